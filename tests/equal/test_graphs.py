@@ -17,7 +17,7 @@ from tests.support import normal
 from tests.support.command import CommandError
 from tests.support.generated import HOSTILE, TEXT
 from tests.support.helm import HelmLibrary
-from tfgen.graph.fill import Scope, broken, evaluate, fill
+from tfgen.graph.fill import Scope, evaluate, failing_scopes, fill
 from tfgen.graph.holes import (
     ABSENT,
     AllOf,
@@ -28,20 +28,20 @@ from tfgen.graph.holes import (
     Contains,
     Default,
     Digest,
-    Each,
     Entries,
     Equal,
     File,
     Filtered,
+    ForEach,
     Greater,
     Guard,
-    Has,
+    HasItem,
     HasKey,
     Hole,
     IsMap,
     Items,
     Join,
-    JoinEach,
+    JoinEntries,
     Length,
     Let,
     MapOf,
@@ -129,8 +129,8 @@ NAMED = (
     Named(
         "spaced", "Hosts with white space.", Text((" h ", Repeat(COUNT, Text((" ", Bound("i", "integer"), " "))), "\n"))
     ),
-    Named("pairs", "Pairs.", JoinEach(MAP, ";", PAIR)),
-    Named("others", "Pairs.", Text(("{", JoinEach(MORE_OR_MAP, ' {{"\n', When(Equal(NAME, "y"), PAIR, NAME)), " "))),
+    Named("pairs", "Pairs.", JoinEntries(MAP, ";", PAIR)),
+    Named("others", "Pairs.", Text(("{", JoinEntries(MORE_OR_MAP, ' {{"\n', When(Equal(NAME, "y"), PAIR, NAME)), " "))),
     Named("service", "Who installs.", ChartOnly("{{ .Release.Service }}", filled="Helm")),
 )
 
@@ -148,7 +148,7 @@ HASHED = Named(
     parameters=("p", "hash"),
 )
 HASH = Named("hash", "The hash of it.", Digest(call(HASHED, p=P, hash=None)), parameters=("p",))
-JOINED_TEXT = Text((P, "={{", TEXT_VALUE, JoinEach(M, ";", PAIR)))
+JOINED_TEXT = Text((P, "={{", TEXT_VALUE, JoinEntries(M, ";", PAIR)))
 JOINED = Named("joined", "Text of arguments.", JOINED_TEXT, parameters=("p", "m"))
 
 FILES = (*HOSTILE, "import os\n\n\tprint('{{ .Values }}')\n", "a\n  b", "a\n\n", " a\nb\n")
@@ -180,7 +180,7 @@ tests = st.recursive(
         st.builds(Equal, strings, st.one_of(st.sampled_from(["", "a"]), strings)),
         st.builds(Greater, integers, st.integers(0, 3)),
         st.builds(Contains, strings, st.sampled_from(HOSTILE[1:])),
-        st.builds(Has, st.just(LIST), st.one_of(st.sampled_from(["y", "08"]), strings)),
+        st.builds(HasItem, st.just(LIST), st.one_of(st.sampled_from(["y", "08"]), strings)),
         st.builds(HasKey, st.sampled_from([MAP, MORE, MORE_OR_MAP]), st.one_of(st.sampled_from(["y", "a-b"]), strings)),
         st.just(Matches(OTHER, "^a?$")),
     ),
@@ -203,9 +203,9 @@ items = st.one_of(
     strings,
     st.builds(lambda first, second: {"name": first, "b": second}, scalars, scalars),
     st.builds(lambda test, text: When(test, {"name": "x", "b": When(OTHER, text)}), tests, strings),
-    st.sampled_from([Each(MAP, ENTRY), Each(MAP, When(Contains(ENTRY_VALUE, "{{"), ENTRY))]),
+    st.sampled_from([ForEach(MAP, ENTRY), ForEach(MAP, When(Contains(ENTRY_VALUE, "{{"), ENTRY))]),
     st.sampled_from([Items(LIST), Items(TEXT_LIST)]),
-    st.sampled_from([Each(DEEP, OF_DEEP), Each(FILTERED, {"name": NAME})]),
+    st.sampled_from([ForEach(DEEP, OF_DEEP), ForEach(FILTERED, {"name": NAME})]),
 )
 
 
@@ -234,7 +234,7 @@ of_parts = st.recursive(
         st.sampled_from(HOSTILE), strings, integers,
         st.sampled_from([P, M, When(M, NotEmpty(M)), MAP, LIST, MORE_OR_MAP]),
         st.builds(lambda p: {"hash": call(HASHED, p=p, hash=call(HASH, p=p))}, strings),
-        st.sampled_from([[Each(M, ENTRY)], [Items(LIST), When(P, Each(MAP, ENTRY))], {"x": When(P, "x")}]),
+        st.sampled_from([[ForEach(M, ENTRY)], [Items(LIST), When(P, ForEach(MAP, ENTRY))], {"x": When(P, "x")}]),
     ),
     lambda inner: st.one_of(
         st.builds(When, st.one_of(st.just(P), st.just(M), tests), inner, st.one_of(st.just(ABSENT), inner)),
@@ -348,11 +348,13 @@ of_guards = st.one_of(
 )
 of_their_entries = st.one_of(
     st.builds(lambda test, part: AnyOf((test, Contains(ENTRY_VALUE, part))), tests, st.sampled_from(HOSTILE[1:])),
-    st.sampled_from([Equal(Clean(Text(("/", NAME))), "/y"), HasKey(NAMES, NAME), Has(LIST, NAME), Not(ENTRY_VALUE)]),
+    st.sampled_from(
+        [Equal(Clean(Text(("/", NAME))), "/y"), HasKey(NAMES, NAME), HasItem(LIST, NAME), Not(ENTRY_VALUE)]
+    ),
 )
 of_two = st.sampled_from(
     [
-        AllOf((IsMap(Bound("said")), Has(FOR, "y"), Not(Equal(NAME, ROLE)))),
+        AllOf((IsMap(Bound("said")), HasItem(FOR, "y"), Not(Equal(NAME, ROLE)))),
         AllOf((IsMap(Bound("said")), HasKey(Bound("said", "map"), "x"), HasKey(NAMES, ROLE))),
     ]
 )
@@ -382,7 +384,7 @@ guards = st.one_of(
 def test_helm_fails_on_what_a_guard_finds_and_says_the_same(several, values):
     scope = Scope(values, "release", "any")
     template = guard_checks(several, ANY)
-    found = [str(evaluate(guard.message, each)) for guard in several for each in broken(guard, scope)]
+    found = [str(evaluate(guard.message, each)) for guard in several for each in failing_scopes(guard, scope)]
     if not found:
         assert _by_helm(template, values, several) == ""
         return

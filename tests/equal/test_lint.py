@@ -22,7 +22,7 @@ from tests.support.generated import Document, jobs
 from tests.support.helm import HelmLibrary
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
-from tfgen.graph.fill import Kept, Scope, broken
+from tfgen.graph.fill import FillCache, Scope, failing_scopes
 from tfgen.graph.graph import graph, objects
 from tfgen.graph.guards import guards
 from tfgen.graph.holes import Bound, Call, Hole, Let, Parameter, Value
@@ -187,9 +187,11 @@ def test_every_value_changes_the_objects(case):
 
     def fill(values: Mapping[str, Any]) -> Any:
         set_values = merge(job.values, values)
-        scope = Scope(set_values, name, name, kept=Kept(set_values, job.values, filled))
+        scope = Scope(set_values, name, name, cache=FillCache(set_values, job.values, filled))
         scopes.append(scope)
-        return None if any(True for check in checks for _ in broken(check, scope)) else objects(templates, scope)
+        return (
+            None if any(True for check in checks for _ in failing_scopes(check, scope)) else objects(templates, scope)
+        )
 
     assert set(_dead(document, fill)) == set()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfgen.graph.fill import Scope, broken, evaluate, fill
+from tfgen.graph.fill import Scope, evaluate, failing_scopes, fill
 from tfgen.graph.holes import (
     ABSENT,
     AllOf,
@@ -15,17 +15,17 @@ from tfgen.graph.holes import (
     Comment,
     Contains,
     Default,
-    Each,
     Entries,
     Equal,
     Filtered,
+    ForEach,
     Greater,
     Guard,
-    Has,
+    HasItem,
     Hole,
     IsMap,
     Items,
-    JoinEach,
+    JoinEntries,
     Length,
     Let,
     MapOf,
@@ -43,7 +43,7 @@ from tfgen.graph.holes import (
     Value,
     When,
     call,
-    given,
+    if_set,
 )
 
 VALUES = {
@@ -128,23 +128,23 @@ FILLED = {
     "a part sees no name around its call": (Let("q", v("word"), {"b": call(INNER, q="mine")}), {"b": {"a": "mine"}}),
     "a comment is nothing": ({Comment("Because."): None, "a": 1}, {"a": 1}),
     "items under a condition": (
-        ["z", When(v("on"), Each(v("map"), NAME)), When(v("off"), Items(v("list")))],
+        ["z", When(v("on"), ForEach(v("map"), NAME)), When(v("off"), Items(v("list")))],
         ["z", "a", "b"],
     ),
     "when": (When(v("on"), "then", "else"), "then"),
     "when not": (When(v("off"), "then", "else"), "else"),
-    "given": ({"a": given(v("word")), "b": given(v("empty"))}, {"a": "Größe"}),
+    "given": ({"a": if_set(v("word")), "b": if_set(v("empty"))}, {"a": "Größe"}),
     "an empty map is false": (When(v("none"), 1, 2), 2),
     "an empty list is false": (When(v("nothing"), 1, 2), 2),
     "a literal map stays": ({"emptyDir": {}}, {"emptyDir": {}}),
     "a literal list stays": ({"drop": []}, {"drop": []}),
     "null stays": ({"a": None}, {"a": None}),
-    "a map of which nothing is left is absent": ({"a": 1, "b": {"c": given(v("empty"))}}, {"a": 1}),
-    "a list of which nothing is left is absent": ({"a": 1, "b": [given(v("empty")), ABSENT]}, {"a": 1}),
+    "a map of which nothing is left is absent": ({"a": 1, "b": {"c": if_set(v("empty"))}}, {"a": 1}),
+    "a list of which nothing is left is absent": ({"a": 1, "b": [if_set(v("empty")), ABSENT]}, {"a": 1}),
     "nothing at all": ({"b": {"c": v("none")}}, ABSENT),
-    "each by key": ([Each(v("map"), {"n": NAME, "v": ITEM})], [{"n": "a", "v": "1"}, {"n": "b", "v": "2"}]),
-    "each of some": ([Each(v("map"), When(Equal(ITEM, "2"), NAME))], ["b"]),
-    "each of none": ({"a": 1, "env": [Each(v("none"), NAME)]}, {"a": 1}),
+    "each by key": ([ForEach(v("map"), {"n": NAME, "v": ITEM})], [{"n": "a", "v": "1"}, {"n": "b", "v": "2"}]),
+    "each of some": ([ForEach(v("map"), When(Equal(ITEM, "2"), NAME))], ["b"]),
+    "each of none": ({"a": 1, "env": [ForEach(v("none"), NAME)]}, {"a": 1}),
     "items": (["z", Items(v("list"))], ["z", "x", "y"]),
     "no items": (["z", Items(v("nothing"))], ["z"]),
     "splice": ({"c": "3", Splice("s"): v("map")}, {"c": "3", "b": "2", "a": "1"}),
@@ -164,9 +164,9 @@ TESTS = {
     "equal": (Equal(v("word"), "Größe"), True),
     "greater": (Greater(v("four"), 3), True),
     "not greater": (Greater(v("four"), 4), False),
-    "has": (Has(v("list"), "x"), True),
-    "has not": (Has(v("list"), "z"), False),
-    "null has nothing": (Has(Bound("role", "list", "for"), "z"), False),
+    "has": (HasItem(v("list"), "x"), True),
+    "has not": (HasItem(v("list"), "z"), False),
+    "null has nothing": (HasItem(Bound("role", "list", "for"), "z"), False),
     "contains": (Contains(v("word"), "öß"), True),
     "a map": (IsMap(v("map")), True),
     "no map": (IsMap(v("word")), False),
@@ -189,9 +189,9 @@ def test_a_test_is_a_boolean(name):
 
 
 def test_filling_changes_neither_graph_nor_values():
-    node = {"a": [Each(v("map"), {"name": NAME})], Splice("s"): v("map")}
+    node = {"a": [ForEach(v("map"), {"name": NAME})], Splice("s"): v("map")}
     fill(node, SCOPE)["new"] = 1
-    assert node == {"a": [Each(v("map"), {"name": NAME})], Splice("s"): v("map")}
+    assert node == {"a": [ForEach(v("map"), {"name": NAME})], Splice("s"): v("map")}
     assert VALUES["map"] == {"b": "2", "a": "1"}
 
 
@@ -231,7 +231,7 @@ def test_python_itself_refuses_the_rest(count):
 
 
 def test_a_text_for_each_entry_is_joined_by_sorted_key():
-    each = JoinEach(Value("map", "map"), ";", Text((Bound("name"), "=", Bound("value"))))
+    each = JoinEntries(Value("map", "map"), ";", Text((Bound("name"), "=", Bound("value"))))
     assert evaluate(each, Scope({"map": {"b": "2", "a": "1"}}, "release", "chart")) == "a=1;b=2"
     assert evaluate(each, Scope({"map": {}}, "release", "chart")) == ""
 
@@ -239,12 +239,12 @@ def test_a_text_for_each_entry_is_joined_by_sorted_key():
 def test_a_guard_finds_each_entry_that_is_wrong():
     pairs = (Entries(v("map"), "name", "value"), Entries(v("map"), "other", "second"))
     guard = Guard(Not(Equal(NAME, Bound("other"))), "map", Text((NAME, Bound("second"))), "two", over=pairs)
-    assert [evaluate(guard.message, scope) for scope in broken(guard, SCOPE)] == ["a2", "b1"]
-    assert list(broken(guard.replaced(over=(Entries(v("none"), "name", "value"),)), SCOPE)) == []
+    assert [evaluate(guard.message, scope) for scope in failing_scopes(guard, SCOPE)] == ["a2", "b1"]
+    assert list(failing_scopes(guard.replaced(over=(Entries(v("none"), "name", "value"),)), SCOPE)) == []
 
 
 def test_a_guard_counts_what_it_names():
     ones = (("ones", Filtered(v("map"), Equal(ITEM, "1"))),)
     guard = Guard(Bound("ones", "map"), "map", Text(("some",)), "some", let=ones)
-    assert len(list(broken(guard, SCOPE))) == 1
-    assert list(broken(guard.replaced(test=Not(Bound("ones", "map"))), SCOPE)) == []
+    assert len(list(failing_scopes(guard, SCOPE))) == 1
+    assert list(failing_scopes(guard.replaced(test=Not(Bound("ones", "map"))), SCOPE)) == []

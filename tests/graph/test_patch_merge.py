@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfgen.graph.fill import Scope, fill
-from tfgen.graph.holes import ABSENT, Each, Node, Value, When
+from tfgen.graph.holes import ABSENT, ForEach, Node, Value, When
 from tfgen.graph.patches.field import Field
 from tfgen.graph.patches.merge import Merger
 from tfgen.kubernetes.merge import kubectl, merge
 
 ON = Value("on", "boolean")
-OTHERS = Each(Value("others", "map"), {"containerPort": 9})
+OTHERS = ForEach(Value("others", "map"), {"containerPort": 9})
 
 fields = {"protocol": st.sampled_from(["TCP", "UDP"]), "name": st.sampled_from("ab")}
 ports = st.fixed_dictionaries({"containerPort": st.sampled_from([1, 2])}, optional=fields)
@@ -26,7 +26,7 @@ lists = st.builds(
     lambda plain, others: [*plain, *others],
     st.lists(ports, max_size=3),
     st.lists(st.one_of(conditional, st.just(OTHERS)), max_size=2, unique_by=repr),
-).filter(lambda items: len({item.then["containerPort"] for item in items if isinstance(item, When)}) < 2)
+).filter(lambda items: len({item.if_true["containerPort"] for item in items if isinstance(item, When)}) < 2)
 owners = st.one_of(
     st.builds(lambda items: {"ports": items}, lists),
     st.builds(lambda then, otherwise: {"ports": When(ON, then, otherwise)}, lists, lists),

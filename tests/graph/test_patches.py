@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.tools import ROOT
 from tfgen.graph.built import build
-from tfgen.graph.graph import patched
+from tfgen.graph.graph import patched_graph
 from tfgen.job.training_job import TrainingJob
 from tfgen.kubernetes.object import literal_name
 from tfgen.text.parse import parse
@@ -32,4 +32,4 @@ def test_a_patch_reaches_all_that_tfgen_makes_but_the_pods_of_tasks(path):
     }
     pods = {name for name, kind in own.items() if kind == "Pod"}
     assert reached == own.keys() - pods
-    assert len(patched(TrainingJob.from_document(job).structure).faults[""]) == len(pods)
+    assert len(patched_graph(TrainingJob.from_document(job).structure).faults[""]) == len(pods)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.tools import ROOT
 from tfgen.graph.built import build, object_parts
-from tfgen.graph.holes import Bound, Each, Let, MapOf, Merged, Named, Parameter, Release, Text, Value, When, call
+from tfgen.graph.holes import Bound, ForEach, Let, MapOf, Merged, Named, Parameter, Release, Text, Value, When, call
 from tfgen.graph.provenance import Part, bind, bindings_of_parts, sources
 from tfgen.text.parse import parse
 
@@ -64,7 +64,7 @@ def test_the_parts_build_the_filled_objects_again(case: str) -> None:
         (MapOf({IMAGE: 1}), ("any",), {("spec", "image")}),
         (call(PART, values=WORKER), ("b",), {("spec", "labels", "b"), ("spec", "roles", "worker", "labels", "b")}),
         (Let("x", LABELS, Bound("x", "string", "a")), (), {("spec", "labels", "a")}),
-        (Each(LABELS, Bound("value")), (), {("spec", "labels")}),
+        (ForEach(LABELS, Bound("value")), (), {("spec", "labels")}),
         ("constant", (), set()),
     ],
 )

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from tests.support.tools import ROOT
-from tfgen.graph.built import Built, build
-from tfgen.graph.fill import Kept, Scope, compile_filler, fill
+from tfgen.graph.built import BuiltJob, build
+from tfgen.graph.fill import FillCache, Scope, compile_filler, fill
 from tfgen.graph.graph import objects
 from tfgen.graph.holes import (
     ABSENT,
     Bound,
     Comment,
     Default,
-    Each,
+    ForEach,
     Let,
     Merged,
     Named,
@@ -26,7 +26,7 @@ from tfgen.graph.holes import (
     Text,
     Value,
     call,
-    inner_nodes,
+    child_nodes,
 )
 from tfgen.graph.reads import reads
 from tfgen.record import Record
@@ -46,7 +46,7 @@ OUTER = Named("outer", "", {"labels": call(INNER, values=Parameter("values", "ma
         ("text", []),
         ({"replicas": REPLICAS, "image": Default(IMAGE, "x")}, ["image", "roles.ps.replicas"]),
         ([ROLE, REPLICAS], ["roles.ps"]),
-        (Each(LABELS, Text((Bound("name"), Bound("value")))), ["labels"]),
+        (ForEach(LABELS, Text((Bound("name"), Bound("value")))), ["labels"]),
         (Let("role", ROLE, Text((Bound("role", "string", "image"),))), ["roles.ps.image"]),
         (Let("both", Default(IMAGE, REPLICAS), Bound("both")), ["image", "roles.ps.replicas"]),
         (call(OUTER, values=ROLE), ["labels", "roles.ps.env"]),
@@ -63,9 +63,9 @@ def test_a_hole_is_looked_into_once_however_many_others_it_is_in(monkeypatch: py
 
     def look(node: Node | Record) -> Iterator[Node | Record]:
         looked.append(node)
-        return inner_nodes(node)
+        return child_nodes(node)
 
-    monkeypatch.setattr("tfgen.graph.reads.inner_nodes", look)
+    monkeypatch.setattr("tfgen.graph.reads.child_nodes", look)
     node = Text((IMAGE,))
     for _ in range(20):
         node = Text((node, node))  # a million times the image
@@ -79,7 +79,7 @@ def test_a_part_is_filled_once_for_the_same_arguments_also_within_another() -> N
     outer = Named("outer", "", [one, two, one], parameters=("one", "two"))
     values = {"labels": {"a": "1"}, "ps": {"b": "2"}, "worker": {"b": "2"}}
     node = call(outer, one=Value("ps", "map"), two=Value("worker", "map"))
-    first, second, third = fill(node, Scope(values, "release", "chart", kept=Kept(values, values, {})))
+    first, second, third = fill(node, Scope(values, "release", "chart", cache=FillCache(values, values, {})))
     assert first == second == {"env": {"a": "1", "b": "2"}}
     assert first is third
     assert first is not second
@@ -93,7 +93,7 @@ def test_what_has_no_hole_is_the_same_object_wherever_it_is_filled() -> None:
     assert one["ports"] is other["ports"]
 
 
-def built(**environments: Any) -> Built:
+def built(**environments: Any) -> BuiltJob:
     spec = {"roles": {"chief": {}, "ps": {}, "worker": {"replicas": 2}}, "image": "i:1", "environments": environments}
     return build({"metadata": {"name": "mnist"}, "spec": spec})
 

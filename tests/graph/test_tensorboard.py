@@ -171,7 +171,7 @@ def test_nothing_where_it_is_not_enabled(section):
 )
 def test_what_the_end_of_a_run_releases(section, expected):
     values = TrainingJob.from_document(job(section)).values
-    assert fill(tensorboard.released(), Scope(values, "mnist", "mnist")) == expected
+    assert fill(tensorboard.released_deployment(), Scope(values, "mnist", "mnist")) == expected
 
 
 def test_a_release_that_leaves_no_room_for_its_name():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tfgen.graph.holes import Each, Value
+from tfgen.graph.holes import ForEach, Value
 from tfgen.kubernetes.merge import JSON_MERGE, KUBECTL, kustomize, merge
 
 IMAGE = Value("image", "string")
 OURS = {
     "name": "tensorflow",
     "image": IMAGE,
-    "env": [{"name": "A", "value": "1"}, Each(Value("env", "map"), {"name": "x"})],
+    "env": [{"name": "A", "value": "1"}, ForEach(Value("env", "map"), {"name": "x"})],
 }
 POD = {"spec": {"containers": [OURS], "volumes": [{"name": "tmp", "emptyDir": {}}], "hostNetwork": False}}
 

@@ -19,14 +19,14 @@ from tfgen.graph.holes import (
     Comment,
     Contains,
     Default,
-    Each,
     Entries,
     Equal,
     File,
     Filtered,
+    ForEach,
     Greater,
     Guard,
-    Has,
+    HasItem,
     HasKey,
     IsMap,
     Items,
@@ -47,7 +47,7 @@ from tfgen.graph.holes import (
     Value,
     When,
     call,
-    given,
+    if_set,
     named_parts,
 )
 from tfgen.targets.chart.go_template.context import Context
@@ -89,8 +89,8 @@ EXPRESSIONS = {
     'and .Values.gang.enabled .Values.image (eq .Values.image "a")': AllOf(
         (ENABLED, AllOf((IMAGE, Equal(IMAGE, "a"))))
     ),
-    'has "a" .Values.args': Has(ARGS, "a"),
-    "has $name .Values.args": Has(ARGS, NAME),
+    'has "a" .Values.args': HasItem(ARGS, "a"),
+    "has $name .Values.args": HasItem(ARGS, NAME),
     'hasKey .Values.labels "a"': HasKey(LABELS, "a"),
     'contains "$(" .Values.image': Contains(IMAGE, "$("),
     'kindIs "map" $value': IsMap(ITEM),
@@ -145,7 +145,7 @@ TEMPLATES = {
         """,
     ),
     "neighbours under one condition share it": (
-        {"a": When(ENABLED, "x"), "b": When(ENABLED, {"c": IMAGE}), "d": given(IMAGE)},
+        {"a": When(ENABLED, "x"), "b": When(ENABLED, {"c": IMAGE}), "d": if_set(IMAGE)},
         """\
         {{- if .Values.gang.enabled }}
         a: x
@@ -158,7 +158,7 @@ TEMPLATES = {
         """,
     ),
     "neighbours under one condition share it with the other branch of the last": (
-        {"a": given(IMAGE), "b": When(IMAGE, 1, When(ENABLED, 2)), "c": When(IMAGE, 3, 4)},
+        {"a": if_set(IMAGE), "b": When(IMAGE, 1, When(ENABLED, 2)), "c": When(IMAGE, 3, 4)},
         """\
         {{- if .Values.image }}
         a: {{ .Values.image | quote }}
@@ -211,7 +211,7 @@ TEMPLATES = {
         {
             "a": When(ENABLED, {"b": 1, "c": When(ENABLED, 2)}),
             "d": When(AllOf((ENABLED, IMAGE)), {"e": 1, "f": When(AllOf((IMAGE, REPLICAS)), REPLICAS)}),
-            "g": When(ENABLED, [Each(LABELS, NAME)]),
+            "g": When(ENABLED, [ForEach(LABELS, NAME)]),
         },
         """\
         {{- if .Values.gang.enabled }}
@@ -235,7 +235,7 @@ TEMPLATES = {
         """,
     ),
     "a range hides what is known of its names": (
-        {"a": When(NAME, {"b": 1, "c": [0, Each(LABELS, When(NAME, NAME))], "d": When(NAME, 2)})},
+        {"a": When(NAME, {"b": 1, "c": [0, ForEach(LABELS, When(NAME, NAME))], "d": When(NAME, 2)})},
         """\
         {{- if $name }}
         a:
@@ -330,7 +330,7 @@ TEMPLATES = {
         """,
     ),
     "each": (
-        {"env": [{"name": "A", "value": IMAGE}, Each(LABELS, {"name": NAME, "value": Text((ITEM, IMAGE))})]},
+        {"env": [{"name": "A", "value": IMAGE}, ForEach(LABELS, {"name": NAME, "value": Text((ITEM, IMAGE))})]},
         """\
         env:
         - name: A
@@ -412,7 +412,7 @@ TEMPLATES = {
     "an entry of a layer is left out where what it says is empty": (
         Let(
             "all",
-            Merged((MapOf({"a": "", "b": When(ENABLED, IMAGE), "c": given(IMAGE)}), LABELS)),
+            Merged((MapOf({"a": "", "b": When(ENABLED, IMAGE), "c": if_set(IMAGE)}), LABELS)),
             {"l": Bound("all", "map")},
         ),
         """\
@@ -485,7 +485,7 @@ def test_an_object_under_a_condition_is_whole_or_not_there():
 
 
 def test_the_objects_of_a_map_are_documents():
-    assert template_file(Each(LABELS, When(ITEM, {"kind": NAME})), MNIST).splitlines() == [
+    assert template_file(ForEach(LABELS, When(ITEM, {"kind": NAME})), MNIST).splitlines() == [
         "{{- range $name, $value := .Values.labels }}",
         "{{- if $value }}",
         "---",
@@ -532,7 +532,7 @@ WORKER = {"role": "worker", "values": Value("roles.worker", "map")}
 def test_a_part_with_parameters_is_called_with_a_dict():
     inner = {"role": ROLE, "image": Default(Parameter("values", "string", "image"), IMAGE)}
     labels = Named("labels", "The labels.", inner, parameters=("role", "values"))
-    outer = {"labels": call(labels, role=ROLE, values=VALUES), "hash": given(Parameter("hash"))}
+    outer = {"labels": call(labels, role=ROLE, values=VALUES), "hash": if_set(Parameter("hash"))}
     pod = Named("pod", "The pod.", outer, parameters=("role", "values", "hash"))
     document = {"a": 1, "spec": call(pod, **WORKER, hash=Bound("hash")), "plain": call(pod, **WORKER, hash=None)}
     dict_ = '(dict "root" $ "role" "worker" "values" .Values.roles.worker'
@@ -575,7 +575,7 @@ def test_a_part_that_looks_at_its_arguments_alone_is_not_given_the_root():
 
 def test_in_a_range_a_part_finds_its_arguments_at_the_dollar():
     body = {"name": NAME, "image": IMAGE, "role": ROLE}
-    part = Named("mounts", "Mounts.", [{"name": "tmp"}, Each(LABELS, body)], parameters=("role",))
+    part = Named("mounts", "Mounts.", [{"name": "tmp"}, ForEach(LABELS, body)], parameters=("role",))
     assert define(part, MNIST).splitlines()[2:-1] == [
         "- name: tmp",
         "{{- range $name, $value := .root.Values.labels }}",
@@ -606,7 +606,7 @@ def test_a_part_of_which_nothing_may_be_left_takes_its_key_with_it():
 
 
 def test_a_part_begins_with_what_is_always_there():
-    rest = {"a": given(IMAGE), WHY: None, "b": 1, "c": given(CPU)}
+    rest = {"a": if_set(IMAGE), WHY: None, "b": 1, "c": if_set(CPU)}
     part = Named("rest", "The rest.", rest)
     assert define(part, MNIST).splitlines()[2:-1] == [
         "{{- /* Why. */}}",
@@ -721,7 +721,7 @@ OPTIONS = {"options": Value("labels", "map")}
         ({"a": OPTIONS}, True),
         ({"a": [{"b": 1, **OPTIONS}]}, True),
         ({**OPTIONS, "b": When(IMAGE, 1)}, True),
-        ({**OPTIONS, "b": [Each(LABELS, NAME)]}, True),
+        ({**OPTIONS, "b": [ForEach(LABELS, NAME)]}, True),
         ({"a": Named("pod", "The pod.", OPTIONS)}, True),
         ({"a": When(IMAGE, 1, OPTIONS)}, True),
         ({**OPTIONS, "b": 1}, False),
@@ -753,8 +753,8 @@ def test_a_guard_names_what_it_counts():
 @pytest.mark.parametrize(
     ("node", "says"),
     [
-        ({"a": [{"b": given(IMAGE)}, 1]}, "a list item must begin with an entry that is always there"),
-        ({"a": {"b": [Each(LABELS, When(ITEM, NAME))]}}, "whether anything is left of these items cannot be said"),
+        ({"a": [{"b": if_set(IMAGE)}, 1]}, "a list item must begin with an entry that is always there"),
+        ({"a": {"b": [ForEach(LABELS, When(ITEM, NAME))]}}, "whether anything is left of these items cannot be said"),
         ("text", "not a mapping or sequence"),
         (
             Let("l", Merged((MapOf({"a": When(IMAGE, "b", "c")}), LABELS)), {"a": 1}),

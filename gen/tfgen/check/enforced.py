@@ -19,7 +19,7 @@ from tfgen import data_path
 from tfgen.check.enforced_paths import ENVIRONMENTS, REGISTRY, Enforced, all_enforced
 from tfgen.check.object_checks.pods import pods_of
 from tfgen.data_path import Path
-from tfgen.graph.built import Built
+from tfgen.graph.built import BuiltJob
 from tfgen.kubernetes import keys
 from tfgen.problems import Place, Problem
 from tfgen.schema import file as schema_file
@@ -69,7 +69,7 @@ def _with_account(entries: Iterable[Enforced]) -> Iterator[Enforced]:
             yield entry.replaced(path=path, excepted=() if is_made else None)
 
 
-def find_foreign_images(document: Document, built: Built) -> Iterator[Problem]:
+def find_foreign_images(document: Document, built: BuiltJob) -> Iterator[Problem]:
     """Each image of a job's objects that is in no registry that the layers under it enforce."""
     registries = [(_registry(item), item.place) for item in all_enforced(document.under) if item.path == REGISTRY]
     forms = built.environments if built.environments else {None: built.base}

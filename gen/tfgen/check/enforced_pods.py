@@ -18,7 +18,7 @@ from tfgen.check.enforced import ENFORCED, is_in_registry
 from tfgen.check.enforced_paths import ENVIRONMENTS, REGISTRY, SECURITY, Enforced, all_enforced
 from tfgen.check.literal_path import literal_path
 from tfgen.data_path import Path
-from tfgen.graph.built import Built, Objects
+from tfgen.graph.built import BuiltJob, Objects
 from tfgen.job.training_job import PROFILES
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.problems import Place, Problem
@@ -75,7 +75,7 @@ class _Fault(NamedTuple):
     message: str
 
 
-def find_pod_overrides(document: Document, built: Built) -> Iterator[Problem]:
+def find_pod_overrides(document: Document, built: BuiltJob) -> Iterator[Problem]:
     """Yield a problem for each field of `objects` and of patches that differs from an enforced value."""
     enforced = [*all_enforced(document.under)]
     environments: dict[tuple[Place, str], list[str | None]] = {}

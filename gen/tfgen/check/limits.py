@@ -17,7 +17,7 @@ from tfgen.check.object_checks.pods import Pods, literal_pods, pods_of
 from tfgen.check.severities import GUARD_RAIL
 from tfgen.check.totals import amount
 from tfgen.data_path import Path
-from tfgen.graph.built import Built
+from tfgen.graph.built import BuiltJob
 from tfgen.graph.objects.resources import IS_GPU
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, literal_name
@@ -70,7 +70,7 @@ class JobUse(Record):
     by_part: Mapping[Path, Amounts]
 
 
-def uses(built: Built) -> tuple[JobUse, ...]:
+def uses(built: BuiltJob) -> tuple[JobUse, ...]:
     """What a job asks for in each of its environments that is built, or by itself where it has none."""
     job = built.job
     if not job.environments:
@@ -82,7 +82,7 @@ def uses(built: Built) -> tuple[JobUse, ...]:
     )
 
 
-def find_over_limits(document: Document, built: Built) -> Iterator[Problem]:
+def find_over_limits(document: Document, built: BuiltJob) -> Iterator[Problem]:
     """Each amount of one job that is more than the layers under it allow a job."""
     if not any(_named(layer, "job") for layer in _layers(document)):
         return

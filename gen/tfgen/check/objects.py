@@ -30,7 +30,7 @@ from tfgen.check.object_checks import faults
 from tfgen.check.object_checks.fault import Fault, FieldPath, Objects
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.data_path import Path
-from tfgen.graph.built import Built
+from tfgen.graph.built import BuiltJob
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.limits import OBJECT_MAX
 from tfgen.kubernetes.object import Object, literal_name
@@ -70,7 +70,7 @@ _WIDEST: Final = 6
 
 def check_objects(
     document: Document,
-    built: Built,
+    built: BuiltJob,
     schemas: ObjectSchemas,
     manifests: Sequence[Manifest] = (),
     policies: PolicyFolders = NO_POLICIES,
@@ -116,7 +116,9 @@ def check_objects(
     return in_order((*early, *check_guard_rails(document, built, policies), *_problems(objects_by_fault)))
 
 
-def check_guard_rails(document: Document, built: Built, policies: PolicyFolders = NO_POLICIES) -> tuple[Problem, ...]:
+def check_guard_rails(
+    document: Document, built: BuiltJob, policies: PolicyFolders = NO_POLICIES
+) -> tuple[Problem, ...]:
     """Check a job's objects against what its tfgen.yaml files enforce and limit, and against their policies.
 
     Args:

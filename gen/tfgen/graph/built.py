@@ -6,7 +6,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tfgen.data_path import Path
-from tfgen.graph.fill import Kept, Scope
+from tfgen.graph.fill import FillCache, Scope
 from tfgen.graph.graph import graph, objects
 from tfgen.graph.provenance import Part, filled_parts
 from tfgen.graph.template import Template
@@ -18,7 +18,7 @@ Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Plain objects by their files' names, which say what each is in the job: ``worker``, ``claim-model``."""
 
 
-class Built(Record):
+class BuiltJob(Record):
     """A job's objects, with holes and filled.
 
     Attributes:
@@ -33,7 +33,7 @@ class Built(Record):
     environments: Mapping[str, Objects]
 
 
-def build(data: Mapping[str, Any], environments: Collection[str] | None = None) -> Built:
+def build(data: Mapping[str, Any], environments: Collection[str] | None = None) -> BuiltJob:
     """The objects of the job in a document that has no errors.
 
     Args:
@@ -45,7 +45,7 @@ def build(data: Mapping[str, Any], environments: Collection[str] | None = None) 
     asked = [e for e in job.environments if environments is None or e.name in environments]
     filled: dict[Hashable, Any] = {}
     by_environment = {e.name: _environment_objects(job, templates, e, filled) for e in asked}
-    return Built(job, templates, objects(templates, _scope(job, job.values, filled)), by_environment)
+    return BuiltJob(job, templates, objects(templates, _scope(job, job.values, filled)), by_environment)
 
 
 def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Sequence[Mapping[str, Any]]:
@@ -62,7 +62,7 @@ def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Se
     return tuple(_environment_objects(job, templates, form, {}).values())
 
 
-def objects_before_rename(built: Built, environment: str) -> Objects:
+def objects_before_rename(built: BuiltJob, environment: str) -> Objects:
     """Return the objects of an environment under the names of the job's run.
 
     The result is the mapping of `built` itself for an environment without a run of its own.
@@ -75,7 +75,7 @@ def objects_before_rename(built: Built, environment: str) -> Objects:
     return _environment_objects(job, built.templates, form.replaced(values=values), {})
 
 
-def object_parts(built: Built, environment: str | None = None) -> Mapping[str, Mapping[Path, Part]]:
+def object_parts(built: BuiltJob, environment: str | None = None) -> Mapping[str, Mapping[Path, Part]]:
     """Return the parts of the objects of a job or of an environment, by the key of the object and by path."""
     form = next((form for form in built.job.environments if form.name == environment), None)
     scope = _scope(built.job, built.job.values if form is None else form.values)
@@ -123,5 +123,5 @@ def _environment_objects(
 
 def _scope(job: TrainingJob, values: Mapping[str, Any], filled: dict[Hashable, Any] | None = None) -> Scope:
     """As Helm sees a release that has the job's own name; with what is filled for all forms of the job."""
-    kept = Kept(values, job.values, {} if filled is None else filled)
-    return Scope(values, release=job.name, chart=job.name, kept=kept)
+    cache = FillCache(values, job.values, {} if filled is None else filled)
+    return Scope(values, release=job.name, chart=job.name, cache=cache)

@@ -30,19 +30,19 @@ from tfgen.graph.holes import (
     Contains,
     Default,
     Digest,
-    Each,
     Entries,
     Equal,
     File,
     Filtered,
+    ForEach,
     Greater,
     Guard,
-    Has,
+    HasItem,
     HasKey,
     IsMap,
     Items,
     Join,
-    JoinEach,
+    JoinEntries,
     Key,
     Length,
     Let,
@@ -62,9 +62,9 @@ from tfgen.graph.holes import (
     Text,
     Value,
     When,
-    inner_nodes,
+    cached_on_record,
+    child_nodes,
     is_hole,
-    once_a_record,
     type_of,
 )
 from tfgen.graph.reads import reads, reads_of_call
@@ -88,12 +88,12 @@ class Scope(NamedTuple):
     chart: str
     bound: Mapping[str, Any] = EMPTY
     arguments: Mapping[str, Any] = EMPTY
-    kept: Kept | None = None
+    cache: FillCache | None = None
 
-    def open(self) -> tuple[Scope, dict[str, Any]]:
+    def fork(self) -> tuple[Scope, dict[str, Any]]:
         """The same scope with a mapping of its own for the names: each entry, index or let is bound in that one."""
         bound = dict(self.bound)
-        return Scope(self.values, self.release, self.chart, bound, self.arguments, self.kept), bound
+        return Scope(self.values, self.release, self.chart, bound, self.arguments, self.cache), bound
 
 
 _NOTHING: Final = Scope(EMPTY, release="", chart="")
@@ -112,19 +112,19 @@ def evaluate(node: Node, scope: Scope) -> Any:
     return compile_expression(node)(scope)
 
 
-def fill_entries(node: Each, scope: Scope) -> Iterator[tuple[str, Any]]:
+def fill_entries(node: ForEach, scope: Scope) -> Iterator[tuple[str, Any]]:
     """What is filled for each entry, with its key; nothing for an entry that is absent."""
     return compile_entries(node)(scope)
 
 
-def broken(guard: Guard, scope: Scope) -> Iterator[Scope]:
+def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
     """The scopes in which a guard's test is true: one for each entry that is wrong, or else the only one."""
-    inner, bound = scope.open()
+    inner, bound = scope.fork()
     for _ in _bind_entries(guard.over, inner, bound):
         for name, expression in guard.let:
             bound[name] = evaluate(expression, inner)
         if evaluate(guard.test, inner):
-            yield inner.open()[0]  # a copy: the next entry is bound in the same mapping
+            yield inner.fork()[0]  # a copy: the next entry is bound in the same mapping
 
 
 def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any]) -> Iterator[None]:
@@ -139,7 +139,7 @@ def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any
         yield from _bind_entries(rest, scope, bound)
 
 
-def cleaned(path: str) -> str:
+def clean_path(path: str) -> str:
     """A path from the root as `Clean` has it. POSIX lets two slashes at the start be something else, Go does not."""
     return posixpath.normpath("/" + path.lstrip("/"))
 
@@ -147,7 +147,7 @@ def cleaned(path: str) -> str:
 # -- once for the same values -------------------------------------------------------------------------------------
 
 
-class Kept:
+class FillCache:
     """What was filled for the forms of a job, and what tells the values of this form from the job's own.
 
     Args:
@@ -172,12 +172,12 @@ def _mark(value: Any) -> str | int:
     return value if type(value) is str else id(value)
 
 
-@once_a_record
+@cached_on_record
 def _paths_of_call(call: Call) -> frozenset[Path]:
     return whole_values(reads_of_call(call))
 
 
-def once_for_values(paths: Iterable[Path], filler: Filler) -> Filler:
+def cached_by_values(paths: Iterable[Path], filler: Filler) -> Filler:
     """The same filler, which does its work once for all scopes that share what they keep and agree in some values.
 
     Args:
@@ -187,23 +187,23 @@ def once_for_values(paths: Iterable[Path], filler: Filler) -> Filler:
     whole = whole_values(paths)
 
     def fill_once(scope: Scope) -> Any:
-        return filler(scope) if scope.kept is None else _keep(scope.kept, fill_once, whole, filler, scope)
+        return filler(scope) if scope.cache is None else _keep(scope.cache, fill_once, whole, filler, scope)
 
     return fill_once
 
 
-def _keep(kept: Kept, what: Hashable, paths: frozenset[Path], filler: Filler, scope: Scope) -> Any:
+def _keep(cache: FillCache, what: Hashable, paths: frozenset[Path], filler: Filler, scope: Scope) -> Any:
     """What was kept for the values at some paths, or else what the filler makes of them now."""
-    key = kept.of(what, paths)
-    if key not in kept.filled:
-        kept.filled[key] = filler(scope), scope.arguments  # which stay, lest their identities become others'
-    return kept.filled[key][0]
+    key = cache.of(what, paths)
+    if key not in cache.filled:
+        cache.filled[key] = filler(scope), scope.arguments  # which stay, lest their identities become others'
+    return cache.filled[key][0]
 
 
 # -- data ----------------------------------------------------------------------------------------------------------
 
 
-@once_a_record
+@cached_on_record
 def compile_filler(node: Node) -> Filler:
     """What `fill` does with the node."""
     match node:
@@ -213,17 +213,17 @@ def compile_filler(node: Node) -> Filler:
             return _of_data(_mapping(node)) if _is_data(node) else _mapping(node)
         case list() | tuple():
             return _of_data(_sequence(node)) if _is_data(node) else _sequence(node)
-        case When(test, then, otherwise):
-            return _choice(compile_expression(test), compile_filler(then), compile_filler(otherwise))
+        case When(test, if_true, if_false):
+            return _choice(compile_expression(test), compile_filler(if_true), compile_filler(if_false))
         case Named(node=inner, parameters=()):
-            return once_for_values(reads(inner), compile_filler(inner))
+            return cached_by_values(reads(inner), compile_filler(inner))
         case Named(node=inner):
             return compile_filler(inner)
         case Call(part):
             return _called(node, compile_filler(part))
         case Let():
             return _let(node)
-        case Each():
+        case ForEach():
             return _items(compile_entries(node))
         case Splice() | Comment():
             raise TypeError(f"{node!r} is a key, not a node")
@@ -235,14 +235,14 @@ def compile_filler(node: Node) -> Filler:
     return expression_of
 
 
-@once_a_record
-def compile_entries(node: Each) -> Callable[[Scope], Iterator[tuple[str, Any]]]:
+@cached_on_record
+def compile_entries(node: ForEach) -> Callable[[Scope], Iterator[tuple[str, Any]]]:
     """What `fill_entries` does with the node."""
     over, body = compile_expression(node.over), compile_filler(node.body)
 
     def fill_each(scope: Scope) -> Iterator[tuple[str, Any]]:
         entries = over(scope) or {}
-        inner, bound = scope.open()
+        inner, bound = scope.fork()
         for key in sorted(entries):
             bound[node.key], bound[node.item] = key, entries[key]
             item = body(inner)
@@ -258,7 +258,7 @@ def _items(entries: Callable[[Scope], Iterator[tuple[str, Any]]]) -> Filler:
 
 def _is_data(node: Node | Record) -> bool:
     """Whether nothing in a node is to be filled."""
-    return not is_hole(node) and not isinstance(node, Splice) and all(map(_is_data, inner_nodes(node)))
+    return not is_hole(node) and not isinstance(node, Splice) and all(map(_is_data, child_nodes(node)))
 
 
 def _of_data(filler: Filler) -> Filler:
@@ -313,9 +313,9 @@ def _sequence(node: Sequence[Node]) -> Filler:
 
 def _adder(node: Node) -> _Adder:
     if isinstance(node, When):
-        test, then, otherwise = compile_expression(node.test), _adder(node.then), _adder(node.otherwise)
-        return lambda scope, filled: (then if test(scope) else otherwise)(scope, filled)
-    filler, are_many = compile_filler(node), isinstance(node, (Each, Items))
+        test, if_true, if_false = compile_expression(node.test), _adder(node.if_true), _adder(node.if_false)
+        return lambda scope, filled: (if_true if test(scope) else if_false)(scope, filled)
+    filler, are_many = compile_filler(node), isinstance(node, (ForEach, Items))
 
     def add(scope: Scope, filled: list[Any]) -> None:
         value = filler(scope)
@@ -329,8 +329,8 @@ def _adder(node: Node) -> _Adder:
     return add
 
 
-def _choice(test: Filler, then: Filler, otherwise: Filler) -> Filler:
-    return lambda scope: then(scope) if test(scope) else otherwise(scope)
+def _choice(test: Filler, if_true: Filler, if_false: Filler) -> Filler:
+    return lambda scope: if_true(scope) if test(scope) else if_false(scope)
 
 
 def _called(call: Call, part: Filler) -> Filler:
@@ -343,11 +343,11 @@ def _called(call: Call, part: Filler) -> Filler:
 
     def fill_call(scope: Scope) -> Any:
         given = {name: argument(scope) for name, argument in arguments}
-        inner = Scope(scope.values, scope.release, scope.chart, EMPTY, given, scope.kept)
-        if scope.kept is None:
+        inner = Scope(scope.values, scope.release, scope.chart, EMPTY, given, scope.cache)
+        if scope.cache is None:
             return part(inner)
         marks = tuple(_mark(given[name]) for name in computed)
-        return _keep(scope.kept, (fill_call, marks), _paths_of_call(call), part, inner)
+        return _keep(scope.cache, (fill_call, marks), _paths_of_call(call), part, inner)
 
     return fill_call
 
@@ -361,7 +361,7 @@ def _let(node: Node) -> Filler:
     body = compile_filler(node)
 
     def bind(scope: Scope) -> Any:
-        inner, bound = scope.open()
+        inner, bound = scope.fork()
         for name, expression in names:
             bound[name] = expression(inner)
         return body(inner)
@@ -373,7 +373,7 @@ def _let(node: Node) -> Filler:
 
 
 _OF_ONE: Final[Mapping[type[Node], Callable[[Any], Any]]] = {
-    Clean: cleaned,
+    Clean: clean_path,
     IsMap: lambda data: isinstance(data, dict),
     Join: lambda items: ",".join(items or ()),
     Length: lambda text: len(text.encode()),
@@ -384,13 +384,13 @@ _OF_TWO: Final[Mapping[type[Node], Callable[[Any, Any], Any]]] = {
     Contains: operator.contains,
     Equal: operator.eq,
     Greater: operator.gt,
-    Has: lambda items, item: item in (items or ()),
+    HasItem: lambda items, item: item in (items or ()),
     HasKey: lambda data, key: key in (data or {}),
 }
 """The functions of nodes that have two values."""
 
 
-@once_a_record
+@cached_on_record
 def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
     """What `evaluate` does with the node."""
     match node:
@@ -407,13 +407,13 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
         case Release(fact):
             return (lambda scope: scope.release) if fact == "Release.Name" else (lambda scope: scope.chart)
         case Named(node=inner, parameters=()):
-            return once_for_values(reads(inner), compile_expression(inner))
+            return cached_by_values(reads(inner), compile_expression(inner))
         case Named(node=inner) | NotEmpty(inner) | Items(inner) | AsText(inner):
             return compile_expression(inner)
         case Call(part):
             return _called(node, compile_expression(part))
-        case When(test, then, otherwise):
-            return _choice(compile_expression(test), compile_expression(then), compile_expression(otherwise))
+        case When(test, if_true, if_false):
+            return _choice(compile_expression(test), compile_expression(if_true), compile_expression(if_false))
         case Default(one, other):
             return _first_true(compile_expression(one), compile_expression(other))
         case Text(parts):
@@ -426,7 +426,7 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
             return _filtered(node)
         case Repeat():
             return _repeated(node)
-        case JoinEach():
+        case JoinEntries():
             return _joined(node)
         case Digest(tree):
             return _applied(canonical_json.digest, compile_filler(tree))
@@ -440,9 +440,9 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
             return _applied(_OF_ONE[type(node)], compile_expression(inner))
         case Matches(inner, pattern):
             return _applied(lambda text: re.search(pattern, text) is not None, compile_expression(inner))
-        case Equal(one, other) | Greater(one, other) | Contains(one, other) | Has(one, other) | HasKey(one, other):
+        case Equal(one, other) | Greater(one, other) | Contains(one, other) | HasItem(one, other) | HasKey(one, other):
             return _of_two(_OF_TWO[type(node)], one, other)
-        case Each() | Let() | Mapping() | Sequence():
+        case ForEach() | Let() | Mapping() | Sequence():
             raise TypeError(f"no expression: {node!r}")
     assert_never(node)
 
@@ -538,24 +538,24 @@ def _filtered(node: Filtered) -> Filler:
     over, test = compile_expression(node.over), compile_expression(node.test)
 
     def keep(scope: Scope) -> dict[str, Any]:
-        kept: dict[str, Any] = {}
-        inner, bound = scope.open()
+        cache: dict[str, Any] = {}
+        inner, bound = scope.fork()
         for key, item in (over(scope) or {}).items():
             bound[node.key], bound[node.item] = key, item
             if test(inner):
-                kept[key] = item
-        return kept
+                cache[key] = item
+        return cache
 
     return keep
 
 
-def _joined(node: JoinEach) -> Filler:
+def _joined(node: JoinEntries) -> Filler:
     over, body = compile_expression(node.over), compile_expression(node.body)
 
     def join(scope: Scope) -> str:
         texts: list[str] = []
         entries = over(scope) or {}
-        inner, bound = scope.open()
+        inner, bound = scope.fork()
         for key in sorted(entries):
             bound[node.key], bound[node.item] = key, entries[key]
             texts.append(str(body(inner)))
@@ -579,7 +579,7 @@ def _repeated(node: Repeat) -> Filler:
 
     def repeat(scope: Scope) -> str:
         copies: list[str] = []
-        inner, bound = scope.open()
+        inner, bound = scope.fork()
         for bound[node.index] in range(int(count(scope))):
             copies.append(body(inner))
         return ",".join(copies)
@@ -608,4 +608,4 @@ def _around(name: str, node: Node) -> list[list[Node]] | None:
 
 
 def _depends(name: str, node: Node | Record) -> bool:
-    return (isinstance(node, Bound) and node.name == name) or any(_depends(name, inner) for inner in inner_nodes(node))
+    return (isinstance(node, Bound) and node.name == name) or any(_depends(name, inner) for inner in child_nodes(node))

@@ -7,6 +7,7 @@ from typing import Any
 
 from tfgen.graph.fill import Scope
 from tfgen.graph.holes import AnyOf, When
+from tfgen.graph.interning import intern_node
 from tfgen.graph.objects import (
     code,
     disruption,
@@ -23,11 +24,10 @@ from tfgen.graph.objects.config_map import config_map
 from tfgen.graph.objects.connection_test import connection_test
 from tfgen.graph.objects.finisher import NOTIFY, Plan, finisher
 from tfgen.graph.objects.values import value
-from tfgen.graph.patches.patch_job import Patched, patch_job
+from tfgen.graph.patches.patch_job import PatchedGraph, patch_job
 from tfgen.graph.released_state import keep_released
 from tfgen.graph.schedulers import GANGS
-from tfgen.graph.shape import once_a_shape
-from tfgen.graph.shared import share
+from tfgen.graph.shape import cached_by_shape
 from tfgen.graph.template import Template
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import FileCode, Structure
@@ -35,23 +35,23 @@ from tfgen.job.training_job import FileCode, Structure
 
 def graph(structure: Structure) -> tuple[Template, ...]:
     """A job's objects with holes. It is given the structure alone, so it cannot depend on a value."""
-    return patched(structure).templates
+    return patched_graph(structure).templates
 
 
-@once_a_shape
-def patched(structure: Structure) -> Patched:
+@cached_by_shape
+def patched_graph(structure: Structure) -> PatchedGraph:
     """A job's objects with holes, its patches laid over them, and what is wrong with these."""
     laid_over = patch_job(tuple(_templates(structure)), structure)
     plan = WORKLOADS[structure.kind].plan(structure)
     templates = keep_released(laid_over.templates, plan) if plan else laid_over.templates
-    return laid_over.replaced(templates=share(templates))
+    return laid_over.replaced(templates=intern_node(templates))
 
 
 def _templates(structure: Structure) -> Iterator[Template]:
     """The templates in the order in which their objects are to be applied."""
     workload = WORKLOADS[structure.kind]
-    told = workload.tells_cluster(structure)
-    if workload.makes_service(structure):
+    told = workload.has_config_map(structure)
+    if workload.has_service(structure):
         yield Template("service", network.service(structure))
     if told:
         yield Template("configmap", config_map(structure, workload.pod_name))
@@ -60,14 +60,14 @@ def _templates(structure: Structure) -> Iterator[Template]:
         yield Template("serviceaccount", service_account.service_account())
     yield Template("priorityclass", priority_class.priority_classes())
     yield Template(literal.LITERAL, literal.literal_objects())
-    if structure.gang and workload.makes_pod_group(structure):
+    if structure.gang and workload.has_pod_group(structure):
         yield from GANGS[structure.gang].pod_group(structure)
     if structure.eci and structure.eci.makes_cache:
         yield Template("imagecache", eci.image_cache(structure))
     yield Template("claim", storage.claims(), outlives=True)
     if isinstance(structure.code, FileCode):
         yield Template("code", code.config_map(structure.code))
-    if workload.locks_volumes:
+    if workload.has_run_lock:
         yield Template("run-lock", run_lock.config_map(structure.ends))
     # A quota may have no room for all pods. The finisher must have its pod, since only the finisher frees the others.
     if plan := workload.plan(structure):

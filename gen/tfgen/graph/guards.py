@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import get_args
 
 from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Guard, Length, Matches, Not, Text
+from tfgen.graph.interning import intern_node
 from tfgen.graph.objects import cluster_spec, names, service_account
 from tfgen.graph.objects.name_guards import short_finisher
-from tfgen.graph.objects.values import EACH_ROLE, ROLE_NAME, of_each, value
-from tfgen.graph.schedulers.gang import is_partial, may_be_partial, members
-from tfgen.graph.shape import once_a_shape
-from tfgen.graph.shared import share
-from tfgen.graph.value_guards import folders_of_runs, has_place, of_values
+from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value, value
+from tfgen.graph.schedulers.gang import is_partial, may_be_partial, member_count
+from tfgen.graph.shape import cached_by_shape
+from tfgen.graph.value_guards import run_folder_guards, supports_field, volume_and_resource_guards
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import Scheduler, Structure
 from tfgen.kubernetes.limits import STRING_MAX
@@ -23,7 +23,7 @@ from tfgen.schema.gang_fields import FIELDS, Field
 from tfgen.words import either
 
 
-@once_a_shape
+@cached_by_shape
 def guards(structure: Structure) -> tuple[Guard, ...]:
     """The guards of a job, in the order in which a chart's user meets them."""
     workload = WORKLOADS[structure.kind]
@@ -31,22 +31,22 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
         _dns_label(),
         *workload.guards(structure),
         *([short_finisher()] if workload.plan(structure) and not structure.is_distributed else []),
-        *([_short_tf_config(structure, workload.pod_name)] if workload.tells_cluster(structure) else []),
+        *([_short_tf_config(structure, workload.pod_name)] if workload.has_config_map(structure) else []),
         *(_of_gang(structure, structure.gang) if structure.gang else []),
-        *(folders_of_runs() if has_place(structure, "resumeFrom") else ()),
+        *(run_folder_guards() if supports_field(structure, "resumeFrom") else ()),
         _has_image(),
-        *([service_account.other_than_default()] if structure.service_account else []),
+        *([service_account.default_account_guard()] if structure.service_account else []),
         *([_scheduled(structure)] if structure.gang else []),
-        *of_values(structure),
+        *volume_and_resource_guards(structure),
         _limited_egress(),
         *([_priced_spot()] if structure.eci else []),
         *(_of_tensorboard() if structure.tensorboard_port else []),
         *([_not_root()] if structure.profile == "restricted" else []),
     )
-    return share(every)
+    return intern_node(every)
 
 
-@once_a_shape
+@cached_by_shape
 def file_guards(structure: Structure) -> tuple[Guard, ...]:
     """The same of values that job.yaml may say, and the job's chart does not have."""
     scheduler = structure.gang
@@ -80,8 +80,8 @@ def _has_image() -> Guard:
     return Guard(
         rule="no-image",
         path=("roles", ROLE_NAME),
-        over=(EACH_ROLE,),
-        test=Not(Default(of_each("image", "string"), value("image"))),
+        over=(ROLE_ENTRIES,),
+        test=Not(Default(role_entry_value("image", "string"), value("image"))),
         message=Text(
             ("role ", ROLE_NAME, " has no image: set image for the job, or roles.", ROLE_NAME, ".image"),
         ),
@@ -184,7 +184,7 @@ def _whole_gang(structure: Structure) -> Guard:
                 "gang.minAvailable is ",
                 value("gang.minAvailable"),
                 ", but MultiWorkerMirrored trains with all ",
-                members(structure),
+                member_count(structure),
                 " workers or not at all: the first would hold their GPUs, and wait for the rest; 0 means all of them",
             )
         ),
@@ -192,12 +192,12 @@ def _whole_gang(structure: Structure) -> Guard:
 
 
 def _scheduled(structure: Structure) -> Guard:
-    node = of_each("nodeName", "string")
+    node = role_entry_value("nodeName", "string")
     in_gang = (Not(Equal(ROLE_NAME, "evaluator")),) if structure.role("evaluator") else ()
     return Guard(
         rule="node-name-and-gang",
         path=("roles", ROLE_NAME, "nodeName"),
-        over=(EACH_ROLE,),
+        over=(ROLE_ENTRIES,),
         test=AllOf((value("gang.enabled"), *in_gang, node)),
         message=Text(
             (
@@ -273,7 +273,7 @@ def _of_tensorboard() -> list[Guard]:
 
 
 def _possible_gang(structure: Structure) -> Guard:
-    wanted, all_ = value("gang.minAvailable"), members(structure)
+    wanted, all_ = value("gang.minAvailable"), member_count(structure)
     return Guard(
         rule="gang-min-available",
         path="gang.minAvailable",

@@ -14,7 +14,7 @@ template text. The laws that hold both together:
 - What is `ABSENT` leaves its key or its place in a list. A mapping or sequence of which nothing is left is absent
   too; a literal ``{}`` or ``[]`` stays.
 - A tunable map or list that is empty is absent; a tunable quantity, which may be written as a number, is a string.
-- A mapping's order is the order of the printed fields; `Each` goes by sorted key, as Go's ``range`` does.
+- A mapping's order is the order of the printed fields; `ForEach` goes by sorted key, as Go's ``range`` does.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Value(Hole):
 
 
 class Bound(Hole):
-    """What an `Each`, `Repeat` or `Let` around it binds to `name`, or a field of that; a missing field is null."""
+    """What an `ForEach`, `Repeat` or `Let` around it binds to `name`, or a field of that; a missing field is null."""
 
     name: str
     type: ValueType = "string"
@@ -169,7 +169,7 @@ class Repeat(Hole):
     index: str = "i"
 
 
-class JoinEach(Hole):
+class JoinEntries(Hole):
     """A text for each entry of a map, by sorted key, with a separator between them; `key` and `item` are bound."""
 
     over: Expression
@@ -292,18 +292,18 @@ class AnyOf(Hole):
 class Equal(Hole):
     """True when two strings are the same."""
 
-    one: Node
-    other: Node
+    left: Node
+    right: Node
 
 
 class Greater(Hole):
     """True when the first integer is above the second."""
 
-    one: Node
-    other: Node
+    left: Node
+    right: Node
 
 
-class Has(Hole):
+class HasItem(Hole):
     """True when a list of strings (null is an empty one) has the item."""
 
     list: Expression
@@ -344,11 +344,11 @@ class When(Hole):
     """`then` where the test is true, else `otherwise`."""
 
     test: Node
-    then: Node
-    otherwise: Node = ABSENT
+    if_true: Node
+    if_false: Node = ABSENT
 
 
-class Each(Hole):
+class ForEach(Hole):
     """In a sequence: an item for each entry of a map, by sorted key; `key` and `item` are bound."""
 
     over: Expression
@@ -432,7 +432,7 @@ Expression: TypeAlias = (
     | Clean
     | Length
     | Repeat
-    | JoinEach
+    | JoinEntries
     | Default
     | MapOf
     | Merged
@@ -446,13 +446,13 @@ Expression: TypeAlias = (
     | AnyOf
     | Equal
     | Greater
-    | Has
+    | HasItem
     | HasKey
     | Contains
     | IsMap
     | Matches
     | When
-    | Each
+    | ForEach
     | Items
     | NotEmpty
     | Let
@@ -473,7 +473,7 @@ def is_hole(node: object) -> TypeGuard[Expression]:
     return isinstance(node, Hole)
 
 
-def inner_nodes(node: Node | Record) -> Sequence[Node | Record]:
+def child_nodes(node: Node | Record) -> Sequence[Node | Record]:
     """What a node consists of, in the order in which it is printed: keys and values, items, the fields of a hole."""
     if isinstance(node, Record):
         return [*map(node.__dict__.__getitem__, node.__match_args__)]
@@ -486,7 +486,7 @@ _Node = TypeVar("_Node")
 _Result = TypeVar("_Result")
 
 
-def once_a_record(function: Callable[[_Node], _Result]) -> Callable[[_Node], _Result]:
+def cached_on_record(function: Callable[[_Node], _Result]) -> Callable[[_Node], _Result]:
     """The same function, which does its work once for a record, such as a hole, and keeps what it returns in it."""
     slot = f"{function.__module__}.{function.__qualname__}"
 
@@ -519,22 +519,22 @@ def chart_files(nodes: Iterable[Node | Record]) -> Mapping[str, str]:
     return {file.path: file.text for file in within if isinstance(file, File)}
 
 
-@once_a_record
+@cached_on_record
 def _parts_and_files(node: Node | Record) -> tuple[Named | File, ...]:
     """The named parts and the files of a node, each object once, in the order of their first use."""
     within: dict[int, Named | File] = {id(node): node} if isinstance(node, (Named, File)) else {}
-    for inner in inner_nodes(node):
+    for inner in child_nodes(node):
         if inner is not None and not isinstance(inner, (str, int)):
             within.update((id(part), part) for part in _parts_and_files(inner))
     return tuple(within.values())
 
 
-def plain(data: Mapping[str, Any]) -> dict[Key, Node]:
+def plain_mapping(data: Mapping[str, Any]) -> dict[Key, Node]:
     """A mapping of plain data, such as a user's, as one of a graph."""
     return dict(data.items())
 
 
-def given(hole: Expression) -> When:
+def if_set(hole: Expression) -> When:
     """The hole where it has a value; absent where it is empty."""
     return When(hole, hole)
 
@@ -559,13 +559,13 @@ def type_of(node: Node) -> ValueType:
             return value_type
         case Call(part=inner):
             return type_of(inner)
-        case When(then=Absent(), otherwise=inner):
+        case When(if_true=Absent(), if_false=inner):
             return type_of(inner)
         case (
             Default(first=inner)
             | Named(node=inner)
             | Let(body=inner)
-            | When(then=inner)
+            | When(if_true=inner)
             | NotEmpty(tree=inner)
             | Items(list=inner)
             | AsText(tree=inner)
@@ -575,16 +575,16 @@ def type_of(node: Node) -> ValueType:
             return "map"
         case Sum() | Length():
             return "integer"
-        case Not() | AllOf() | AnyOf() | Equal() | Greater() | Has() | HasKey() | Contains() | IsMap() | Matches():
+        case Not() | AllOf() | AnyOf() | Equal() | Greater() | HasItem() | HasKey() | Contains() | IsMap() | Matches():
             return "boolean"
         case bool():
             return "boolean"
         case int():
             return "integer"
-        case str() | Text() | Release() | ChartOnly() | File() | Repeat() | Join() | JoinEach() | Clean() | Digest():
+        case str() | Text() | Release() | ChartOnly() | File() | Repeat() | Join() | JoinEntries() | Clean() | Digest():
             return "string"
         case list() | tuple():
             return "list"
-        case Each() | Absent() | Mapping() | Sequence() | None:
+        case ForEach() | Absent() | Mapping() | Sequence() | None:
             raise TypeError(f"no type: {node!r}")
     assert_never(node)

@@ -21,13 +21,13 @@ from tfgen.graph.holes import (
     Bound,
     Call,
     Comment,
-    Each,
     Entries,
     Filtered,
+    ForEach,
     Guard,
     Hole,
     Items,
-    JoinEach,
+    JoinEntries,
     Let,
     MapOf,
     Merged,
@@ -40,7 +40,7 @@ from tfgen.graph.holes import (
     Splice,
     Value,
     When,
-    inner_nodes,
+    child_nodes,
 )
 from tfgen.graph.reads import bound_key, parameter_key, steps_of
 from tfgen.record import EMPTY, Record
@@ -82,7 +82,7 @@ def bind(bindings: Bindings, name: str, node: Node, steps: Path = ()) -> Binding
     return {**bindings, bound_key(name): (Binding(node, bindings, steps),)}
 
 
-def bind_entry(bindings: Bindings, entries: Each | Entries | Filtered | JoinEach, steps: Path = ()) -> Bindings:
+def bind_entry(bindings: Bindings, entries: ForEach | Entries | Filtered | JoinEntries, steps: Path = ()) -> Bindings:
     """Return the bindings with the names of the key and the value of an entry of a map."""
     entry = (Binding(entries.over, bindings, steps),)
     return {**bindings, bound_key(entries.key): entry, bound_key(entries.item): entry}
@@ -129,16 +129,16 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
             return sources(body, bind(bindings, name, expression), steps)
         case Guard():
             return _of_guard(node, bindings)
-        case Each() | JoinEach():
+        case ForEach() | JoinEntries():
             return _of_all((node.over, node.body), bind_entry(bindings, node), steps)
         case Filtered(over, test) if not steps:
             return sources(over, bindings) | sources(test, bind_entry(bindings, node))
         case None | str() | int():
             return frozenset()
     if not isinstance(node, Hole):
-        return _of_all(inner_nodes(node), bindings)
+        return _of_all(child_nodes(node), bindings)
     return _of_all(
-        _parts_at(node, steps[0]) if steps else inner_nodes(node),
+        _parts_at(node, steps[0]) if steps else child_nodes(node),
         bindings,
         steps[1:] if isinstance(node, MapOf) else steps,
     )
@@ -153,9 +153,9 @@ def _parts_at(node: Hole, step: str | int) -> Sequence[Node | Record]:
             return (over,)
         case Merged(layers):
             return layers
-        case When(_, then, otherwise):
-            return (then, otherwise)
-    return inner_nodes(node)
+        case When(_, if_true, if_false):
+            return (if_true, if_false)
+    return child_nodes(node)
 
 
 def _with_computed_names(entries: Mapping[Name, Node]) -> list[Node]:
@@ -198,14 +198,14 @@ def _calls(node: Node | Record, bindings: Bindings) -> Iterator[tuple[Call, Bind
         case Let(name, expression, body):
             yield from _calls(expression, bindings)
             yield from _calls(body, bind(bindings, name, expression))
-        case Each() | JoinEach() | Filtered():
+        case ForEach() | JoinEntries() | Filtered():
             inside = bind_entry(bindings, node)
-            for child in inner_nodes(node):
+            for child in child_nodes(node):
                 yield from _calls(child, inside)
         case None | str() | int():
             return
         case _:
-            for child in inner_nodes(node):
+            for child in child_nodes(node):
                 yield from _calls(child, bindings)
 
 
@@ -246,7 +246,7 @@ class _Spot(Record):
 def filled_parts(node: Node, scope: Scope) -> Iterator[tuple[str | None, Part]]:
     """Yield the parts of an object, each mapping and list before the parts in it.
 
-    The first member of each pair is the key of the object in the map of an `Each`, and None without an `Each`.
+    The first member of each pair is the key of the object in the map of an `ForEach`, and None without an `ForEach`.
     """
     for key, spot, body in _objects(node, _Spot(scope)):
         if fill(body, spot.scope) is not ABSENT:
@@ -254,28 +254,28 @@ def filled_parts(node: Node, scope: Scope) -> Iterator[tuple[str | None, Part]]:
 
 
 def _objects(node: Node, spot: _Spot) -> Iterator[tuple[str | None, _Spot, Node]]:
-    if isinstance(node, Each):
+    if isinstance(node, ForEach):
         yield from ((key, inside, node.body) for key, inside in _entries(node, spot))
     else:
         yield None, spot, node
 
 
-def _entries(node: Each, spot: _Spot) -> Iterator[tuple[str, _Spot]]:
+def _entries(node: ForEach, spot: _Spot) -> Iterator[tuple[str, _Spot]]:
     """Yield the key and the position of each entry of a map."""
     over = evaluate(node.over, spot.scope) or {}
     for key in sorted(over):
-        scope, bound = spot.scope.open()
+        scope, bound = spot.scope.fork()
         bound[node.key], bound[node.item] = key, over[key]
         yield key, spot.replaced(scope=scope, bindings=bind_entry(spot.bindings, node, (key,)))
 
 
 def _parts(node: Node, spot: _Spot) -> Iterator[Part]:
     match node:
-        case When(test, then, otherwise):
+        case When(test, if_true, if_false):
             tests = spot.tests | sources(test, spot.bindings)
-            yield from _parts(then if evaluate(test, spot.scope) else otherwise, spot.replaced(tests=tests))
+            yield from _parts(if_true if evaluate(test, spot.scope) else if_false, spot.replaced(tests=tests))
         case Let(name, expression, body):
-            scope, bound = spot.scope.open()
+            scope, bound = spot.scope.fork()
             bound[name] = evaluate(expression, spot.scope)
             yield from _parts(body, spot.replaced(scope=scope, bindings=bind(spot.bindings, name, expression)))
         case Call(part, arguments):
@@ -314,11 +314,11 @@ def _items(nodes: Sequence[Node], spot: _Spot) -> Iterator[tuple[Node, _Spot]]:
     """Yield the node and the position of each item that is left of a list."""
     for node in nodes:
         match node:
-            case When(test, then, otherwise):
+            case When(test, if_true, if_false):
                 tests = spot.tests | sources(test, spot.bindings)
-                branch = then if evaluate(test, spot.scope) else otherwise
+                branch = if_true if evaluate(test, spot.scope) else if_false
                 yield from _items([branch], spot.replaced(tests=tests))
-            case Each():
+            case ForEach():
                 for _, inside in _entries(node, spot):
                     yield from _items([node.body], inside)
             case Items(tree):
@@ -331,7 +331,7 @@ def _items(nodes: Sequence[Node], spot: _Spot) -> Iterator[tuple[Node, _Spot]]:
 
 def _literal(item: Any, keys: frozenset[Path], spot: _Spot) -> tuple[Node, _Spot]:
     """Return an item of a tunable list as a node that has the sources of the list."""
-    scope, bound = spot.scope.open()
+    scope, bound = spot.scope.fork()
     bound[_ITEM] = item
     of_list = tuple(Binding(Value(".".join(map(str, path[1:])), "list"), EMPTY) for path in sorted(keys))
     return Bound(_ITEM, "string"), spot.replaced(scope=scope, bindings={**spot.bindings, bound_key(_ITEM): of_list})

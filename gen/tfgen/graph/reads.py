@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias, TypeVar
 
-from tfgen.graph.holes import Bound, Call, Guard, Let, Named, Node, Parameter, Value, inner_nodes, once_a_record
+from tfgen.graph.holes import Bound, Call, Guard, Let, Named, Node, Parameter, Value, cached_on_record, child_nodes
 from tfgen.record import Record
 
 Steps: TypeAlias = tuple[str, ...]
@@ -32,13 +32,13 @@ def reads_of_call(call: Call) -> tuple[Steps, ...]:
     return tuple(sorted({path for name, path in _resolved(_reads(call.part), places) if not name}))
 
 
-def asked_for(node: Node, names: Iterable[_Name]) -> list[_Name]:
+def used_names(node: Node, names: Iterable[_Name]) -> list[_Name]:
     """Those of some names that a node reads: names that are bound around it, or parameters."""
     asked = {name for name, _ in _reads(node)}
     return [name for name in names if (bound_key if isinstance(name, Bound) else parameter_key)(name.name) in asked]
 
 
-@once_a_record
+@cached_on_record
 def _reads(node: Node | Record) -> frozenset[_Place]:
     """All places that a node reads. What is computed is read where the name that stands for it gets its value."""
     place = _place(node)
@@ -57,7 +57,7 @@ def _reads(node: Node | Record) -> frozenset[_Place]:
             others = (inner for inner in inside if inner[0] not in bound)
             computed = (inner for inner in (expression,) if _place(inner) is None)
             return frozenset((*_resolved(inside, bound), *others, *_all_reads(computed)))
-    return frozenset(_all_reads(inner_nodes(node)))
+    return frozenset(_all_reads(child_nodes(node)))
 
 
 def _all_reads(nodes: Iterable[Node | Record]) -> Iterator[_Place]:

@@ -10,7 +10,7 @@ from tfgen.job.training_job import Structure
 
 _Result = TypeVar("_Result")
 
-MOST: Final = 64
+MAX_CACHED: Final = 64
 """Structures for which a function keeps what it made; of more, those that were asked for last."""
 
 
@@ -28,7 +28,7 @@ class Shape:
         return hash(self._text)
 
 
-def once_a_shape(function: Callable[[Structure], _Result]) -> Callable[[Structure], _Result]:
+def cached_by_shape(function: Callable[[Structure], _Result]) -> Callable[[Structure], _Result]:
     """The same function, which does its work once for a shape, without the job's name. Nobody changes its result."""
-    remember = functools.lru_cache(maxsize=MOST)(lambda shape: function(shape.structure.replaced(name="")))
+    remember = functools.lru_cache(maxsize=MAX_CACHED)(lambda shape: function(shape.structure.replaced(name="")))
     return functools.wraps(function)(lambda structure: remember(Shape(structure)))

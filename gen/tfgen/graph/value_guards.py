@@ -18,7 +18,7 @@ from tfgen.graph.holes import (
     Expression,
     Filtered,
     Guard,
-    Has,
+    HasItem,
     HasKey,
     Matches,
     Node,
@@ -26,7 +26,7 @@ from tfgen.graph.holes import (
     Text,
 )
 from tfgen.graph.objects import storage
-from tfgen.graph.objects.values import EACH_ROLE, ROLE_NAME, of_each, value
+from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value, value
 from tfgen.job.run_names import UNNAMED
 from tfgen.job.training_job import Profile, Structure
 from tfgen.kubernetes.volume_profiles import least_profile
@@ -48,16 +48,16 @@ _VOLUMES: Final = Entries(value("storage"), "name", "storage")
 _OTHER_VOLUMES: Final = Entries(value("storage"), "other", "second")
 
 
-def of_values(structure: Structure) -> list[Guard]:
+def volume_and_resource_guards(structure: Structure) -> list[Guard]:
     """The guards of a job's volumes and resources."""
     return [
         *_mounted_once(structure),
-        *(_of_resources() if has_place(structure, "roles.worker.resources.limits") else []),
+        *(_of_resources() if supports_field(structure, "roles.worker.resources.limits") else []),
         _one_sub_path(),
     ]
 
 
-def has_place(structure: Structure, path: str) -> bool:
+def supports_field(structure: Structure, path: str) -> bool:
     """Whether the job's kind has a place for it."""
     return not kinds.lacking({"workload": {"kind": structure.kind}}, path.split("."))
 
@@ -65,7 +65,7 @@ def has_place(structure: Structure, path: str) -> bool:
 # -- volumes -----------------------------------------------------------------------------------------------------
 
 
-def folders_of_runs() -> tuple[Guard, ...]:
+def run_folder_guards() -> tuple[Guard, ...]:
     """That a run which goes on in another's folder has a volume with such folders, and that no two runs share one."""
     separate = Bound("separate", "map")
     resumed = Guard(
@@ -92,7 +92,7 @@ def folders_of_runs() -> tuple[Guard, ...]:
     return resumed, own
 
 
-def refused_volume(name: Node, source: str, profile: Profile) -> Text:
+def refused_volume_message(name: Node, source: str, profile: Profile) -> Text:
     """What is wrong with a volume that the profile refuses."""
     instead = "an emptyDir or a claim" if source == "hostPath" else "a claim, or a CSI volume"
     least = least_profile(source)
@@ -120,20 +120,20 @@ def _one_sub_path() -> Guard:
 def _mounted_once(structure: Structure) -> list[Guard]:
     """That no role has two volumes in one place."""
     here, there = Bound("storage", "string", "mountPath"), Bound("second", "string", "mountPath")
-    shm = Default(of_each("shm", "quantity"), value("shm"))
+    shm = Default(role_entry_value("shm", "quantity"), value("shm"))
     places: list[tuple[Node, str, tuple[Expression, ...]]] = [
         ("/tmp", "the temporary folder of every pod", ()),  # noqa: S108 - a path in the pod
-        *([("/dev/shm", "shm", (shm,))] if has_place(structure, "shm") else []),  # noqa: S108 - a path in the pod
+        *([("/dev/shm", "shm", (shm,))] if supports_field(structure, "shm") else []),  # noqa: S108 - a path in the pod
         *([(Clean(value("code.mountPath")), "code", ())] if structure.code else []),
     ]
     of_two = Guard(
         rule="duplicate-mount-path",
         path=("storage", _NAME, "mountPath"),
-        over=(EACH_ROLE, _VOLUMES, _OTHER_VOLUMES),
+        over=(ROLE_ENTRIES, _VOLUMES, _OTHER_VOLUMES),
         test=AllOf(
             (Not(Equal(_NAME, _OTHER)), _mounts("storage"), _mounts("second"), Equal(Clean(here), Clean(there)))
         ),
-        message=mounted_twice(Text(("storage.", _NAME)), Clean(here), Text(("storage.", _OTHER))),
+        message=duplicate_mount_message(Text(("storage.", _NAME)), Clean(here), Text(("storage.", _OTHER))),
     )
     return [*(_mounted_beside(here, *place) for place in places), of_two]
 
@@ -142,13 +142,13 @@ def _mounted_beside(here: Expression, place: Node, taken: str, tests: tuple[Expr
     return Guard(
         rule="duplicate-mount-path",
         path=("storage", _NAME, "mountPath"),
-        over=(EACH_ROLE, _VOLUMES),
+        over=(ROLE_ENTRIES, _VOLUMES),
         test=AllOf((*tests, _mounts("storage"), Equal(Clean(here), place))),
-        message=mounted_twice(Text(("storage.", _NAME)), place, taken),
+        message=duplicate_mount_message(Text(("storage.", _NAME)), place, taken),
     )
 
 
-def mounted_twice(name: Node, place: Node, taken: Node) -> Text:
+def duplicate_mount_message(name: Node, place: Node, taken: Node) -> Text:
     """What is wrong with a volume whose place another has."""
     return Text((name, " is mounted at ", place, ", and so is ", taken, "; choose another mountPath"))
 
@@ -156,7 +156,7 @@ def mounted_twice(name: Node, place: Node, taken: Node) -> Text:
 def _mounts(volume: str) -> Expression:
     """Whether the role mounts it: one that names it, or names no role."""
     roles = Bound(volume, "list", "for")
-    return AnyOf((Not(roles), Has(roles, ROLE_NAME)))
+    return AnyOf((Not(roles), HasItem(roles, ROLE_NAME)))
 
 
 # -- resources ---------------------------------------------------------------------------------------------------
@@ -167,12 +167,15 @@ def _of_resources() -> list[Guard]:
 
 
 def _counted_once() -> Guard:
-    count, resource = of_each("resources.gpu.count", "integer"), of_each("resources.gpu.resource", "string")
+    count, resource = (
+        role_entry_value("resources.gpu.count", "integer"),
+        role_entry_value("resources.gpu.resource", "string"),
+    )
     limit = Bound("limit", "quantity")
     return Guard(
         rule="gpu-count",
         path=("roles", ROLE_NAME, "resources", "limits", _NAME),
-        over=(EACH_ROLE, Entries(of_each("resources.limits", "map"), "name", "limit")),
+        over=(ROLE_ENTRIES, Entries(role_entry_value("resources.limits", "map"), "name", "limit")),
         test=AllOf((count, Equal(_NAME, resource), Not(Equal(Text((limit,)), Text((count,)))))),
         message=Text(
             (
@@ -188,7 +191,7 @@ def _few_gpus(amounts: str) -> Guard:
     return Guard(
         rule="gpu-count",
         path=("roles", ROLE_NAME, "resources", *amounts.split("."), _NAME),
-        over=(EACH_ROLE, Entries(of_each(f"resources.{amounts}", "map"), "name", "limit")),
+        over=(ROLE_ENTRIES, Entries(role_entry_value(f"resources.{amounts}", "map"), "name", "limit")),
         test=AllOf((Matches(_NAME, _COUNTED), Not(Matches(Text((amount,)), _NUMBER_OF_GPUS)))),
         message=Text(
             (
@@ -200,18 +203,18 @@ def _few_gpus(amounts: str) -> Guard:
 
 
 def _no_legacy_gpu() -> Guard:
-    resource = of_each("resources.gpu.resource", "string")
-    amounts = [of_each(f"resources.{path}", "map") for path in _AMOUNTS]
+    resource = role_entry_value("resources.gpu.resource", "string")
+    amounts = [role_entry_value(f"resources.{path}", "map") for path in _AMOUNTS]
     return Guard(
         rule="legacy-gpu",
         path=("roles", ROLE_NAME, "resources"),
-        over=(EACH_ROLE,),
+        over=(ROLE_ENTRIES,),
         test=AnyOf((Equal(resource, LEGACY_GPU), *(HasKey(amount, LEGACY_GPU) for amount in amounts))),
-        message=legacy_gpu(ROLE_NAME),
+        message=legacy_gpu_message(ROLE_NAME),
     )
 
 
-def legacy_gpu(role: Node) -> Text:
+def legacy_gpu_message(role: Node) -> Text:
     """What is wrong with a role that asks for GPUs by their first name."""
     return Text(
         (

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from tfgen import data_path
-from tfgen.graph.built import Built, TaskObjects
+from tfgen.graph.built import BuiltJob, TaskObjects
 from tfgen.graph.objects import finisher, tensorboard
 from tfgen.graph.task_pods import pods
 from tfgen.job.training_job import Structure
@@ -96,7 +96,7 @@ class WantedRun(Record):
         )
 
 
-def wanted_run(built: Built, tasks: TaskObjects, environment: str | None) -> WantedRun:
+def wanted_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -> WantedRun:
     """The run of a job as its filled objects have it.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tfgen.check.object_checks.pods import pods_of
 from tfgen.check.totals import amount
-from tfgen.graph.built import Built, build, task_objects
+from tfgen.graph.built import BuiltJob, build, task_objects
 from tfgen.graph.objects.storage import SHM, TMP
 from tfgen.graph.task_pods import pods
 from tfgen.job.facts import check_environment
@@ -67,7 +67,7 @@ class _Variant(Record):
     gang: str
 
 
-def _panel(document: Document, built: Built, environment: str | None) -> Panel:
+def _panel(document: Document, built: BuiltJob, environment: str | None) -> Panel:
     objects = tuple((built.base if environment is None else built.environments[environment]).values())
     plain = task_objects(document.data, environment)
     run = wanted_run(built, plain, environment)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.value_guards import LEGACY_GPU, legacy_gpu
+from tfgen.graph.value_guards import LEGACY_GPU, legacy_gpu_message
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import quantity
 from tfgen.rules import guarded, pod_parts
@@ -39,7 +39,7 @@ def _legacy(view: View) -> Iterator[Finding]:
         if resources["gpu"]["resource"] == LEGACY_GPU:
             legacy.append(("gpu", "resource"))
         for key in legacy:
-            yield Finding((*path, *key), view.evaluate(legacy_gpu(role)))
+            yield Finding((*path, *key), view.evaluate(legacy_gpu_message(role)))
 
 
 def _is_device(name: str) -> bool:

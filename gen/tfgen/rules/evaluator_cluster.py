@@ -20,7 +20,7 @@ def _check(view: View) -> Iterator[Finding]:
     structure, path = view.job.structure, ("roles", "evaluator")
     if view.environment is not None or structure.strategy != "ParameterServer" or structure.role("evaluator") is None:
         return
-    told = WORKLOADS[structure.kind].tells_cluster(structure)
+    told = WORKLOADS[structure.kind].has_config_map(structure)
     if not told and not kinds.lacking(view.spec, path):
         who, way_out = kinds.FACTS[structure.kind].teller
         message = f"{who} puts the evaluator into every task's TF_CONFIG, for which the chief waits for ever: {way_out}"

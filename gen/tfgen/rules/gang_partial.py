@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.graph.schedulers.gang import members
+from tfgen.graph.schedulers.gang import member_count
 from tfgen.rules.finding import Finding
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
@@ -16,7 +16,7 @@ def _check(view: View) -> Iterator[Finding]:
     # Where every worker is needed, it is an error: the guard gang-all-workers.
     if gang is None or not gang["enabled"] or view.job.structure.strategy == "MultiWorkerMirrored":
         return
-    wanted, all_ = gang["minAvailable"], view.evaluate(members(view.job.structure))
+    wanted, all_ = gang["minAvailable"], view.evaluate(member_count(view.job.structure))
     if 0 < wanted < all_:
         message = (
             f"gang.minAvailable is {wanted}, but TensorFlow waits for all {all_} tasks: the first would hold their "

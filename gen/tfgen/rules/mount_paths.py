@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from tfgen.data_path import Path
-from tfgen.graph.fill import cleaned
+from tfgen.graph.fill import clean_path
 from tfgen.graph.objects import tensorboard
-from tfgen.graph.value_guards import mounted_twice
+from tfgen.graph.value_guards import duplicate_mount_message
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
 from tfgen.rules.finding import Finding
@@ -31,10 +31,10 @@ def _check(view: View) -> Iterator[Finding]:
 
 def _twice(view: View, taken: dict[str, str], mounts: Iterator[tuple[Path, str]]) -> Iterator[Finding]:
     for path, mount in sorted(mounts, key=lambda mount_point: view.place(mount_point[0]).position):
-        place = cleaned(mount)
+        place = clean_path(mount)
         name = path_name(path[:-1])
         if place in taken:
-            yield Finding(path, view.evaluate(mounted_twice(name, place, taken[place])))
+            yield Finding(path, view.evaluate(duplicate_mount_message(name, place, taken[place])))
         taken.setdefault(place, name)
 
 

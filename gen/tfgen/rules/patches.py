@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from tfgen.graph.fill import Scope
-from tfgen.graph.graph import patched
+from tfgen.graph.graph import patched_graph
 from tfgen.graph.patches.field import Fault
 from tfgen.graph.patches.targets import likely, target_path
 from tfgen.rules.finding import Finding
@@ -20,8 +20,8 @@ _Part = TypeVar("_Part")
 def _check_targets(view: View) -> Iterator[Finding]:
     if not _has_patches(view):
         return
-    yield from (Finding(fault.path, fault.message) for fault in _faults(view) if fault.is_of_target)
-    entries = patched(view.job.structure).entries
+    yield from (Finding(fault.path, fault.message) for fault in _faults(view) if fault.has_no_target)
+    entries = patched_graph(view.job.structure).entries
     forms = view.all_values if view.environment is None else (view.values,)
     scopes = [Scope(values, release=view.job.name, chart=view.job.name) for values in forms]
     for patch, template in ((entry.patch, entry.template) for entry in _of_form(view, entries)):
@@ -37,7 +37,7 @@ def _check_fields(view: View) -> Iterator[Finding]:
         return
     misfits = [misfit.path for misfit in misfits_of_patches(view)]
     for fault in _faults(view):
-        if not fault.is_of_target and not any(path[: len(fault.path)] == fault.path for path in misfits):
+        if not fault.has_no_target and not any(path[: len(fault.path)] == fault.path for path in misfits):
             yield Finding(fault.path, fault.message)
 
 
@@ -47,7 +47,7 @@ def _has_patches(view: View) -> bool:
 
 def _faults(view: View) -> Sequence[Fault]:
     """What is wrong with the patches of this form: what the job's own lack for that has no line of its own."""
-    faults = _of_form(view, patched(view.job.structure).faults)
+    faults = _of_form(view, patched_graph(view.job.structure).faults)
     return [fault for fault in faults if fault.path[1] in view.own.get("patches", {})] or faults
 
 

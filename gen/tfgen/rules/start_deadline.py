@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tfgen.graph.objects import finisher
-from tfgen.graph.objects.values import of_role
+from tfgen.graph.objects.values import value_for_role
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.rules.finding import Finding
 from tfgen.rules.rule import Rule
@@ -20,7 +20,7 @@ def _check(view: View) -> Iterator[Finding]:
     if plan is None or not view.values["startDeadline"]:
         return
     image = view.evaluate(finisher.image(structure, plan))
-    same = [role.name for role in view.roles if view.evaluate(of_role(role.name, "image")) == image]
+    same = [role.name for role in view.roles if view.evaluate(value_for_role(role.name, "image")) == image]
     if same:
         message = (
             f"startDeadline releases nothing where the image of {either(same, 'and')} cannot be pulled, because the "

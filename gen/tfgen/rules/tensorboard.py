@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.graph.fill import cleaned
+from tfgen.graph.fill import clean_path
 from tfgen.graph.objects import environment
 from tfgen.graph.objects.tensorboard import ROLE
 from tfgen.rules.finding import Finding
@@ -18,8 +18,8 @@ from tfgen.words import shown
 def _check(view: View) -> Iterator[Finding]:
     if not view.has_tensorboard:
         return
-    log_dir = cleaned(view.values["tensorboard"]["logDir"])
-    volumes = {cleaned(volume["mountPath"]): volume for volume in view.volumes(ROLE).values()}
+    log_dir = clean_path(view.values["tensorboard"]["logDir"])
+    volumes = {clean_path(volume["mountPath"]): volume for volume in view.volumes(ROLE).values()}
     mount = max((mount for mount in volumes if posixpath.commonpath((mount, log_dir)) == mount), key=len, default="")
     # An emptyDir is each pod's own.
     if not mount or "emptyDir" in volumes[mount]:

@@ -14,12 +14,12 @@ from typing import Any
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.fill import Filler, Kept, Scope, broken, compile_filler, evaluate, once_for_values
+from tfgen.graph.fill import FillCache, Filler, Scope, cached_by_values, compile_filler, evaluate, failing_scopes
 from tfgen.graph.guards import file_guards, guards
 from tfgen.graph.holes import Guard, Node
 from tfgen.graph.objects import environment
 from tfgen.graph.reads import reads
-from tfgen.graph.shape import once_a_shape
+from tfgen.graph.shape import cached_by_shape
 from tfgen.graph.workloads import WORKLOADS, pod
 from tfgen.job.training_job import Patch, Role, RoleName, Structure, TrainingJob
 from tfgen.problems import Place
@@ -98,11 +98,11 @@ class View(Record):
         self._reading.paths |= whole_values(pod.reads_in_role(self.job.structure, role, (node,)))
         return evaluate(node, self._role_scopes[role])
 
-    def broken(self, rule: str) -> Iterator[tuple[Guard, Scope]]:
+    def failing_scopes(self, rule: str) -> Iterator[tuple[Guard, Scope]]:
         """The guards of a rule that do not hold, whatever the values may be, each with what it is filled from."""
         for guard, paths in self._shape.guards.get(rule, ()):
             self._reading.paths |= paths
-            for scope in broken(guard, self._scope):
+            for scope in failing_scopes(guard, self._scope):
                 yield guard, scope
 
     def bound(self, role: RoleName) -> Mapping[str, Any]:
@@ -232,7 +232,7 @@ def views(document: Document) -> tuple[View, ...]:
     every = (own, *(by_environment[form.name] for form in job.environments))
     names = (None, *(form.name for form in job.environments))
     reading, shape, filled = Reading(), _shape(job.structure), dict[Hashable, Any]()
-    kept = [Kept(values, own, filled) for values in every]
+    kept = [FillCache(values, own, filled) for values in every]
     return tuple(
         View(
             document=document,
@@ -240,7 +240,7 @@ def views(document: Document) -> tuple[View, ...]:
             values=values if name else Noted(values, reading),
             all_values=every,
             _environment=name,
-            _scope=Scope(values, release=job.name, chart=job.name, kept=of_form),
+            _scope=Scope(values, release=job.name, chart=job.name, cache=of_form),
             _shape=shape,
             _reading=reading,
             _differences=of_form.differing | {ALL},
@@ -249,7 +249,7 @@ def views(document: Document) -> tuple[View, ...]:
     )
 
 
-@once_a_shape
+@cached_by_shape
 def _shape(structure: Structure) -> _Shape:
     by_rule: dict[str, list[tuple[Guard, frozenset[Path]]]] = {}
     for guard in (*guards(structure), *file_guards(structure)):
@@ -263,7 +263,7 @@ def _shape(structure: Structure) -> _Shape:
 
 
 def _variables(structure: Structure, role: RoleName) -> tuple[Filler, frozenset[Path]]:
-    told = WORKLOADS[structure.kind].tells_cluster(structure)
+    told = WORKLOADS[structure.kind].has_config_map(structure)
     variables = environment.variables(structure, role, index_label="", told=told)
     paths = pod.reads_in_role(structure, role, variables)
-    return once_for_values(paths, compile_filler(variables)), whole_values(paths)
+    return cached_by_values(paths, compile_filler(variables)), whole_values(paths)

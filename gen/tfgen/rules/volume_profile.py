@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tfgen.graph.objects.storage import SOURCES
-from tfgen.graph.value_guards import refused_volume
+from tfgen.graph.value_guards import refused_volume_message
 from tfgen.kubernetes.volume_profiles import refuses
 from tfgen.rules import pod_parts
 from tfgen.rules.finding import Finding
@@ -23,7 +23,7 @@ def _check(view: View) -> Iterator[Finding]:
     for name, storage in view.values["storage"].items():
         for source in SOURCES:
             if source in storage and refuses(profile, source):
-                message = refused_volume(f"storage.{name}", source, profile)
+                message = refused_volume_message(f"storage.{name}", source, profile)
                 yield Finding(("storage", name, source), view.evaluate(message))
     volumes = [part for role in view.roles for part in pod_parts.patched(view, role.name, "volumes")]
     volumes += [part for spec in pod_parts.of_patches(view) for part in pod_parts.items(spec, "volumes")]
@@ -31,7 +31,7 @@ def _check(view: View) -> Iterator[Finding]:
         for key, value in volume.data.items():
             is_source = key != "name" and not key.startswith("$") and not kubernetes_fields.is_misspelt(key, "Volume")
             if is_source and value is not None and refuses(profile, key):
-                message = refused_volume(path_name(volume.path), key, profile)
+                message = refused_volume_message(path_name(volume.path), key, profile)
                 yield Finding((*volume.path, key), view.evaluate(message))
 
 

@@ -102,7 +102,7 @@ def _of_role(view: View, role: Role) -> Iterator[Misfit]:
 
 def _own_template(structure: Structure, role: Role) -> Any:
     """What a role's pods have before a podTemplate is merged over it."""
-    return pod.own_template(structure, role, pod.Controller(index_label="", fields={}))
+    return pod.generated_template(structure, role, pod.Controller(index_label="", fields={}))
 
 
 def _of(kind: str) -> Callable[[View], Iterator[Finding]]:

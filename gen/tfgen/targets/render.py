@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tfgen.graph.built import Built, Objects, build
+from tfgen.graph.built import BuiltJob, Objects, build
 from tfgen.job.facts import own_data
 from tfgen.job.sources import source_name
 from tfgen.job.training_job import TrainingJob
@@ -22,7 +22,7 @@ from tfgen.tree.file_tree import FileTree
 from tfgen.tree.rendering import Rendering, Revision
 
 
-def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built: Built | None = None) -> Rendering:
+def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built: BuiltJob | None = None) -> Rendering:
     """All files of the outputs that the job asks for, in a document that has no errors.
 
     Args:
@@ -59,7 +59,7 @@ def input_digest(document: Document) -> str:
     return _digest(own_data(document))
 
 
-def render_document(document: Document, built: Built | None = None) -> Rendering:
+def render_document(document: Document, built: BuiltJob | None = None) -> Rendering:
     """The same of a document as it was read from disk, with the file that it was read from."""
     return render(document.data, document.unmerged, built).replaced(source=source_name(Path(document.file)))
 

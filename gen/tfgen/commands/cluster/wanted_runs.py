@@ -8,7 +8,7 @@ from typing import Any
 
 from tfgen import data_path
 from tfgen.errors import TfgenError
-from tfgen.graph.built import Built, build, task_objects
+from tfgen.graph.built import BuiltJob, build, task_objects
 from tfgen.job.facts import check_environment
 from tfgen.job.output_root import output_root
 from tfgen.job.training_job import Environment
@@ -78,7 +78,7 @@ def one_run(document: Document, environment: str | None, *, may_be_retired: bool
     return item
 
 
-def _run_objects(data: Mapping[str, Any], built: Built, environment: str | None) -> RunObjects:
+def _run_objects(data: Mapping[str, Any], built: BuiltJob, environment: str | None) -> RunObjects:
     objects = built.base if environment is None else built.environments[environment]
     return RunObjects(wanted_run(built, task_objects(data, environment), environment), tuple(objects.values()))
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.built import Built, build, object_parts
+from tfgen.graph.built import BuiltJob, build, object_parts
 from tfgen.graph.provenance import Part
 from tfgen.job.origin import Origin, origins
 from tfgen.record import Record
@@ -30,7 +30,7 @@ class JobParts(Record):
     """
 
     document: Document
-    built: Built
+    built: BuiltJob
 
     @classmethod
     def of(cls, document: Document) -> JobParts:

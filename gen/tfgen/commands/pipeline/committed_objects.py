@@ -19,7 +19,7 @@ from tfgen.check.limits import JobUse, has_limited_sums, uses
 from tfgen.check.objects import check_guard_rails
 from tfgen.check.severities import set_severities
 from tfgen.errors import TfgenError
-from tfgen.graph.built import Built, Objects, build
+from tfgen.graph.built import BuiltJob, Objects, build
 from tfgen.job.facts import name_of
 from tfgen.kubernetes.object import Object, identity
 from tfgen.places import OVERLAYS
@@ -90,7 +90,7 @@ def _check(out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, do
     )
 
 
-def _built(document: Document, files: Mapping[str, str]) -> Built | None:
+def _built(document: Document, files: Mapping[str, str]) -> BuiltJob | None:
     """Return a job with the objects of its overlays. A job that has no overlays gives None."""
     if not is_built(files, None):
         return None

@@ -8,12 +8,12 @@ from tfgen.check.admission.folder import read_policy_folders
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.check.severities import set_severities
-from tfgen.graph.built import Built
+from tfgen.graph.built import BuiltJob
 from tfgen.problems import Problem
 from tfgen.text.document import Document
 
 
-def find_object_problems(jobs: Sequence[tuple[Document, Built]]) -> Iterator[Problem]:
+def find_object_problems(jobs: Sequence[tuple[Document, BuiltJob]]) -> Iterator[Problem]:
     """What is wrong with objects alone, whatever the repository has beside them.
 
     Args:

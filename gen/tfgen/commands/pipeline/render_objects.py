@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tfgen.check.jobs import check_all
 from tfgen.commands.pipeline.cached_files import CachedFile, from_cache, read_cached_files, read_cached_jobs
-from tfgen.graph.built import Built, build
+from tfgen.graph.built import BuiltJob, build
 from tfgen.job.facts import check_environment
 from tfgen.job.sources import Source
 from tfgen.kubernetes.object import Object
@@ -88,7 +88,7 @@ def render_objects(
     return objects, in_order(find_object_problems(unchecked))
 
 
-def _objects(built: Built, environment: str | None, *, with_namespaces: bool) -> Iterator[Object]:
+def _objects(built: BuiltJob, environment: str | None, *, with_namespaces: bool) -> Iterator[Object]:
     objects = built.base if environment is None else built.environments[environment]
     namespace = built.job.namespace_of(environment)
     for item in objects.values():

@@ -104,8 +104,8 @@ def _fetch(structure: Structure, git: GitCode) -> Node:
             *_login(git),
             environment.NO_GPUS,
         ],
-        "resources": resources.of_helper("code.git"),
-        "securityContext": {**security.of_container(structure.profile), "runAsUser": _USER},
+        "resources": resources.helper_resources("code.git"),
+        "securityContext": {**security.container_context(structure.profile), "runAsUser": _USER},
         "volumeMounts": [
             {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
             {"name": VOLUME, "mountPath": _ROOT},

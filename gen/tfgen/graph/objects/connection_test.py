@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Node, Splice, given
+from tfgen.graph.holes import Node, Splice, if_set
 from tfgen.graph.objects import config_map, environment, labels, names, placement, resources, security
 from tfgen.graph.objects.pod_spec import pod_spec
-from tfgen.graph.objects.values import of_role, value
+from tfgen.graph.objects.values import value, value_for_role
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
@@ -44,13 +44,13 @@ def connection_test(structure: Structure) -> Node:
         "spec": pod_spec(
             ending={"restartPolicy": "Never"},
             security_context=security.pod_part(structure.profile),
-            scheduling=placement.of_job(),
+            scheduling=placement.job_scheduling(),
             pull_secrets=value("imagePullSecrets"),
             containers=[
                 {
                     "name": "connect",
-                    "image": of_role(role, "image"),
-                    "imagePullPolicy": given(of_role(role, "imagePullPolicy")),
+                    "image": value_for_role(role, "image"),
+                    "imagePullPolicy": if_set(value_for_role(role, "imagePullPolicy")),
                     "command": ["python3", "-c", _PROGRAM],
                     "env": [
                         {
@@ -59,7 +59,7 @@ def connection_test(structure: Structure) -> Node:
                         },
                         environment.NO_GPUS,
                     ],
-                    "resources": resources.of_helper("helpers"),
+                    "resources": resources.helper_resources("helpers"),
                     "securityContext": security.container_part(structure.profile),
                 }
             ],

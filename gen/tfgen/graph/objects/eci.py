@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Equal, Expression, Join, Key, Name, Node, When, given
+from tfgen.graph.holes import AllOf, Equal, Expression, Join, Key, Name, Node, When, if_set
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import GitCode, Structure
@@ -29,7 +29,7 @@ def pod_annotations(structure: Structure) -> Mapping[Key, Node]:
     if not structure.eci:
         return {}
     annotations: dict[str, Node] = {
-        **{keys.ECI_PREFIX + key: given(value(f"cloud.eci.{path}")) for key, path in eci.TEXTS.items()},
+        **{keys.ECI_PREFIX + key: if_set(value(f"cloud.eci.{path}")) for key, path in eci.TEXTS.items()},
         **{keys.ECI_PREFIX + key: _joined(f"cloud.eci.{path}") for key, path in eci.LISTS.items()},
         keys.ECI_PREFIX + eci.IMAGE_CACHE: When(value("cloud.eci.imageCache.match"), "true"),
     }
@@ -83,7 +83,7 @@ def image_cache(structure: Structure) -> Node:
             "images": [*(When(image, image) for image in tunable), *_beside(structure)],
             "imagePullSecrets": value(f"{path}.pullSecrets"),
             "imageCacheSize": value(f"{path}.size"),
-            "retentionDays": given(value(f"{path}.retentionDays")),
+            "retentionDays": if_set(value(f"{path}.retentionDays")),
         },
     }
     return When(_enabled(), cache)

@@ -15,7 +15,7 @@ from tfgen.graph.holes import (
     Comment,
     Contains,
     Default,
-    Each,
+    ForEach,
     IsMap,
     Key,
     MapOf,
@@ -29,7 +29,7 @@ from tfgen.graph.holes import (
     When,
 )
 from tfgen.graph.objects import cluster_spec, config_map, names, resources, storage
-from tfgen.graph.objects.values import ROLE, own, value
+from tfgen.graph.objects.values import ROLE, role_value, value
 from tfgen.job.run_names import UNNAMED
 from tfgen.job.training_job import RoleName, Structure
 
@@ -69,7 +69,7 @@ def env() -> Merged:
         _VISIBLE_DEVICES: When(Not(resources.GPUS), _NO_DEVICES),
         **{name: When(resources.CPU_LIMIT, _CPU_LIMIT) for name in _THREADS},
     }
-    return Merged((MapOf(defaults), _INTEROP, value("env"), own("env")), flat=False)
+    return Merged((MapOf(defaults), _INTEROP, value("env"), role_value("env")), flat=False)
 
 
 def variables(structure: Structure, role: RoleName, *, index_label: str, told: bool) -> list[Node]:
@@ -84,8 +84,8 @@ def variables(structure: Structure, role: RoleName, *, index_label: str, told: b
     return [
         *(_cluster(structure, role, index_label) if told else []),
         *run(),
-        Each(ENV, When(IsMap(_ITEM), _REFERENCE, When(Not(_EXPANDS), _LITERAL))),
-        Each(ENV, When(AllOf((Not(IsMap(_ITEM)), _EXPANDS)), _LITERAL)),
+        ForEach(ENV, When(IsMap(_ITEM), _REFERENCE, When(Not(_EXPANDS), _LITERAL))),
+        ForEach(ENV, When(AllOf((Not(IsMap(_ITEM)), _EXPANDS)), _LITERAL)),
     ]
 
 

@@ -30,12 +30,12 @@ from tfgen.graph.holes import (
     Splice,
     Text,
     When,
-    given,
+    if_set,
 )
 from tfgen.graph.objects import disruption, environment, labels, names, network, placement, rbac, resources, security
 from tfgen.graph.objects.pod_spec import pod_spec
 from tfgen.graph.objects.pod_template_hash import LABEL, PARAMETER, hashed
-from tfgen.graph.objects.values import of_role, value
+from tfgen.graph.objects.values import value, value_for_role
 from tfgen.graph.template import Template
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
@@ -132,7 +132,7 @@ def _rule(group: str, resource: str, resource_names: list[Node], verbs: list[Nod
 
 def _where(name: Node, make: Callable[[Node], Node]) -> Node:
     """What is made of a name, under the condition of the name."""
-    return When(name.test, make(name.then)) if isinstance(name, When) else make(name)
+    return When(name.test, make(name.if_true)) if isinstance(name, When) else make(name)
 
 
 def config_map() -> Node:
@@ -194,12 +194,12 @@ def _pod_metadata() -> Node:
 def _pod(structure: Structure, plan: Plan) -> Node:
     """The pod. Its image is the training's, so it must find the training's nodes, and their taints."""
     return pod_spec(
-        priority=given(value("priorityClassName")),
+        priority=if_set(value("priorityClassName")),
         account=names.finisher(),
         needs_token=True,
         ending={"restartPolicy": "Never"},
         security_context=security.pod_part(structure.profile),
-        scheduling=placement.of_job(),
+        scheduling=placement.job_scheduling(),
         pull_secrets=value("imagePullSecrets"),
         containers=[
             {
@@ -211,7 +211,7 @@ def _pod(structure: Structure, plan: Plan) -> Node:
                 "command": ["python3", "-I", "-u", f"{FOLDER}/{FILE}"],
                 "args": _arguments(plan),
                 "env": [environment.NO_GPUS, When(NOTIFY, _webhook_address())],
-                "resources": resources.of_helper("helpers"),
+                "resources": resources.helper_resources("helpers"),
                 "securityContext": security.container_part(structure.profile),
                 "volumeMounts": [{"name": ROLE, "mountPath": FOLDER, "readOnly": True}],
             }
@@ -233,17 +233,20 @@ def _webhook_address() -> Node:
 
 def image(structure: Structure, plan: Plan) -> When:
     """The image that it runs in: its own, or that of a role."""
-    return _of_lender(structure, plan, _IMAGE, lambda role: of_role(role, "image"))
+    return _of_lender(structure, plan, _IMAGE, lambda role: value_for_role(role, "image"))
 
 
 def _image(structure: Structure, plan: Plan) -> When:
     """That image, and when it is pulled. What a role says of the latter holds for the role's image, and no other."""
-    own: Node = {"image": _IMAGE, "imagePullPolicy": given(value("imagePullPolicy"))}
+    own: Node = {"image": _IMAGE, "imagePullPolicy": if_set(value("imagePullPolicy"))}
     return _of_lender(
         structure,
         plan,
         own,
-        lambda role: {"image": of_role(role, "image"), "imagePullPolicy": given(of_role(role, "imagePullPolicy"))},
+        lambda role: {
+            "image": value_for_role(role, "image"),
+            "imagePullPolicy": if_set(value_for_role(role, "imagePullPolicy")),
+        },
     )
 
 
@@ -256,8 +259,10 @@ def _of_lender(structure: Structure, plan: Plan, own: Node, of: Callable[[RoleNa
     others = [role.name for role in structure.roles if role.name != plan.ends]
     if not others:
         return When(_IMAGE, own, of(plan.ends))
-    image_of_ends = of_role(plan.ends, "image")
-    is_alone = AllOf((_START_DEADLINE, *(Not(Equal(of_role(other, "image"), image_of_ends)) for other in others)))
+    image_of_ends = value_for_role(plan.ends, "image")
+    is_alone = AllOf(
+        (_START_DEADLINE, *(Not(Equal(value_for_role(other, "image"), image_of_ends)) for other in others))
+    )
     return When(_IMAGE, own, When(is_alone, of(others[0]), of(plan.ends)))
 
 
@@ -280,4 +285,4 @@ def _arguments(plan: Plan) -> list[Node]:
 
 
 def _start_with(pods: When) -> Node:
-    return When(AllOf((_START_DEADLINE, pods.test)), Text(("--start-with=", pods.then)))
+    return When(AllOf((_START_DEADLINE, pods.test)), Text(("--start-with=", pods.if_true)))

@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.graph.holes import Bound, ChartOnly, Expression, Key, Let, MapOf, Merged, Name, Named, Node, Splice, plain
+from tfgen.graph.holes import (
+    Bound,
+    ChartOnly,
+    Expression,
+    Key,
+    Let,
+    MapOf,
+    Merged,
+    Name,
+    Named,
+    Node,
+    Splice,
+    plain_mapping,
+)
 from tfgen.graph.objects import names
-from tfgen.graph.objects.values import own, value
+from tfgen.graph.objects.values import role_value, value
 from tfgen.kubernetes.keys import (
     CHART,
     CLUSTER_AUTOSCALER_EVICT,
@@ -60,11 +73,11 @@ def metadata(
 ) -> Node:
     """An object's metadata: a role's objects also say the role."""
     users = value("annotations")
-    own: dict[Key, Node] = {**({COMPONENT: role} if role else {}), **(labels or {})}
+    added: dict[Key, Node] = {**({COMPONENT: role} if role else {}), **(labels or {})}
     return {
         "name": name,
-        "labels": {Splice("labels"): _COMMON, **own} if own else _COMMON,
-        "annotations": {**plain(annotations), Splice("annotations"): users} if annotations else users,
+        "labels": {Splice("labels"): _COMMON, **added} if added else _COMMON,
+        "annotations": {**plain_mapping(annotations), Splice("annotations"): users} if annotations else users,
     }
 
 
@@ -82,14 +95,14 @@ def literal_metadata(name: Node, key: Node) -> Node:
     }
 
 
-def is_of_object(item: Mapping[Key, Node]) -> bool:
+def has_common_labels(item: Mapping[Key, Node]) -> bool:
     """Whether an object has `metadata`: a pod's is its role's."""
-    own = item["metadata"]
-    node = own["labels"] if isinstance(own, dict) else None
+    metadata = item["metadata"]
+    node = metadata["labels"] if isinstance(metadata, dict) else None
     return node == _COMMON or (isinstance(node, dict) and node.get(Splice("labels")) == _COMMON)
 
 
-def own_entries(item: Mapping[Key, Node], field: str) -> dict[Key, Node]:
+def tfgen_entries(item: Mapping[Key, Node], field: str) -> dict[Key, Node]:
     """The labels or annotations that tfgen gives an object of `metadata` itself; its labels without those of all."""
     node = _metadata_of(item)[field]
     return {key: inner for key, inner in node.items() if not isinstance(key, Splice)} if isinstance(node, dict) else {}
@@ -110,11 +123,11 @@ def with_layers(
     if over_labels:
         layers = (MapOf({}), value("labels"), *over_labels)
         lets.append((LITERAL_LABELS, Merged(layers)))
-        own = own_entries(item, "labels")
-        changed["labels"] = {Splice("owner"): _OWNER, **own, Splice("labels"): LITERAL_LABELS}
+        entries = tfgen_entries(item, "labels")
+        changed["labels"] = {Splice("owner"): _OWNER, **entries, Splice("labels"): LITERAL_LABELS}
     if over_annotations:
         lowest: dict[Name, Node] = {
-            key: node for key, node in own_entries(item, "annotations").items() if isinstance(key, str)
+            key: node for key, node in tfgen_entries(item, "annotations").items() if isinstance(key, str)
         }
         has_layers = _metadata_of(item)["annotations"] == LITERAL_ANNOTATIONS
         below = LITERAL_ANNOTATIONS if has_layers else value("annotations")
@@ -146,13 +159,13 @@ def role_selector(role: Node) -> Node:
 
 def pod_labels() -> Merged:
     """What `POD_LABELS` is bound to: what tfgen sets unless the user does, under the job's labels and the role's."""
-    return Merged((MapOf({ISTIO_INJECT: "false"}), value("labels"), own("labels")))
+    return Merged((MapOf({ISTIO_INJECT: "false"}), value("labels"), role_value("labels")))
 
 
 def pod_annotations() -> Merged:
     """What `POD_ANNOTATIONS` is bound to, in the same way."""
     kept = MapOf({CLUSTER_AUTOSCALER_EVICT: "false", KARPENTER_KEEP: "true", LINKERD_INJECT: "disabled"})
-    return Merged((kept, value("annotations"), own("annotations")))
+    return Merged((kept, value("annotations"), role_value("annotations")))
 
 
 POD_LABELS: Final = Bound("labels", "map")

@@ -12,7 +12,21 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from tfgen.graph.holes import AnyOf, Bound, Default, Each, Equal, Filtered, Let, MapOf, Merged, Node, Not, Splice, When
+from tfgen.graph.holes import (
+    AnyOf,
+    Bound,
+    Default,
+    Equal,
+    Filtered,
+    ForEach,
+    Let,
+    MapOf,
+    Merged,
+    Node,
+    Not,
+    Splice,
+    When,
+)
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.values import value
 from tfgen.kubernetes import keys
@@ -48,7 +62,7 @@ waits for the health of the one before it. All others come with the pods, since 
 
 
 @cache
-def literal_objects() -> Each:
+def literal_objects() -> ForEach:
     """The objects, by name."""
     item: Node = {
         "apiVersion": Bound(_OBJECT, "string", "apiVersion"),
@@ -68,7 +82,7 @@ def literal_objects() -> Each:
         (_METADATA, Default(Bound(_OBJECT, "map", "metadata"), MapOf({}))),
     ):
         item = Let(bound.name, expression, item)
-    return Each(value("objects"), item, item=_OBJECT)
+    return ForEach(value("objects"), item, item=_OBJECT)
 
 
 def _of_metadata(field: str, value_type: ValueType) -> Bound:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tfgen.graph.holes import Bound, Default, Greater, Guard, Length, Node, Sum, Text
 from tfgen.graph.objects import names
 from tfgen.graph.objects.cluster_spec import PodName
-from tfgen.graph.objects.values import EACH_ROLE, ROLE_NAME, of_each
+from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value
 from tfgen.job.training_job import Role, RoleName
 
 
@@ -18,8 +18,8 @@ def short_stateful_sets(roles: Iterable[Role]) -> list[Guard]:
 
 def short_hosts(pod: PodName) -> Guard:
     """That the last pod of each role has a name that a host, and the label that repeats it, may have."""
-    last = Sum((Default(of_each("replicas", "integer"), 1), -1))
-    return short_host(pod(ROLE_NAME, last)).replaced(over=(EACH_ROLE,))
+    last = Sum((Default(role_entry_value("replicas", "integer"), 1), -1))
+    return short_host(pod(ROLE_NAME, last)).replaced(over=(ROLE_ENTRIES,))
 
 
 def short_finisher() -> Guard:

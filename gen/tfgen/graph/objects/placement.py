@@ -23,7 +23,7 @@ from tfgen.graph.holes import (
 )
 from tfgen.graph.objects import eci, labels
 from tfgen.graph.objects.resources import GPUS
-from tfgen.graph.objects.values import ROLE, own, own_or_job, value
+from tfgen.graph.objects.values import ROLE, role_or_job_value, role_value, value
 from tfgen.job.training_job import Structure
 
 NODE_SELECTOR: Final = Bound("nodeSelector", "map")
@@ -60,24 +60,26 @@ def node_selector(structure: Structure) -> Merged:
 
     Where a role's count of GPUs is 0, its tasks need no node that has the product.
     """
-    product: dict[Name, Node] = {own("resources.gpu.productLabel"): When(GPUS, own("resources.gpu.product"))}
+    product: dict[Name, Node] = {
+        role_value("resources.gpu.productLabel"): When(GPUS, role_value("resources.gpu.product"))
+    }
     lowest = MapOf({**product, **eci.node_selector(structure)})
-    return Merged((lowest, value("nodeSelector"), own("nodeSelector")))
+    return Merged((lowest, value("nodeSelector"), role_value("nodeSelector")))
 
 
 def tolerations(structure: Structure) -> Node:
     """The tolerations of a role's pods."""
-    spot, users = AnyOf((own("spot"), value("spot"))), own_or_job("tolerations")
+    spot, users = AnyOf((role_value("spot"), value("spot"))), role_or_job_value("tolerations")
     cloud = eci.tolerations(structure)
     return [*cloud, *_tolerated(spot, users)] if cloud else _tolerations(spot, users)
 
 
-def tolerations_of_job() -> Node:
+def job_tolerations() -> Node:
     """The same of a pod that has no role, in full: a patch may add to them."""
     return _tolerated(value("spot"), value("tolerations"))
 
 
-def of_job() -> dict[Key, Node]:
+def job_scheduling() -> dict[Key, Node]:
     """Where a pod that has no role may run."""
     return {
         "nodeSelector": value("nodeSelector"),
@@ -91,7 +93,7 @@ def _tolerations(spot: Expression, users: Expression) -> Node:
 
 def affinity() -> Node:
     """The user's affinity where there is one; else ``spread`` parts a role's tasks, ``pack`` joins the run's."""
-    mine, word = own_or_job("affinity"), own_or_job("placement")
+    mine, word = role_or_job_value("affinity"), role_or_job_value("placement")
     apart: Node = {"podAntiAffinity": _prefer(labels.role_selector(ROLE))}
     together: Node = {"podAffinity": _prefer(labels.run_selector())}
     return When(mine, NotEmpty(mine), When(Equal(word, "spread"), apart, When(Equal(word, "pack"), together)))

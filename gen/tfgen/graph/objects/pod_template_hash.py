@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from tfgen.graph.holes import Bound, Digest, Key, Let, Named, Node, Parameter, call, given
+from tfgen.graph.holes import Bound, Digest, Key, Let, Named, Node, Parameter, call, if_set
 from tfgen.kubernetes import keys
 
 HASH: Final = Bound("hash")
@@ -23,7 +23,7 @@ HASH: Final = Bound("hash")
 PARAMETER: Final = Parameter(HASH.name)
 """The hash, in a part that is a pod template; null where the template is the one to be hashed."""
 
-LABEL: Final[Mapping[Key, Node]] = {keys.POD_TEMPLATE_HASH: given(PARAMETER)}
+LABEL: Final[Mapping[Key, Node]] = {keys.POD_TEMPLATE_HASH: if_set(PARAMETER)}
 """The last label of such a template."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from tfgen.graph.holes import Bound, Default, Each, given
+from tfgen.graph.holes import Bound, Default, ForEach, if_set
 from tfgen.graph.objects import labels
 from tfgen.graph.objects.values import value
 from tfgen.kubernetes import keys
@@ -18,16 +18,16 @@ _CLASS: Final = "class"
 
 
 @cache
-def priority_classes() -> Each:
+def priority_classes() -> ForEach:
     """The classes, by name."""
-    return Each(
+    return ForEach(
         value("priorityClasses"),
         {
             "apiVersion": "scheduling.k8s.io/v1",
             "kind": "PriorityClass",
             "metadata": labels.metadata(Bound("name"), annotations=keys.BEFORE_PODS),
             "value": Bound(_CLASS, "integer", "value"),
-            "description": given(Bound(_CLASS, "string", "description")),
+            "description": if_set(Bound(_CLASS, "string", "description")),
             "preemptionPolicy": Default(Bound(_CLASS, "string", "preemptionPolicy"), "PreemptLowerPriority"),
             "globalDefault": False,
         },

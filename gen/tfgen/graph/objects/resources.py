@@ -26,7 +26,7 @@ from tfgen.graph.holes import (
     Text,
     When,
 )
-from tfgen.graph.objects.values import own, value
+from tfgen.graph.objects.values import role_value, value
 
 REQUESTS: Final = Bound("requests", "map")
 LIMITS: Final = Bound("limits", "map")
@@ -39,7 +39,7 @@ CPU_LIMIT: Final = Parameter("cpuLimit", "quantity")
 IS_GPU: Final = "gpu|nvidia|vcuda"
 
 
-_GPU_COUNT: Final = own("resources.gpu.count")
+_GPU_COUNT: Final = role_value("resources.gpu.count")
 
 
 def has_gpus() -> Expression:
@@ -55,14 +55,14 @@ def devices() -> Filtered:
 
 def requests() -> Merged:
     """What `REQUESTS` is bound to."""
-    return Merged((MapOf(_short()), own("resources.requests")))
+    return Merged((MapOf(_short()), role_value("resources.requests")))
 
 
 def limits() -> Merged:
     """What `LIMITS` is bound to."""
-    gpu: dict[Name, Node] = {own("resources.gpu.resource"): _GPU_COUNT}
-    share = When(_GPU_COUNT, own("resources.gpu.share"), MapOf({}))
-    return Merged((MapOf({**_short(), **gpu}), share, own("resources.limits")))
+    gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): _GPU_COUNT}
+    share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
+    return Merged((MapOf({**_short(), **gpu}), share, role_value("resources.limits")))
 
 
 def resources() -> Node:
@@ -70,7 +70,7 @@ def resources() -> Node:
     return {"requests": REQUESTS, "limits": LIMITS}
 
 
-def of_helper(path: str) -> Node:
+def helper_resources(path: str) -> Node:
     """The resources of a container of tfgen's own, by the values path above them: all four amounts.
 
     A quota on one of them refuses each pod with a container that does not say it:
@@ -84,4 +84,4 @@ def of_helper(path: str) -> Node:
 
 
 def _short() -> dict[Name, Node]:
-    return {"cpu": own("resources.cpu"), "memory": own("resources.memory")}
+    return {"cpu": role_value("resources.cpu"), "memory": role_value("resources.memory")}

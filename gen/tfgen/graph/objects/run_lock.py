@@ -15,9 +15,9 @@ from tfgen.graph.holes import (
     AllOf,
     AnyOf,
     Bound,
-    Each,
     Filtered,
-    Has,
+    ForEach,
+    HasItem,
     Key,
     Let,
     Named,
@@ -28,10 +28,10 @@ from tfgen.graph.holes import (
     Text,
     When,
     call,
-    given,
+    if_set,
 )
 from tfgen.graph.objects import environment, labels, names, resources, security, storage
-from tfgen.graph.objects.values import ROLE, ROLE_VALUES, own_or_job, value
+from tfgen.graph.objects.values import ROLE, ROLE_VALUES, role_or_job_value, value
 from tfgen.job.training_job import Profile, RoleName
 from tfgen.kubernetes import keys
 
@@ -52,7 +52,7 @@ _DAYS: Final = 1_000_000  # tries, one a second: an earlier run may take as long
 def locked(role: Node = ROLE) -> Filtered:
     """What `LOCKED` is bound to: the role's volumes to which one run at a time writes."""
     roles = Bound("storage", "list", "for")
-    return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), Has(roles, role))))), item="storage")
+    return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), HasItem(roles, role))))), item="storage")
 
 
 def config_map(role: RoleName) -> Node:
@@ -78,7 +78,7 @@ def container_name(volume: str) -> str:
     return f"{_PREFIX}{volume}"
 
 
-def containers(profile: Profile, index_label: str) -> Each:
+def containers(profile: Profile, index_label: str) -> ForEach:
     """A container for each of them. The pod's controller, if it has one, puts its index into the label."""
     volume = {_NAME.name: _NAME, _STORAGE.name: Bound("storage", "map")}
     part = Named(
@@ -89,7 +89,7 @@ def containers(profile: Profile, index_label: str) -> Each:
         parameters=(ROLE_VALUES.name, *volume),
     )
     container: Node = {"name": Text((_PREFIX, _NAME)), Splice("lock"): call(part, values=ROLE_VALUES, **volume)}
-    return Each(LOCKED, container, item="storage")
+    return ForEach(LOCKED, container, item="storage")
 
 
 def _container(profile: Profile, index_label: str) -> Node:
@@ -99,12 +99,12 @@ def _container(profile: Profile, index_label: str) -> Node:
     if index_label:
         index = {"valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}}}
     return {
-        "image": own_or_job("image"),
-        "imagePullPolicy": given(own_or_job("imagePullPolicy")),
+        "image": role_or_job_value("image"),
+        "imagePullPolicy": if_set(role_or_job_value("imagePullPolicy")),
         "restartPolicy": "Always",
         "command": ["python3", "-I", f"{_PROGRAM_FOLDER}/{FILE}", _FOLDER, held],
         "env": [{"name": "TASK_INDEX", **index}, *environment.run(), environment.NO_GPUS],
-        "resources": resources.of_helper("helpers"),
+        "resources": resources.helper_resources("helpers"),
         "startupProbe": {"exec": {"command": ["test", "-e", held]}, "periodSeconds": 1, "failureThreshold": _DAYS},
         "securityContext": security.container_part(profile),
         "volumeMounts": [

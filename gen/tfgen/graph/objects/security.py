@@ -10,7 +10,7 @@ from tfgen.graph.objects.values import value
 from tfgen.job.training_job import Profile
 
 
-def of_pod(profile: Profile) -> Node:
+def pod_context(profile: Profile) -> Node:
     """The pod's security context."""
     identity: dict[Key, Node] = {
         "runAsUser": value("security.runAsUser"),
@@ -25,7 +25,7 @@ def of_pod(profile: Profile) -> Node:
     return {"runAsNonRoot": True, **identity, **seccomp} if profile == "restricted" else {**identity, **seccomp}
 
 
-def of_container(profile: Profile) -> dict[Key, Node]:
+def container_context(profile: Profile) -> dict[Key, Node]:
     """A container's security context."""
     root: dict[Key, Node] = {"readOnlyRootFilesystem": value("security.readOnlyRootFilesystem")}
     if profile != "restricted":
@@ -35,10 +35,12 @@ def of_container(profile: Profile) -> dict[Key, Node]:
 
 def pod_part(profile: Profile) -> Named:
     """The same as a part of the chart, for every pod."""
-    return Named("podSecurityContext", f"The security context of a pod, for the profile {profile}.", of_pod(profile))
+    return Named(
+        "podSecurityContext", f"The security context of a pod, for the profile {profile}.", pod_context(profile)
+    )
 
 
 def container_part(profile: Profile) -> Named:
     """A container's as a part of the chart, for every container."""
     doc = f"The security context of a container, for the profile {profile}."
-    return Named("containerSecurityContext", doc, of_container(profile))
+    return Named("containerSecurityContext", doc, container_context(profile))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Default, Equal, Guard, Key, Node, Text, When, given
+from tfgen.graph.holes import AllOf, Default, Equal, Guard, Key, Node, Text, When, if_set
 from tfgen.graph.objects import labels, names
-from tfgen.graph.objects.values import own_or_job, value
+from tfgen.graph.objects.values import role_or_job_value, value
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
@@ -32,13 +32,13 @@ def service_account() -> Node:
     return When(_IS_CREATED, labels.with_layers(account, (), (value("serviceAccount.annotations"),)))
 
 
-def of_task(structure: Structure) -> When:
+def task_account(structure: Structure) -> When:
     """Return the name of a task's account: the role's or the job's, or else that of the account that the job makes."""
-    name = own_or_job("serviceAccountName")
-    return When(name, name, When(_IS_CREATED, names.JOB)) if structure.service_account else given(name)
+    name = role_or_job_value("serviceAccountName")
+    return When(name, name, When(_IS_CREATED, names.JOB)) if structure.service_account else if_set(name)
 
 
-def other_than_default() -> Guard:
+def default_account_guard() -> Guard:
     """Return the guard against an account that each namespace has already."""
     return Guard(
         rule="service-account-default",

@@ -14,9 +14,9 @@ from tfgen.graph.holes import (
     AnyOf,
     Bound,
     Default,
-    Each,
     Equal,
-    Has,
+    ForEach,
+    HasItem,
     Named,
     Node,
     Not,
@@ -26,10 +26,10 @@ from tfgen.graph.holes import (
     Text,
     When,
     call,
-    given,
+    if_set,
 )
 from tfgen.graph.objects import labels, names
-from tfgen.graph.objects.values import ROLE, own_or_job, value
+from tfgen.graph.objects.values import ROLE, role_or_job_value, value
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.volume_profiles import refuses
@@ -75,7 +75,7 @@ def sources(structure: Structure) -> tuple[str, ...]:
 
 def volumes(structure: Structure) -> list[Node]:
     """The pod's volumes. TensorFlow needs one temporary folder that it can write: its import fails without."""
-    size = own_or_job("shm")
+    size = role_or_job_value("shm")
     return [
         {"name": TMP, "emptyDir": {}},
         When(size, {"name": SHM, "emptyDir": {"medium": "Memory", "sizeLimit": size}}),
@@ -87,7 +87,7 @@ def mounts() -> list[Node]:
     """The main container's mounts."""
     return [
         {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
-        When(own_or_job("shm"), {"name": SHM, "mountPath": "/dev/shm"}),  # noqa: S108 - a path in the pod
+        When(role_or_job_value("shm"), {"name": SHM, "mountPath": "/dev/shm"}),  # noqa: S108 - a path in the pod
         _each_of(
             ROLE,
             {
@@ -111,7 +111,7 @@ def _mount() -> Node:
     return {
         "mountPath": Parameter("mountPath"),
         "subPath": When(AllOf((plain, Not(separate))), plain),
-        "subPathExpr": When(separate, own, given(expanded)),
+        "subPathExpr": When(separate, own, if_set(expanded)),
     }
 
 
@@ -125,30 +125,30 @@ def reader_mounts(reader: str) -> list[Node]:
     mount: Node = {
         "name": _NAME,
         "mountPath": _storage("mountPath"),
-        "subPath": given(_storage("subPath")),
+        "subPath": if_set(_storage("subPath")),
         "readOnly": True,
     }
     return [{"name": TMP, "mountPath": "/tmp"}, _each_of(reader, mount)]  # noqa: S108 - a path in the pod
 
 
-def volumes_of_all(structure: Structure) -> list[Node]:
+def all_volumes(structure: Structure) -> list[Node]:
     """The volumes of a pod that has all of them, whatever the roles."""
-    return [{"name": TMP, "emptyDir": {}}, Each(value("storage"), _volume(structure), item="storage")]
+    return [{"name": TMP, "emptyDir": {}}, ForEach(value("storage"), _volume(structure), item="storage")]
 
 
-def mounts_of_all() -> list[Node]:
+def all_mounts() -> list[Node]:
     """Their mounts."""
     mount: Node = {
         "name": _NAME,
         "mountPath": _storage("mountPath"),
-        "subPath": given(_storage("subPath")),
+        "subPath": if_set(_storage("subPath")),
     }
     tmp: Node = {"name": TMP, "mountPath": "/tmp"}  # noqa: S108 - a path in the pod
-    return [tmp, Each(value("storage"), mount, item="storage")]
+    return [tmp, ForEach(value("storage"), mount, item="storage")]
 
 
 @cache
-def claims() -> Each:
+def claims() -> ForEach:
     """The claims that the job makes."""
     claim: Node = {
         "apiVersion": "v1",
@@ -156,13 +156,13 @@ def claims() -> Each:
         "metadata": labels.metadata(names.claim(_NAME), annotations=keys.KEEP),
         "spec": {
             "accessModes": [Default(_storage("claim.accessMode"), "ReadWriteMany")],
-            "volumeName": given(_storage("claim.volumeName")),
+            "volumeName": if_set(_storage("claim.volumeName")),
             "storageClassName": _storage_class(),
             "resources": {"requests": {"storage": Bound("storage", "quantity", "claim.size")}},
         },
     }
     sized = When(AllOf((_tree("claim"), _storage("claim.size"))), claim)
-    return Each(value("storage"), sized, item="storage")
+    return ForEach(value("storage"), sized, item="storage")
 
 
 def _storage_class() -> Node:
@@ -171,11 +171,11 @@ def _storage_class() -> Node:
     https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume
     """
     name = _storage("claim.storageClass")
-    return When(_storage("claim.volumeName"), Default(name, ""), given(name))
+    return When(_storage("claim.volumeName"), Default(name, ""), if_set(name))
 
 
 def claim_name() -> Node:
-    """The name of the claim of a volume, in an `Each` over the volumes."""
+    """The name of the claim of a volume, in an `ForEach` over the volumes."""
     return call(_CLAIM_NAME, name=_NAME, storage=_VOLUME)
 
 
@@ -191,10 +191,10 @@ def _of_part(field: str, value_type: ValueType = "string") -> Parameter:
     return Parameter("storage", value_type, field)
 
 
-def _each_of(role: Node, body: Node) -> Each:
+def _each_of(role: Node, body: Node) -> ForEach:
     """An item for each volume that the role has: those that name it, and those that name no role."""
     roles = Bound("storage", "list", "for")
-    return Each(value("storage"), When(AnyOf((Not(roles), Has(roles, role))), body), item="storage")
+    return ForEach(value("storage"), When(AnyOf((Not(roles), HasItem(roles, role))), body), item="storage")
 
 
 def _volume(structure: Structure) -> Node:

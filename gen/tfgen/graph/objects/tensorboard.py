@@ -22,7 +22,7 @@ from tfgen.graph.holes import (
     NotEmpty,
     Splice,
     When,
-    given,
+    if_set,
 )
 from tfgen.graph.objects import environment, labels, names, network, placement, resources, security, storage
 from tfgen.graph.objects.pod_spec import pod_spec
@@ -50,7 +50,7 @@ def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
     )
 
 
-def released() -> When:
+def released_deployment() -> When:
     """The name of the Deployment where it is not kept, for whatever scales it to 0 when a run ends."""
     return When(AllOf((_ENABLED, Not(value("tensorboard.keep")))), names.tensorboard())
 
@@ -147,13 +147,13 @@ def _pod_metadata() -> Node:
 def _pod(structure: Structure, port: int) -> Node:
     return pod_spec(
         security_context=security.pod_part(structure.profile),
-        scheduling={"nodeSelector": value("nodeSelector"), "tolerations": placement.tolerations_of_job()},
+        scheduling={"nodeSelector": value("nodeSelector"), "tolerations": placement.job_tolerations()},
         pull_secrets=value("imagePullSecrets"),
         containers=[
             {
                 "name": ROLE,
                 "image": Default(value("tensorboard.image"), value("image")),
-                "imagePullPolicy": given(value("imagePullPolicy")),
+                "imagePullPolicy": if_set(value("imagePullPolicy")),
                 "command": ["tensorboard"],
                 # https://github.com/tensorflow/tensorboard/blob/master/tensorboard/plugins/core/core_plugin.py
                 "args": ["--logdir", value("tensorboard.logDir"), "--bind_all", "--port", str(port)],

@@ -55,7 +55,7 @@ def value(path: str) -> Value | AsText:
 
 
 @cache
-def own(field: str) -> Parameter | AsText:
+def role_value(field: str) -> Parameter | AsText:
     """A role's own field, in a part that several roles have."""
     tunable = tunables.at(("roles", "worker", *field.split(".")))
     hole = ROLE_VALUES.replaced(type=tunable.type, path=field)
@@ -63,9 +63,9 @@ def own(field: str) -> Parameter | AsText:
 
 
 @cache
-def own_or_job(field: str) -> Default | AsText:
+def role_or_job_value(field: str) -> Default | AsText:
     """A field that a role may say for itself, in such a part: the role's where set, else the job's."""
-    role, job = own(field), value(field)
+    role, job = role_value(field), value(field)
     return (
         as_text(Default(role.tree, job.tree))
         if isinstance(role, AsText) and isinstance(job, AsText)
@@ -78,17 +78,17 @@ def as_text(tree: Expression) -> AsText:
     return AsText(tree, TEXT if type_of(tree) == "string" else TEXTS)
 
 
-def of_role(role: RoleName, field: str) -> Default:
+def value_for_role(role: RoleName, field: str) -> Default:
     """The same of one role, elsewhere."""
     return Default(value(f"roles.{role}.{field}"), value(field))
 
 
-EACH_ROLE: Final = Entries(Value("roles", "map"), "role", "values")
+ROLE_ENTRIES: Final = Entries(Value("roles", "map"), "role", "values")
 """The roles one by one, for a guard: the name of each, and its own values."""
 
-ROLE_NAME: Final = Bound(EACH_ROLE.key)
+ROLE_NAME: Final = Bound(ROLE_ENTRIES.key)
 
 
-def of_each(field: str, value_type: ValueType) -> Bound:
+def role_entry_value(field: str, value_type: ValueType) -> Bound:
     """A field of each role."""
-    return Bound(EACH_ROLE.item, value_type, field)
+    return Bound(ROLE_ENTRIES.item, value_type, field)

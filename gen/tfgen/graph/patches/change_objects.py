@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tfgen.graph.holes import Each, Key, Let, Node, When
+from tfgen.graph.holes import ForEach, Key, Let, Node, When
 
 
 def change_objects(node: Node, change: Callable[[dict[Key, Node]], Node]) -> Node:
@@ -12,9 +12,9 @@ def change_objects(node: Node, change: Callable[[dict[Key, Node]], Node]) -> Nod
     match node:
         case Let(name, expression, body):
             return Let(name, expression, change_objects(body, change))
-        case When(test, then, otherwise):
-            return When(test, change_objects(then, change), change_objects(otherwise, change))
-        case Each():
+        case When(test, if_true, if_false):
+            return When(test, change_objects(if_true, change), change_objects(if_false, change))
+        case ForEach():
             return node.replaced(body=change_objects(node.body, change))
         case dict():
             return change(node)

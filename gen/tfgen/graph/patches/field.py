@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.holes import ABSENT, Bound, Call, Comment, Hole, Key, Named, Node, Splice, Value, inner_nodes
+from tfgen.graph.holes import ABSENT, Bound, Call, Comment, Hole, Key, Named, Node, Splice, Value, child_nodes
 from tfgen.job.choices import ROLE_NAMES
 from tfgen.record import Record
 from tfgen.words import either, path_name
@@ -76,7 +76,7 @@ class Fault(Record):
 
     path: Path
     message: str
-    is_of_target: bool = False
+    has_no_target: bool = False
 
 
 class RefusedError(Exception):
@@ -187,7 +187,7 @@ def _holes(node: object) -> Iterator[Node]:
     """The holes of a node, and those within them."""
     if isinstance(node, Hole):
         yield node  # type: ignore[misc]  # a hole is an expression
-    for inner in inner_nodes(node):  # type: ignore[arg-type]
+    for inner in child_nodes(node):  # type: ignore[arg-type]
         yield from _holes(inner)
 
 

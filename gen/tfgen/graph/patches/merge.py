@@ -43,8 +43,8 @@ class Merger:
         match under:
             case Absent():
                 return self._entries({}, patch, path, field)
-            case When(test, then, otherwise):
-                return When(test, self.merge(then, patch, path, field), self.merge(otherwise, patch, path, field))
+            case When(test, if_true, if_false):
+                return When(test, self.merge(if_true, patch, path, field), self.merge(if_false, patch, path, field))
             case Named(parameters=(), node=dict()):
                 return self._entries(under, patch, path, field)
             case dict():
@@ -93,8 +93,8 @@ class Merger:
     def _items(self, under: Node, patches: Sequence[Any], path: Path, field: Field) -> Node:
         """A list with items merged over its own, told apart by a key of each."""
         match under:
-            case When(test, then, otherwise):
-                return When(test, *(self._items(branch, patches, path, field) for branch in (then, otherwise)))
+            case When(test, if_true, if_false):
+                return When(test, *(self._items(branch, patches, path, field) for branch in (if_true, if_false)))
             case Absent():
                 items: list[Node] = []
             case list() | tuple():
@@ -120,7 +120,7 @@ class Merger:
             elif not places:
                 new.append(self._new_item(patch, name, here, inner))
             elif isinstance(item := kept[places[0]], When):
-                kept[places[0]] = When(item.test, self.merge(item.then, patch, here, inner))
+                kept[places[0]] = When(item.test, self.merge(item.if_true, patch, here, inner))
                 new.append(When(Not(item.test), self._new_item(patch, name, here, inner)))
             else:
                 kept[places[0]] = self.merge(item, patch, here, inner)
@@ -165,4 +165,4 @@ def _is_removable(item: Node, field: Field) -> bool:
 
 def _item_of(item: Node) -> Node:
     """An item of a list, also where a condition decides on it."""
-    return item.then if isinstance(item, When) and item.otherwise is ABSENT else item
+    return item.if_true if isinstance(item, When) and item.if_false is ABSENT else item

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from tfgen.graph.holes import ABSENT, Call, Each, Hole, Items, Key, Named, Node, When, inner_nodes
+from tfgen.graph.holes import ABSENT, Call, ForEach, Hole, Items, Key, Named, Node, When, child_nodes
 from tfgen.graph.patches.field import Field, RefusedError, open_mapping, splices, without
 from tfgen.words import either, shown
 
@@ -190,7 +190,7 @@ def _mapping(node: Node, step: str, field: Field) -> dict[Key, Node]:
 
 def _sure(node: Node, field: Field) -> Node:
     """What stands there whatever the values are."""
-    if isinstance(node, (When, Each, Items)):
+    if isinstance(node, (When, ForEach, Items)):
         raise RefusedError(f"{field.name} is there for some values of the job alone; write a merge instead")
     return node
 
@@ -201,7 +201,7 @@ def _index(items: list[Node], step: str, field: Field, *, ends: bool) -> int:
         raise RefusedError(f"{field.name} is a list: found {step}, expected an index" + (f" or {_END}" if ends else ""))
     index = int(step)
     for item in items[: index + (not ends)]:
-        if isinstance(item, (When, Each, Items)):
+        if isinstance(item, (When, ForEach, Items)):
             raise RefusedError(
                 f"which item of {field.name} has the index {index} follows values of the job; write a merge instead"
             )
@@ -219,7 +219,7 @@ def _there(mapping: Mapping[Key, Node]) -> str:
 def _has_holes(node: object) -> bool:
     if isinstance(node, Hole) and not isinstance(node, Named):
         return True
-    return any(map(_has_holes, inner_nodes(node)))  # type: ignore[arg-type]
+    return any(map(_has_holes, child_nodes(node)))  # type: ignore[arg-type]
 
 
 def _is_same(there: Any, value: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tfgen.graph.alternatives import join_alternatives
 from tfgen.graph.holes import (
     Node,
 )
@@ -17,12 +18,11 @@ from tfgen.graph.patches.layers import IN_ENVIRONMENT, MetadataLayer, join_layer
 from tfgen.graph.patches.patch_object import ObjectPatch
 from tfgen.graph.patches.targets import Entry, entry_of, is_target, missing_target, target_path
 from tfgen.graph.template import Template
-from tfgen.graph.variants import join
 from tfgen.job.training_job import Patch, Profile, Structure
 from tfgen.record import Record
 
 
-class Patched(Record):
+class PatchedGraph(Record):
     """The templates of a job with its patches.
 
     Attributes:
@@ -51,7 +51,7 @@ class _Variant(Record):
     entries: tuple[Entry, ...]
 
 
-def patch_job(templates: Sequence[Template], structure: Structure) -> Patched:
+def patch_job(templates: Sequence[Template], structure: Structure) -> PatchedGraph:
     """Apply the patches of a job to its templates, one patch after another.
 
     Differences between environments are in the templates, behind a test of the environment.
@@ -62,10 +62,12 @@ def patch_job(templates: Sequence[Template], structure: Structure) -> Patched:
     }
     patched: list[Template] = []
     for place, template in enumerate(templates):
-        node = join({name: variant.nodes[place] for name, variant in variants.items()}, IN_ENVIRONMENT, others="")
+        node = join_alternatives(
+            {name: variant.nodes[place] for name, variant in variants.items()}, IN_ENVIRONMENT, others=""
+        )
         layers = join_layers({name: variant.layers[place] for name, variant in variants.items()})
         patched.append(template.replaced(node=with_layers(node, layers) if layers else node))
-    return Patched(
+    return PatchedGraph(
         tuple(patched),
         {name: variant.faults for name, variant in variants.items()},
         {name: variant.entries for name, variant in variants.items()},

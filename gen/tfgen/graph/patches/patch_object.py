@@ -7,17 +7,18 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
+from tfgen.graph.alternatives import join_alternatives
 from tfgen.graph.holes import (
     Bound,
-    Each,
     Equal,
     Expression,
+    ForEach,
     Key,
     Node,
     Value,
 )
 from tfgen.graph.objects import labels
-from tfgen.graph.objects.security import of_container
+from tfgen.graph.objects.security import container_context
 from tfgen.graph.patches.change_objects import change_objects
 from tfgen.graph.patches.field import Fault, Field, RefusedError
 from tfgen.graph.patches.layers import MetadataLayer
@@ -25,8 +26,7 @@ from tfgen.graph.patches.merge import Merger
 from tfgen.graph.patches.operations import operate
 from tfgen.graph.patches.targets import entry_of
 from tfgen.graph.template import Template
-from tfgen.graph.variants import join
-from tfgen.graph.workloads.pod import secured
+from tfgen.graph.workloads.pod import with_container_security
 from tfgen.job.training_job import Patch, Profile
 from tfgen.kubernetes.keys import KEEP
 from tfgen.kubernetes.merge import JSON_MERGE, kubectl
@@ -50,16 +50,16 @@ class ObjectPatch:
     def apply(self) -> Node:
         """Return the node of the template with the patch applied."""
         node, entry = self.template.node, entry_of(self.template, self.patch)
-        if entry is None or not isinstance(node, Each):
+        if entry is None or not isinstance(node, ForEach):
             return change_objects(node, lambda item: self._object(item, None))
         name = Bound(node.key)
         one = change_objects(node.body, lambda item: self._object(item, Equal(name, entry)))
-        return node.replaced(body=join({entry: one, _REMAINING: node.body}, name, others=_REMAINING))
+        return node.replaced(body=join_alternatives({entry: one, _REMAINING: node.body}, name, others=_REMAINING))
 
     def _object(self, item: dict[Key, Node], test: Expression | None) -> Node:
         over = self.template.node
         bindings = (
-            {over.item: f"{over.over.path}.NAME"} if isinstance(over, Each) and isinstance(over.over, Value) else {}
+            {over.item: f"{over.over.path}.NAME"} if isinstance(over, ForEach) and isinstance(over.over, Value) else {}
         )
         field = Field(str(item["kind"]), self.template.name, bindings)
         if self.patch.operations:
@@ -67,7 +67,7 @@ class ObjectPatch:
         path: Path = ("patches", self.patch.name, "merge")
         merge = dict(self.patch.merge)
         metadata = merge.pop("metadata", {})
-        if labels.is_of_object(item):
+        if labels.has_common_labels(item):
             self._metadata(item, metadata, (*path, "metadata"), test)
         elif metadata:
             self.faults[Fault((*path, "metadata"), field.inside("metadata").of_pod)] = None
@@ -89,7 +89,7 @@ class ObjectPatch:
         self, item: Mapping[Key, Node], patch: Mapping[str, Any], path: Path, test: Expression | None
     ) -> None:
         for name, entries in patch.items():
-            reserved = labels.own_entries(item, name)
+            reserved = labels.tfgen_entries(item, name)
             for key, text in entries.items():
                 if key in reserved and (name == "labels" or key in KEEP):
                     why = "selectors need it" if name == "labels" else "it keeps a model that was trained"
@@ -108,7 +108,7 @@ class ObjectPatch:
         if not isinstance(template, dict) or not _has_containers(over):
             return merge
         patch: Mapping[str, Any] = data_path.with_value(
-            merge, ("spec", "template"), secured(template, over, of_container(self.profile))
+            merge, ("spec", "template"), with_container_security(template, over, container_context(self.profile))
         )
         return patch
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from tfgen.data_path import Path
 from tfgen.graph.holes import (
-    Each,
+    ForEach,
     Let,
     Node,
     When,
@@ -44,18 +44,18 @@ def is_target(template: Template, patch: Patch) -> bool:
 def entry_of(template: Template, patch: Patch) -> str | None:
     """Return the map entry that a patch names as its only target; None for a patch of all objects of the template."""
     prefix = f"{template.name}-"
-    named = isinstance(template.node, Each) and patch.target.startswith(prefix)
+    named = isinstance(template.node, ForEach) and patch.target.startswith(prefix)
     return patch.target.removeprefix(prefix) if named else None
 
 
 def _kinds(node: Node) -> Iterator[str]:
     """Yield the kinds of the objects of a template, except for objects that the job itself contains."""
     match node:
-        case Let(body=inner) | Each(body=inner):
+        case Let(body=inner) | ForEach(body=inner):
             yield from _kinds(inner)
-        case When(_, then, otherwise):
-            yield from _kinds(then)
-            yield from _kinds(otherwise)
+        case When(_, if_true, if_false):
+            yield from _kinds(if_true)
+            yield from _kinds(if_false)
         case dict() if isinstance(kind := node["kind"], str):
             yield kind
 
@@ -77,7 +77,7 @@ def missing_target(templates: Sequence[Template], patch: Patch) -> Fault:
     kinds = [*dict.fromkeys(kind for kind, _ in targets)]
     of_name = next((kind for kind, name in targets if name == patch.target), None)
     hint = f"; {patch.target} is a {of_name}" if of_name else likely(patch.kind, kinds)
-    return Fault((*path, "kind"), f"tfgen makes no {patch.kind} of this job{hint}", is_of_target=True)
+    return Fault((*path, "kind"), f"tfgen makes no {patch.kind} of this job{hint}", has_no_target=True)
 
 
 def target_path(patch: Patch) -> Path:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import Key, Node, given
+from tfgen.graph.holes import Key, Node, if_set
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import value
-from tfgen.graph.schedulers.gang import MIN_RESOURCES, Binding, Gang, least
+from tfgen.graph.schedulers.gang import MIN_RESOURCES, Binding, Gang, min_members
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
@@ -22,8 +22,8 @@ from tfgen.kubernetes import keys
 def _spec(structure: Structure) -> Mapping[Key, Node]:
     return {
         "minResources": MIN_RESOURCES,
-        "minMember": least(structure),
-        "scheduleTimeoutSeconds": given(value("gang.scheduleTimeoutSeconds")),
+        "minMember": min_members(structure),
+        "scheduleTimeoutSeconds": if_set(value("gang.scheduleTimeoutSeconds")),
     }
 
 

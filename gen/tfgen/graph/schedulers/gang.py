@@ -55,8 +55,8 @@ class Gang(Record):
     group: str = ""
     version: Node = ""
     spec: Callable[[Structure], Mapping[Key, Node]] | None = None
-    whole: Mapping[Key, Node] = EMPTY
-    outside: Binding = Binding()
+    workload_labels: Mapping[Key, Node] = EMPTY
+    evaluator: Binding = Binding()
     scheduler_name: str = ""
 
     def pod_group(self, structure: Structure) -> tuple[Template, ...]:
@@ -73,14 +73,14 @@ class Gang(Record):
 
     def object_labels(self) -> Mapping[Key, Node]:
         """What the object says that makes all pods of the gang."""
-        return _where_enabled(self.whole)
+        return _where_enabled(self.workload_labels)
 
     def pod(self, role: RoleName) -> Binding:
         """What the gang puts into a role's pods.
 
         The evaluator stands outside, but goes to the same scheduler: two must not share GPUs.
         """
-        binding = self.outside if role == "evaluator" else self.task(ROLE)
+        binding = self.evaluator if role == "evaluator" else self.task(ROLE)
         return Binding(
             _where_enabled(binding.labels),
             _where_enabled(binding.annotations),
@@ -102,7 +102,7 @@ def roles(structure: Structure) -> tuple[Role, ...]:
     return tuple(role for role in structure.roles if role.name != "evaluator")
 
 
-def members(structure: Structure) -> Node:
+def member_count(structure: Structure) -> Node:
     """How many pods these have."""
     return Sum(tuple(cluster_spec.replicas(role.name) for role in roles(structure)))
 
@@ -116,11 +116,11 @@ def may_be_partial(structure: Structure) -> bool:
     )
 
 
-def least(structure: Structure) -> Node:
+def min_members(structure: Structure) -> Node:
     """How many of them must find a place before any is started."""
-    return Default(MIN_AVAILABLE, members(structure)) if may_be_partial(structure) else members(structure)
+    return Default(MIN_AVAILABLE, member_count(structure)) if may_be_partial(structure) else member_count(structure)
 
 
 def is_partial(structure: Structure) -> Expression:
     """Whether the gang starts before all of its tasks can; of a gang that may be partial."""
-    return AllOf((MIN_AVAILABLE, Greater(members(structure), MIN_AVAILABLE)))
+    return AllOf((MIN_AVAILABLE, Greater(member_count(structure), MIN_AVAILABLE)))

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import Key, Node, given
+from tfgen.graph.holes import Key, Node, if_set
 from tfgen.graph.objects import names
-from tfgen.graph.schedulers.gang import PRIORITY, QUEUE, Binding, Gang, least
+from tfgen.graph.schedulers.gang import PRIORITY, QUEUE, Binding, Gang, min_members
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
 
 def _spec(structure: Structure) -> Mapping[Key, Node]:
-    return {"minMember": least(structure), "queue": given(QUEUE), "priorityClassName": given(PRIORITY)}
+    return {"minMember": min_members(structure), "queue": if_set(QUEUE), "priorityClassName": if_set(PRIORITY)}
 
 
 def _task(_role: Node) -> Binding:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import Default, Key, Node, When, given
+from tfgen.graph.holes import Default, Key, Node, When, if_set
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import value
-from tfgen.graph.schedulers.gang import PRIORITY, REQUIRED_TOPOLOGY, Binding, Gang, least
+from tfgen.graph.schedulers.gang import PRIORITY, REQUIRED_TOPOLOGY, Binding, Gang, min_members
 from tfgen.job.training_job import Structure
 
 _VERSION: Final = "v1alpha2"
@@ -22,9 +22,9 @@ _VERSION: Final = "v1alpha2"
 
 def _spec(structure: Structure) -> Mapping[Key, Node]:
     return {
-        "schedulingPolicy": {"gang": {"minCount": least(structure)}},
+        "schedulingPolicy": {"gang": {"minCount": min_members(structure)}},
         "schedulingConstraints": When(REQUIRED_TOPOLOGY, {"topology": [{"key": REQUIRED_TOPOLOGY}]}),
-        "priorityClassName": given(PRIORITY),
+        "priorityClassName": if_set(PRIORITY),
     }
 
 

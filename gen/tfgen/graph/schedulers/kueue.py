@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import Key, Node, given
+from tfgen.graph.holes import Key, Node, if_set
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers.gang import PRIORITY, QUEUE, REQUIRED_TOPOLOGY, Binding, Gang
 from tfgen.kubernetes import keys
 
 _TOPOLOGY: Final[Mapping[Key, Node]] = {
-    keys.REQUIRED_TOPOLOGY: given(REQUIRED_TOPOLOGY),
-    keys.PREFERRED_TOPOLOGY: given(value("gang.preferredTopology")),
+    keys.REQUIRED_TOPOLOGY: if_set(REQUIRED_TOPOLOGY),
+    keys.PREFERRED_TOPOLOGY: if_set(value("gang.preferredTopology")),
 }
 
 
@@ -31,5 +31,5 @@ def _task(_role: Node) -> Binding:
 
 GANG: Final = Gang(
     task=_task,
-    whole={keys.QUEUE: given(QUEUE), keys.QUEUE_PRIORITY: given(PRIORITY)},
+    workload_labels={keys.QUEUE: if_set(QUEUE), keys.QUEUE_PRIORITY: if_set(PRIORITY)},
 )

@@ -9,9 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import Key, Node, When, given
+from tfgen.graph.holes import Key, Node, When, if_set
 from tfgen.graph.objects import cluster_spec, names
-from tfgen.graph.schedulers.gang import MIN_RESOURCES, PRIORITY, QUEUE, Binding, Gang, is_partial, least, may_be_partial
+from tfgen.graph.schedulers.gang import (
+    MIN_RESOURCES,
+    PRIORITY,
+    QUEUE,
+    Binding,
+    Gang,
+    is_partial,
+    may_be_partial,
+    min_members,
+)
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
 
@@ -22,13 +31,13 @@ _WHOLE: Final[tuple[RoleName, ...]] = ("chief", "ps")
 
 def _spec(structure: Structure) -> Mapping[Key, Node]:
     """It has ``minResources`` only where they are asked for: a finished group would go on holding them of its queue."""
-    whole: dict[Key, Node] = {role: cluster_spec.replicas(role) for role in _WHOLE if structure.role(role)}
+    complete: dict[Key, Node] = {role: cluster_spec.replicas(role) for role in _WHOLE if structure.role(role)}
     return {
         "minResources": MIN_RESOURCES,
-        "minMember": least(structure),
-        **({"minTaskMember": When(is_partial(structure), whole)} if whole and may_be_partial(structure) else {}),
-        "queue": given(QUEUE),
-        "priorityClassName": given(PRIORITY),
+        "minMember": min_members(structure),
+        **({"minTaskMember": When(is_partial(structure), complete)} if complete and may_be_partial(structure) else {}),
+        "queue": if_set(QUEUE),
+        "priorityClassName": if_set(PRIORITY),
     }
 
 
@@ -41,6 +50,6 @@ GANG: Final = Gang(
     version="v1beta1",
     spec=_spec,
     task=_task,
-    outside=Binding(annotations={keys.VOLCANO_QUEUE: given(QUEUE)}),
+    evaluator=Binding(annotations={keys.VOLCANO_QUEUE: if_set(QUEUE)}),
     scheduler_name="volcano",
 )

@@ -19,7 +19,7 @@ from tfgen.graph.holes import (
     Default,
     Guard,
     Items,
-    JoinEach,
+    JoinEntries,
     Let,
     MapOf,
     Matches,
@@ -33,7 +33,7 @@ from tfgen.graph.holes import (
     Value,
     When,
     call,
-    given,
+    if_set,
 )
 from tfgen.graph.objects import environment, labels, name_guards, names, network, rbac, security, storage
 from tfgen.graph.objects.pod_spec import pod_spec
@@ -63,7 +63,7 @@ def _rules() -> list[Node]:
 
 def _pod(structure: Structure) -> Node:
     """The master: a pod of the name by which its own pods and its client know it. ``app`` may be the user's."""
-    amounts: Node = {name: given(value(f"workload.elasticDL.resources.{name}")) for name in ("cpu", "memory")}
+    amounts: Node = {name: if_set(value(f"workload.elasticDL.resources.{name}")) for name in ("cpu", "memory")}
     pod: Node = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -82,7 +82,7 @@ def _pod(structure: Structure) -> Node:
             "annotations": value("annotations"),
         },
         "spec": pod_spec(
-            priority=given(value("priorityClassName")),
+            priority=if_set(value("priorityClassName")),
             account=names.elastic_dl_account(),
             needs_token=True,
             ending={"restartPolicy": "Never"},
@@ -91,7 +91,7 @@ def _pod(structure: Structure) -> Node:
                 {
                     "name": _MASTER,
                     "image": _IMAGE,
-                    "imagePullPolicy": given(_PULL),
+                    "imagePullPolicy": if_set(_PULL),
                     "command": ["python", "-m", "elasticdl.python.master.main"],
                     "args": _arguments(structure),
                     "env": [
@@ -102,10 +102,10 @@ def _pod(structure: Structure) -> Node:
                     ],
                     "resources": {"requests": amounts, "limits": amounts},
                     "securityContext": security.container_part(structure.profile),
-                    "volumeMounts": storage.mounts_of_all(),
+                    "volumeMounts": storage.all_mounts(),
                 }
             ],
-            volumes=storage.volumes_of_all(structure),
+            volumes=storage.all_volumes(structure),
         ),
     }
     return Let(labels.POD_LABELS.name, Merged((MapOf({"app": "elasticdl"}), value("labels"))), pod)
@@ -185,7 +185,7 @@ def _volumes(structure: Structure) -> Named:
         )
     )
     return Named(
-        "volumes", "The volumes, as ElasticDL's --volume has them.", JoinEach(_STORAGE, ";", body, item="storage")
+        "volumes", "The volumes, as ElasticDL's --volume has them.", JoinEntries(_STORAGE, ";", body, item="storage")
     )
 
 
@@ -230,16 +230,16 @@ def _templates(structure: Structure) -> tuple[Template, ...]:
     )
 
 
-def _follow(_: Structure) -> str:
+def _log_role(_: Structure) -> str:
     return _MASTER
 
 
 WORKLOAD: Final = Workload(
     templates=_templates,
     guards=_guards,
-    makes_service=never,
-    tells_cluster=never,
-    makes_pod_group=never,
-    locks_volumes=False,
-    follow=_follow,
+    has_service=never,
+    has_config_map=never,
+    has_pod_group=never,
+    has_run_lock=False,
+    log_role=_log_role,
 )

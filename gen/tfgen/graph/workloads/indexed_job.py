@@ -74,7 +74,7 @@ def _success(structure: Structure, role: Role) -> dict[Key, Node]:
     return {}
 
 
-def released(structure: Structure, stateful: Collection[RoleName]) -> Plan:
+def finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan:
     """What the finisher does: it scales StatefulSets to 0 and suspends the other Jobs, unless all is to be kept."""
     starts: list[tuple[Kind, RoleName]] = [
         ("statefulsets" if role.name in stateful else "jobs", role.name) for role in gang.roles(structure)
@@ -83,7 +83,7 @@ def released(structure: Structure, stateful: Collection[RoleName]) -> Plan:
     if not structure.releases:
         return plan
     jobs = tuple(role.name for role in structure.roles if role.name not in (structure.ends, *stateful))
-    boards = (tensorboard.released(),) if structure.tensorboard_port else ()
+    boards = (tensorboard.released_deployment(),) if structure.tensorboard_port else ()
     return plan.replaced(scale=tuple(stateful), suspend=jobs, deployments=boards)
 
 
@@ -103,5 +103,5 @@ def _templates(structure: Structure) -> tuple[Template, ...]:
 WORKLOAD: Final = Workload(
     templates=_templates,
     guards=lambda _: [name_guards.short_hosts(names.pod)],
-    plan=lambda structure: released(structure, ()),
+    plan=lambda structure: finisher_plan(structure, ()),
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Key, Node, When, given
+from tfgen.graph.holes import Key, Node, When, if_set
 from tfgen.graph.objects import labels, name_guards, names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import queue_labels
@@ -46,7 +46,7 @@ def job_set(structure: Structure) -> Node:
         ),
         "spec": {
             "suspend": When(value("workload.suspend"), True),
-            "ttlSecondsAfterFinished": given(value("workload.ttlSecondsAfterFinished")),
+            "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
             **({"network": network} if structure.is_distributed else {}),
             "successPolicy": {"operator": "All", "targetReplicatedJobs": [structure.ends]},
             "failurePolicy": {
@@ -80,6 +80,6 @@ def _replicated(structure: Structure, role: Role, template: Node) -> Node:
 WORKLOAD: Final = Workload(
     templates=lambda structure: (Template("jobset", job_set(structure)),),
     guards=lambda _: [name_guards.short_hosts(names.job_set_pod)],
-    makes_service=never,
+    has_service=never,
     pod_name=names.job_set_pod,
 )

@@ -1,7 +1,7 @@
 """The pod of a task: one template for every role and every workload.
 
-Each role's pod is built without a question, for its controller; `variants.join` makes one of them, so that the chart
-has what the roles have alike once. The parts of it take the role's name and its own values.
+The pod of each role is built for the controller of the role. `alternatives.join_alternatives` joins the pods to one
+template, so that the chart contains the common parts once. The parts of it take the role's name and its own values.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from tfgen.graph.fill import Filler, Scope, evaluate, once_for_values
+from tfgen.graph.alternatives import join_alternatives, with_common_order
+from tfgen.graph.fill import Filler, Scope, cached_by_values, evaluate
 from tfgen.graph.holes import (
     ABSENT,
     Bound,
@@ -29,9 +30,10 @@ from tfgen.graph.holes import (
     Value,
     When,
     call,
-    given,
-    plain,
+    if_set,
+    plain_mapping,
 )
+from tfgen.graph.interning import intern_node
 from tfgen.graph.objects import (
     cluster_spec,
     code,
@@ -49,13 +51,11 @@ from tfgen.graph.objects import (
 )
 from tfgen.graph.objects.names import CONTAINER, PORT_NAME
 from tfgen.graph.objects.pod_spec import pod_spec
-from tfgen.graph.objects.values import ROLE, ROLE_VALUES, own, own_or_job, value
-from tfgen.graph.reads import Steps, asked_for, reads_of_call
+from tfgen.graph.objects.values import ROLE, ROLE_VALUES, role_or_job_value, role_value, value
+from tfgen.graph.reads import Steps, reads_of_call, used_names
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.schedulers.gang import Binding
-from tfgen.graph.shape import once_a_shape
-from tfgen.graph.shared import share
-from tfgen.graph.variants import in_one_order, join
+from tfgen.graph.shape import cached_by_shape
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.merge import KUBECTL, merge
@@ -119,10 +119,10 @@ class Controller(Record):
 
     index_label: str
     fields: Mapping[Key, Node]
-    tells_cluster: bool = False
+    sets_tf_config: bool = False
     binds_gang: bool = False
     port_name: str = PORT_NAME
-    names_unready: bool = True
+    publishes_unready: bool = True
 
 
 class Pods(Record):
@@ -142,10 +142,10 @@ class Pods(Record):
 
     def of(self, role: RoleName) -> Node:
         """The pod template of a role, for an object that has several."""
-        return of_role(self.template, role)
+        return call_for_role(self.template, role)
 
 
-def of_role(part: Named, role: RoleName) -> Node:
+def call_for_role(part: Named, role: RoleName) -> Node:
     """A part of a role's pod."""
     return call(part, **_only(part, arguments(role)))
 
@@ -167,11 +167,11 @@ def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, ha
         role.name: template(structure, role, controllers[role.name]) for role in structure.roles
     }
     # All roles have one list of containers in the chart; Kubernetes gives their order no meaning.
-    containers = in_one_order({name: pod["spec"]["containers"] for name, pod in templates.items()})
+    containers = with_common_order({name: pod["spec"]["containers"] for name, pod in templates.items()})
     ordered = {
         name: {**pod, "spec": {**pod["spec"], "containers": containers[name]}} for name, pod in templates.items()
     }
-    joined: Any = share(join(ordered, ROLE))
+    joined: Any = intern_node(join_alternatives(ordered, ROLE))
     metadata = joined["metadata"]
     spec = _part("pod.spec", "The spec of a task's pod.", _spec(joined["spec"], structure), _SHARED)
     parts = {
@@ -233,9 +233,9 @@ def _main_container(container: Node) -> Node:
 def _part(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> Named:
     """A part with all that it names, and with those parameters that it has a use for."""
     for bound, expression in reversed(lets):
-        if asked_for(node, [bound]):
+        if used_names(node, [bound]):
             node = Let(bound.name, expression, node)
-    parameters = asked_for(node, map(Parameter, (*_ARGUMENTS, pod_template_hash.PARAMETER.name)))
+    parameters = used_names(node, map(Parameter, (*_ARGUMENTS, pod_template_hash.PARAMETER.name)))
     return Named(name, doc, node, file, tuple(parameter.name for parameter in parameters))
 
 
@@ -250,7 +250,7 @@ def _only(part: Named, values: Mapping[str, Node]) -> dict[str, Node]:
 def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
     """A scope in which all is bound that a role's pod template names, in whichever of its parts."""
     bound, given_ = _role_binders(structure)[role](scope)
-    return Scope(scope.values, scope.release, scope.chart, bound, given_, scope.kept)
+    return Scope(scope.values, scope.release, scope.chart, bound, given_, scope.cache)
 
 
 def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = ()) -> tuple[Steps, ...]:
@@ -260,12 +260,12 @@ def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = 
     return reads_of_call(Call(whole, tuple(arguments(role).items())))
 
 
-@once_a_shape
+@cached_by_shape
 def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
     """What makes the names that are bound for a role, and the arguments of its parts."""
     lets = _lets(structure)
     return {
-        role.name: once_for_values(reads_in_role(structure, role.name), partial(_bind, lets, role.name))
+        role.name: cached_by_values(reads_in_role(structure, role.name), partial(_bind, lets, role.name))
         for role in structure.roles
     }
 
@@ -279,7 +279,7 @@ def _bind(all_lets: Sequence[_Lets], role: RoleName, scope: Scope) -> tuple[Mapp
     given_ = {name: evaluate(node, scope) for name, node in arguments(role).items()}
     names: dict[str, Any] = {**scope.bound}
     for lets in all_lets:
-        inner = Scope(scope.values, scope.release, scope.chart, names, given_, scope.kept)
+        inner = Scope(scope.values, scope.release, scope.chart, names, given_, scope.cache)
         for bound, expression in lets:
             names[bound.name] = evaluate(expression, inner)
         given_ = {name: evaluate(node, inner) for name, node in _ARGUMENTS.items()}
@@ -288,13 +288,13 @@ def _bind(all_lets: Sequence[_Lets], role: RoleName, scope: Scope) -> tuple[Mapp
 
 def template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
     """The pod template of a role, for the controller that makes the pods: as a podTemplate leaves it."""
-    pod: Any = own_template(structure, role, controller)
+    pod: Any = generated_template(structure, role, controller)
     for over in (structure.pod_template, role.pod_template):
-        pod = merge(pod, secured(pod, over, security.of_container(structure.profile)), KUBECTL)
+        pod = merge(pod, with_container_security(pod, over, security.container_context(structure.profile)), KUBECTL)
     return _with_security_parts(_with_cluster_names(pod), structure)
 
 
-def own_template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
+def generated_template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
     """The pod template of a role before a podTemplate is merged over it."""
     binds = structure.gang and not controller.binds_gang
     gang = GANGS[structure.gang].pod(role.name) if structure.gang and binds else Binding()
@@ -302,24 +302,24 @@ def own_template(structure: Structure, role: Role, controller: Controller) -> di
         "metadata": {"labels": _pod_labels(structure, gang), "annotations": _pod_annotations(structure, gang)},
         "spec": pod_spec(
             scheduler=gang.spec,
-            priority=given(own_or_job("priorityClassName")),
-            runtime_class=given(own_or_job("runtimeClassName")),
-            account=service_account.of_task(structure),
+            priority=if_set(role_or_job_value("priorityClassName")),
+            runtime_class=if_set(role_or_job_value("runtimeClassName")),
+            account=service_account.task_account(structure),
             ending={
                 **controller.fields,
                 **({"activeDeadlineSeconds": _deadline()} if role.name == structure.ends else {}),
                 **({_GRACE_REASON: None} if any(other.serves for other in structure.roles) else {}),
                 "terminationGracePeriodSeconds": Default(
-                    own("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
+                    role_value("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
                 ),
             },
-            security_context=security.of_pod(structure.profile),
+            security_context=security.pod_context(structure.profile),
             scheduling={
-                "nodeName": given(own("nodeName")),
+                "nodeName": if_set(role_value("nodeName")),
                 "nodeSelector": placement.NODE_SELECTOR,
                 "tolerations": placement.tolerations(structure),
                 "affinity": placement.affinity(),
-                "topologySpreadConstraints": own_or_job("topologySpreadConstraints"),
+                "topologySpreadConstraints": role_or_job_value("topologySpreadConstraints"),
             },
             pull_secrets=value("imagePullSecrets"),
             init_containers=_beside(structure, role, controller),
@@ -335,7 +335,7 @@ def own_template(structure: Structure, role: Role, controller: Controller) -> di
 
 def _with_security_parts(pod: dict[str, Any], structure: Structure) -> dict[str, Any]:
     """A pod whose security contexts are the chart's parts, where nothing else is said of them."""
-    own_pod, own_container = security.of_pod(structure.profile), security.of_container(structure.profile)
+    own_pod, own_container = security.pod_context(structure.profile), security.container_context(structure.profile)
     spec = dict(pod["spec"])
     if spec.get("securityContext") == own_pod:
         spec["securityContext"] = security.pod_part(structure.profile)
@@ -384,23 +384,23 @@ def _pod_annotations(structure: Structure, gang: Binding) -> Node:
 
 
 def _container(structure: Structure, role: Role, controller: Controller) -> Node:
-    told = structure.is_distributed and not controller.tells_cluster
+    told = structure.is_distributed and not controller.sets_tf_config
     flags = cluster_spec.flags() if structure.legacy_flags else []
     probe: dict[Key, Node] = {"readinessProbe": {"tcpSocket": {"port": controller.port_name}}}
     return {
         "name": CONTAINER,
-        "image": own_or_job("image"),
-        "imagePullPolicy": given(own_or_job("imagePullPolicy")),
-        "command": own_or_job("command"),
-        "args": [Items(own_or_job("args")), *flags] if flags else own_or_job("args"),
-        "workingDir": given(own_or_job("workingDir")),
+        "image": role_or_job_value("image"),
+        "imagePullPolicy": if_set(role_or_job_value("imagePullPolicy")),
+        "command": role_or_job_value("command"),
+        "args": [Items(role_or_job_value("args")), *flags] if flags else role_or_job_value("args"),
+        "workingDir": if_set(role_or_job_value("workingDir")),
         environment.ORDER: None,
         "env": environment.variables(structure, role.name, index_label=controller.index_label, told=told),
-        "envFrom": own_or_job("envFrom"),
-        "ports": [{"name": controller.port_name, "containerPort": structure.port}, *map(plain, role.ports)],
+        "envFrom": role_or_job_value("envFrom"),
+        "ports": [{"name": controller.port_name, "containerPort": structure.port}, *map(plain_mapping, role.ports)],
         "resources": {"requests": resources.REQUESTS, "limits": Parameter(resources.LIMITS.name, "map")},
-        **(probe if role.serves and controller.names_unready else {}),
-        "securityContext": security.of_container(structure.profile),
+        **(probe if role.serves and controller.publishes_unready else {}),
+        "securityContext": security.container_context(structure.profile),
         "volumeMounts": [*storage.mounts(), *code.mounts(structure)],
     }
 
@@ -410,21 +410,24 @@ def _beside(structure: Structure, role: Role, controller: Controller) -> Node:
 
     https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/: they do not keep a Job from completing.
     """
-    own = security.of_container(structure.profile)
-    init = [_with_security(container, own) for container in role.init_containers]
-    sidecars = [{"restartPolicy": "Always", **_with_security(container, own)} for container in role.sidecars]
+    context = security.container_context(structure.profile)
+    init = [_with_security(container, context) for container in role.init_containers]
+    sidecars = [{"restartPolicy": "Always", **_with_security(container, context)} for container in role.sidecars]
     named = [{"name": c.pop("name"), **c} for c in map(dict, sidecars)]
     ends = role.name == structure.ends
     locks = [run_lock.containers(structure.profile, controller.index_label)] if ends else []
     return [*locks, *code.init_containers(structure), *init, *named] or ABSENT
 
 
-def _with_security(container: Mapping[str, Any], own: Mapping[Key, Node]) -> dict[Key, Node]:
+def _with_security(container: Mapping[str, Any], context: Mapping[Key, Node]) -> dict[Key, Node]:
     """A user's container, meeting the job's profile in whatever it does not say itself."""
-    return {**plain(container), "securityContext": merge(dict(own), container.get("securityContext") or {}, KUBECTL)}
+    return {
+        **plain_mapping(container),
+        "securityContext": merge(dict(context), container.get("securityContext") or {}, KUBECTL),
+    }
 
 
-def secured(pod: Any, over: Mapping[str, Any], own: Mapping[Key, Node]) -> Mapping[str, Any]:
+def with_container_security(pod: Any, over: Mapping[str, Any], context: Mapping[Key, Node]) -> Mapping[str, Any]:
     """A user's pod template, whose containers that the pod does not have yet meet the job's profile, too."""
     spec = dict(over.get("spec") or {})
     for key in ("initContainers", "containers"):
@@ -432,6 +435,7 @@ def secured(pod: Any, over: Mapping[str, Any], own: Mapping[Key, Node]) -> Mappi
         known = [item["name"] for item in there if isinstance(item, dict)] if isinstance(there, list) else []
         if key in spec and spec[key] is not None:
             spec[key] = [
-                item if item["name"] in known or "$patch" in item else _with_security(item, own) for item in spec[key]
+                item if item["name"] in known or "$patch" in item else _with_security(item, context)
+                for item in spec[key]
             ]
     return {**over, "spec": spec} if spec else over

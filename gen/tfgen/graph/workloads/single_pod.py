@@ -30,12 +30,12 @@ def single_pod(structure: Structure, role: Role) -> Node:
             "name": names.workload(role.name),
             "labels": {
                 **labels.INSTALLED,
-                Splice("pod"): pod.of_role(pods.labels, role.name),
+                Splice("pod"): pod.call_for_role(pods.labels, role.name),
                 **queue_labels(structure),
             },
-            "annotations": pod.of_role(pods.annotations, role.name),
+            "annotations": pod.call_for_role(pods.annotations, role.name),
         },
-        "spec": pod.of_role(pods.spec, role.name),
+        "spec": pod.call_for_role(pods.spec, role.name),
     }
 
 

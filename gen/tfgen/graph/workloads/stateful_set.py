@@ -10,7 +10,7 @@ from tfgen.graph.objects.finisher import Plan
 from tfgen.graph.objects.pod_template_hash import HASH, hashed
 from tfgen.graph.template import Template
 from tfgen.graph.workloads import pod
-from tfgen.graph.workloads.indexed_job import controller, indexed_job, released
+from tfgen.graph.workloads.indexed_job import controller, finisher_plan, indexed_job
 from tfgen.graph.workloads.workload import Workload
 from tfgen.job.training_job import Role, Structure
 from tfgen.kubernetes import keys
@@ -67,7 +67,7 @@ def _guards(structure: Structure) -> list[Guard]:
 
 
 def _plan(structure: Structure) -> Plan:
-    return released(structure, [role.name for role in structure.roles if _is_stateful(role)])
+    return finisher_plan(structure, [role.name for role in structure.roles if _is_stateful(role)])
 
 
 WORKLOAD: Final = Workload(templates=_templates, guards=_guards, is_scalable=_is_stateful, plan=_plan)

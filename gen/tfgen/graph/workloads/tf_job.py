@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import Default, Equal, Guard, Key, Node, When, given
+from tfgen.graph.holes import Default, Equal, Guard, Key, Node, When, if_set
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import gang, queue_labels
@@ -65,7 +65,7 @@ def _clean_up(structure: Structure) -> dict[Key, Node]:
     by_completion = "Running" if structure.releases else "None"
     return {
         "cleanPodPolicy": Default(value("workload.tfJob.cleanPodPolicy"), by_completion),
-        "ttlSecondsAfterFinished": given(value("workload.ttlSecondsAfterFinished")),
+        "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
     }
 
 
@@ -73,7 +73,7 @@ def _run_policy(structure: Structure) -> Node:
     return {
         **_clean_up(structure),
         "backoffLimit": value("retries"),
-        "activeDeadlineSeconds": given(value("workload.tfJob.activeDeadlineSeconds")),
+        "activeDeadlineSeconds": if_set(value("workload.tfJob.activeDeadlineSeconds")),
         "suspend": When(value("workload.suspend"), True),
         **({"schedulingPolicy": _scheduling(structure)} if structure.gang and structure.tf_job.operator_gangs else {}),
     }
@@ -82,9 +82,9 @@ def _run_policy(structure: Structure) -> Node:
 def _scheduling(structure: Structure) -> Node:
     """What the operator makes the PodGroup of; it would count the evaluator, which nobody waits for."""
     policy: Node = {
-        "minAvailable": gang.least(structure),
-        "queue": given(gang.QUEUE),
-        "priorityClass": given(value("gang.priorityClassName")),
+        "minAvailable": gang.min_members(structure),
+        "queue": if_set(gang.QUEUE),
+        "priorityClass": if_set(value("gang.priorityClassName")),
         "minResources": gang.MIN_RESOURCES,
     }
     return When(gang.ENABLED, policy)
@@ -100,10 +100,10 @@ def _controller(structure: Structure) -> pod.Controller:
     return pod.Controller(
         index_label=keys.TF_JOB_INDEX if structure.tf_job.api_version == "v1" else keys.OLD_TF_JOB_INDEX,
         fields={},
-        tells_cluster=True,
+        sets_tf_config=True,
         binds_gang=structure.tf_job.operator_gangs,
         port_name=_PORT_NAME,
-        names_unready=False,  # its Services do not publish addresses that are not ready
+        publishes_unready=False,  # its Services do not publish addresses that are not ready
     )
 
 
@@ -118,15 +118,15 @@ def _guards(structure: Structure) -> list[Guard]:
     return [name_guards.short_hosts(pod_name)]
 
 
-def _makes_pod_group(structure: Structure) -> bool:
+def _has_pod_group(structure: Structure) -> bool:
     return not structure.tf_job.operator_gangs
 
 
 WORKLOAD: Final = Workload(
     templates=lambda structure: (Template("tfjob", tf_job(structure)),),
     guards=_guards,
-    makes_service=never,
-    tells_cluster=never,
-    makes_pod_group=_makes_pod_group,
+    has_service=never,
+    has_config_map=never,
+    has_pod_group=_has_pod_group,
     port_name=_PORT_NAME,
 )

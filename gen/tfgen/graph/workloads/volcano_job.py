@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Default, Key, Node, Sum, When, given
+from tfgen.graph.holes import Default, Key, Node, Sum, When, if_set
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import gang
@@ -53,7 +53,7 @@ def volcano_job(structure: Structure) -> Node:
             **_gang(structure),
             # The job fails at the restart of this number, so this many less one are done (state/restarting.go).
             "maxRetry": Sum((value("retries"), 1)),
-            "ttlSecondsAfterFinished": given(value("workload.ttlSecondsAfterFinished")),
+            "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
             "networkTopology": _topology(),
             **({"plugins": _plugins(structure)} if structure.is_distributed else {}),
             "policies": list(_LOST),
@@ -67,21 +67,21 @@ def _gang(structure: Structure) -> dict[Key, Node]:
     if not structure.gang:
         return {
             "schedulerName": "volcano",
-            "minAvailable": gang.members(structure),
+            "minAvailable": gang.member_count(structure),
             "queue": _QUEUE,
-            "priorityClassName": given(value("priorityClassName")),
+            "priorityClassName": if_set(value("priorityClassName")),
         }
     return {
         "schedulerName": Default(value("gang.schedulerName"), "volcano"),
-        "minAvailable": When(gang.ENABLED, gang.least(structure), 1),
+        "minAvailable": When(gang.ENABLED, gang.min_members(structure), 1),
         "queue": Default(gang.QUEUE, _QUEUE),
-        "priorityClassName": given(gang.PRIORITY),
+        "priorityClassName": if_set(gang.PRIORITY),
     }
 
 
 def _topology() -> Node:
     mode, tier = value("workload.volcanoJob.networkTopology.mode"), "workload.volcanoJob.networkTopology"
-    return When(mode, {"mode": mode, "highestTierAllowed": given(value(f"{tier}.highestTierAllowed"))})
+    return When(mode, {"mode": mode, "highestTierAllowed": if_set(value(f"{tier}.highestTierAllowed"))})
 
 
 def _plugins(structure: Structure) -> Node:
@@ -125,19 +125,19 @@ def _controller(structure: Structure) -> pod.Controller:
     return pod.Controller(
         index_label=keys.VOLCANO_INDEX,
         fields={"restartPolicy": "OnFailure"},
-        tells_cluster=structure.volcano_plugin,
+        sets_tf_config=structure.volcano_plugin,
         binds_gang=True,
     )
 
 
-def _tells_cluster(structure: Structure) -> bool:
+def _has_config_map(structure: Structure) -> bool:
     return is_distributed(structure) and not structure.volcano_plugin
 
 
 WORKLOAD: Final = Workload(
     templates=lambda structure: (Template("volcanojob", volcano_job(structure)),),
     guards=lambda _: [name_guards.short_hosts(names.pod)],
-    makes_service=never,
-    tells_cluster=_tells_cluster,
-    makes_pod_group=never,
+    has_service=never,
+    has_config_map=_has_config_map,
+    has_pod_group=never,
 )

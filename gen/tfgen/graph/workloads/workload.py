@@ -26,12 +26,12 @@ def never(_: Structure | Role) -> bool:
     return False
 
 
-def by_its_lead(structure: Structure) -> str:
+def lead_role(structure: Structure) -> str:
     """The chief where there is one, else the last role."""
     return "chief" if structure.role("chief") else structure.roles[-1].name
 
 
-def by_its_controller(_: Structure) -> None:
+def no_plan(_: Structure) -> None:
     """The plan of a kind that needs no finisher."""
 
 
@@ -60,13 +60,13 @@ class Workload(Record):
 
     templates: Callable[[Structure], tuple[Template, ...]]
     guards: Callable[[Structure], Sequence[Guard]]
-    makes_service: Test = is_distributed
-    tells_cluster: Test = is_distributed
-    makes_pod_group: Test = always
+    has_service: Test = is_distributed
+    has_config_map: Test = is_distributed
+    has_pod_group: Test = always
     pod_name: PodName = names.pod
     port_name: str = names.PORT_NAME
     pods: Node = labels.run_selector()
     is_scalable: Callable[[Role], bool] = never
-    follow: Callable[[Structure], str] = by_its_lead
-    locks_volumes: bool = True
-    plan: Callable[[Structure], Plan | None] = by_its_controller
+    log_role: Callable[[Structure], str] = lead_role
+    has_run_lock: bool = True
+    plan: Callable[[Structure], Plan | None] = no_plan

@@ -15,7 +15,7 @@ from tfgen.kubernetes import keys
 def notes(structure: Structure) -> Node:
     """The notes: how to follow the run, and how to start the next one."""
     namespace = ChartOnly("{{ .Release.Namespace }}")
-    follow = WORKLOADS[structure.kind].follow(structure)
+    log_role = WORKLOADS[structure.kind].log_role(structure)
     return Text(
         (
             "The run ",
@@ -26,13 +26,13 @@ def notes(structure: Structure) -> Node:
             names.JOB,
             f",{keys.RUN}=",
             value("run"),
-            f"\n\nWhat the {follow} says:\n\n  kubectl logs --follow --namespace ",
+            f"\n\nWhat the {log_role} says:\n\n  kubectl logs --follow --namespace ",
             namespace,
             f" \\\n    --selector {keys.JOB}=",
             names.JOB,
             f",{keys.RUN}=",
             value("run"),
-            f",{keys.ROLE}={follow}\n\n",
+            f",{keys.ROLE}={log_role}\n\n",
             f"{upgrade(structure)}\nA new run has a new name:\n\n  helm upgrade ",
             names.RELEASE,
             " CHART --namespace ",

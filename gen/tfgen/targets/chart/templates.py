@@ -12,8 +12,8 @@ from typing import Final
 
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
-from tfgen.graph.holes import Named, Node, chart_files, named_parts, once_a_record
-from tfgen.graph.shape import MOST, Shape, once_a_shape
+from tfgen.graph.holes import Named, Node, cached_on_record, chart_files, named_parts
+from tfgen.graph.shape import MAX_CACHED, Shape, cached_by_shape
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
 from tfgen.record import Record
@@ -53,7 +53,7 @@ def template_files(structure: Structure) -> dict[str, str]:
     return {**templates, **_printed(structure).files}
 
 
-@functools.lru_cache(maxsize=MOST)
+@functools.lru_cache(maxsize=MAX_CACHED)
 def _wrapped(shape: Shape, length: int) -> Mapping[str, str]:
     """The templates with a mark for each character of a name, and with no line that is too long with such a name."""
     mark = _NAME * length
@@ -67,7 +67,7 @@ class _Printed(Record):
     files: Mapping[str, str]
 
 
-@once_a_shape
+@cached_by_shape
 def _printed(structure: Structure) -> _Printed:
     templates, checks, notes_text = graph(structure), guards(structure), notes(structure)
     nodes = [*templates, *checks, notes_text]
@@ -77,12 +77,12 @@ def _printed(structure: Structure) -> _Printed:
     return _Printed({**files, **_helper_files(nodes)}, chart_files(nodes))
 
 
-@once_a_record
+@cached_on_record
 def _template_text(template: Template) -> str:
     return template_file(template.node, _CONTEXT)
 
 
-@once_a_record
+@cached_on_record
 def _define(part: Named) -> str:
     return define(part, _CONTEXT)
 

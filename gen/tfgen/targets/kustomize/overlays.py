@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, Final
 
-from tfgen.graph.built import Built, Objects, objects_before_rename
+from tfgen.graph.built import BuiltJob, Objects, objects_before_rename
 from tfgen.kubernetes.object import identity
 from tfgen.places import OVERLAYS
 from tfgen.record import EMPTY
@@ -35,7 +35,7 @@ _HEAD: Final = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustom
 _WHY_RENAMES: Final = "# The patches below rename the objects for the run of this environment."
 
 
-def kustomize(built: Built, sources: Sources = EMPTY) -> dict[str, str]:
+def kustomize(built: BuiltJob, sources: Sources = EMPTY) -> dict[str, str]:
     """Return the files of the base and of each overlay.
 
     Args:

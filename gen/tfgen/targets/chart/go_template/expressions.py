@@ -20,18 +20,18 @@ from tfgen.graph.holes import (
     Contains,
     Default,
     Digest,
-    Each,
     Equal,
     File,
     Filtered,
+    ForEach,
     Greater,
-    Has,
+    HasItem,
     HasKey,
     Hole,
     IsMap,
     Items,
     Join,
-    JoinEach,
+    JoinEntries,
     Length,
     Let,
     MapOf,
@@ -62,7 +62,7 @@ _FROM_YAML: Final[Mapping[ValueType, str]] = {"map": " | fromYaml", "list": " | 
 """The function that reads the text of a map or list back as data."""
 
 
-_Test: TypeAlias = Not | AllOf | AnyOf | Equal | Greater | Has | HasKey | Contains | IsMap | Matches
+_Test: TypeAlias = Not | AllOf | AnyOf | Equal | Greater | HasItem | HasKey | Contains | IsMap | Matches
 
 
 def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a node
@@ -109,9 +109,9 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
             return dict_of(entries, context)
         case str() | int():
             return literal(node)
-        case Not() | AllOf() | AnyOf() | Equal() | Greater() | Has() | HasKey() | Contains() | IsMap() | Matches():
+        case Not() | AllOf() | AnyOf() | Equal() | Greater() | HasItem() | HasKey() | Contains() | IsMap() | Matches():
             return _test(node, context)
-        case When() | Merged() | Filtered() | Each() | Items() | Let() | Repeat() | JoinEach() | ChartOnly():
+        case When() | Merged() | Filtered() | ForEach() | Items() | Let() | Repeat() | JoinEntries() | ChartOnly():
             raise TypeError(f"no expression of Go templates: {node!r}")
         case None | Absent() | Mapping() | Sequence():
             raise TypeError(f"not an expression: {node!r}")
@@ -128,7 +128,7 @@ def _test(node: _Test, context: Context) -> str:
         case AllOf():
             return " ".join(["and", *arguments(parts_of_test(node), context)])
         case AnyOf(nodes) if (one := _compared(nodes)) is not None:
-            others = [inner.other for inner in nodes if isinstance(inner, Equal)]
+            others = [inner.right for inner in nodes if isinstance(inner, Equal)]
             return " ".join(["eq", *arguments([one, *others], context)])
         case AnyOf(nodes):
             return " ".join(["or", *arguments(nodes, context)])
@@ -136,7 +136,7 @@ def _test(node: _Test, context: Context) -> str:
             return f"eq {argument(one, context)} {argument(other, context)}"
         case Greater(one, other):
             return f"gt {_integer(one, context)} {_integer(other, context)}"
-        case Has(list=items, item=item):
+        case HasItem(list=items, item=item):
             return f"has {argument(item, context)} {argument(items, context)}"
         case HasKey(map=inner, key=key):
             return f"hasKey {argument(inner, context)} {argument(key, context)}"
@@ -261,5 +261,5 @@ def _flat(parts: Sequence[Node]) -> Iterator[Node]:
 
 def _compared(nodes: Sequence[Node]) -> Node:
     """What all of several tests compare with something; null where they do not."""
-    ones = [node.one for node in nodes if isinstance(node, Equal)]
+    ones = [node.left for node in nodes if isinstance(node, Equal)]
     return ones[0] if len(ones) == len(nodes) and all(one == ones[0] for one in ones) else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tfgen.graph.holes import ABSENT, Each, Node, Not, When
+from tfgen.graph.holes import ABSENT, ForEach, Node, Not, When
 from tfgen.targets.chart.go_template.context import Context, lines_of
 from tfgen.targets.chart.go_template.expressions import expression
 from tfgen.targets.chart.go_template.go_text import Lines
@@ -22,17 +22,17 @@ Branch: TypeAlias = Callable[[Node, Context], Lines]
 
 def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
     """``if``, ``else if`` ... around what `lines` gives for each branch."""
-    if node.then is ABSENT:
-        node = When(Not(node.test), node.otherwise)
-    if node.otherwise is ABSENT:
-        return _if(node.test, node.then, context, indent, lines)
+    if node.if_true is ABSENT:
+        node = When(Not(node.test), node.if_false)
+    if node.if_false is ABSENT:
+        return _if(node.test, node.if_true, context, indent, lines)
     out, word = [], "if"
     rest: Node = node
-    while isinstance(rest, When) and rest.then is not ABSENT:
+    while isinstance(rest, When) and rest.if_true is not ABSENT:
         inside = context.knowing(rest.test)
         head = [f"{indent}{{{{- {word} {expression(rest.test, context)} }}}}"]
-        out += [*lines_of(rest.test, head, context), *lines(rest.then, inside)]
-        rest, word = rest.otherwise, "else if"
+        out += [*lines_of(rest.test, head, context), *lines(rest.if_true, inside)]
+        rest, word = rest.if_false, "else if"
     if rest is not ABSENT:
         out += [*lines_of(node.test, [f"{indent}{{{{- else }}}}"], context), *lines(rest, context)]
     return lines_of(node.test, [*out, f"{indent}{{{{- end }}}}"], context)
@@ -44,7 +44,7 @@ def when_left(node: Node, context: Context, indent: str, lines: Branch) -> Lines
     return lines(node, context) if test is True else _if(test, node, context, indent, lines)
 
 
-def range_over(node: Each, context: Context, indent: str, lines: Branch) -> Lines:
+def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> Lines:
     """``range`` around what `lines` gives for the body."""
     head = f"{indent}{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} }}}}"
     still = tuple(test for test in context.known if not mentions(test, (node.key, node.item)))

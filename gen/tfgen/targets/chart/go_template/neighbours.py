@@ -22,9 +22,9 @@ def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When |
         else:
             otherwise: Node = ABSENT
             if count < len(entries) and isinstance(last := entries[count][1], When) and last.test == test:
-                otherwise, count = _branch(entries[count][0], last.otherwise), count + 1
+                otherwise, count = _branch(entries[count][0], last.if_false), count + 1
             run = dict(entries[:count])
-            yield When(test, {key: n.then for key, n in run.items() if isinstance(n, When)}, otherwise), run
+            yield When(test, {key: n.if_true for key, n in run.items() if isinstance(n, When)}, otherwise), run
         entries = entries[count:]
 
 
@@ -32,16 +32,16 @@ def items_under_one_test(items: Sequence[Node]) -> Iterator[tuple[When | None, S
     """Neighbours with one test as one choice; the others as they are."""
     for test, neighbours in groupby(items, key=_own_test):
         run = [*neighbours]
-        yield (None if test is None else When(test, [item.then for item in run if isinstance(item, When)])), run
+        yield (None if test is None else When(test, [item.if_true for item in run if isinstance(item, When)])), run
 
 
 def _branch(key: Key, node: Node) -> Node:
     """An entry as a mapping, or as a choice of them."""
     if isinstance(node, When):
-        return When(node.test, _branch(key, node.then), _branch(key, node.otherwise))
+        return When(node.test, _branch(key, node.if_true), _branch(key, node.if_false))
     return node if node is ABSENT else {key: node}
 
 
 def _own_test(node: Node) -> Node:
     """The condition on an entry or item that has no other branch; null for any other."""
-    return node.test if isinstance(node, When) and node.otherwise is ABSENT else None
+    return node.test if isinstance(node, When) and node.if_false is ABSENT else None

@@ -17,8 +17,8 @@ from tfgen.graph.holes import (
     Node,
     Release,
     Value,
-    inner_nodes,
-    once_a_record,
+    cached_on_record,
+    child_nodes,
     type_of,
 )
 from tfgen.record import Record
@@ -49,7 +49,7 @@ def has_holes(node: Node) -> bool:
     return False
 
 
-@once_a_record
+@cached_on_record
 def needs_root(part: Node | Record) -> bool:
     """Whether a part with parameters looks at more than these."""
     match part:
@@ -59,4 +59,4 @@ def needs_root(part: Node | Record) -> bool:
             return part.reads_root
         case Call(called, arguments):
             return needs_root(called) or any(needs_root(argument) for _, argument in arguments)
-    return any(map(needs_root, inner_nodes(part)))
+    return any(map(needs_root, child_nodes(part)))

@@ -14,8 +14,8 @@ from tfgen.graph.holes import (
     Call,
     Comment,
     Default,
-    Each,
     Expression,
+    ForEach,
     Hole,
     Items,
     Let,
@@ -29,7 +29,7 @@ from tfgen.graph.holes import (
     Text,
     Value,
     When,
-    inner_nodes,
+    child_nodes,
     type_of,
 )
 from tfgen.record import Record
@@ -49,7 +49,7 @@ def presence(node: Node) -> Node:
             return False
         case Items(inner) | AsText(inner):
             return presence(inner)
-        case Each(over, body):
+        case ForEach(over, body):
             if presence(body) is not True:
                 raise TypeError(
                     f"whether anything is left of these items cannot be said before they are made: {node!r}"
@@ -113,7 +113,7 @@ def _comes_to_something(node: Node) -> bool:
 def inner_test(node: Node) -> Node:
     """The test under which all of a branch is printed, to be asked with the branch's own; null where there is none."""
     match node:
-        case When(test, _, Absent()) if not is_of(node.then, test):
+        case When(test, _, Absent()) if not is_of(node.if_true, test):
             return test
         case dict() if len(node) == 1:
             [(key, child)] = node.items()
@@ -134,7 +134,7 @@ def _test_of_child(child: Node) -> Node:
 
 def _has_part(node: Node | Record) -> Iterator[bool]:
     yield isinstance(node, (Named, Call))
-    for inner in inner_nodes(node):
+    for inner in child_nodes(node):
         yield from _has_part(inner)
 
 
@@ -151,13 +151,13 @@ def _holes(node: Node | Record, hole: Node) -> Iterator[bool]:
     elif isinstance(node, Hole) and not isinstance(node, (Text, NotEmpty, Items)):
         yield False
     else:
-        for inner in inner_nodes(node):
+        for inner in child_nodes(node):
             yield from _holes(inner, hole)
 
 
 def mentions(node: Node | Record, names: Collection[str]) -> bool:
     """Whether a node looks at something that is bound to one of the names."""
-    return (isinstance(node, Bound) and node.name in names) or any(mentions(n, names) for n in inner_nodes(node))
+    return (isinstance(node, Bound) and node.name in names) or any(mentions(n, names) for n in child_nodes(node))
 
 
 def ends_in_tree(node: Node) -> bool:
@@ -165,7 +165,7 @@ def ends_in_tree(node: Node) -> bool:
     match node:
         case When(_, then, otherwise):
             return ends_in_tree(then) or ends_in_tree(otherwise)
-        case Each(body=inner) | Named(node=inner) | Call(part=inner) | Let(body=inner):
+        case ForEach(body=inner) | Named(node=inner) | Call(part=inner) | Let(body=inner):
             return ends_in_tree(inner)
         case AsText():
             return False  # each text is in quotes
@@ -185,7 +185,7 @@ def _last_ends_in_tree(children: Sequence[Node]) -> bool:
     for child in reversed(children):
         if ends_in_tree(child):
             return True
-        if not isinstance(child, Each) and presence(child) is True:
+        if not isinstance(child, ForEach) and presence(child) is True:
             return False
     return False
 
@@ -200,7 +200,7 @@ def _presence_of_any(children: Sequence[Node]) -> Node:
     tests: list[Node] = []
     for child in children:
         # One that is always there settles it, whatever cannot be said of the others.
-        if not isinstance(child, Each) and presence(child) is True:
+        if not isinstance(child, ForEach) and presence(child) is True:
             return True
     for child in children:
         test = presence(child)

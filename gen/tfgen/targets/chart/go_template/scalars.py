@@ -11,7 +11,7 @@ from tfgen.graph.holes import (
     Call,
     ChartOnly,
     Hole,
-    JoinEach,
+    JoinEntries,
     Name,
     Named,
     Node,
@@ -68,7 +68,7 @@ def _is_of_names(node: Node) -> bool:
             return all(_is_of_names(part) for part in parts)
         case When(_, then, otherwise):
             return _is_of_names(then) and _is_of_names(otherwise)
-    return not isinstance(node, (JoinEach, ChartOnly))
+    return not isinstance(node, (JoinEntries, ChartOnly))
 
 
 def _sample(node: Node, *, longest: bool) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Each, Let, Node, When
+from tfgen.graph.holes import ForEach, Let, Node, When
 from tfgen.targets.chart.go_template.context import Context, lines_of
 from tfgen.targets.chart.go_template.flow_control import range_over, when
 from tfgen.targets.chart.go_template.go_text import Lines, with_reasons_once
@@ -24,7 +24,7 @@ and puts a line break of its own after each object: a text of empty lines, which
 
 
 def template_file(node: Node, context: Context) -> str:
-    """The text of one template file: an object, or several of an `Each`, each after ``---``."""
+    """The text of one template file: an object, or several of an `ForEach`, each after ``---``."""
     return "\n".join(template_lines(node, context)) + "\n"
 
 
@@ -45,6 +45,6 @@ def _document(node: Node, context: Context, separator: Lines) -> Lines:
             return [*assigned, *_document(body, inside, separator)]
         case When():
             return when(node, context, "", lambda inner, there: _document(inner, there, separator))
-        case Each():
+        case ForEach():
             return range_over(node, context, "", lambda body, there: _document(body, there, ["---"]))
     return [*separator, *body_lines(node, context, ""), *([_END] if ends_in_tree(node) else [])]

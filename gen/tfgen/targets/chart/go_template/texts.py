@@ -5,7 +5,7 @@ Text(("run ", When(IMAGE, IMAGE, "none")))  ->  run {{ if .Values.image }}{{ .Va
 
 from __future__ import annotations
 
-from tfgen.graph.holes import ABSENT, Absent, ChartOnly, JoinEach, Node, Repeat, Text, When
+from tfgen.graph.holes import ABSENT, Absent, ChartOnly, JoinEntries, Node, Repeat, Text, When
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import argument, chart_only, expression, typed
 from tfgen.targets.chart.go_template.go_text import escape, join, literal
@@ -28,14 +28,14 @@ def text_of(node: Node, context: Context) -> str:
             comma = f"{{{{ if ${index} }}}},{{{{ end }}}}"
             times = f"{{{{- range ${index} := until (int {argument(count, context)}) }}}}"
             return f"{times}{comma}{text_of(body, context.inside)}{{{{ end }}}}"
-        case JoinEach(over, separator, body, key, item):
+        case JoinEntries(over, separator, body, key, item):
             head = f"{{{{- range ${key}, ${item} := {expression(over, context)} }}}}{{{{ $separator }}}}"
             then = f"{{{{ $separator = {literal(separator)} }}}}"
             return f'{{{{- $separator := "" }}}}{head}{then}{text_of(body, context.inside)}{{{{ end }}}}'
         case When(test, then, otherwise):
             out = f"{{{{ if {expression(test, context)} }}}}{text_of(then, context)}"
             while isinstance(otherwise, When):
-                out += f"{{{{ else if {expression(otherwise.test, context)} }}}}{text_of(otherwise.then, context)}"
-                otherwise = otherwise.otherwise
+                out += f"{{{{ else if {expression(otherwise.test, context)} }}}}{text_of(otherwise.if_true, context)}"
+                otherwise = otherwise.if_false
             return f"{out}{'' if otherwise is ABSENT else '{{ else }}' + text_of(otherwise, context)}{{{{ end }}}}"
     return f"{{{{ {typed(node, context)} }}}}"

@@ -71,24 +71,24 @@ def assign(name: str, node: Node, context: Context) -> Lines:
 def _choose(name: str, node: When, context: Context) -> Lines:
     """The last branch, and another where its test is true."""
     return [
-        *assign(name, node.otherwise, context),
+        *assign(name, node.if_false, context),
         f"{{{{- if {expression(node.test, context)} }}}}",
-        f"{{{{- ${name} = {expression(node.then, context)} }}}}",
+        f"{{{{- ${name} = {expression(node.if_true, context)} }}}}",
         "{{- end }}",
     ]
 
 
 def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Lines:
     """A layer that is there under a condition."""
-    if not isinstance(layer, When) or layer.otherwise != MapOf({}) or not is_hole(layer.then):
+    if not isinstance(layer, When) or layer.if_false != MapOf({}) or not is_hole(layer.if_true):
         raise TypeError(f"a layer has no other branch than an empty one: {layer!r}")
-    if isinstance(layer.then, MapOf):
-        entries = layer.then.entries.items()
+    if isinstance(layer.if_true, MapOf):
+        entries = layer.if_true.entries.items()
         lines = [
             f"{{{{- $_ := set ${name} {argument(key, context)} {argument(item, context)} }}}}" for key, item in entries
         ]
     else:
-        lines = _layers(name, [layer.then], context, flat=flat)
+        lines = _layers(name, [layer.if_true], context, flat=flat)
     return [f"{{{{- if {expression(layer.test, context)} }}}}", *lines, ENDED]
 
 
@@ -143,7 +143,7 @@ def _tested(node: Expression) -> tuple[Node, Node]:
     """When an entry of a map comes to something, and to what."""
     if not isinstance(node, When):
         return node, node
-    if node.otherwise is not ABSENT:
+    if node.if_false is not ABSENT:
         raise TypeError(f"an entry of a layer has no other branch: {node!r}")
-    may_be_empty = not is_known(node.then) and node.then != node.test
-    return (AllOf((node.test, node.then)) if may_be_empty else node.test), node.then
+    may_be_empty = not is_known(node.if_true) and node.if_true != node.test
+    return (AllOf((node.test, node.if_true)) if may_be_empty else node.test), node.if_true

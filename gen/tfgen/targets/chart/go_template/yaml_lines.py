@@ -19,12 +19,12 @@ from tfgen.graph.holes import (
     AsText,
     Call,
     Comment,
-    Each,
     Expression,
     File,
+    ForEach,
     Hole,
     Items,
-    JoinEach,
+    JoinEntries,
     Key,
     Let,
     Named,
@@ -33,7 +33,7 @@ from tfgen.graph.holes import (
     Splice,
     Text,
     When,
-    once_a_record,
+    cached_on_record,
     type_of,
 )
 from tfgen.targets.chart.go_template.context import Context, lines_of, with_text
@@ -79,7 +79,7 @@ def first_lines(node: Node, context: Context) -> Lines:
     """The lines of a part's text: none is broken before it where the part has an entry that is always there."""
     if isinstance(node, When) and presence(node) is True:
         return _first_branches(node, context)
-    if isinstance(node, JoinEach):
+    if isinstance(node, JoinEntries):
         return _joined_lines(node, context)
     if isinstance(node, Text) and len(node.parts) > 1 and all(isinstance(part, When) for part in node.parts):
         return [text_of(part, context).replace("{{ if", "{{- if", 1) for part in node.parts]
@@ -91,7 +91,7 @@ def first_lines(node: Node, context: Context) -> Lines:
     return [first, *others]
 
 
-def _joined_lines(node: JoinEach, context: Context) -> Lines:
+def _joined_lines(node: JoinEntries, context: Context) -> Lines:
     """A text for each entry of a map: the range on lines of its own."""
     return [
         '{{- $separator := "" -}}',
@@ -123,8 +123,8 @@ def _first_branches(node: When, context: Context) -> Lines:
     while isinstance(rest, When):
         inside = context.knowing(rest.test)
         head = [f"{{{{- {word} {expression(rest.test, context)} -}}}}"]
-        out += [*lines_of(rest.test, head, context), *lines_of(rest.then, first_lines(rest.then, inside), inside)]
-        rest, word = rest.otherwise, "else if"
+        out += [*lines_of(rest.test, head, context), *lines_of(rest.if_true, first_lines(rest.if_true, inside), inside)]
+        rest, word = rest.if_false, "else if"
     return [*out, "{{- else -}}", *first_lines(rest, context), "{{- end }}"]
 
 
@@ -196,7 +196,7 @@ def _item(node: Node, context: Context, indent: str) -> Lines:
     match node:
         case When():
             return when(node, context, indent, lambda inner, there: lines_of(inner, _item(inner, there, indent), there))
-        case Each():
+        case ForEach():
             return range_over(node, context, indent, lambda body, there: _item(body, there, indent))
         case Items(items):
             return _tree(items, context, indent, [])
@@ -251,7 +251,7 @@ def _included(node: Named | Call, context: Context, indent: str, head: Lines) ->
     ]
 
 
-@once_a_record
+@cached_on_record
 def _begins_with_break(part: Named) -> bool:
     """Whether the text of a part begins with a line break: none of its entries is always there to be the first."""
     node, context = part.node, Context(chart="", parameters=part.parameters)

@@ -11,15 +11,15 @@ import operator
 from collections.abc import Hashable
 from typing import Any, Final, TypeVar
 
-from tfgen.graph.holes import inner_nodes
+from tfgen.graph.holes import child_nodes
 from tfgen.record import Record
 
 _Node = TypeVar("_Node")
 
-MOST: Final = 50_000
+MAX_CACHED: Final = 50_000
 """Objects that are kept; a structure has some thousands, most of them those of all others."""
 
-LONGEST: Final = 30_000
+MAX_TEXT: Final = 30_000
 """Characters of a text that is kept, and so of what it stands in; tfgen's own programs have fewer. A job's code may
 have a million, and is no other job's."""
 
@@ -27,9 +27,9 @@ _kept: dict[Hashable, Any] = {}
 """By type and by the identities of all that it consists of, which are kept too, lest they become others'."""
 
 
-def share(node: _Node) -> _Node:
+def intern_node(node: _Node) -> _Node:
     """The node, or the one like it that was shared before: of the same types, and in the same order."""
-    if len(_kept) > MOST:
+    if len(_kept) > MAX_CACHED:
         _kept.clear()
     shared: _Node = _share(node, {})
     return shared
@@ -38,12 +38,12 @@ def share(node: _Node) -> _Node:
 def _share(node: Any, met: dict[int, Any]) -> Any:
     kind = type(node)
     if kind is str:
-        return node if len(node) > LONGEST else _kept.setdefault(node, node)
+        return node if len(node) > MAX_TEXT else _kept.setdefault(node, node)
     if id(node) in _kept or not _has_parts(node):
         return node
     if id(node) in met:
         return met[id(node)]
-    own = inner_nodes(node)
+    own = child_nodes(node)
     parts = [_share(part, met) for part in own]
     key = (kind, *map(id, parts))
     shared = _kept.get(key)
@@ -61,7 +61,7 @@ def _has_parts(node: Any) -> bool:
 
 def _may_be_kept(part: Any) -> bool:
     """Whether a part that was shared has no long text in it."""
-    return len(part) <= LONGEST if type(part) is str else id(part) in _kept or not _has_parts(part)
+    return len(part) <= MAX_TEXT if type(part) is str else id(part) in _kept or not _has_parts(part)
 
 
 def _of_parts(node: Any, parts: list[Any]) -> Any:

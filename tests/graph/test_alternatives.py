@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tfgen.graph.alternatives import join_alternatives
 from tfgen.graph.fill import Scope, fill
-from tfgen.graph.holes import ABSENT, AnyOf, Call, Default, Each, Equal, Named, Node, Parameter, Value, When
-from tfgen.graph.variants import join
+from tfgen.graph.holes import ABSENT, AnyOf, Call, Default, Equal, ForEach, Named, Node, Parameter, Value, When
 
 ROLE = Parameter("role")
 IMAGE, LABELS = Value("image", "string"), Value("labels", "map")
@@ -37,8 +37,8 @@ CASES: Mapping[str, tuple[Mapping[str, Node], Node]] = {
         [{"name": "x", "v": When(CHIEF, 1, 2)}, When(CHIEF, {"name": "y"})],
     ),
     "items without a name": (
-        {"chief": [IMAGE, Each(LABELS, "l")], "ps": [IMAGE]},
-        [IMAGE, When(CHIEF, Each(LABELS, "l"))],
+        {"chief": [IMAGE, ForEach(LABELS, "l")], "ps": [IMAGE]},
+        [IMAGE, When(CHIEF, ForEach(LABELS, "l"))],
     ),
     "under one condition": (
         {"chief": When(IMAGE, {"a": 1, "b": 2}), "ps": When(IMAGE, {"a": 1})},
@@ -59,12 +59,12 @@ CASES: Mapping[str, tuple[Mapping[str, Node], Node]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_join(name: str) -> None:
     variants, expected = CASES[name]
-    assert join(variants, ROLE) == expected
+    assert join_alternatives(variants, ROLE) == expected
 
 
 def test_the_name_of_an_item_comes_before_what_only_some_have() -> None:
     """A chart's list item begins with an entry that is always there, in whatever order a user wrote it."""
-    (item,) = join({"ps": [{"dir": {}, "name": "x"}], "worker": [{"name": "x"}]}, ROLE)  # type: ignore[misc]
+    (item,) = join_alternatives({"ps": [{"dir": {}, "name": "x"}], "worker": [{"name": "x"}]}, ROLE)  # type: ignore[misc]
     assert list(item.items()) == [("name", "x"), ("dir", When(Equal(ROLE, "ps"), {}))]
 
 
@@ -77,7 +77,7 @@ nodes = st.recursive(
         st.lists(inner, max_size=3),
         st.lists(st.builds(lambda name, node: {"name": name, "v": node}, st.sampled_from("xyz"), inner), max_size=3),
         st.builds(lambda then, otherwise: When(Equal(IMAGE, "i"), then, otherwise), inner, inner),
-        st.just(Each(LABELS, Parameter("role"))),
+        st.just(ForEach(LABELS, Parameter("role"))),
     ),
     max_leaves=8,
 )
@@ -85,7 +85,7 @@ nodes = st.recursive(
 
 @given(variants=st.dictionaries(st.sampled_from(["chief", "ps", "worker", "evaluator"]), nodes, min_size=1))
 def test_each_variant_comes_out_as_it_was(variants: Mapping[str, Node]) -> None:
-    joined = Named("joined", "All of them.", {"any": join(variants, ROLE)}, parameters=("role",))
+    joined = Named("joined", "All of them.", {"any": join_alternatives(variants, ROLE)}, parameters=("role",))
     scope = Scope({"image": "i", "labels": {"k": "v"}}, "r", "c")
     for role, node in variants.items():
         alone = Named("alone", "One of them.", {"any": node}, parameters=("role",))

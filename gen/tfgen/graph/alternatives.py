@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TypeVar
 
-from tfgen.graph.holes import AnyOf, Default, Each, Equal, Expression, Key, Let, Node, Not, When
+from tfgen.graph.holes import AnyOf, Default, Equal, Expression, ForEach, Key, Let, Node, Not, When
 from tfgen.record import Record
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -34,7 +34,7 @@ class _Choice(Record):
         return tests[0] if len(tests) == 1 else AnyOf(tests)
 
 
-def join(variants: _Variants, parameter: Expression, *, others: str | None = None) -> Node:
+def join_alternatives(variants: _Variants, parameter: Expression, *, others: str | None = None) -> Node:
     """The one node.
 
     Args:
@@ -45,7 +45,7 @@ def join(variants: _Variants, parameter: Expression, *, others: str | None = Non
     return _join(variants, _Choice(parameter, others))
 
 
-def in_one_order(variants: Mapping[str, list[Node]]) -> dict[str, list[Node]]:
+def with_common_order(variants: Mapping[str, list[Node]]) -> dict[str, list[Node]]:
     """Lists whose items have names, each in an order that all of them have in common.
 
     A list whose order is that of all stays as it is.
@@ -64,13 +64,15 @@ def _join(variants: _Variants, parameter: _Choice) -> Node:
     if all(isinstance(node, (list, tuple)) for node in nodes):
         return _join_sequences(variants, parameter)
     if isinstance(first, When) and all(isinstance(node, When) and node.test == first.test for node in nodes):
-        return When(first.test, _join_field("then", variants, parameter), _join_field("otherwise", variants, parameter))
+        return When(
+            first.test, _join_field("if_true", variants, parameter), _join_field("if_false", variants, parameter)
+        )
     if isinstance(first, Let) and all(
         isinstance(node, Let) and node.name == first.name and node.expression == first.expression for node in nodes
     ):
         return Let(first.name, first.expression, _join_field("body", variants, parameter))
-    if isinstance(first, Each) and all(
-        isinstance(node, Each) and node.replaced(body=first.body) == first for node in nodes
+    if isinstance(first, ForEach) and all(
+        isinstance(node, ForEach) and node.replaced(body=first.body) == first for node in nodes
     ):
         return first.replaced(body=_join_field("body", variants, parameter))
     if isinstance(first, Default) and all(isinstance(node, Default) and node.first == first.first for node in nodes):

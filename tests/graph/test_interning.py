@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tfgen.graph import shared
+from tfgen.graph import interning
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
 from tfgen.graph.holes import ABSENT, Comment, Equal, Node, Value, When
-from tfgen.graph.shared import share
+from tfgen.graph.interning import intern_node
 from tfgen.job.training_job import TrainingJob
 
 
@@ -20,7 +20,7 @@ def _node(text: Any = "a", other: Node = ABSENT) -> Node:
 
 
 def test_shared_parts_that_are_alike_are_one_object() -> None:
-    one, other, third = share(_node()), share(_node()), share(_node(other="c"))
+    one, other, third = intern_node(_node()), intern_node(_node()), intern_node(_node(other="c"))
     assert one == _node()
     assert one is other
     assert third == _node(other="c")
@@ -29,7 +29,7 @@ def test_shared_parts_that_are_alike_are_one_object() -> None:
     [first], [second] = one["spec"], third["spec"]
     assert first is not second
     assert first.test is second.test
-    assert first.then is second.then
+    assert first.if_true is second.if_true
 
 
 @pytest.mark.parametrize(
@@ -46,27 +46,27 @@ def test_shared_parts_that_are_alike_are_one_object() -> None:
 )
 def test_what_equals_or_prints_otherwise_stays_itself(one: Node, other: Node) -> None:
     for first, second in ((one, other), (other, one)):
-        share([first])
-        assert repr(share([second])) == repr([second])
+        intern_node([first])
+        assert repr(intern_node([second])) == repr([second])
 
 
 def test_no_long_text_is_kept_nor_what_it_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "MOST", 10**6)  # else what other tests shared may be dropped between the two
-    text = "long " * shared.LONGEST
-    first, second = share(_node(text)), share(_node())
+    monkeypatch.setattr(interning, "MAX_CACHED", 10**6)  # else what other tests shared may be dropped between the two
+    text = "long " * interning.MAX_TEXT
+    first, second = intern_node(_node(text)), intern_node(_node())
     assert first == _node(text)
-    assert text not in shared._kept
-    assert id(first) not in shared._kept
+    assert text not in interning._kept
+    assert id(first) not in interning._kept
     assert isinstance(first, dict)
     assert isinstance(second, dict)
-    assert first["spec"][0].then is second["spec"][0].then
+    assert first["spec"][0].if_true is second["spec"][0].if_true
 
 
 def test_what_is_kept_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "MOST", 10)
+    monkeypatch.setattr(interning, "MAX_CACHED", 10)
     for text in map(str, range(100)):
-        assert share(_node(text)) == _node(text)
-        assert len(shared._kept) < 50
+        assert intern_node(_node(text)) == _node(text)
+        assert len(interning._kept) < 50
 
 
 def _job(**spec: Any) -> TrainingJob:
@@ -79,7 +79,7 @@ def _job(**spec: Any) -> TrainingJob:
 
 
 def test_a_structure_that_has_more_shares_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "MOST", 10**6)  # else what other tests shared may be dropped between the two
+    monkeypatch.setattr(interning, "MAX_CACHED", 10**6)  # else what other tests shared may be dropped between the two
     plain, with_tensorboard = _job().structure, _job(tensorboard={"logDir": "/logs"}).structure
     templates = {template.name: template for template in graph(plain)}
     same = [template.name for template in graph(with_tensorboard) if templates.get(template.name) is template]
