@@ -73,7 +73,7 @@ ERRORS: Final = (
     ),
     _error(
         "out-of-memory",
-        r"\bResourceExhaustedError\b|\bOOM when allocating tensor|CUDA_ERROR_OUT_OF_MEMORY|\bMemoryError\b",
+        r"\b(ResourceExhaustedError|OOM when allocating tensor|CUDA_ERROR_OUT_OF_MEMORY|MemoryError|OOMKilled)\b",
         "the task has too little memory for the model and the batch",
     ),
     _error(

@@ -28,6 +28,7 @@ RECORDED = Path(__file__).parent / "succeeded"
 RUN = read_run(RECORDED / "job.yaml", None)
 OBJECTS: Mapping[str, Any] = json.loads((RECORDED / "cluster.json").read_text(encoding="utf-8"))
 RESOURCES = {"Pod": Resource("/api/v1", "pods", True), "Job": Resource("/apis/batch/v1", "jobs", True)}
+PODS = OBJECTS["pods"]
 CHIEF = LogChoice(role="chief")
 
 A = b"2026-11-22T09:45:50.1Z step 100: loss 0.9\n"
@@ -230,9 +231,9 @@ def test_a_stream_that_opens_while_the_follower_is_left_is_closed() -> None:
 def test_logs_are_read_once_without_following() -> None:
     api = RecordedApi()
     api.log_of_pods = {"mnist-chief-0-nz2c4": (A + B).decode(), "mnist-finisher-77h56": "no time here\n"}
-    lines = [*read_logs(api, "ml", RUN, CHIEF)]  # type: ignore[arg-type]  # a recorded server
+    lines = [*read_logs(api, "ml", RUN, CHIEF, PODS)]  # type: ignore[arg-type]  # a recorded server
     assert texts(lines) == TEXTS[:2]
-    (line,) = read_logs(api, "ml", RUN, LogChoice(role="finisher", tail=1))  # type: ignore[arg-type]
+    (line,) = read_logs(api, "ml", RUN, LogChoice(role="finisher", tail=1), PODS)  # type: ignore[arg-type]
     assert (line.task, line.container, line.line.text) == ("finisher-0", "finisher", "no time here")
     assert api.queries[-1] == {"container": "finisher", "timestamps": "true", "tailLines": "1"}
 
@@ -250,4 +251,4 @@ def test_a_choice_takes_the_pods_of_its_tasks(choice: LogChoice, expected: list[
     """Of the recorded pods, worker-3 has no container that has started."""
     api = RecordedApi()
     api.log_of_pods = {pod["metadata"]["name"]: A.decode() for pod in OBJECTS["pods"]}
-    assert [line.task for line in read_logs(api, "ml", RUN, choice)] == expected  # type: ignore[arg-type]
+    assert [line.task for line in read_logs(api, "ml", RUN, choice, PODS)] == expected  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +21,12 @@ from tfgen.cli.live import (
 from tfgen.cli.output import COLOURS, is_in_colour, number, print_message
 
 if TYPE_CHECKING:
-    from tfgen.live.follow_logs import TaskLine
+    from tfgen.live.follow_logs import LogChoice, TaskLine
+    from tfgen.live.snapshot import Snapshot
+    from tfgen.live.wanted_run import WantedRun
+
+_LAST_LINES: Final = 200
+"""Lines of a task in which an error is looked for."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -39,6 +45,7 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.status import read_states
     from tfgen.live.follow_logs import Follower, LogChoice, read_logs
     from tfgen.live.pauses import FOLLOWING, ONCE
+    from tfgen.live.read_snapshot import read_progress
     from tfgen.report.status import as_line
 
     run = one_run_of(args)
@@ -50,16 +57,48 @@ def _run(args: Namespace) -> int:
     live = clusters.place(run)
     choice = LogChoice(args.role, args.index, args.all, args.since, args.tail)
     api = clusters.api(live.context)
+    ends = _LogEnds()
     if not args.follow:
-        _print_lines(args, read_logs(api, live.namespace, run, choice))
+        progress = read_progress(api, live.namespace, run)
+        _print_lines(args, ends.pass_on(read_logs(api, live.namespace, run, choice, progress.pods)))
+        _print_errors(run, progress, choice, ends)
         return OK
     with Follower(api, live.namespace, run, choice) as follower:
-        _print_lines(args, follower.lines())
+        _print_lines(args, ends.pass_on(follower.lines()))
+    _print_errors(run, follower.progress, choice, ends)
     if follower.end is None or follower.end.result != "NotStarted":
         return OK
     (state,) = read_states(clusters, [run], with_logs=True)
     print_message(as_line(state))
     return PROBLEMS
+
+
+class _LogEnds:
+    """The last lines of the main container of each task."""
+
+    def __init__(self) -> None:
+        self._lines: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_LAST_LINES))
+
+    def pass_on(self, lines: Iterable[TaskLine]) -> Iterator[TaskLine]:
+        """Yield the lines, and keep the last lines of each task."""
+        for item in lines:
+            if not item.container:
+                self._lines[item.task].append(item.line.text)
+            yield item
+
+    def text(self, task: str) -> str:
+        """Return the last lines of a task."""
+        return "\n".join(self._lines.get(task, ()))
+
+
+def _print_errors(run: WantedRun, progress: Snapshot, choice: LogChoice, ends: _LogEnds) -> None:
+    """Print the usual errors of the tasks that failed."""
+    from tfgen.live.task_errors import failed_pods, task_errors
+    from tfgen.live.task_state import task_name
+
+    pods = [pod for pod in failed_pods(run, progress) if choice.takes(pod, run)]
+    for error in task_errors(pods, {pod["metadata"]["name"]: ends.text(task_name(pod)) for pod in pods}):
+        print_message(str(error))
 
 
 def _print_lines(args: Namespace, lines: Iterable[TaskLine]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.graph.objects.names import CONTAINER
@@ -21,8 +21,9 @@ from tfgen.live.log_text import LogLine, LogPosition, read_line
 from tfgen.live.missed_start import missed_start
 from tfgen.live.read_snapshot import read_progress
 from tfgen.live.run_end import End, end_of
+from tfgen.live.snapshot import Snapshot
 from tfgen.live.task_pod import path_of
-from tfgen.live.task_state import ENDED, index_of, main_container, role_of
+from tfgen.live.task_state import ENDED, index_of, main_container, role_of, task_name
 from tfgen.live.wanted_run import WantedRun
 from tfgen.record import EMPTY, Record
 
@@ -77,14 +78,16 @@ class TaskLine(Record):
     line: LogLine
 
 
-def read_logs(api: Api, namespace: str, run: WantedRun, choice: LogChoice) -> Iterator[TaskLine]:
-    """What the logs of a run hold now, one after the other.
+def read_logs(
+    api: Api, namespace: str, run: WantedRun, choice: LogChoice, pods: Iterable[Object]
+) -> Iterator[TaskLine]:
+    """Yield the lines of the logs of a run, one log after another.
 
     Raises:
         ApiError: the account may not read them.
         TfgenError: there is no answer.
     """
-    for pod in read_progress(api, namespace, run).pods:
+    for pod in pods:
         if choice.takes(pod, run):
             for container in filter(lambda name: _has_started(pod, name), choice.containers(pod)):
                 text = api.text(path_of(api, namespace, pod, "log"), _query(container, choice))
@@ -97,6 +100,7 @@ class Follower:
 
     Attributes:
         end: the end of the run; None while the run goes on.
+        progress: the result of the last look at the pods.
     """
 
     def __init__(self, api: Api, namespace: str, run: WantedRun, choice: LogChoice) -> None:
@@ -104,6 +108,7 @@ class Follower:
         self._lines: queue.SimpleQueue[TaskLine | Exception | None] = queue.SimpleQueue()
         self._followed: dict[tuple[str, str], _ContainerLog] = {}
         self.end: End | None = None
+        self.progress = Snapshot()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
@@ -143,7 +148,7 @@ class Follower:
     def _look_once(self) -> bool:
         """Follow what has come, and say whether all is over."""
         failures = self._api.failures
-        snapshot = read_progress(self._api, self._namespace, self._run)
+        self.progress = snapshot = read_progress(self._api, self._namespace, self._run)
         is_lost = self._api.failures != failures
         pods = {pod["metadata"]["uid"]: pod for pod in snapshot.pods if self._choice.takes(pod, self._run)}
         for uid, pod in pods.items():
@@ -272,7 +277,7 @@ class _ContainerLog:
 
 def _names(pod: Object, container: str) -> tuple[str, str]:
     """The task of a container, and the container's name where it is not the one that trains."""
-    return f"{role_of(pod)}-{index_of(pod)}", "" if container == CONTAINER else container
+    return task_name(pod), "" if container == CONTAINER else container
 
 
 def _query(container: str, choice: LogChoice) -> dict[str, str]:

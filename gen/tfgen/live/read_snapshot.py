@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tfgen.errors import TfgenError
-from tfgen.graph.objects.names import CONTAINER
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
 from tfgen.live.api import Api, ApiError
@@ -14,6 +13,7 @@ from tfgen.live.missed_start import missed_start
 from tfgen.live.run_end import end_of
 from tfgen.live.run_state import leading_pod
 from tfgen.live.snapshot import Snapshot
+from tfgen.live.task_errors import failed_pods
 from tfgen.live.task_state import main_container
 from tfgen.live.wanted_run import Identity, WantedRun
 from tfgen.live.workload import queue_of, workload_kind, workload_query
@@ -22,6 +22,8 @@ _POD: Final = ("v1", "Pod")
 _EVENT: Final = ("v1", "Event")
 _LINES: Final = "200"
 """Lines at the end of a log in which the last step is looked for."""
+_FAILED_TASKS: Final = 3
+"""Tasks that failed whose logs are read: the cause is in the first of them."""
 _NO_LOG: Final = (400, 404)
 """The answers for a container that has not started, and for a pod that is gone."""
 
@@ -33,7 +35,8 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[WantedRun], *, with_l
         api: the cluster.
         namespace: where they are.
         runs: all of them.
-        with_logs: whether the end of the log of the leading task is read too, and of the finisher after the run.
+        with_logs: whether the ends of logs are read: of the leading task, of the first tasks that failed, and of the
+            finisher after the run.
 
     Raises:
         ApiError: the account may not list the pods, or the objects by whose end the runs end.
@@ -55,11 +58,9 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[WantedRun], *, with_l
     queued = [item for run in runs if run.end in objects and queue_of(item := objects[run.end])]
     workloads = reader.objects_if_allowed(workload_kind(api), workload_query(queued)) if queued else []
     snapshot = Snapshot(tuple(pods), objects, tuple(sorted(warnings, key=_time)), workloads=tuple(workloads))
-    logs = {}
-    for pod in filter(None, (leading_pod(run, snapshot) for run in runs if with_logs)):
-        logs[pod["metadata"]["name"]] = reader.log(pod["metadata"]["name"], CONTAINER)
-    for pod in filter(None, (snapshot.finisher_pod(run) for run in runs if with_logs and _is_over(run, snapshot))):
-        logs[pod["metadata"]["name"]] = reader.log(pod["metadata"]["name"], main_container(pod))
+    logged = [pod for run in runs if with_logs for pod in _logged_pods(run, snapshot)]
+    containers = {pod["metadata"]["name"]: main_container(pod) for pod in logged}
+    logs = {pod: reader.log(pod, container) for pod, container in containers.items()}
     return snapshot.replaced(logs=logs, unseen=tuple(reader.unseen))
 
 
@@ -98,6 +99,17 @@ def _check_kinds(api: Api, runs: Iterable[WantedRun], snapshot: Snapshot) -> Non
                 f"{run.title}: the server has pods of the run, and no kind {run.end[1]} of {run.end[0]}: "
                 "check the server's address"
             )
+
+
+def _logged_pods(run: WantedRun, snapshot: Snapshot) -> Iterator[Object]:
+    """Yield the pods of a run whose logs are read."""
+    leader = leading_pod(run, snapshot)
+    if leader:
+        yield leader
+    yield from failed_pods(run, snapshot)[:_FAILED_TASKS]
+    finisher = snapshot.finisher_pod(run)
+    if finisher and _is_over(run, snapshot):
+        yield finisher
 
 
 def _is_over(run: WantedRun, snapshot: Snapshot) -> bool:

@@ -14,6 +14,7 @@ from tfgen.live.missed_start import missed_start
 from tfgen.live.run_end import End, end_of, is_suspended
 from tfgen.live.snapshot import Snapshot
 from tfgen.live.task_counts import differences, live_gang_size, live_task_counts
+from tfgen.live.task_errors import TaskError, failed_pods, task_errors
 from tfgen.live.task_state import ENDED, Reason, TaskState, index_of, role_of, task_state, task_states
 from tfgen.live.wanted_run import WantedRun
 from tfgen.live.workload import KIND, queue_of, queue_reason, workload_of
@@ -81,6 +82,7 @@ class RunState(Record):
         step: the last that the leading task's log names; None where it names none.
         differences: the numbers that differ between the cluster and job.yaml.
         unseen: what could not be looked at.
+        errors: the usual errors of the tasks that failed.
         is_stuck: whether the finisher has freed no node for so long that it cannot work; `tfgen wait` sets it.
     """
 
@@ -98,6 +100,7 @@ class RunState(Record):
     step: int | None
     differences: tuple[str, ...]
     unseen: tuple[str, ...]
+    errors: tuple[TaskError, ...] = ()
     is_stuck: bool = False
 
     @property
@@ -139,6 +142,7 @@ def judge(run: WantedRun, snapshot: Snapshot, namespace: str) -> RunState:
         step=last_step(snapshot.logs.get(leader["metadata"]["name"], "")) if leader else None,
         differences=tuple(differences(run, snapshot)),
         unseen=snapshot.unseen,
+        errors=tuple(task_errors(failed_pods(run, snapshot), snapshot.logs)),
     )
 
 

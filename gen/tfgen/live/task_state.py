@@ -78,6 +78,11 @@ def index_of(pod: Object) -> int:
     return next((int(labels[key]) for key in _INDEXES if labels.get(key, "").isdecimal()), 0)
 
 
+def task_name(pod: Object) -> str:
+    """Return the name of a pod's task: its role and its index."""
+    return f"{role_of(pod)}-{index_of(pod)}"
+
+
 def main_container(pod: Object) -> str:
     """The name of the container that a pod is for: the one that trains, or its first."""
     names: list[str] = [item["name"] for item in pod["spec"]["containers"]]

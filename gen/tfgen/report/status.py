@@ -101,6 +101,8 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
         yield f"held:     {either(state.held, 'and')}; {_RELEASE}"
     for why in state.why:
         yield f"why:      {_subjects(why)}: {_reason(why)}"
+    for error in state.errors:
+        yield f"error:    {error}"
     for text in state.differences:
         yield f"differs:  {text}"
     for text in state.unseen:
@@ -168,6 +170,10 @@ def _row(state: RunState) -> dict[str, Any]:
         "why": [
             {"subjects": list(why.subjects), "reason": why.reason.word, "message": why.reason.message}
             for why in state.why
+        ],
+        "errors": [
+            {"task": item.task, "error": item.error.name, "meaning": item.error.meaning, "page": item.error.page}
+            for item in state.errors
         ],
         "differences": list(state.differences),
         "notSeen": list(state.unseen),

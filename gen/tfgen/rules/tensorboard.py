@@ -1,11 +1,13 @@
-"""Logs that TensorBoard cannot see."""
+"""A TensorBoard without its program, and logs that TensorBoard does not see."""
 
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator
 from typing import Final
 
+from tfgen import data_path
 from tfgen.graph.fill import clean_path
 from tfgen.graph.objects import environment
 from tfgen.graph.objects.tensorboard import ROLE
@@ -14,8 +16,27 @@ from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import shown
 
+_IMAGE: Final = re.compile(r"(?:.*/)?tensorflow/tensorflow:(?:(\d+)\.(\d+)|nightly)")
+"""TensorFlow's published image, in any registry: its package alone is installed."""
+_FIRST_WITHOUT: Final = (2, 21)
+"""The first version of TensorFlow that does not install TensorBoard."""
 
-def _check(view: View) -> Iterator[Finding]:
+
+def _check_image(view: View) -> Iterator[Finding]:
+    if not view.has_tensorboard:
+        return
+    path = ("tensorboard", "image") if view.values["tensorboard"]["image"] else ("image",)
+    image = str(data_path.at(view.values, path))
+    match = _IMAGE.match(image)
+    if match and (match[1] is None or (int(match[1]), int(match[2])) >= _FIRST_WITHOUT):
+        message = (
+            f"the image {shown(image)} of TensorBoard has no tensorboard, because TensorFlow 2.21 and later do not "
+            "install the package; set tensorboard.image to an image with tensorboard"
+        )
+        yield Finding(path, message)
+
+
+def _check_log_dir(view: View) -> Iterator[Finding]:
     if not view.has_tensorboard:
         return
     log_dir = clean_path(view.values["tensorboard"]["logDir"])
@@ -38,4 +59,7 @@ def _check(view: View) -> Iterator[Finding]:
             yield Finding(("tensorboard", "logDir"), message)
 
 
-RULES: Final = (Rule("tensorboard-log-dir", "warning", "TensorBoard does not see the logs.", _check),)
+RULES: Final = (
+    Rule("tensorboard-image", "warning", "The image has no TensorBoard.", _check_image),
+    Rule("tensorboard-log-dir", "warning", "TensorBoard does not see the logs.", _check_log_dir),
+)

@@ -1,0 +1,83 @@
+"""The usual errors of the tasks that failed in a run, by the ends of their logs and by the kubelet's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from tfgen.graph.objects.tensorboard import ROLE as TENSORBOARD
+from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object
+from tfgen.live.run_end import end_of
+from tfgen.live.snapshot import Snapshot
+from tfgen.live.task_state import index_of, main_container, role_of, task_name
+from tfgen.live.wanted_run import WantedRun
+from tfgen.record import EMPTY, Record
+from tfgen.training_errors import TrainingError, find_error
+
+_NOT_STARTED: Final = ("RunContainerError", "CreateContainerError")
+"""Reasons of a container whose command the kubelet cannot start."""
+
+
+class TaskError(Record):
+    """A usual error, and the first task that failed with the error."""
+
+    task: str
+    error: TrainingError
+
+    def __str__(self) -> str:
+        """Return the line for people."""
+        return f"{self.task}: {self.error}"
+
+
+def failed_pods(run: WantedRun, snapshot: Snapshot) -> list[Object]:
+    """Return the newest pod of each task that failed, the earliest failure first; empty after a success.
+
+    TensorBoard counts as a task.
+    """
+    lead = snapshot.objects.get(run.end) if run.end else None
+    end = end_of(lead) if lead else None
+    if end and end.result == "Succeeded":
+        return []
+    newest: dict[tuple[str, int], Object] = {}
+    for pod in sorted(_task_pods(run, snapshot), key=lambda pod: str(pod["metadata"]["creationTimestamp"])):
+        newest[role_of(pod), index_of(pod)] = pod
+    failed = [pod for pod in newest.values() if _failure(pod) is not None]
+    return sorted(failed, key=lambda pod: str((_failure(pod) or {}).get("finishedAt") or ""))
+
+
+def task_errors(pods: Iterable[Object], logs: Mapping[str, str]) -> Iterator[TaskError]:
+    """Yield the usual errors of failed pods, each error once.
+
+    Args:
+        pods: the failed pods.
+        logs: the end of the log of a pod, by the name of the pod; a pod may have no log.
+    """
+    seen: set[str] = set()
+    for pod in pods:
+        failure = _failure(pod) or {}
+        texts = (logs.get(pod["metadata"]["name"], ""), failure.get("message", ""), failure.get("reason", ""))
+        error = find_error(texts)
+        if error and error.name not in seen:
+            seen.add(error.name)
+            yield TaskError(TENSORBOARD if role_of(pod) == TENSORBOARD else task_name(pod), error)
+
+
+def _task_pods(run: WantedRun, snapshot: Snapshot) -> Iterator[Object]:
+    yield from (pod for pod in snapshot.pods_of(run) if role_of(pod) in run.roles or not run.controllers)
+    if run.tensorboard_port is not None:
+        labels = {keys.JOB: run.full_name, keys.ROLE: TENSORBOARD}
+        yield from (pod for pod in snapshot.pods if labels.items() <= pod["metadata"].get("labels", {}).items())
+
+
+def _failure(pod: Object) -> Mapping[str, Any] | None:
+    """Return the state in which the main container of a pod failed; None for a container that runs or succeeded."""
+    name = main_container(pod)
+    statuses: Iterable[Mapping[str, Any]] = pod["status"].get("containerStatuses", ())
+    status = next((item for item in statuses if item["name"] == name), EMPTY)
+    state: Mapping[str, Any] = status.get("state") or {}
+    waiting: Mapping[str, Any] = state.get("waiting") or {}
+    if waiting.get("reason") in _NOT_STARTED:
+        return waiting
+    ended: Mapping[str, Any] = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
+    return ended if ended.get("exitCode") and "running" not in state else None
