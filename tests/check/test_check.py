@@ -55,7 +55,7 @@ def test_files_are_checked_together_and_reported_in_order() -> None:
     checked = check_all(sources)
     assert as_text(checked.problems) == dedent(
         """\
-        a.yaml:3:18: the job "mnist" is at b.yaml:3 already, and both would be charts/mnist [duplicate-job]
+        a.yaml:3:18: the job "mnist" is already in b.yaml:3, and both write charts/mnist; rename one [duplicate-job]
         c.yaml:5:3: unknown key "imag" in spec; did you mean "image"? [unknown-key]
         """
     )

@@ -32,8 +32,8 @@ _VALUE: Final = r'(?:"(?:[^"\\]|\\.)*"|\{.*\}|\[.*\]|[^\s{\["]\S*)'
 _ONE_EDIT: Final = {
     "write": re.compile(rf"(?:them by name: )?(?:[^\s:]+: )?{_VALUE}|it without quotes|a blank|[\"']"),
     "add": re.compile(rf"[^\s:]+: {_VALUE}|[a-z]+"),
-    "set": re.compile(rf"[\w.]+ to {_VALUE}|[a-z][\w.]* of the job|it in \w+ alone"),
-    "remove": re.compile(r"it|this|this line|the key|the comment|the variable|[a-z]\w+"),
+    "set": re.compile(rf"[\w.]+ to {_VALUE}|[a-z][\w.]* of the job|the \w+ only in \w+"),
+    "remove": re.compile(r"it|this|this entry|this line|the key|the comment|the variable|[a-z]\w+"),
     "quote": re.compile(r"it: .+"),
     "use": re.compile("blanks"),
 }
@@ -41,7 +41,7 @@ _ONE_EDIT: Final = {
 _PLACEHOLDER: Final = re.compile(r"\.\.\.|\bLINE\b")
 """A part that the person has to fill in."""
 _PRONOUNS: Final = ("it", "them", "that", "those", "one")
-_DUPLICATE: Final = "one of the two"
+_DUPLICATE: Final = "one of the two entries"
 
 
 class Phrase(NamedTuple):
@@ -66,7 +66,7 @@ def phrases(message: str) -> Iterator[Phrase]:
     for part in parts:
         with_verb = _VERB.fullmatch(part)
         verb, words = with_verb.groups() if with_verb else (verb, part)
-        if words == _DUPLICATE and "is there already" in message:
+        if words == _DUPLICATE and "is already in the list" in message:
             words = "it"
         is_named = words not in _PRONOUNS or (verb, words) == ("remove", "it")
         if is_named and _ONE_EDIT[verb].fullmatch(words) and not _PLACEHOLDER.search(words):

@@ -35,7 +35,7 @@ _MOST: Final = 30
 _ENTRY: Final = re.compile(r'(?P<key>[\w.\-/]+(?:\["[^"]*"\])?): (?P<value>.+)')
 _SETTING: Final = re.compile(r"(?P<key>[\w.\-]+) to (?P<value>.+)")
 _MOVE: Final = re.compile(r"(?P<key>[\w.]+) of the job")
-_THIS: Final = ("it", "this", "the key", "the variable")
+_THIS: Final = ("it", "this", "this entry", "the key", "the variable")
 _OUTPUTS: Final[Path] = ("spec", "outputs")
 _REFERENCE: Final = re.compile(r"\$\((?P<name>\w+)\)")
 _CURLY: Final = re.compile("[\u2018\u2019\u201c\u201d]")
@@ -195,7 +195,7 @@ def _assignments(document: Document, path: Path, problem: Problem, phrase: Phras
                 yield from _removals(document, target)
         case "set" if move := _MOVE.fullmatch(words):
             yield [Assignment(read_path(move["key"]), value), Assignment(path, REMOVED)]
-        case "set" if words.endswith(" alone"):
+        case "set" if " only in " in words:
             yield from _removals(document, path)
         case "quote":
             yield [Assignment(path, _value(words.removeprefix("it: ")))]

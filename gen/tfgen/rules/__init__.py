@@ -1,5 +1,5 @@
-"""What a schema cannot say: one concern a module.
+"""Rules that a schema cannot express, with one concern in each module.
 
-A rule is a line in `table`, or in `across` where it is of several jobs; a module beside; a case in tests/invalid; and a
-section in docs/rules.md.
+A rule consists of a module, a line in `table` (or in `across`, if the rule compares several jobs), a case in
+tests/invalid, and a section in docs/rules.md.
 """

@@ -1,4 +1,4 @@
-"""The rules that several jobs keep together. They load nothing that a job's record does not need."""
+"""Rules that compare several jobs. To keep `tfgen check` fast, they import only the modules that a record needs."""
 
 from __future__ import annotations
 

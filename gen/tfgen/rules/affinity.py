@@ -1,6 +1,6 @@
-"""An affinity in a shape that Kubernetes does not have.
+"""Affinities whose shape Kubernetes does not accept.
 
-The schema lets Kubernetes' three kinds through as they are written; this holds them to their types in
+The schema accepts any content under the three kinds of affinity. This rule validates the content against the types of
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#scheduling.
 """
 
@@ -34,118 +34,118 @@ _WEIGHT_MAX: Final = 100
 
 
 def _check(view: View) -> Iterator[Finding]:
-    yield from _whole(view, ("affinity",), view.values["affinity"])
+    yield from _affinity_findings(view, ("affinity",), view.values["affinity"])
     for role in view.roles:
         path: Path = ("roles", role.name, "affinity")
-        yield from _whole(view, path, view.values["roles"][role.name]["affinity"])
+        yield from _affinity_findings(view, path, view.values["roles"][role.name]["affinity"])
 
 
-def _whole(view: View, path: Path, rules: Mapping[str, Any]) -> Iterator[Finding]:
+def _affinity_findings(view: View, path: Path, rules: Mapping[str, Any]) -> Iterator[Finding]:
     findings = list(_affinity(path, rules))
     yield from findings
-    # Most affinities are empty, and the table need not be read.
+    # Most affinities are empty. An empty affinity does not need the table of fields, which takes time to load.
     for misfit in kubernetes_fields.misfits(path, rules, "Affinity", view.text) if rules else ():
-        around = {misfit.path[:end] for end in range(len(misfit.path) + 1)}
-        if misfit.mistake == "shape" and not any(finding.path in around for finding in findings):
+        parents = {misfit.path[:end] for end in range(len(misfit.path) + 1)}
+        if misfit.mistake == "shape" and not any(finding.path in parents for finding in findings):
             yield Finding(misfit.path, misfit.message)
 
 
 def _affinity(path: Path, rules: Mapping[str, Any]) -> Iterator[Finding]:
     for kind, rule in rules.items():
-        yield from _of_nodes((*path, kind), rule) if kind == "nodeAffinity" else _of_pods((*path, kind), rule)
+        yield from _node_affinity((*path, kind), rule) if kind == "nodeAffinity" else _pod_affinity((*path, kind), rule)
 
 
-def _of_nodes(path: Path, rule: Any) -> Iterator[Finding]:
+def _node_affinity(path: Path, rule: Any) -> Iterator[Finding]:
     yield from _mapping(path, rule, (_REQUIRED, _PREFERRED))
     if _REQUIRED in rule:
-        here = (*path, _REQUIRED)
-        yield from _mapping(here, rule[_REQUIRED], ("nodeSelectorTerms",), needs=("nodeSelectorTerms",))
-        for place, term in _items(here, rule[_REQUIRED], "nodeSelectorTerms"):
-            yield from _node_term(place, term)
-        yield from _lists(here, rule[_REQUIRED], ("nodeSelectorTerms",), least=1)
+        required_path = (*path, _REQUIRED)
+        yield from _mapping(required_path, rule[_REQUIRED], ("nodeSelectorTerms",), required=("nodeSelectorTerms",))
+        for term_path, term in _items(required_path, rule[_REQUIRED], "nodeSelectorTerms"):
+            yield from _node_term(term_path, term)
+        yield from _lists(required_path, rule[_REQUIRED], ("nodeSelectorTerms",), min_length=1)
     yield from _lists(path, rule, (_PREFERRED,))
-    for place, wish in _items(path, rule, _PREFERRED):
-        yield from _wish(place, wish, "preference")
-        if isinstance(wish, Mapping) and "preference" in wish:
-            yield from _node_term((*place, "preference"), wish["preference"])
+    for weighted_path, weighted in _items(path, rule, _PREFERRED):
+        yield from _weighted_term(weighted_path, weighted, "preference")
+        if isinstance(weighted, Mapping) and "preference" in weighted:
+            yield from _node_term((*weighted_path, "preference"), weighted["preference"])
 
 
 def _node_term(path: Path, term: Any) -> Iterator[Finding]:
     yield from _mapping(path, term, _EXPRESSIONS)
     yield from _lists(path, term, _EXPRESSIONS)
     for key in _EXPRESSIONS:
-        for place, expression in _items(path, term, key):
-            yield from _expression(place, expression, _NUMBER_OPERATORS)
+        for expression_path, expression in _items(path, term, key):
+            yield from _expression(expression_path, expression, _NUMBER_OPERATORS)
 
 
-def _of_pods(path: Path, rule: Any) -> Iterator[Finding]:
+def _pod_affinity(path: Path, rule: Any) -> Iterator[Finding]:
     yield from _mapping(path, rule, (_REQUIRED, _PREFERRED))
     yield from _lists(path, rule, (_REQUIRED, _PREFERRED))
-    for place, term in _items(path, rule, _REQUIRED):
-        yield from _pod_term(place, term)
-    for place, wish in _items(path, rule, _PREFERRED):
-        yield from _wish(place, wish, "podAffinityTerm")
-        if isinstance(wish, Mapping) and "podAffinityTerm" in wish:
-            yield from _pod_term((*place, "podAffinityTerm"), wish["podAffinityTerm"])
+    for term_path, term in _items(path, rule, _REQUIRED):
+        yield from _pod_term(term_path, term)
+    for weighted_path, weighted in _items(path, rule, _PREFERRED):
+        yield from _weighted_term(weighted_path, weighted, "podAffinityTerm")
+        if isinstance(weighted, Mapping) and "podAffinityTerm" in weighted:
+            yield from _pod_term((*weighted_path, "podAffinityTerm"), weighted["podAffinityTerm"])
 
 
 def _pod_term(path: Path, term: Any) -> Iterator[Finding]:
-    yield from _mapping(path, term, _TERM, needs=("topologyKey",))
+    yield from _mapping(path, term, _TERM, required=("topologyKey",))
     yield from _lists(path, term, ("namespaces", "matchLabelKeys", "mismatchLabelKeys"))
     for key in ("labelSelector", "namespaceSelector"):
         if isinstance(term, Mapping) and key in term:
-            here = (*path, key)
-            yield from _mapping(here, term[key], ("matchLabels", "matchExpressions"))
-            yield from _lists(here, term[key], ("matchExpressions",))
-            for place, expression in _items(here, term[key], "matchExpressions"):
-                yield from _expression(place, expression, ())
+            selector_path = (*path, key)
+            yield from _mapping(selector_path, term[key], ("matchLabels", "matchExpressions"))
+            yield from _lists(selector_path, term[key], ("matchExpressions",))
+            for expression_path, expression in _items(selector_path, term[key], "matchExpressions"):
+                yield from _expression(expression_path, expression, ())
 
 
-def _wish(path: Path, wish: Any, what: str) -> Iterator[Finding]:
-    yield from _mapping(path, wish, ("weight", what), needs=("weight", what))
-    weight = wish.get("weight", 1) if isinstance(wish, Mapping) else 1
+def _weighted_term(path: Path, weighted: Any, term_key: str) -> Iterator[Finding]:
+    yield from _mapping(path, weighted, ("weight", term_key), required=("weight", term_key))
+    weight = weighted.get("weight", 1) if isinstance(weighted, Mapping) else 1
     if not isinstance(weight, int) or isinstance(weight, bool) or not 1 <= weight <= _WEIGHT_MAX:
         yield _expected((*path, "weight"), f"an integer from 1 to {_WEIGHT_MAX}")
 
 
-def _expression(path: Path, expression: Any, more: tuple[str, ...]) -> Iterator[Finding]:
-    yield from _mapping(path, expression, ("key", "operator", "values"), needs=("key", "operator"))
+def _expression(path: Path, expression: Any, number_operators: tuple[str, ...]) -> Iterator[Finding]:
+    yield from _mapping(path, expression, ("key", "operator", "values"), required=("key", "operator"))
     yield from _lists(path, expression, ("values",))
     if not isinstance(expression, Mapping) or "operator" not in expression:
         return
     operator, values = expression["operator"], expression.get("values", [])
     if not isinstance(values, list):
         return
-    if operator not in (known := (*_SET_OPERATORS, *_KEY_OPERATORS, *more)):
-        yield _expected((*path, "operator"), f"one of {either(known)}")
+    if operator not in (allowed := (*_SET_OPERATORS, *_KEY_OPERATORS, *number_operators)):
+        yield _expected((*path, "operator"), f"one of {either(allowed)}")
     elif operator in _SET_OPERATORS and not values:
-        yield _expected(path, f"values, which {operator} looks for")
+        yield _expected(path, f"at least one item in values, because the operator {operator} compares with values")
     elif operator in _KEY_OPERATORS and values:
-        yield _expected((*path, "values"), f"none, for {operator} looks at the key alone")
-    elif operator in more and len(values) != 1:
-        yield _expected(path, f"one value, with which {operator} compares")
+        yield _expected((*path, "values"), f"an empty list, because the operator {operator} reads only the key")
+    elif operator in number_operators and len(values) != 1:
+        yield _expected(path, f"one item in values, because the operator {operator} compares with one number")
 
 
-def _mapping(path: Path, data: Any, known: tuple[str, ...], needs: tuple[str, ...] = ()) -> Iterator[Finding]:
+def _mapping(path: Path, data: Any, allowed: tuple[str, ...], required: tuple[str, ...] = ()) -> Iterator[Finding]:
     if not isinstance(data, Mapping):
-        yield _expected(path, f"a mapping with {either(known, 'and')}" if needs else f"a mapping with {either(known)}")
+        yield _expected(path, f"a mapping with {either(allowed, 'and' if required else 'or')}")
         return
     for key in data:
-        if key not in known:
-            message = f"unknown key {shown(key)} in {path_name(path)}{did_you_mean(key, known)}"
+        if key not in allowed:
+            message = f"unknown key {shown(key)} in {path_name(path)}{did_you_mean(key, allowed)}"
             yield Finding((*path, key), message)
-    for key in needs:
-        # A misspelt key is one mistake, although its real name is missing now.
-        if key not in data and all(other in known for other in data):
-            yield _expected(path, f"the key {key} in it")
+    for key in required:
+        # A misspelt key is one mistake, although the correct key is missing as well.
+        if key not in data and all(present in allowed for present in data):
+            yield _expected(path, f"the key {key}")
 
 
-def _lists(path: Path, data: Any, keys: tuple[str, ...], least: int = 0) -> Iterator[Finding]:
+def _lists(path: Path, data: Any, keys: tuple[str, ...], min_length: int = 0) -> Iterator[Finding]:
     for key in keys:
         if isinstance(data, Mapping) and key in data:
             if not isinstance(data[key], list):
                 yield _expected((*path, key), "a list")
-            elif len(data[key]) < least:
+            elif len(data[key]) < min_length:
                 yield _expected((*path, key), "at least one item")
 
 
@@ -155,8 +155,8 @@ def _items(path: Path, data: Any, key: str) -> Iterator[tuple[Path, Any]]:
         yield from (((*path, key, index), item) for index, item in enumerate(items))
 
 
-def _expected(path: Path, what: str) -> Finding:
-    return Finding(path, f"{path_name(path)}: expected {what}")
+def _expected(path: Path, content: str) -> Finding:
+    return Finding(path, f"{path_name(path)}: expected {content}")
 
 
-RULES: Final = (Rule("affinity", "error", "An affinity has a shape that Kubernetes does not have.", _check),)
+RULES: Final = (Rule("affinity", "error", "An affinity has a shape that Kubernetes does not accept.", _check),)

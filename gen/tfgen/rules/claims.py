@@ -1,6 +1,7 @@
-"""Claims that more pods mount than their access mode is for.
+"""Claims that more pods mount than the access mode of the claim allows.
 
-https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes. An existing claim's mode is not known.
+https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes. The rules check only the claims that the
+job creates, because the job does not state the access mode of an existing claim.
 """
 
 from __future__ import annotations
@@ -17,27 +18,24 @@ from tfgen.words import either
 
 
 def _check_nodes(view: View) -> Iterator[Finding]:
-    for path, mode, volume, shared in _shared(view):
+    for path, mode, volume, description in _shared_claims(view):
         if mode == "ReadWriteOnce":
-            message = "which start on one node only; make it ReadWriteMany, or name fewer roles in for"
-            yield Finding(path, f"{shared}, {message}", cause=f"{mode} {path}")
+            message = "so all pods must run on one node; set accessMode to ReadWriteMany, or list fewer roles in for"
+            yield Finding(path, f"{description}, {message}", cause=f"{mode} {path}")
         elif mode == "ReadOnlyMany" and not volume.get("readOnly"):
-            yield Finding(
-                path,
-                f"{shared}, which cannot write to it; make it ReadWriteMany, or set readOnly",
-                cause=f"{mode} {path}",
-            )
+            message = "so the pods cannot write to the claim; set accessMode to ReadWriteMany, or set readOnly: true"
+            yield Finding(path, f"{description}, {message}", cause=f"{mode} {path}")
 
 
 def _check_one_pod(view: View) -> Iterator[Finding]:
-    for path, mode, _, shared in _shared(view):
+    for path, mode, _, description in _shared_claims(view):
         if mode == "ReadWriteOncePod":
-            message = "of which all but one would wait for ever; make it ReadWriteMany, or name fewer roles in for"
-            yield Finding(path, f"{shared}, {message}", cause=f"{mode} {path}")
+            message = "so only one pod would start; set accessMode to ReadWriteMany, or list fewer roles in for"
+            yield Finding(path, f"{description}, {message}", cause=f"{mode} {path}")
 
 
-def _shared(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], str]]:
-    """The claims that are made and that several pods mount: where the mode is said, it, the volume, who mounts it."""
+def _shared_claims(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], str]]:
+    """Yield each created claim that several pods mount: path of the access mode, access mode, volume, description."""
     for name, volume in view.values["storage"].items():
         claim = volume.get("claim", {})
         mounting = [role.name for role in view.roles if name in view.volumes(role.name)]
@@ -47,16 +45,16 @@ def _shared(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], str]]:
         if "size" in claim and sum(pods.values()) > 1:
             counts = either((f"{count} of {role}" for role, count in pods.items()), "and")
             mode = claim.get("accessMode", "ReadWriteMany")
-            shared = f"storage.{name} is a {mode} claim of {sum(pods.values())} pods ({counts})"
-            yield ("storage", name, "claim", "accessMode"), mode, volume, shared
+            description = f"storage.{name} is a {mode} claim of {sum(pods.values())} pods ({counts})"
+            yield ("storage", name, "claim", "accessMode"), mode, volume, description
 
 
 RULES: Final = (
     Rule(
         "claim-access-mode",
         "warning",
-        "A claim's access mode allows fewer nodes than mount it, or allows only reading.",
+        "The access mode of a claim allows only one node or only reading, but several pods mount the claim.",
         _check_nodes,
     ),
-    Rule("claim-single-pod", "error", "A claim for one pod is mounted by several.", _check_one_pod),
+    Rule("claim-single-pod", "error", "Several pods mount a claim whose access mode allows one pod.", _check_one_pod),
 )

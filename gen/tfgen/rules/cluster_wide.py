@@ -1,4 +1,4 @@
-"""Objects of a whole cluster that a GitOps tool would get from two places: each puts back what the other says."""
+"""Cluster-wide objects that a GitOps tool would apply from two overlays, so that each apply reverts the previous."""
 
 from __future__ import annotations
 
@@ -9,55 +9,55 @@ from tfgen.job.facts import environments_of
 from tfgen.rules.rule import AcrossRule, Clash, Recorded
 from tfgen.text.document import Document
 
-_NONE: Final[Mapping[str, Any]] = {}
+_EMPTY: Final[Mapping[str, Any]] = {}
 
 
 def _record(document: Document) -> Any:
-    """The objects of each environment for its whole cluster."""
+    """Return the cluster-wide objects of each environment."""
     spec, job = document.data["spec"], document.data["metadata"]["name"]
     if "gitops" not in spec:
         return None
     return [
-        [environment, settings.get("cluster", ""), *one]
+        [environment, settings.get("cluster", ""), *described_object]
         for environment, settings in environments_of(document).items()
-        for one in _cluster_objects(job, spec, settings)
+        for described_object in _cluster_objects(job, spec, settings)
     ]
 
 
 def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
-    first: dict[tuple[str, str, str], tuple[str, str]] = {}
+    owners: dict[tuple[str, str, str], tuple[str, str]] = {}
     for number, job, record in jobs:
-        for environment, cluster, kind, name, way_out in record:
-            other = first.setdefault((cluster, kind, name), (job, environment))
-            if other != (job, environment):
+        for environment, cluster, kind, name, cure in record:
+            owner_job, owner_environment = owners.setdefault((cluster, kind, name), (job, environment))
+            if (owner_job, owner_environment) != (job, environment):
                 where = f"the cluster {cluster}" if cluster else "one cluster"
-                who = f"{other[1]} of the job {other[0]}" if other[0] != job else other[1]
+                owner = owner_environment if owner_job == job else f"{owner_environment} of the job {owner_job}"
                 message = (
-                    f"the environments {who} and {environment} are in {where}, and both make its {kind} {name}: "
-                    f"the tool would apply it by turns, and delete it with either; {way_out}"
+                    f"the environments {owner} and {environment} both create the {kind} {name} in {where}, and would "
+                    f"overwrite and delete the same object; {cure}"
                 )
                 yield Clash(number, ("spec", "environments", environment), message)
 
 
 def _cluster_objects(job: str, spec: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What an environment makes for the whole cluster: the kind, the name, and how another does without."""
+    """Yield each cluster-wide object of an environment: its kind, its name, and the cure for a clash."""
     if not settings.get("enabled", True):
         return
-    classes = {**spec.get("priorityClasses", _NONE), **settings.get("priorityClasses", _NONE)}
-    for name, described in classes.items():
-        if described is not None:
-            yield "PriorityClass", name, f"write priorityClasses: {{{name}: null}} in all but one"
-    eci = spec.get("cloud", _NONE).get("eci", _NONE)
-    own = settings.get("cloud", _NONE).get("eci", _NONE)
-    if "make" in eci.get("imageCache", _NONE) and own.get("enabled", eci.get("enabled", True)):
-        yield "ImageCache", job, "give each a cluster, or make the cache by a job of another name"
+    classes = {**spec.get("priorityClasses", _EMPTY), **settings.get("priorityClasses", _EMPTY)}
+    for name, priority_class in classes.items():
+        if priority_class is not None:
+            yield "PriorityClass", name, f"write priorityClasses: {{{name}: null}} in all environments but one"
+    eci = spec.get("cloud", _EMPTY).get("eci", _EMPTY)
+    environment_eci = settings.get("cloud", _EMPTY).get("eci", _EMPTY)
+    if "make" in eci.get("imageCache", _EMPTY) and environment_eci.get("enabled", eci.get("enabled", True)):
+        yield "ImageCache", job, "set a different cluster in each environment, or rename one job"
 
 
 RULES: Final = (
     AcrossRule(
         "cluster-wide-object",
         "warning",
-        "Two environments in one cluster make the same cluster-wide object.",
+        "Two environments in one cluster create the same cluster-wide object.",
         _record,
         _check,
     ),

@@ -1,7 +1,7 @@
-"""Commands and arguments that a shell would read otherwise than a container's runtime, which runs none.
+"""Commands and arguments in the syntax of a shell, although a container starts its program without a shell.
 
 https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/: the first word of the
-command is the program, each further word is one argument, and only `$(NAME)` is expanded.
+command is the program, each further word is one argument, and Kubernetes expands only `$(NAME)`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def _check_program(view: View) -> Iterator[Finding]:
         if command and re.search(r"\S\s+\S", command[0]):
             words = ", ".join(command[0].split())
             message = (
-                f"no program has the name {shown(command[0])}, since a command is a list of words; write [{words}]"
+                f"the first word of a command is the name of a program, and {shown(command[0])} contains blanks; write "
+                f"[{words}]"
             )
             yield Finding((*path, 0), message)
 
@@ -55,7 +56,7 @@ def _check_variables(view: View) -> Iterator[Finding]:
         for word in words:
             if match := _VARIABLE.search(word.text):
                 name = match[1] or match[2]
-                message = f"no shell runs, so {match[0]} in {shown(word.text)} stays as it is; write $({name})"
+                message = f"no shell runs, so {match[0]} in {shown(word.text)} is not expanded; write $({name})"
                 yield Finding(word.path, message)
 
 
@@ -64,7 +65,10 @@ def _check_quotes(view: View) -> Iterator[Finding]:
         for word in list_words(view, role.name):
             if match := _CURLY.search(word.text):
                 plain = _PLAIN.get(match[0], '"')
-                message = f"the quotation mark {match[0]} in {shown(word.text)} is text to every program; write {plain}"
+                message = (
+                    f"the quotation mark {match[0]} in {shown(word.text)} is a plain character, not a quote; write "
+                    f"{plain}"
+                )
                 yield Finding(word.path, message)
 
 
@@ -72,30 +76,30 @@ def _check_operators(view: View) -> Iterator[Finding]:
     for role in view.roles:
         words = [*list_words(view, role.name)]
         is_shell = has_shell(view, role.name)
-        for before, word in pairwise(words):
+        for previous, word in pairwise(words):
             # The value of a flag, as in `--delimiter |`, and the end of `find -exec ... {} ;` are arguments.
-            if word.text not in _OPERATORS or before.text.startswith("-") or before.text == "{}":
+            if word.text not in _OPERATORS or previous.text.startswith("-") or previous.text == "{}":
                 continue
-            cure = "put the whole line into the one word after -c" if is_shell else "write [sh, -c, LINE]"
-            message = f"only a shell reads {shown(word.text)} as an operator, and here it is an argument; {cure}"
+            cure = "write the whole line as one word after -c" if is_shell else "write [sh, -c, LINE]"
+            message = f"{shown(word.text)} is an operator of a shell, but no shell reads this word; {cure}"
             yield Finding(word.path, message)
 
 
 def list_words(view: View, role: RoleName) -> Iterator[Word]:
-    """List the words of a role's command, then those of its arguments."""
+    """Yield the words of a role's command, then the words of the role's arguments."""
     for field in ("command", "args"):
         path, words = view.effective(role, field)
         yield from (Word((*path, index), text) for index, text in enumerate(words))
 
 
 def has_shell(view: View, role: RoleName) -> bool:
-    """Check for a shell among a role's words: the program, or a program that `env` or `tini` starts."""
+    """Check for a shell among a role's words: as the program, or as a program that `env` or `tini` starts."""
     return any(PurePosixPath(word.text).name in _SHELLS for word in list_words(view, role))
 
 
 RULES: Final = (
-    Rule("command-word", "warning", "The first word of a command is several words.", _check_program),
-    Rule("curly-quote", "warning", "A command has quotation marks of a text processor.", _check_quotes),
+    Rule("command-word", "warning", "The first word of a command contains blanks.", _check_program),
+    Rule("curly-quote", "warning", "A command has quotation marks of a word processor.", _check_quotes),
     Rule("shell-operator", "warning", "A command has an operator of a shell as a word.", _check_operators),
-    Rule("shell-variable", "warning", "A variable is written as for a shell, and none runs.", _check_variables),
+    Rule("shell-variable", "warning", "A variable has the syntax of a shell, but no shell runs.", _check_variables),
 )

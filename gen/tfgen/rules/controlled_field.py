@@ -1,4 +1,4 @@
-"""Fields of podTemplate that break what tfgen makes, or hide what job.yaml has a key of its own for."""
+"""Fields of podTemplate that break the pods of tfgen, or override a key of job.yaml."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tfgen.rules.view import View
 from tfgen.schema import file as schema_file
 from tfgen.schema.workload_kinds import FACTS
 
-_POD_BREAKS: Final[Mapping[str, str]] = {
-    "hostname": "the tasks find each other by it",
-    "subdomain": "the tasks find each other by it",
-    "restartPolicy": "a StatefulSet's pods always restart, a Job's never",
+_POD_BREAKING: Final[Mapping[str, str]] = {
+    "hostname": "the tasks connect to each other by hostname",
+    "subdomain": "the tasks connect to each other by subdomain",
+    "restartPolicy": "the workload kind determines the restart policy",
 }
-_POD_HIDES: Final = (
+_POD_OVERRIDING: Final = (
     "activeDeadlineSeconds",
     "affinity",
     "imagePullSecrets",
@@ -37,10 +37,10 @@ _POD_HIDES: Final = (
     "tolerations",
     "topologySpreadConstraints",
 )
-_OWN_WORDS: Final = {"activeDeadlineSeconds": "deadline", "serviceAccount": "serviceAccountName"}
-_CONTAINER_HIDES: Final = ("args", "command", "envFrom", "image", "imagePullPolicy", "resources", "workingDir")
+_JOB_KEYS: Final = {"activeDeadlineSeconds": "deadline", "serviceAccount": "serviceAccountName"}
+_CONTAINER_OVERRIDING: Final = ("args", "command", "envFrom", "image", "imagePullPolicy", "resources", "workingDir")
 
-# Lists that tfgen fills: null, or a main container that is removed, would empty them.
+# tfgen fills these lists. A null, or the removal of the main container, would empty the lists.
 _POD_LISTS: Final = ("containers", "volumes")
 _CONTAINER_LISTS: Final = ("env", "ports", "volumeMounts")
 
@@ -52,20 +52,29 @@ def _check(view: View) -> Iterator[Finding]:
         for template in pod_parts.templates(view, role.name):
             yield from _metadata(view, role.name, template)
         for spec in pod_parts.specs(view, role.name):
-            yield from _fields(spec, role.name, _POD_HIDES, _POD_LISTS)
-            gangs = (field for field in _binding(view, role.name).spec if isinstance(field, str))
-            breaks = {**_POD_BREAKS, **dict.fromkeys(gangs, "the gang needs its own")}
-            yield from (_own((*spec.path, field), field, breaks[field]) for field in spec.data if field in breaks)
+            yield from _fields(spec, role.name, _POD_OVERRIDING, _POD_LISTS)
+            gang_fields = (field for field in _binding(view, role.name).spec if isinstance(field, str))
+            breaking = {
+                **_POD_BREAKING,
+                **dict.fromkeys(gang_fields, "the scheduler of the gang needs the value of tfgen"),
+            }
+            yield from (
+                _refusal((*spec.path, field), f"set {field}", breaking[field])
+                for field in spec.data
+                if field in breaking
+            )
         containers = list(pod_parts.main_container(view, role.name))
         for container in containers:
             if pod_parts.removes(container):
-                yield _own(container.path, "the container tensorflow", "it is what runs the program")
-            yield from _fields(container, role.name, _CONTAINER_HIDES, _CONTAINER_LISTS)
+                yield _refusal(container.path, "remove the container tensorflow", "the container runs the program")
+            yield from _fields(container, role.name, _CONTAINER_OVERRIDING, _CONTAINER_LISTS)
         added = [item for container in containers for item in pod_parts.items(container, "env")]
         reserved = _reserved_variables(view, role.name) if added else frozenset()
         for item in added:
             if (name := pod_parts.name(item)) in reserved:
-                yield _own((*item.path, "name"), f"the variable {name}", "it tells the task its place")
+                yield _refusal(
+                    (*item.path, "name"), f"set the variable {name}", "the program of the task reads the variable"
+                )
 
 
 def _reserved_variables(view: View, role: RoleName) -> Set[str]:
@@ -74,32 +83,34 @@ def _reserved_variables(view: View, role: RoleName) -> Set[str]:
 
 def _metadata(view: View, role: RoleName, template: Part) -> Iterator[Finding]:
     bound, structure = _binding(view, role), view.job.structure
-    of_cloud = {**eci.pod_labels(structure), **eci.pod_annotations(structure)}
+    eci_keys = {**eci.pod_labels(structure), **eci.pod_annotations(structure)}
     for metadata in pod_parts.child(template, "metadata"):
         yield from _fields(metadata, role, (), ("labels", "annotations"))
         for labels in pod_parts.child(metadata, "labels"):
-            yield from _controllers(view, labels, "label")
+            yield from _controller_keys(view, labels, "label")
             for key in labels.data:
                 if key.startswith(_RESERVED):
-                    yield _own((*labels.path, key), f"the label {key}", "selectors need it")
+                    yield _refusal((*labels.path, key), f"set the label {key}", "selectors read the label")
                 elif key in bound.labels:
-                    yield _own((*labels.path, key), f"the label {key}", "it binds the pod to its gang")
-                elif key in of_cloud:
-                    yield _own((*labels.path, key), f"the label {key}", "cloud.eci says it")
+                    yield _refusal((*labels.path, key), f"set the label {key}", "the label binds the pod to its gang")
+                elif key in eci_keys:
+                    yield _refusal((*labels.path, key), f"set the label {key}", "cloud.eci sets the label")
         for notes in pod_parts.child(metadata, "annotations"):
-            yield from _controllers(view, notes, "annotation")
+            yield from _controller_keys(view, notes, "annotation")
             for key in notes.data:
                 if key in bound.annotations:
-                    yield _own((*notes.path, key), f"the annotation {key}", "it binds the pod to its gang")
-                elif key in of_cloud:
-                    yield _own((*notes.path, key), f"the annotation {key}", "cloud.eci says it")
+                    yield _refusal(
+                        (*notes.path, key), f"set the annotation {key}", "the annotation binds the pod to its gang"
+                    )
+                elif key in eci_keys:
+                    yield _refusal((*notes.path, key), f"set the annotation {key}", "cloud.eci sets the annotation")
 
 
-def _controllers(view: View, keys: Part, what: str) -> Iterator[Finding]:
-    theirs = FACTS[view.job.structure.kind].controller_keys
+def _controller_keys(view: View, keys: Part, noun: str) -> Iterator[Finding]:
+    reserved = FACTS[view.job.structure.kind].controller_keys
     for key in keys.data:
-        if any(key == name or (name.endswith("/") and key.startswith(name)) for name in theirs):
-            message = f"podTemplate sets the {what} {key}, which a controller gives the pod itself; remove it"
+        if any(key == name or (name.endswith("/") and key.startswith(name)) for name in reserved):
+            message = f"podTemplate sets the {noun} {key}, which a controller sets on the pod; remove the {noun}"
             yield Finding((*keys.path, key), message)
 
 
@@ -108,30 +119,30 @@ def _binding(view: View, role: RoleName) -> Binding:
     return GANGS[gang].pod(role) if gang else Binding()
 
 
-def _own(path: Path, what: str, why: str) -> Finding:
-    return Finding(path, f"podTemplate must leave {what} to tfgen: {why}; remove it")
+def _refusal(path: Path, action: str, reason: str) -> Finding:
+    return Finding(path, f"podTemplate cannot {action}, because {reason}; remove this entry")
 
 
-def _fields(part: Part, role: RoleName, hides: tuple[str, ...], lists: tuple[str, ...]) -> Iterator[Finding]:
+def _fields(part: Part, role: RoleName, overriding: tuple[str, ...], lists: tuple[str, ...]) -> Iterator[Finding]:
     for field in part.data:
-        if field in hides:
-            instead = _instead(part, role, field)
-            message = f"podTemplate sets {field}, which no environment could then change; set {instead} of the job"
+        if field in overriding:
+            key = _job_key(part, role, field)
+            message = f"podTemplate sets {field}, so that no environment can change the value; set {key} of the job"
             yield Finding((*part.path, field), message)
         elif field in lists and part.data[field] is None:
-            yield _own((*part.path, field), field, "null would remove what it needs")
+            yield _refusal((*part.path, field), f"set {field} to null", "tfgen adds items to the list")
 
 
-def _instead(part: Part, role: RoleName, field: str) -> str:
-    """The job's own key for a field; ROLE stands for the role where every role has its own."""
-    field = _OWN_WORDS.get(field, field)
-    of_role = part.path[:1] == ("roles",)
+def _job_key(part: Part, role: RoleName, field: str) -> str:
+    """Return the key of job.yaml for a field of a pod. ROLE means any role, if only roles have the key."""
+    field = _JOB_KEYS.get(field, field)
+    is_in_role = part.path[:1] == ("roles",)
     job_has, role_has = (schema_file.node(schema_file.load(), ("spec", *path, field)) for path in ((), ("roles", role)))
-    if role_has and (of_role or not job_has):
-        return f"roles.{role if of_role else 'ROLE'}.{field}"
+    if role_has and (is_in_role or not job_has):
+        return f"roles.{role if is_in_role else 'ROLE'}.{field}"
     return field
 
 
 RULES: Final = (
-    Rule("controlled-field", "error", "podTemplate sets what tfgen itself, or a key of the job, sets.", _check),
+    Rule("controlled-field", "error", "podTemplate sets a field that tfgen, or a key of the job, controls.", _check),
 )

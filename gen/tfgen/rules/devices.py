@@ -1,4 +1,4 @@
-"""Devices, which Kubernetes gives out whole, and under the names that their plugins have today.
+"""Requests for devices that Kubernetes refuses: fractions, requests without a limit, and old resource names.
 
 https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/
 """
@@ -22,18 +22,18 @@ _VOLCANO: Final = "volcano.sh/vgpu-"
 
 
 def _resources(view: View) -> Iterator[tuple[RoleName, Path, Mapping[str, Any]]]:
-    """The resources of each role, and where they are said."""
+    """Yield each role with the path of its resources and the resources."""
     for role in view.roles:
         yield role.name, ("roles", role.name, "resources"), view.values["roles"][role.name]["resources"]
 
 
 def _amounts(resources: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, str | int]]]:
-    """Every map of amounts in a role's resources."""
+    """Yield every map of amounts in a role's resources."""
     yield from (((key,), resources[key]) for key in ("requests", "limits"))
     yield ("gpu", "share"), resources["gpu"]["share"]
 
 
-def _legacy(view: View) -> Iterator[Finding]:
+def _check_legacy_names(view: View) -> Iterator[Finding]:
     for role, path, resources in _resources(view):
         legacy: list[Path] = [(*key, LEGACY_GPU) for key, amounts in _amounts(resources) if LEGACY_GPU in amounts]
         if resources["gpu"]["resource"] == LEGACY_GPU:
@@ -43,36 +43,36 @@ def _legacy(view: View) -> Iterator[Finding]:
 
 
 def _is_device(name: str) -> bool:
-    """Whether a resource is counted by a plugin, and not by Kubernetes itself."""
+    """Check that a device plugin, and not Kubernetes itself, counts a resource."""
     return "/" in name and not name.partition("/")[0].endswith("kubernetes.io")
 
 
-def _in_parts(view: View) -> Iterator[Finding]:
+def _check_fractions(view: View) -> Iterator[Finding]:
     for role, path, resources in _resources(view):
         for key, amounts in _amounts(resources):
             for name, amount in amounts.items():
-                if _is_device(name) and _is_in_parts(amount):
+                if _is_device(name) and _is_fraction(amount):
                     message = (
-                        f"role {role} asks for {amount} of {name}, which Kubernetes gives out whole only; "
-                        "for a part of a GPU ask for a MIG profile, or for a share by gpu.share"
+                        f"role {role} requests {amount} of {name}, but Kubernetes allocates only whole devices; for a "
+                        "part of a GPU, request a MIG profile, or set gpu.share"
                     )
                     yield Finding((*path, *key, name), message)
 
 
-def _gpu_counts(view: View) -> Iterator[Finding]:
+def _check_counts(view: View) -> Iterator[Finding]:
     for path, message, _ in guarded.find_broken_guards("gpu-count", view):
         gpu = data_path.at(view.values, path[:3])["gpu"]
         counts = [(*path[:3], "gpu", "count")] if gpu["count"] and gpu["resource"] == path[-1] else []
-        # Of parts the rule device-in-parts speaks.
-        if not _is_in_parts(data_path.at(view.values, path)):
+        # The rule device-in-parts reports fractions.
+        if not _is_fraction(data_path.at(view.values, path)):
             yield Finding(view.blamed(path, *counts), message)
 
 
-def _is_in_parts(amount: str | int) -> bool:
+def _is_fraction(amount: str | int) -> bool:
     return quantity.parse(amount).denominator != 1
 
 
-def _products(view: View) -> Iterator[Finding]:
+def _check_products(view: View) -> Iterator[Finding]:
     for role, path, resources in _resources(view):
         product, label = resources["gpu"]["product"], resources["gpu"]["productLabel"]
         for selector in (("roles", role, "nodeSelector"), ("nodeSelector",)):
@@ -81,56 +81,59 @@ def _products(view: View) -> Iterator[Finding]:
                 continue
             if product and resources["gpu"]["count"] and labels[label] != product:
                 message = (
-                    f"role {role} has gpu.product {product}, and its nodeSelector has {labels[label]} for {label}, "
-                    "which wins over it; say the product in gpu.product alone"
+                    f"role {role} has gpu.product {product}, but its nodeSelector sets {label} to {labels[label]} and "
+                    "overrides the product; remove the label from nodeSelector"
                 )
                 yield Finding(view.blamed((*selector, label), (*path, "gpu", "product")), message)
             break
 
 
-def _of_volcano(view: View) -> Iterator[Finding]:
+def _check_volcano(view: View) -> Iterator[Finding]:
     structure = view.job.structure
     if structure.kind == "VolcanoJob" or (structure.gang == "volcano" and view.values["gang"]["enabled"]):
         return
     for role, path, resources in _resources(view):
-        other = any("schedulerName" in spec.data for spec in pod_parts.specs(view, role))
+        has_scheduler = any("schedulerName" in spec.data for spec in pod_parts.specs(view, role))
         gpu = resources["gpu"]
         virtual = [("limits", name) for name in resources["limits"] if name.startswith(_VOLCANO)]
         virtual += [("gpu", "resource")] if gpu["count"] and gpu["resource"].startswith(_VOLCANO) else []
-        if virtual and not other:
+        if virtual and not has_scheduler:
             message = (
-                f"role {role} asks for a virtual GPU of Volcano's, which counts them only in pods that it schedules; "
-                "say gang: {scheduler: volcano}"
+                f"role {role} requests a virtual GPU of Volcano, but Volcano does not schedule the pods; set gang: "
+                "{scheduler: volcano}"
             )
             yield Finding((*path, *virtual[0]), message)
 
 
-def _without_limit(view: View) -> Iterator[Finding]:
+def _check_requests(view: View) -> Iterator[Finding]:
     for role, path, resources in _resources(view):
         gpu = resources["gpu"]
         limits = {**({gpu["resource"]: gpu["count"], **gpu["share"]} if gpu["count"] else {}), **resources["limits"]}
         for name, amount in resources["requests"].items():
             if not _is_device(name):
                 continue
-            # Above the limit is the rule limits-below-requests.
+            # The rule limits-below-requests reports a request above the limit.
             if name not in limits or quantity.parse(amount) < quantity.parse(limits[name]):
+                limit = f"its limit is {limits[name]}" if name in limits else "has no limit"
                 message = (
-                    f"role {role} requests {amount} of {name}, and its limit is {limits.get(name, 'not said')}; "
-                    "of a device both must be the same, so say the limit alone"
+                    f"role {role} requests {amount} of {name}, but {limit}; the request and the limit of a device must "
+                    "be equal, so set only the limit"
                 )
                 yield Finding((*path, "requests", name), message)
 
 
 RULES: Final = (
-    Rule("device-in-parts", "error", "A request asks for a fraction of a device.", _in_parts),
-    Rule("device-request", "error", "A device is requested without the same limit.", _without_limit),
-    Rule("gpu-count", "error", "A number of GPUs contradicts another, or is not valid.", _gpu_counts),
-    Rule("gpu-product", "error", "A GPU's product contradicts the node selector.", _products),
+    Rule("device-in-parts", "error", "A role requests a fraction of a device.", _check_fractions),
+    Rule("device-request", "error", "A role requests a device without an equal limit.", _check_requests),
+    Rule("gpu-count", "error", "A number of GPUs is not valid, or two numbers of GPUs differ.", _check_counts),
+    Rule("gpu-product", "error", "The product of a GPU contradicts the node selector.", _check_products),
     Rule(
         "vgpu-scheduler",
         "warning",
-        "A job asks for Volcano's virtual GPU, but another scheduler places its pods.",
-        _of_volcano,
+        "A job requests a virtual GPU of Volcano, but Volcano does not schedule the pods.",
+        _check_volcano,
     ),
-    Rule("legacy-gpu", "error", "A request names a GPU by a name that Kubernetes no longer knows.", _legacy),
+    Rule(
+        "legacy-gpu", "error", "A request for a GPU uses a resource name that Kubernetes removed.", _check_legacy_names
+    ),
 )

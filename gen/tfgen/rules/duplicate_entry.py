@@ -1,4 +1,4 @@
-"""Two entries of a list that Kubernetes takes for a map: the second would replace the first, or be refused.
+"""Entries with equal keys in a list that Kubernetes merges as a map: Kubernetes drops or refuses the second entry.
 
 https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy
 """
@@ -25,81 +25,83 @@ _PROTOCOL: Final = "protocol"
 
 def _check(view: View) -> Iterator[Finding]:
     for field in ("imagePullSecrets", "topologySpreadConstraints"):
-        yield from _list((field,), view.values[field], KUSTOMIZE_KEYS[field])
+        yield from _find_duplicates((field,), view.values[field], KUSTOMIZE_KEYS[field])
     for role in view.roles:
         base: Path = ("roles", role.name)
-        constraints = view.values["roles"][role.name]["topologySpreadConstraints"]
-        yield from _list((*base, "topologySpreadConstraints"), constraints, KUSTOMIZE_KEYS["topologySpreadConstraints"])
-        yield from _list((*base, "ports"), role.ports, (*KUSTOMIZE_KEYS["ports"], _PROTOCOL))
-        yield from _taken(view, (*base, "ports"), role.ports)
+        field = "topologySpreadConstraints"
+        constraints = view.values["roles"][role.name][field]
+        yield from _find_duplicates((*base, field), constraints, KUSTOMIZE_KEYS[field])
+        yield from _find_duplicates((*base, "ports"), role.ports, (*KUSTOMIZE_KEYS["ports"], _PROTOCOL))
+        yield from _find_reserved_ports(view, (*base, "ports"), role.ports)
         parts = [(part, "Container") for part in pod_parts.beside(view, role.name)]
         parts += [(part, "PodTemplateSpec") for part in pod_parts.templates(view, role.name)]
         for part, kind in parts:
             for keyed in kubernetes_fields.keyed_lists(part.path, part.data, kind):
-                # Of the main container's mounts, duplicate-mount-path speaks.
+                # The rule duplicate-mount-path reports the mounts of the main container.
                 if keyed.path[-1] != "volumeMounts" or keyed.owner.get("name") != CONTAINER:
-                    yield from _list(keyed.path, keyed.items, keyed.keys)
-    yield from _of_patches(view)
-    yield from _of_objects(view)
+                    yield from _find_duplicates(keyed.path, keyed.items, keyed.keys)
+    yield from _check_patches(view)
+    yield from _check_objects(view)
 
 
 def has_second_container(view: View) -> bool:
-    """Whether a podTemplate has two containers of one name."""
+    """Check for a podTemplate with two containers of the same name."""
     specs = (spec for role in view.roles for spec in pod_parts.specs(view, role.name))
     findings = (finding for spec in specs for finding in _keyed_lists(spec.path, spec.data, "PodSpec"))
     return any(finding.path[-2] == "containers" for finding in findings)
 
 
-def _of_patches(view: View) -> Iterator[Finding]:
+def _check_patches(view: View) -> Iterator[Finding]:
     for spec in pod_parts.of_patches(view):
         yield from _keyed_lists(spec.path, spec.data, "PodSpec")
     for patch in view.patches:
-        yield from _ports_of_service(patch.kind, ("patches", patch.name, "merge"), patch.merge)
+        yield from _service_ports(patch.kind, ("patches", patch.name, "merge"), patch.merge)
 
 
-def _of_objects(view: View) -> Iterator[Finding]:
-    """Once kustomize patches an object of a kind of Kubernetes' own, it merges items of one list with each other."""
+def _check_objects(view: View) -> Iterator[Finding]:
+    """Check the objects of Kubernetes' kinds, because kustomize merges equal items when it patches such an object."""
     for name, item in view.values["objects"].items():
         if group(item) in STRATEGIC_GROUPS:
             path: Path = ("objects", name)
             for spec_path, spec in _pod_specs(path, item):
                 yield from _keyed_lists(spec_path, spec, "PodSpec")
-            yield from _ports_of_service(item["kind"], path, item)
+            yield from _service_ports(item["kind"], path, item)
 
 
 def _pod_specs(path: Path, data: Any) -> Iterator[tuple[Path, Any]]:
-    """The pod specs in an object of Kubernetes' own: what has containers."""
+    """Yield the pod specs in an object: the mappings that have containers."""
     if not isinstance(data, Mapping):
         return
     if isinstance(data.get("containers"), list):
         yield path, data
-    for key, inner in data.items():
-        yield from _pod_specs((*path, key), inner)
+    for key, value in data.items():
+        yield from _pod_specs((*path, key), value)
 
 
 def _keyed_lists(path: Path, data: Any, type_name: str) -> Iterator[Finding]:
     for keyed in kubernetes_fields.keyed_lists(path, data, type_name):
-        yield from _list(keyed.path, keyed.items, keyed.keys)
+        yield from _find_duplicates(keyed.path, keyed.items, keyed.keys)
 
 
-def _ports_of_service(kind: str, path: Path, data: Mapping[str, Any]) -> Iterator[Finding]:
+def _service_ports(kind: str, path: Path, data: Mapping[str, Any]) -> Iterator[Finding]:
     ports = data_path.at(data, ("spec", "ports"))
     if kind == "Service" and isinstance(ports, list):
-        yield from _list((*path, "spec", "ports"), ports, (*kustomize_keys(kind)["ports"], _PROTOCOL))
+        yield from _find_duplicates((*path, "spec", "ports"), ports, (*kustomize_keys(kind)["ports"], _PROTOCOL))
 
 
-def _taken(view: View, path: Path, ports: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+def _find_reserved_ports(view: View, path: Path, ports: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
     port = view.job.structure.port
     for index, item in enumerate(ports):
         if item["containerPort"] == port:
             message = (
-                f"{path_name(path)}: containerPort {port} is TensorFlow's own; remove it, or give the job another port"
+                f"{path_name(path)}: TensorFlow uses containerPort {port}; remove the port, or set a different port of "
+                "the job"
             )
             yield Finding((*path, index), message)
 
 
-def _list(path: Path, items: Sequence[Any], keys: Sequence[str]) -> Iterator[Finding]:
-    known: dict[Any, list[Any]] = {}
+def _find_duplicates(path: Path, items: Sequence[Any], keys: Sequence[str]) -> Iterator[Finding]:
+    items_by_name: dict[Any, list[Any]] = {}
     for index, item in enumerate(items):
         if isinstance(item, Mapping) and item.get("$patch") == "delete":
             continue
@@ -107,21 +109,21 @@ def _list(path: Path, items: Sequence[Any], keys: Sequence[str]) -> Iterator[Fin
             continue
         name = item.get(keys[0]) if keys else item
         if name is None or isinstance(name, (Mapping, list)):
-            continue  # of which wrong-shape speaks
-        namesakes = known.setdefault(name, [])
-        if any(_is_same(item, other, keys[1:]) for other in namesakes):
-            message = f"{path_name(path)}: {_name_item(item, keys)} is there already; {_way_out(keys)}"
+            continue  # the rule wrong-shape reports the item
+        namesakes = items_by_name.setdefault(name, [])
+        if any(_has_equal_keys(item, namesake, keys[1:]) for namesake in namesakes):
+            message = f"{path_name(path)}: {_name_item(item, keys)} is already in the list; {_cure(keys)}"
             yield Finding((*path, index), message)
         else:
             namesakes.append(item)
 
 
-def _is_same(item: Any, other: Any, further: Sequence[str]) -> bool:
-    """Whether two items whose first key is the same have the others alike.
+def _has_equal_keys(item: Any, namesake: Any, keys: Sequence[str]) -> bool:
+    """Compare the remaining keys of two items that have the same first key. A missing key equals every value.
 
-    kustomize looks at a protocol too, but only of ports that all say theirs.
+    kustomize compares the protocols of ports only if every port of the list sets a protocol.
     """
-    pairs = ((item.get(key), other.get(key)) for key in further)
+    pairs = ((item.get(key), namesake.get(key)) for key in keys)
     return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
 
@@ -129,8 +131,9 @@ def _name_item(item: Any, keys: Sequence[str]) -> str:
     return " with ".join(f"{key} {shown(item[key])}" for key in keys if key in item) if keys else shown(item)
 
 
-def _way_out(keys: Sequence[str]) -> str:
-    return "where protocols differ, write both" if _PROTOCOL in keys else "remove one of the two"
+def _cure(keys: Sequence[str]) -> str:
+    cure = "remove one of the two entries"
+    return f"{cure}, or set the protocol of both" if _PROTOCOL in keys else cure
 
 
-RULES: Final = (Rule("duplicate-entry", "error", "A list has two entries that Kubernetes takes for one.", _check),)
+RULES: Final = (Rule("duplicate-entry", "error", "A list has two entries that Kubernetes treats as one.", _check),)

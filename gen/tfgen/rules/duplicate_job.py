@@ -1,4 +1,4 @@
-"""Two jobs of one name, which would write the same folders."""
+"""Jobs with the same name, which would write the same folders."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ def _record(document: Document) -> Any:
 
 
 def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
-    first: dict[str, Recorded] = {}
+    jobs_by_name: dict[str, Recorded] = {}
     for job in jobs:
-        other = first.setdefault(job.job, job)
-        if other is not job:
-            file, line = other.record
-            message = f"the job {shown(job.job)} is at {file}:{line} already, and both would be charts/{job.job}"
+        namesake = jobs_by_name.setdefault(job.job, job)
+        if namesake is not job:
+            file, line = namesake.record
+            message = (
+                f"the job {shown(job.job)} is already in {file}:{line}, and both write charts/{job.job}; rename one"
+            )
             yield Clash(job.number, _NAME, message)
 
 

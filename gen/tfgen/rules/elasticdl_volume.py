@@ -1,4 +1,4 @@
-"""Paths that ElasticDL's ``--volume`` would take apart: it has volumes as ``claim_name=c,mount_path=/data;...``."""
+"""Paths with a separator of ElasticDL's ``--volume``, whose value is ``claim_name=c,mount_path=/data;...``."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ def _check(view: View) -> Iterator[Finding]:
     if view.job.structure.kind != "ElasticDL":
         return
     for name, volume in view.values["storage"].items():
-        here: Path = ("storage", name)
-        texts = [((*here, key), volume[key]) for key in ("mountPath", "subPath") if key in volume]
+        volume_path: Path = ("storage", name)
+        texts = [((*volume_path, key), volume[key]) for key in ("mountPath", "subPath") if key in volume]
         if "hostPath" in volume:
-            texts.append(((*here, "hostPath", "path"), volume["hostPath"]["path"]))
+            texts.append(((*volume_path, "hostPath", "path"), volume["hostPath"]["path"]))
         for path, text in texts:
-            if marks := [mark for mark in _SYNTAX if mark in text]:
+            if separators := [separator for separator in _SYNTAX if separator in text]:
                 message = (
-                    f'the path {shown(text)} has "{marks[0]}", which parts ElasticDL\'s --volume; choose another path'
+                    f'the path {shown(text)} contains "{separators[0]}", a separator of ElasticDL\'s --volume; choose '
+                    "a path without commas, semicolons and equals signs"
                 )
                 yield Finding(path, message)
 

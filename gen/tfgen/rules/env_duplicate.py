@@ -1,6 +1,6 @@
-"""Variables, labels and annotations that podTemplate sets beside the key that job.yaml has for them.
+"""Variables, labels and annotations that both podTemplate and a key of job.yaml set.
 
-Nothing could merge the two: which of them there are is known only when the chart's values are.
+tfgen cannot merge the two when it renders the chart, because the keys are known only when Helm reads the values.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tfgen.rules.view import View
 def _check(view: View) -> Iterator[Finding]:
     for role in view.roles:
         added = [item for part in pod_parts.main_container(view, role.name) for item in pod_parts.items(part, "env")]
-        users = view.env(role.name) if added else {}
+        job_env = view.env(role.name) if added else {}
         for item in added:
-            if (name := pod_parts.name(item)) in users:
-                yield _twice((*item.path, "name"), "variable", name, "env")
+            if (name := pod_parts.name(item)) in job_env:
+                yield _duplicate((*item.path, "name"), "variable", name, "env")
         for template in pod_parts.templates(view, role.name):
             for metadata in pod_parts.child(template, "metadata"):
                 yield from _keys(view, metadata, "label", labels.pod_labels(), role.name)
@@ -35,12 +35,14 @@ def _check(view: View) -> Iterator[Finding]:
 def _keys(view: View, metadata: Part, kind: str, node: Node, role: RoleName) -> Iterator[Finding]:
     field = f"{kind}s"
     for part in pod_parts.child(metadata, field):
-        users = view.evaluate_in_role(role, node)
-        yield from (_twice((*part.path, key), kind, key, field) for key in part.data if key in users)
+        job_keys = view.evaluate_in_role(role, node)
+        yield from (_duplicate((*part.path, key), kind, key, field) for key in part.data if key in job_keys)
 
 
-def _twice(path: Path, kind: str, name: str, field: str) -> Finding:
-    return Finding(path, f"podTemplate sets the {kind} {name}, which the job sets already; set it in {field} alone")
+def _duplicate(path: Path, kind: str, name: str, field: str) -> Finding:
+    return Finding(
+        path, f"both podTemplate and {field} of the job set the {kind} {name}; set the {kind} only in {field}"
+    )
 
 
 RULES: Final = (

@@ -1,7 +1,7 @@
-"""An evaluator that an operator puts into the cluster of all, where TensorFlow's parameter servers wait for it.
+"""Evaluators that an operator adds to the TF_CONFIG of every task, so that the chief waits for the evaluator.
 
-https://github.com/kubeflow/trainer/issues/650. The chief connects to every task of its cluster; an evaluator is a
-program beside it, which starts no server. Where TF_CONFIG is ours, the evaluator stands in its own alone.
+https://github.com/kubeflow/trainer/issues/650. The chief connects to every task of the cluster, but an evaluator starts
+no server. If tfgen writes TF_CONFIG, the evaluator appears only in the TF_CONFIG of the evaluator.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ def _check(view: View) -> Iterator[Finding]:
     structure, path = view.job.structure, ("roles", "evaluator")
     if view.environment is not None or structure.strategy != "ParameterServer" or structure.role("evaluator") is None:
         return
-    told = WORKLOADS[structure.kind].has_config_map(structure)
-    if not told and not kinds.lacking(view.spec, path):
-        who, way_out = kinds.FACTS[structure.kind].teller
-        message = f"{who} puts the evaluator into every task's TF_CONFIG, for which the chief waits for ever: {way_out}"
+    has_config_map = WORKLOADS[structure.kind].has_config_map(structure)
+    if not has_config_map and not kinds.lacking(view.spec, path):
+        operator, cure = kinds.FACTS[structure.kind].teller
+        message = (
+            f"{operator} adds the evaluator to the TF_CONFIG of every task, so that the chief waits forever for the "
+            f"evaluator: {cure}"
+        )
         yield Finding(path, message)
 
 
@@ -31,7 +34,7 @@ RULES: Final = (
     Rule(
         "evaluator-in-cluster",
         "warning",
-        "The evaluator stands in the TF_CONFIG of tasks that would wait for it.",
+        "The TF_CONFIG of the chief lists the evaluator, so that the chief waits for the evaluator.",
         _check,
     ),
 )

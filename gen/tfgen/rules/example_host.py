@@ -1,7 +1,7 @@
-"""Addresses of examples in a job that a GitOps tool applies: no cluster reaches them.
+"""Example addresses in a job that a GitOps tool applies, although no cluster can reach the addresses.
 
-The names are kept for examples by https://www.rfc-editor.org/rfc/rfc2606. A job that nobody applies yet may have them,
-as each has that `tfgen init` writes.
+https://www.rfc-editor.org/rfc/rfc2606 reserves the host names for examples. The rule checks only jobs with `gitops`,
+because `tfgen init` writes example addresses.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ def _check(view: View) -> Iterator[Finding]:
         if isinstance(repository, str) and _is_example(_HOST_OF_REPOSITORY.match(repository)):
             yield Finding(
                 path,
-                f"the repository {shown(repository)} is an example's address, which no cluster reaches; write your own",
+                f"the repository {shown(repository)} has an example host, which no cluster can reach; write the "
+                "address of your repository",
             )
     for path, image in (*images(view), *_finisher_image(view.values)):
         if names_registry(image) and _is_example(re.match("[^/:]+", image)):
             yield Finding(
                 path,
-                f"the image {shown(image)} is in an example's registry, which no cluster reaches; name your own, here "
-                "or as the registry of tfgen.yaml",
+                f"the image {shown(image)} is in an example registry, which no cluster can reach; write your registry "
+                "here, or as registry in tfgen.yaml",
             )
 
 
@@ -55,6 +56,4 @@ def _is_example(host: re.Match[str] | None) -> bool:
     return host is not None and _EXAMPLE.fullmatch(host[host.lastindex or 0]) is not None
 
 
-RULES: Final = (
-    Rule("example-host", "warning", "A GitOps tool applies what names a host that stands for an example.", _check),
-)
+RULES: Final = (Rule("example-host", "warning", "A job that a GitOps tool applies has an example host.", _check),)

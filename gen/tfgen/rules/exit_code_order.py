@@ -1,4 +1,4 @@
-"""The order of the exit codes that cost no retry.
+"""Order of the exit codes in ``restart.ignoreExitCodes``, which do not count as a retry.
 
 The API server refuses a podFailurePolicy whose exit codes are not in ascending order:
 validatePodFailurePolicyRuleOnExitCodes in pkg/apis/batch/validation/validation.go of Kubernetes 1.31.
@@ -17,10 +17,12 @@ from tfgen.rules.view import View
 
 def _check(view: View) -> Iterator[Finding]:
     codes = view.values.get("restart", {}).get("ignoreExitCodes", ())
-    for index, (before, code) in enumerate(pairwise(codes), start=1):
-        if code < before:
+    for index, (previous, code) in enumerate(pairwise(codes), start=1):
+        if code < previous:
             ordered = ", ".join(map(str, sorted(codes)))
-            message = f"the exit code {code} follows {before}, and Kubernetes wants ascending order; write [{ordered}]"
+            message = (
+                f"the exit code {code} follows {previous}, but Kubernetes requires ascending order; write [{ordered}]"
+            )
             yield Finding(("restart", "ignoreExitCodes", index), message)
             return
 

@@ -1,8 +1,9 @@
-"""References `$(X)` in environment variables, commands and arguments that Kubernetes would leave as they stand.
+"""References `$(X)` in environment variables, commands and arguments that Kubernetes does not expand.
 
-It expands only what is set before, by envFrom or earlier in the list, and says nothing of the rest
-(https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/); `$$(X)` is
-the text `$(X)`. What comes out of envFrom is not known here, so with it every name may be one that is set.
+Kubernetes expands a reference to a variable of envFrom or to a variable earlier in the list, and leaves every different
+reference unchanged, without an error
+(https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/). `$$(X)` is
+the text `$(X)`. tfgen cannot read the names that envFrom sets, so a container with envFrom may set every name.
 """
 
 from __future__ import annotations
@@ -25,29 +26,29 @@ from tfgen.words import shown
 _REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
 _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _SHORT: Final = 1_000
-"""Characters of a text whose references are kept."""
+"""Maximum number of characters of a text whose references are cached."""
 
 
 class _Reference(NamedTuple):
     """A reference in a user's variable.
 
     Attributes:
-        path: of the variable.
-        name: of the variable.
-        to: the name that it refers to.
-        order: the place of each variable in the list.
-        from_elsewhere: whether envFrom brings names that are not known here.
+        path: the path of the variable.
+        name: the name of the variable.
+        target: the name to which the variable refers.
+        order: the index of each variable in the list.
+        has_env_from: true if envFrom may set further variables.
     """
 
     path: Path
     name: str
-    to: str
+    target: str
     order: Mapping[str, int]
-    from_elsewhere: bool
+    has_env_from: bool
 
 
 def find_references(text: str) -> tuple[str, ...]:
-    """The names that a text refers to, each once. Of a long text nothing is kept: a program may be one.
+    """Return the distinct names to which a text refers. A long text, such as a whole program, is not cached.
 
     Example:
         >>> find_references("$(A)/$$(B)/$(A)")
@@ -56,19 +57,23 @@ def find_references(text: str) -> tuple[str, ...]:
     return _names_in_short(text) if len(text) <= _SHORT else _names_in(text)
 
 
-@functools.lru_cache(maxsize=256)  # a text is asked about for each role, rule and environment of a job
+@functools.lru_cache(maxsize=256)  # several rules ask for the same text, for each role and environment of a job
 def _names_in_short(text: str) -> tuple[str, ...]:
     return _names_in(text)
 
 
 def _names_in(text: str) -> tuple[str, ...]:
-    # After the last bracket nothing is closed; to look for one from each $( there takes time by the square of them.
+    # Cut the text after the last bracket. For many "$(" without a bracket, the search would take quadratic time.
     closed = text[: text.rfind(")") + 1]
     return tuple(name for name in dict.fromkeys(_REFERENCE.findall(closed)) if name)
 
 
 def measure_expanded(text: str, sizes: Mapping[str, int]) -> int:
-    """The bytes that Kubernetes makes of a text, by those of each variable that is set before.
+    """Return the number of bytes of a text after Kubernetes expands the references.
+
+    Args:
+        text: an argument, or the value of a variable.
+        sizes: the number of bytes of each variable that is set earlier.
 
     Example:
         >>> measure_expanded("$(A)/$$(B)/$(C)", {"A": 1000})
@@ -76,24 +81,25 @@ def measure_expanded(text: str, sizes: Mapping[str, int]) -> int:
     """
     size = len(text.encode())
     if "$" in text:
-        closed, rest = text[: text.rfind(")") + 1], text[text.rfind(")") + 1 :]
+        closed, tail = text[: text.rfind(")") + 1], text[text.rfind(")") + 1 :]
         for match in _REFERENCE.finditer(closed):
             if match[1] in sizes:
                 size += sizes[match[1]] - len(match[0].encode())
             elif match[0] == "$$":
                 size -= 1
-        size -= rest.count("$$")
+        size -= tail.count("$$")
     return size
 
 
 def _check_order(view: View) -> Iterator[Finding]:
     for reference in _references(view):
-        if reference.to == reference.name and not reference.from_elsewhere:
-            yield Finding(reference.path, f"the variable {reference.name} refers to itself, which is not set before it")
-        elif reference.order.get(reference.to, -1) > reference.order[reference.name]:
+        if reference.target == reference.name and not reference.has_env_from:
+            message = f"the variable {reference.name} refers to itself; write the value of the variable"
+            yield Finding(reference.path, message)
+        elif reference.order.get(reference.target, -1) > reference.order[reference.name]:
             message = (
-                f"the variable {reference.name} refers to $({reference.to}), which is set after it (those with a "
-                f"reference come last, by name); write out what {reference.to} says"
+                f"the variable {reference.name} refers to $({reference.target}), which is set later (variables with "
+                f"references come last, sorted by name); write the value of {reference.target} in its place"
             )
             yield Finding(reference.path, message)
 
@@ -101,10 +107,10 @@ def _check_order(view: View) -> Iterator[Finding]:
 def _check_names(view: View) -> Iterator[Finding]:
     yield from _check_words(view)
     for reference in _references(view):
-        if reference.to not in reference.order and not reference.from_elsewhere:
+        if reference.target not in reference.order and not reference.has_env_from:
             message = (
-                f"the variable {reference.name} refers to $({reference.to}), which is not set and would stay as it is "
-                f"(write $$({reference.to}) if that is meant){did_you_mean(reference.to, reference.order)}"
+                f"the variable {reference.name} refers to $({reference.target}), which is not set; set the variable, "
+                f"or write $$({reference.target}) for the plain text{did_you_mean(reference.target, reference.order)}"
             )
             yield Finding(reference.path, message)
 
@@ -117,19 +123,19 @@ def _check_words(view: View) -> Iterator[Finding]:
         order = _order(view, role.name)
         is_shell = has_shell(view, role.name)
         for word in words:
-            for to in find_references(word.text):
-                # In a shell, $(date) runs a command. No command has a name in upper case.
-                if to in order or (is_shell and not _VARIABLE.fullmatch(to)):
+            for target in find_references(word.text):
+                # In a shell, $(date) runs a command. Names of commands are in lower case.
+                if target in order or (is_shell and not _VARIABLE.fullmatch(target)):
                     continue
                 message = (
-                    f"the word {shown(word.text)} refers to $({to}), which is not set and would stay as it is (write "
-                    f"$$({to}) if that is meant){did_you_mean(to, order)}"
+                    f"the word {shown(word.text)} refers to $({target}), which is not set; set the variable, or write "
+                    f"$$({target}) for the plain text{did_you_mean(target, order)}"
                 )
                 yield Finding(word.path, message)
 
 
 def _order(view: View, role: RoleName) -> Mapping[str, int]:
-    """The index of each variable of a role's main container, in the order in which Kubernetes sets the variables."""
+    """Return the index of each variable of a role's main container, in the order in which Kubernetes sets variables."""
     added = (pod_parts.name(item) for part in pod_parts.main_container(view, role) for item in _env(part))
     names = [*(variable["name"] for variable in view.variables(role)), *added]
     return {name: index for index, name in reversed(list(enumerate(names)))}
@@ -141,10 +147,10 @@ def _references(view: View) -> Iterator[_Reference]:
         if not referring:
             continue
         order = _order(view, role.name)
-        from_elsewhere = bool(view.effective(role.name, "envFrom")[1])
+        has_env_from = bool(view.effective(role.name, "envFrom")[1])
         for name, value in referring.items():
-            for to in find_references(value):
-                yield _Reference(view.env_path(role.name, name), name, to, order, from_elsewhere)
+            for target in find_references(value):
+                yield _Reference(view.env_path(role.name, name), name, target, order, has_env_from)
 
 
 def _env(container: Part) -> Iterator[Part]:
@@ -152,7 +158,7 @@ def _env(container: Part) -> Iterator[Part]:
 
 
 RULES: Final = (
-    Rule("expansion-order", "error", "A variable refers to one that is set after it.", _check_order),
+    Rule("expansion-order", "error", "A variable refers to a variable that is set later.", _check_order),
     Rule(
         "unknown-variable",
         "warning",

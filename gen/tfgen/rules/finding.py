@@ -13,8 +13,8 @@ class Finding(NamedTuple):
     Attributes:
         path: the path of the mistake, among the paths of `View`.
         message: the value that was found, the allowed values, and the correction.
-        cause: the text that is equal for all variants of a job whose messages differ, as in a number; empty for the
-            message.
+        cause: a text that identifies the mistake in all variants of a job, for messages that differ between variants,
+            for example in a number. If empty, the message identifies the mistake.
     """
 
     path: Path

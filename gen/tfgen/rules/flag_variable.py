@@ -1,6 +1,7 @@
-"""Variables that a user sets and that tfgen sets too, for the programs of TensorFlow 1.
+"""Variables that both a user and tfgen set, for the programs of TensorFlow 1.
 
-Those that every job has are refused by the schema; these only where `legacyFlags` or `legacyVariables` is set.
+The schema refuses the variables that tfgen sets in every job. This rule refuses the variables that tfgen sets only for
+`legacyFlags` or `legacyVariables`.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ def _check(view: View) -> Iterator[Finding]:
         printed = Counter(variable["name"] for variable in view.variables(role.name))
         for name in view.env(role.name):
             if printed[name] > 1:
-                message = f"with {key} tfgen sets the variable {name} itself; choose another name"
+                message = f"tfgen sets the variable {name} because of {key}; rename your variable"
                 yield Finding(view.env_path(role.name, name), message)
 
 
 RULES: Final = (
-    Rule("flag-variable", "error", "A variable has the name of one that legacyFlags or legacyVariables set.", _check),
+    Rule("flag-variable", "error", "A variable has a name that legacyFlags or legacyVariables sets.", _check),
 )

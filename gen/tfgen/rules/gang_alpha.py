@@ -1,4 +1,4 @@
-"""A gang that a cluster cannot start as it is installed."""
+"""Gangs that need an API which a cluster does not enable by default."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 _ALPHA: Final = (
-    "an alpha: a cluster needs version 1.36, the API scheduling.k8s.io/v1alpha2 and the feature gates GenericWorkload "
-    "and GangScheduling"
+    "alpha: enable the API scheduling.k8s.io/v1alpha2 and the feature gates GenericWorkload and GangScheduling in the "
+    "cluster, which must have version 1.36"
 )
-_BETA: Final = "a beta: a cluster needs version 1.37 with the API scheduling.k8s.io/v1beta1 switched on"
+_BETA: Final = "beta: enable the API scheduling.k8s.io/v1beta1 in the cluster, which must have version 1.37"
 
 
 def _check(view: View) -> Iterator[Finding]:
     if view.job.structure.gang == "kubernetes" and view.values["gang"]["enabled"]:
         is_beta = view.values["gang"]["apiVersion"] == "v1beta1"
-        message = f"gang.scheduler kubernetes is {_BETA if is_beta else _ALPHA}, or it refuses the PodGroup"
-        yield Finding(("gang", "scheduler"), message)
+        yield Finding(("gang", "scheduler"), f"gang.scheduler kubernetes is {_BETA if is_beta else _ALPHA}")
 
 
-RULES: Final = (Rule("gang-alpha", "warning", "A gang needs an API of Kubernetes that is off by default.", _check),)
+RULES: Final = (
+    Rule("gang-alpha", "warning", "A gang needs an API of Kubernetes that is disabled by default.", _check),
+)

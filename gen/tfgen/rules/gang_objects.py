@@ -1,4 +1,4 @@
-"""A gang of several objects, under Kueue, to which each is a gang of its own."""
+"""Gangs that consist of several objects under Kueue, which admits each object separately."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfgen.rules.view import View
 from tfgen.schema.workload_kinds import FACTS
 from tfgen.words import either
 
-# Of the kinds that make one object, those that Kueue knows (https://kueue.sigs.k8s.io/docs/tasks/run/).
+# The workload kinds that make one object and that Kueue supports (https://kueue.sigs.k8s.io/docs/tasks/run/).
 _ADMITTED_WHOLE: Final = [kind for kind, facts in FACTS.items() if facts.is_admitted_whole]
 
 
@@ -22,9 +22,8 @@ def _check(view: View) -> Iterator[Finding]:
     roles = [role.name for role in structure.roles if role.name != "evaluator"]
     if len(roles) > 1:
         message = (
-            f"kueue admits one object at a time, and {either(roles, 'and')} are {len(roles)}, each of which could "
-            f"start without the rest; take the workload kind {either(_ADMITTED_WHOLE)}, "
-            "or the strategy MultiWorkerMirrored"
+            f"kueue admits each object separately, and {either(roles, 'and')} are {len(roles)} objects, so one role "
+            f"could start alone; set workload.kind to {either(_ADMITTED_WHOLE)}, or use MultiWorkerMirrored"
         )
         yield Finding(("gang", "scheduler"), message)
 

@@ -1,4 +1,4 @@
-"""A gang that starts before all of its tasks can."""
+"""Gangs that start before there is room for all tasks."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tfgen.rules.view import View
 
 def _check(view: View) -> Iterator[Finding]:
     gang = view.values.get("gang")
-    # Where every worker is needed, it is an error: the guard gang-all-workers.
+    # MultiWorkerMirrored needs every worker, so the guard gang-all-workers reports an error.
     if gang is None or not gang["enabled"] or view.job.structure.strategy == "MultiWorkerMirrored":
         return
-    wanted, all_ = gang["minAvailable"], view.evaluate(member_count(view.job.structure))
-    if 0 < wanted < all_:
+    min_available, task_count = gang["minAvailable"], view.evaluate(member_count(view.job.structure))
+    if 0 < min_available < task_count:
         message = (
-            f"gang.minAvailable is {wanted}, but TensorFlow waits for all {all_} tasks: the first would hold their "
-            "GPUs, and wait for the rest; 0 means all of them"
+            f"gang.minAvailable is {min_available}, but TensorFlow waits for all {task_count} tasks, so the first "
+            "tasks would occupy GPUs without training; set 0, which means all tasks"
         )
         yield Finding(("gang", "minAvailable"), message)
 
 
-RULES: Final = (Rule("gang-partial", "warning", "A gang starts before all of its tasks can.", _check),)
+RULES: Final = (Rule("gang-partial", "warning", "A gang starts before there is room for all tasks.", _check),)
