@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from tfgen.errors import TfgenError
@@ -112,6 +113,8 @@ def _read(files: Mapping[str, str], path: str) -> Any:
     return _parsed(files[path], path)
 
 
+# All environments share the files of the base, and two versions of an overlay have most files in common.
+@lru_cache(maxsize=64)
 def _parsed(text: str, path: str) -> Any:
     parsed = parse(text, path)
     if parsed.problems:
