@@ -39,8 +39,7 @@ def test_a_missing_client_is_told_with_its_cure(
     assert cli.run([command, str(job), *more]) == cli.FAILED
     error = capsys.readouterr().err
     assert error == (
-        "tfgen: error: the client that reads a cluster is not installed: "
-        "pip install kubernetes urllib3 websocket-client\n"
+        "tfgen: error: the Kubernetes client is not installed: pip install kubernetes urllib3 websocket-client\n"
     )
 
 
@@ -61,7 +60,7 @@ def test_no_kubeconfig_is_told(
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     assert cli.run(["status", str(job)]) == cli.USAGE
-    assert f"no cluster: there is no {tmp_path / 'none'}" in capsys.readouterr().err
+    assert f"no cluster: {tmp_path / 'none'} does not exist" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", ["", "[1", "users: 7", "clusters: []", "contexts: [{name: a}]\ncurrent-context: a"])

@@ -13,7 +13,7 @@ pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip insta
 from tfgen import cli
 from tfgen.check.jobs import check
 from tfgen.commands import status
-from tfgen.commands.cluster.wanted_runs import one_run
+from tfgen.commands.cluster.declared_runs import one_run
 from tfgen.live.snapshot import Snapshot
 
 JOB = """\
@@ -53,4 +53,4 @@ def test_the_status_of_a_retired_environment_shows_no_task_of_an_enabled_one(
     for live_runs, subjects in ((run.live_runs, []), ({}, [("worker",)])):
         (state,) = status.read_states(cast("Any", clusters), [run.replaced(live_runs=live_runs)])
         assert state.phase == "Disabled"
-        assert [why.subjects for why in state.why] == subjects
+        assert [why.subjects for why in state.causes] == subjects

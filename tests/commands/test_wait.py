@@ -58,8 +58,8 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_run_is_looked_at_until_its_finisher_has_released_it(follow: Any) -> None:
     ended, released = follow(HELD, with_finisher(without_pods("ps", "worker"), "Complete"))
-    assert (ended.held, ended.is_stuck) == (("ps", "worker"), False)
-    assert (released.held, released.is_stuck) == ((), False)
+    assert (ended.unreleased, ended.is_stuck) == (("ps", "worker"), False)
+    assert (released.unreleased, released.is_stuck) == ((), False)
 
 
 def test_a_finisher_that_frees_no_node_is_stuck_after_a_minute(follow: Any) -> None:
@@ -88,7 +88,7 @@ def test_a_finisher_that_has_failed_or_is_gone_is_stuck_at_once(follow: Any, obj
 
 def test_a_finisher_that_left_tasks_on_purpose_is_not_stuck(follow: Any) -> None:
     (state,) = follow(with_finisher(HELD, "Complete"))
-    assert (state.held, state.is_stuck) == (("ps", "worker"), False)
+    assert (state.unreleased, state.is_stuck) == (("ps", "worker"), False)
 
 
 def test_the_time_that_the_user_has_ends_the_looks_at_a_release(follow: Any) -> None:

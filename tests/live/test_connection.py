@@ -36,7 +36,7 @@ def api(folder: Path, listener: socket.socket, scheme: str = "http") -> Api:
     }
     kubeconfig = folder / "config"
     kubeconfig.write_text(yaml.safe_dump(config))
-    return Api(Connection(Access(kubeconfig=str(kubeconfig))), Patience(answer=0.2, in_all=1), pytest.fail)
+    return Api(Connection(Access(kubeconfig=str(kubeconfig))), Patience(answer=0.2, total=1), pytest.fail)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

@@ -46,9 +46,9 @@ def test_a_log_that_breaks_off_twice_is_read_once(first: int, second: int) -> No
     read: list[str] = []
 
     def take(lines: Sequence[str]) -> None:
-        begin = position.ask()
+        begin = position.begin()
         lines = [raw for raw in lines if not begin or raw[:19] >= begin[:19]]  # whole seconds, as the API has it
-        read.extend(raw for raw in lines if position.is_new(read_line(raw)))
+        read.extend(raw for raw in lines if position.advance(read_line(raw)))
 
     take(LOG[:first])
     take(LOG[:second])
@@ -59,7 +59,7 @@ def test_a_log_that_breaks_off_twice_is_read_once(first: int, second: int) -> No
 def test_a_clock_that_is_set_back_loses_no_line() -> None:
     position = LogPosition()
     raws = ["2026-11-22T10:00:05Z a", "2026-11-22T10:00:01Z b", "2026-11-22T10:00:02Z c"]
-    assert all(position.is_new(read_line(raw)) for raw in raws)
+    assert all(position.advance(read_line(raw)) for raw in raws)
 
 
 @pytest.mark.parametrize(

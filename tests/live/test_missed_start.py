@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.missed_start import missed_start
 from tfgen.live.run_end import End
 from tfgen.live.snapshot import Snapshot
-from tfgen.live.wanted_run import WantedRun
 
 FULL = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu. no new claims to deallocate."
 TAINTED = "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
@@ -20,7 +20,7 @@ CHIEF = ("batch/v1", "Job", "mnist-chief")
 WORKERS = ("apps/v1", "StatefulSet", "mnist-worker")
 FINISHER = ("batch/v1", "Job", "mnist-finisher")
 
-RUN = WantedRun(
+RUN = DeclaredRun(
     job="mnist",
     full_name="mnist",
     environment=None,

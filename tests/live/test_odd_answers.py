@@ -44,9 +44,9 @@ ODD: Mapping[str, tuple[Answer, str]] = {
         (200, JSON, b'{"kind": "PodList", "metadata": {}, "items": [{"metadata": {"name": "a"}, "status": 7}]}'),
         "200: JSON that is not a Kubernetes list",
     ),
-    "a failure with the code of a success": (
+    "a failure with a success code": (
         (200, JSON, b'{"kind": "Status", "metadata": {}, "status": "Failure", "message": "no leader"}'),
-        "200: a failure with the code of a success: no leader",
+        "200: a failure with a success code: no leader",
     ),
     "invalid UTF-8": ((200, JSON, b'{"kind": "\xff"}'), "200: application/json instead of JSON"),
     "deep nesting": ((200, JSON, b"[" * 100_000), "200: application/json instead of JSON"),
@@ -104,7 +104,7 @@ def pods(api: Api) -> object:
 def test_an_odd_answer_is_asked_for_again(case: str, tmp_path: Path) -> None:
     lists = [NO_PODS, ODD[case][0]]
     with server(lambda path: lists.pop() if "/pods" in path else DISCOVERY) as host:
-        assert pods(api(tmp_path, host, Patience(answer=5, in_all=10))) == []
+        assert pods(api(tmp_path, host, Patience(answer=5, total=10))) == []
     assert lists == []
 
 
@@ -113,23 +113,25 @@ def test_a_server_that_goes_on_with_odd_answers_is_no_kubernetes_api(case: str, 
     answer, cause = ODD[case]
     with (
         server(lambda path: answer if "/pods" in path else DISCOVERY) as host,
-        pytest.raises(TfgenError, match="this is no Kubernetes API: check the server's address") as raised,
+        pytest.raises(TfgenError, match="the server is not a Kubernetes API: check the server's address") as raised,
     ):
-        pods(api(tmp_path, host, Patience(answer=5, in_all=0)))
+        pods(api(tmp_path, host, Patience(answer=5, total=0)))
     assert cause in str(raised.value)
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"resources": null}', b'{"resources": [{"name": "pods"}]}'])
 def test_a_discovery_without_resources_is_no_kubernetes_api(body: bytes, tmp_path: Path) -> None:
     with server(lambda _: (200, JSON, body)) as host, pytest.raises(TfgenError, match="not a Kubernetes discovery"):
-        pods(api(tmp_path, host, Patience(answer=5, in_all=0)))
+        pods(api(tmp_path, host, Patience(answer=5, total=0)))
 
 
 @pytest.mark.parametrize("group", ["v1", "apps/v1", "batch/v1"])
 def test_a_server_without_a_built_in_group_is_no_kubernetes_api(group: str, tmp_path: Path) -> None:
     with server(lambda _: (404, {}, b"404 page not found")) as host:
-        asked = api(tmp_path, host, Patience(answer=5, in_all=0))
-        with pytest.raises(TfgenError, match=f"this is no Kubernetes API: .*/{group}, which every Kubernetes API has"):
+        asked = api(tmp_path, host, Patience(answer=5, total=0))
+        with pytest.raises(
+            TfgenError, match=f"the server is not a Kubernetes API: .*/{group}, which every Kubernetes API serves"
+        ):
             asked.resource(group, "Pod")
         assert asked.resource("jobset.x-k8s.io/v1alpha2", "JobSet") is None
 
@@ -149,9 +151,9 @@ def test_pods_of_a_run_whose_kind_the_server_lacks_are_an_error(tmp_path: Path) 
             return 404, {}, b"404 page not found"
         return (200, JSON, some) if "/pods" in path else DISCOVERY
 
-    message = "the server has pods of the run, and no kind JobSet of jobset.x-k8s.io/v1alpha2"
+    message = "the server has pods of the run, but no kind JobSet of jobset.x-k8s.io/v1alpha2"
     with server(answer) as host, pytest.raises(TfgenError, match=message):
-        read_snapshot(api(tmp_path, host, Patience(answer=5, in_all=0)), "ml", [run])
+        read_snapshot(api(tmp_path, host, Patience(answer=5, total=0)), "ml", [run])
 
 
 LONG = f'"message": "{"x" * 400}", "reason": "Invalid"'
@@ -167,10 +169,10 @@ def test_an_error_of_another_shape_is_an_error_of_the_server(body: str, tmp_path
         server(lambda _: (400, JSON, body.encode())) as host,
         pytest.raises(ApiError, match=f"^400: {re.escape(body[:200])}$"),
     ):
-        api(tmp_path, host, Patience(answer=5, in_all=0)).resource("jobset.x-k8s.io/v1alpha2", "JobSet")
+        api(tmp_path, host, Patience(answer=5, total=0)).resource("jobset.x-k8s.io/v1alpha2", "JobSet")
 
 
 def test_a_refusal_with_details_of_another_shape_is_short(tmp_path: Path) -> None:
     body = f'{{{LONG}, "details": "none"}}'.encode()
     with server(lambda _: (400, JSON, body)) as host, pytest.raises(ApiError, match=r"^400: x{300}\.\.\.$"):
-        api(tmp_path, host, Patience(answer=5, in_all=0)).resource("jobset.x-k8s.io/v1alpha2", "JobSet")
+        api(tmp_path, host, Patience(answer=5, total=0)).resource("jobset.x-k8s.io/v1alpha2", "JobSet")

@@ -212,7 +212,9 @@ def test_a_taken_port(wanted: Callable[[int], int | None], is_error: bool, api: 
     with listener:
         if is_error:
             with (
-                pytest.raises(TfgenError, match=rf"^127\.0\.0\.1:{port}: Address already in use; take another --port$"),
+                pytest.raises(
+                    TfgenError, match=rf"^127\.0\.0\.1:{port}: Address already in use; set --port to a free port$"
+                ),
                 forward,
             ):
                 pass

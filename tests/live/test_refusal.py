@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfgen.live.refusal import brief_reason, is_kept
+from tfgen.live.refusal import brief_reason, is_immutable
 
 DUMP = '{"metadata":{"labels":{"tfgen/job":"mnist"}},"spec":{"containers":[{"name":"a: b","image":"x"}]}}' * 20
 TEMPLATE = f"Invalid value: {DUMP}: field is immutable"
@@ -23,7 +23,7 @@ def test_of_a_refused_job_each_field_and_its_fault_are_left() -> None:
     }
     text = f'Job.batch "mnist-chief" is invalid: spec.template: field is immutable; spec.selector: {SELECTOR}'
     assert brief_reason(status) == text
-    assert is_kept(text)
+    assert is_immutable(text)
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_a_message_of_a_webhook_is_short(message: str, expected: str | None) -> 
     ],
 )
 def test_a_field_that_a_run_keeps_is_known(message: str) -> None:
-    assert is_kept(message)
+    assert is_immutable(message)

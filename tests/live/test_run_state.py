@@ -72,8 +72,8 @@ def test_the_numbers_are_those_of_the_cluster_after_an_edit_that_it_refused(tmp_
     before = (folder / "status.txt").read_text(encoding="utf-8")
     assert shown.splitlines() == [
         *before.splitlines(),
-        "differs:  worker: the cluster asks for 4 tasks, and job.yaml for 2",
-        "differs:  gang mnist: the cluster asks for 7 pods, and job.yaml for 5",
+        "differs:  worker: the cluster requests 4 tasks, and job.yaml 2",
+        "differs:  gang mnist: the cluster requests 7 pods, and job.yaml 5",
     ]
 
 

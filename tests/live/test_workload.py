@@ -58,11 +58,11 @@ RESERVED = condition("QuotaReserved", "True", "QuotaReserved", "Quota reserved i
         ),
         (
             workload(RESERVED, admissionChecks=[{"name": "dws", "state": "Pending", "message": "no capacity yet"}]),
-            Reason("QuotaReserved", "the quota is reserved; waiting for dws: no capacity yet"),
+            Reason("QuotaReserved", "the quota is reserved; the Workload waits for dws: no capacity yet"),
         ),
         (workload(RESERVED, condition("Admitted", "True", "Admitted")), None),
         (workload(RESERVED, condition("Finished", "True", "Succeeded")), None),
-        (workload(), Reason("Pending", "Kueue has not looked at the Workload yet")),
+        (workload(), Reason("Pending", "Kueue has not processed the Workload yet")),
     ],
     ids=["no-queue", "no-quota", "preempted", "deactivated", "check", "admitted", "finished", "new"],
 )
@@ -73,9 +73,7 @@ def test_the_reason_is_that_of_the_workload(item: dict[str, Any], reason: Reason
 
 def test_a_suspended_object_without_a_workload_names_kueue() -> None:
     reason = queue_reason(job(), workload_of(job(), []))
-    assert reason == Reason(
-        "NoWorkload", "Kueue has made no Workload: see whether Kueue runs, and whether it manages the kind"
-    )
+    assert reason == Reason("NoWorkload", "Kueue has created no Workload: check that Kueue runs and manages the kind")
     assert queue_reason(job(suspend=False), None) is None
 
 

@@ -16,14 +16,14 @@ from typing import Any
 from tfgen.check.jobs import check
 from tfgen.graph.built import build, task_objects
 from tfgen.kubernetes.object import identity
+from tfgen.live.declared_run import DeclaredRun, declared_run
 from tfgen.live.snapshot import Snapshot
-from tfgen.live.wanted_run import WantedRun, wanted_run
 
 
-def read_run(job: Path, environment: str | None) -> WantedRun:
+def read_run(job: Path, environment: str | None) -> DeclaredRun:
     """The run that a job.yaml asks for."""
     (document,) = check(job.read_text(encoding="utf-8"), job.name).documents
-    return wanted_run(build(document.data), task_objects(document.data, environment), environment)
+    return declared_run(build(document.data), task_objects(document.data, environment), environment)
 
 
 def read_recorded(file: Path) -> tuple[Snapshot, str | None, datetime]:
@@ -33,7 +33,7 @@ def read_recorded(file: Path) -> tuple[Snapshot, str | None, datetime]:
         pods=tuple(data["pods"]),
         objects={identity(item): item for item in data["objects"]},
         warnings=tuple(data["warnings"]),
-        unseen=tuple(data["unseen"]),
+        unreadable=tuple(data["unreadable"]),
         logs=data["logs"],
         workloads=tuple(data.get("workloads", ())),
     )
@@ -56,7 +56,7 @@ def record(job: Path, environment: str | None, now: datetime) -> dict[str, Any]:
         "pods": [_short(pod) for pod in snapshot.pods],
         "objects": [_short(item) for item in snapshot.objects.values()],
         "warnings": [_short(event) for event in snapshot.warnings],
-        "unseen": list(snapshot.unseen),
+        "unreadable": list(snapshot.unreadable),
         "logs": dict(snapshot.logs),
         "workloads": [_short(item) for item in snapshot.workloads],
     }

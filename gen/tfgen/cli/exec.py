@@ -14,7 +14,7 @@ from tfgen.cli.output import number, print_json, print_message
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from tfgen.live.execution import Ends
+    from tfgen.live.execution import LocalStreams
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -66,9 +66,9 @@ def command_words(args: Namespace) -> list[str]:
 
 
 @contextmanager
-def _ends(args: Namespace, kept: dict[int, bytes]) -> Iterator[Ends]:
+def _ends(args: Namespace, kept: dict[int, bytes]) -> Iterator[LocalStreams]:
     """The streams of this process, and its terminal while it is lent; with JSON, what comes is kept instead."""
-    from tfgen.live.execution import STDERR, STDOUT, Ends
+    from tfgen.live.execution import STDERR, STDOUT, LocalStreams
 
     outputs = {STDOUT: sys.stdout, STDERR: sys.stderr}
 
@@ -79,7 +79,7 @@ def _ends(args: Namespace, kept: dict[int, bytes]) -> Iterator[Ends]:
     def keep(stream: int, data: bytes) -> None:
         kept[stream] += data
 
-    ends = Ends(keep if args.format == "json" else write)
+    ends = LocalStreams(keep if args.format == "json" else write)
     if not args.stdin:
         yield ends
         return

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from tfgen.commands.cluster.live_runs import Clusters
     from tfgen.commands.cluster.target import ObjectChange, Target
     from tfgen.kubernetes.object import Object
+    from tfgen.live.declared_run import DeclaredRun
     from tfgen.live.pauses import Patience
     from tfgen.live.run_state import RunState
-    from tfgen.live.wanted_run import WantedRun
     from tfgen.text.document import Document
 
 _UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -61,7 +61,7 @@ def clusters_of(args: Namespace, patience: Patience) -> Clusters:
     return Clusters(Access(args.kubeconfig, args.context, args.namespace), patience, print_message)
 
 
-def one_run_of(args: Namespace, *, may_be_retired: bool = False) -> WantedRun | None:
+def one_run_of(args: Namespace, *, may_be_retired: bool = False) -> DeclaredRun | None:
     """The run that `args.job` and `args.env` name; none where the job has errors, which are reported.
 
     Args:
@@ -72,13 +72,13 @@ def one_run_of(args: Namespace, *, may_be_retired: bool = False) -> WantedRun | 
         UsageError: the file has another number of jobs, or the job has no such environment.
         TfgenError: the job does not run there.
     """
-    from tfgen.commands.cluster.wanted_runs import one_run
+    from tfgen.commands.cluster.declared_runs import one_run
 
     document = one_job(args)
     return None if document is None else one_run(document, args.env, may_be_retired=may_be_retired).run
 
 
-def check_role(role: str | None, run: WantedRun) -> None:
+def check_role(role: str | None, run: DeclaredRun) -> None:
     """Whether the run has a role that the user names.
 
     Raises:
@@ -89,7 +89,7 @@ def check_role(role: str | None, run: WantedRun) -> None:
         raise UsageError(f"--role {role}: the run has no such role, but {either(known, 'and')}")
 
 
-def wait_for_run(args: Namespace, run: WantedRun, *, may_run_on: bool) -> RunState:
+def wait_for_run(args: Namespace, run: DeclaredRun, *, may_run_on: bool) -> RunState:
     """Wait until a run has ended and is released, or is deleted. With `may_run_on`, wait until all tasks run.
 
     The function prints a line for each change, on standard error if the result is data.
@@ -138,7 +138,7 @@ def target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
         UsageError: the file has another number of jobs, or the job has no such environment.
         TfgenError: the job does not run there.
     """
-    from tfgen.commands.cluster.wanted_runs import one_run
+    from tfgen.commands.cluster.declared_runs import one_run
     from tfgen.commands.pipeline.render_objects import render_objects
     from tfgen.problems import has_errors
 
@@ -162,7 +162,7 @@ def old_target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
         UsageError: the file has another number of jobs, or the job has no such environment.
         TfgenError: the kubeconfig does not lead to the cluster, or an enabled environment has the objects.
     """
-    from tfgen.commands.cluster.wanted_runs import check_place, one_run
+    from tfgen.commands.cluster.declared_runs import check_place, one_run
     from tfgen.live.pauses import ONCE
 
     document = one_job(args)
@@ -174,7 +174,7 @@ def old_target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
     return _target(args, document, item.run), _without_hooks(item.objects)
 
 
-def _target(args: Namespace, document: Document, run: WantedRun) -> Target:
+def _target(args: Namespace, document: Document, run: DeclaredRun) -> Target:
     from tfgen.commands.cluster.neighbors import neighbors_of
     from tfgen.commands.cluster.target import Target
     from tfgen.live.pauses import ONCE
@@ -213,16 +213,16 @@ def print_changes(args: Namespace, changes: Iterable[ObjectChange], *, is_detail
         print_json({"objects": rows})
 
 
-def all_runs_of(args: Namespace) -> Sequence[WantedRun] | None:
+def all_runs_of(args: Namespace) -> Sequence[DeclaredRun] | None:
     """The runs of all jobs in the folder `args.job`, or of the repository, in all environments.
 
     None where a job has errors, which are reported.
     """
-    from tfgen.commands.cluster.wanted_runs import all_jobs, wanted_runs
+    from tfgen.commands.cluster.declared_runs import all_jobs, declared_runs
     from tfgen.problems import has_errors
 
     jobs = checked([args.job or all_jobs()])
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return None
-    return [item.run for item in wanted_runs(jobs.documents, args.env, in_all=True)]
+    return [item.run for item in declared_runs(jobs.documents, args.env, in_all=True)]

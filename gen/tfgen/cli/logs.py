@@ -21,9 +21,9 @@ from tfgen.cli.live import (
 from tfgen.cli.output import COLOURS, is_in_colour, number, print_message
 
 if TYPE_CHECKING:
+    from tfgen.live.declared_run import DeclaredRun
     from tfgen.live.follow_logs import LogChoice, TaskLine
     from tfgen.live.snapshot import Snapshot
-    from tfgen.live.wanted_run import WantedRun
 
 _LAST_LINES: Final = 200
 """Lines of a task in which an error is looked for."""
@@ -91,7 +91,7 @@ class _LogEnds:
         return "\n".join(self._lines.get(task, ()))
 
 
-def _print_errors(run: WantedRun, progress: Snapshot, choice: LogChoice, ends: _LogEnds) -> None:
+def _print_errors(run: DeclaredRun, progress: Snapshot, choice: LogChoice, ends: _LogEnds) -> None:
     """Print the usual errors of the tasks that failed."""
     from tfgen.live.task_errors import failed_pods, task_errors
     from tfgen.live.task_state import task_name

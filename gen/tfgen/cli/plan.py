@@ -13,7 +13,7 @@ from tfgen.cli.output import checked, path, print_json, print_message, print_res
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from tfgen.commands.cluster.wanted_runs import RunObjects
+    from tfgen.commands.cluster.declared_runs import RunObjects
     from tfgen.kubernetes.object import Object
     from tfgen.scheduling.verdict import Verdict
 
@@ -30,7 +30,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.cluster.wanted_runs import wanted_runs
+    from tfgen.commands.cluster.declared_runs import declared_runs
     from tfgen.job.output_root import output_root
     from tfgen.problems import has_errors
     from tfgen.report.plan import rows, verdict_text
@@ -43,7 +43,7 @@ def _run(args: Namespace) -> int:
         report(args, jobs.problems)
         return PROBLEMS
     runs = []
-    for item in wanted_runs(jobs.documents, args.env):
+    for item in declared_runs(jobs.documents, args.env):
         if item.run.is_enabled:
             runs.append(item)
         else:

@@ -17,7 +17,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.cluster.wanted_runs import check_place
+    from tfgen.commands.cluster.declared_runs import check_place
     from tfgen.commands.release import release_run
     from tfgen.live.pauses import ONCE
 

@@ -15,8 +15,8 @@ from tfgen.errors import UsageError
 from tfgen.words import for_terminal
 
 if TYPE_CHECKING:
+    from tfgen.live.declared_run import DeclaredRun
     from tfgen.live.run_state import RunState
-    from tfgen.live.wanted_run import WantedRun
 
 _SECONDS: Final = 2.0
 """Between two looks of `--watch`."""
@@ -38,7 +38,7 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.status import read_states
     from tfgen.live.pauses import FOLLOWING, ONCE
 
-    runs: Sequence[WantedRun] | None
+    runs: Sequence[DeclaredRun] | None
     is_one = args.job is not None and not args.job.is_dir()
     if is_one:
         run = one_run_of(args, may_be_retired=True)

@@ -30,8 +30,8 @@ from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object, identity
 from tfgen.kubernetes.written_form import written_form
 from tfgen.live.api import CONFLICT, ApiError
-from tfgen.live.refusal import is_kept
-from tfgen.live.wanted_run import Identity, is_finisher
+from tfgen.live.declared_run import Identity, is_finisher
+from tfgen.live.refusal import is_immutable
 
 _KINDS_OF_RUN: Final = ("ConfigMap", "Job", "JobSet", "Pod", "StatefulSet")
 """The kinds, Volcano's Job too, whose objects a new run makes anew: docs/runs.md#what-a-run-keeps."""
@@ -131,7 +131,7 @@ def _refusal(target: Target, item: Object, error: ApiError) -> str:
         except ApiError as refusal:
             return _refusal(target, item, refusal) if refusal.status != CONFLICT else str(refusal)
         return f"{error}; --force takes it over"
-    if is_kept(str(error)) and item["kind"] in _KINDS_OF_RUN:
+    if is_immutable(str(error)) and item["kind"] in _KINDS_OF_RUN:
         return f"{error}; a run keeps its pods: {target.rerun}"
     return str(error)
 

@@ -28,8 +28,8 @@ from tfgen.commands.cluster.target import (
 from tfgen.errors import TfgenError, UsageError
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
+from tfgen.live.declared_run import Identity, is_finisher
 from tfgen.live.owner import owner_of
-from tfgen.live.wanted_run import Identity, is_finisher
 from tfgen.words import either
 
 _NAME: Final = re.compile(r"[a-z0-9.-]+")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.check.object_checks.pods import Pods, pods_of
-from tfgen.commands.cluster.wanted_runs import RunObjects
+from tfgen.commands.cluster.declared_runs import RunObjects
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.controller_labels import added_labels

@@ -8,8 +8,8 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.errors import TfgenError
 from tfgen.live.api import NOT_FOUND, Api, ApiError
+from tfgen.live.declared_run import DeclaredRun, Identity
 from tfgen.live.run_end import end_of, suspend_path
-from tfgen.live.wanted_run import Identity, WantedRun
 from tfgen.live.workload import queue_of, workload_kind, workload_query
 from tfgen.record import EMPTY, Record
 
@@ -26,7 +26,7 @@ class Released(Record):
     fate: str
 
 
-def release_run(api: Api, namespace: str, run: WantedRun) -> Iterator[Released]:
+def release_run(api: Api, namespace: str, run: DeclaredRun) -> Iterator[Released]:
     """Free the pods of a run: StatefulSets are scaled to 0, and Jobs suspended.
 
     Neither field is put back by Helm, `kubectl apply` or a GitOps tool (docs/runs.md). What serves goes first, and
@@ -59,7 +59,7 @@ class _Step(Record):
     patch: Mapping[str, Any] = EMPTY
 
 
-def _plan(api: Api, namespace: str, identity: Identity, run: WantedRun) -> _Step:
+def _plan(api: Api, namespace: str, identity: Identity, run: DeclaredRun) -> _Step:
     resource = api.resource(*identity[:2])
     is_set = identity[1] == "StatefulSet"
     field = ("spec", "replicas") if is_set else suspend_path(*identity[:2])
@@ -88,7 +88,7 @@ def _plan(api: Api, namespace: str, identity: Identity, run: WantedRun) -> _Step
     return _Step(identity, "released", (path,), data_path.with_value({}, field, wanted))
 
 
-def _deactivation(api: Api, namespace: str, item: Mapping[str, Any], identity: Identity, run: WantedRun) -> _Step:
+def _deactivation(api: Api, namespace: str, item: Mapping[str, Any], identity: Identity, run: DeclaredRun) -> _Step:
     """Plan to deactivate the Workload of an object in a queue of Kueue.
 
     Raises:

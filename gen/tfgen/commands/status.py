@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tfgen.commands.cluster.live_runs import Clusters
+from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.read_snapshot import read_snapshot
 from tfgen.live.run_state import RunState, judge
 from tfgen.live.snapshot import Snapshot
-from tfgen.live.wanted_run import WantedRun
 
 
-def read_states(clusters: Clusters, runs: Sequence[WantedRun], *, with_logs: bool = False) -> list[RunState]:
+def read_states(clusters: Clusters, runs: Sequence[DeclaredRun], *, with_logs: bool = False) -> list[RunState]:
     """How some runs are now, in their own order.
 
     Raises:

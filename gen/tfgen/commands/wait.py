@@ -9,8 +9,8 @@ from typing import Final
 from tfgen.commands.cluster.live_runs import Clusters
 from tfgen.commands.status import read_states
 from tfgen.errors import TfgenError
+from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.run_state import RunState
-from tfgen.live.wanted_run import WantedRun
 from tfgen.words import either
 
 _SECONDS: Final = 2.0
@@ -19,7 +19,7 @@ _RELEASE_SECONDS: Final = 60.0
 """The time in which a finisher that works frees at least one more node."""
 
 
-def follow_run(clusters: Clusters, run: WantedRun, timeout: int | None, deadline: float | None) -> Iterator[RunState]:
+def follow_run(clusters: Clusters, run: DeclaredRun, timeout: int | None, deadline: float | None) -> Iterator[RunState]:
     """Yield the state of a run at each look, until the run has ended and its finisher has released the run.
 
     The last state has `is_stuck` where the run succeeded and the finisher frees no node. A run that was in the cluster
@@ -51,6 +51,6 @@ def follow_run(clusters: Clusters, run: WantedRun, timeout: int | None, deadline
         if deadline is not None and time.monotonic() + _SECONDS > deadline:
             phase = f"still {state.phase}"
             if state.is_releasing:
-                phase = f"{state.phase}, but the finisher has not released {either(state.held, 'and')}"
+                phase = f"{state.phase}, but the finisher has not released {either(state.unreleased, 'and')}"
             raise TfgenError(f"{run.title}: {phase} after {timeout} s")
         time.sleep(_SECONDS)

@@ -1,1 +1,1 @@
-"""A job in its cluster: reads what is there, and judges it. Only `kubernetes_client` imports the kubernetes client."""
+"""The state of a job in its cluster. Only `kubernetes_client` imports the kubernetes client."""

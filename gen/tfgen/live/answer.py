@@ -1,6 +1,7 @@
-"""The JSON of an API server's answer, after a check of its outer shape.
+"""The JSON of an API server's answer, after a check of the top-level shape.
 
-A proxy, a login page or a server that restarts may answer for the API server. Such an answer never is an empty list.
+A proxy, a login page or a restarting server may answer in place of the API server. The check keeps tfgen from reading
+such an answer as an empty list.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ Shape: TypeAlias = Callable[[Any], bool]
 
 
 class UnexpectedAnswerError(Exception):
-    """An answer that does not come from a Kubernetes API."""
+    """Error for an answer that does not come from a Kubernetes API."""
 
 
 def read_answer(response: Any, shape: Shape) -> Any:
     """Return the JSON of an answer of urllib3.
 
     Raises:
-        UnexpectedAnswerError: the answer is a redirect, no JSON, or JSON of another shape.
+        UnexpectedAnswerError: the answer is a redirect, is not JSON, or is JSON of an unexpected shape.
     """
     if response.status >= 300:
-        raise UnexpectedAnswerError(f"{response.status}: a redirect to {response.headers.get('Location', 'nowhere')}")
+        location = response.headers.get("Location", "an unnamed location")
+        raise UnexpectedAnswerError(f"{response.status}: a redirect to {location}")
     try:
         data = json.loads(response.data)
     except (ValueError, RecursionError) as error:
@@ -31,7 +33,7 @@ def read_answer(response: Any, shape: Shape) -> Any:
         raise UnexpectedAnswerError(f"{response.status}: {content_type} instead of JSON") from error
     if _is_failure(data):
         message = f"{data.get('message') or data.get('reason') or 'no message'}"
-        raise UnexpectedAnswerError(f"{response.status}: a failure with the code of a success: {message:.300}")
+        raise UnexpectedAnswerError(f"{response.status}: a failure with a success code: {message:.300}")
     if not shape(data):
         raise UnexpectedAnswerError(f"{response.status}: JSON that is not a Kubernetes {shape.__name__[3:]}")
     return data
@@ -43,7 +45,7 @@ def is_object(data: Any) -> bool:
 
 
 def is_list(data: Any) -> bool:
-    """Test whether data is a list of Kubernetes objects. An item names no kind."""
+    """Test whether data is a list of Kubernetes objects. The items have no field `kind`."""
     items = data.get("items") if is_object(data) else None
     return isinstance(items, list) and all(map(_is_item, items))
 

@@ -1,4 +1,4 @@
-"""An API server's objects as plain data. Whatever may succeed when it is asked again is asked again."""
+"""Client for an API server that returns plain data and retries requests that may succeed later."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tfgen.live.refusal import brief_reason
 from tfgen.record import EMPTY, Record
 
 _CHUNK: Final = 500
-"""Objects of one answer, as kubectl asks for them."""
+"""Objects per page of a list, the same number as kubectl requests."""
 _UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
@@ -28,20 +28,20 @@ _GONE: Final = 410
 _REDIRECT: Final = 300
 _ERROR: Final = 400
 _BUILT_IN: Final = ("/api/v1", "/apis/apps/v1", "/apis/batch/v1")
-"""Paths that every Kubernetes API has."""
+"""Paths that every Kubernetes API serves."""
 _SILENCE: Final = 60.0
-"""Seconds without a line after which a log is asked for again: its connection may have died unseen."""
+"""Seconds without a line after which the client requests a log again: the connection may be dead without an error."""
 _SHORT: Final = 1.0
-"""A failure that is over at the next try is told to nobody."""
+"""Seconds of failure before the user sees a message. A failure that the next try repairs stays silent."""
 
 Query = Mapping[str, str]
 
 
 class ApiError(TfgenError):
-    """An answer of the API server that is an error.
+    """Error answer of the API server.
 
     Attributes:
-        status: of HTTP.
+        status: HTTP status code.
     """
 
     exit_code: ClassVar[int] = 3
@@ -52,16 +52,17 @@ class ApiError(TfgenError):
 
     @property
     def is_forbidden(self) -> bool:
-        """Whether the account may not do it."""
+        """Return True if the account lacks the permission."""
         return self.status == _FORBIDDEN
 
 
 class Resource(Record):
-    """Where the objects of a kind are.
+    """Address of the objects of a kind in the API.
 
     Attributes:
-        path: of its group and version, such as /apis/apps/v1.
-        name: its name there, such as statefulsets.
+        path: path of the group and version, such as /apis/apps/v1.
+        name: plural name in the path, such as statefulsets.
+        is_namespaced: whether each object of the kind has a namespace.
     """
 
     path: str
@@ -70,27 +71,27 @@ class Resource(Record):
 
     @property
     def full_name(self) -> str:
-        """Its name with its group, as kubectl takes it: ``jobs.batch``, ``pods``."""
+        """Return the plural name with the group, as kubectl accepts the name: ``jobs.batch``, ``pods``."""
         group = self.path.split("/")[2] if self.path.startswith("/apis/") else ""
         return f"{self.name}.{group}" if group else self.name
 
-    def at(self, namespace: str, *more: str) -> str:
-        """The path of its objects in a namespace, or of one of them."""
+    def at(self, namespace: str, *segments: str) -> str:
+        """Return the path of the objects in a namespace; with segments, of one object or of a part of the object."""
         place = f"/namespaces/{namespace}" if self.is_namespaced else ""
-        return "/".join((f"{self.path}{place}/{self.name}", *more))
+        return "/".join((f"{self.path}{place}/{self.name}", *segments))
 
 
 class Api:
-    """One account's view of an API server.
+    """Client of an API server for one account.
 
-    Every method raises an ApiError for an answer that is an error, and a TfgenError where there is none in time.
+    Every method raises an ApiError for an error answer, and a TfgenError for a server that does not answer in time.
 
     Attributes:
-        failures: how many tries have failed so far.
+        failures: number of failed tries so far.
     """
 
     def __init__(self, connection: Connection, patience: Patience, tell: Callable[[str], None]) -> None:
-        """Args: `tell` is told, in a line, of each time that the server does not answer."""
+        """Args: `tell` receives one line for each request that the server does not answer."""
         self.connection, self._patience, self._tell = connection, patience, tell
         self._resources: dict[str, Mapping[str, Resource]] = {}
         self._allowed: set[str] = set()
@@ -98,34 +99,38 @@ class Api:
         self._is_reached = False
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
-        """Where a kind is; None where the cluster has none."""
+        """Return the address of a kind; None if the cluster does not serve the kind."""
         if api_version not in self._resources:
             self._resources[api_version] = self._discover(api_version)
         return self._resources[api_version].get(kind)
 
     def objects(self, resource: Resource, namespace: str, query: Query = EMPTY) -> list[Object]:
-        """All objects of a kind in a namespace that a query selects."""
+        """Return all objects of a kind in a namespace that a query selects."""
         while True:
             items: list[Object] = []
-            more: dict[str, str] = {}
+            position: dict[str, str] = {}
             try:
                 while True:
-                    page = self._ask("GET", resource.at(namespace), {**query, "limit": str(_CHUNK), **more}, is_list)
+                    page_query = {**query, "limit": str(_CHUNK), **position}
+                    page = self._ask("GET", resource.at(namespace), page_query, is_list)
                     items += page["items"]
                     token = page["metadata"].get("continue")
                     if not token:
                         return items
-                    more = {"continue": token}
+                    position = {"continue": token}
             except ApiError as error:
-                if error.status != _GONE:  # the list has changed too much to be gone on with: it begins anew
+                if error.status != _GONE:  # the continue token has expired: list from the first page again
                     raise
 
     def data(self, method: str, path: str, query: Query = EMPTY, body: Any = None, content_type: str = "") -> Any:
-        """The JSON of an answer: an object, or the status of a request."""
+        """Return the JSON of an answer: an object, or the status of a request."""
         return self._ask(method, path, query, is_object, body, content_type)
 
     def text(self, path: str, query: Query = EMPTY) -> str:
-        """The text of an answer, such as a log's. It is asked for once: it is a node's, which may be gone for good."""
+        """Return the text of an answer, such as a log.
+
+        The client requests the text once: the kubelet of a node answers, and the node may be gone for good.
+        """
         try:
             response = self._send("GET", path, query, None, "")
         except (urllib3.exceptions.HTTPError, OSError) as error:
@@ -135,12 +140,12 @@ class Api:
         return str(response.data.decode("utf-8", "replace"))
 
     def stream(self, path: str, query: Query = EMPTY) -> Any:
-        """urllib3's response of an answer that goes on, such as a log that is followed. It is asked for once, too.
+        """Return urllib3's response of a streamed answer, such as a followed log. The client requests the stream once.
 
         Raises:
             ApiError: the answer is an error.
-            OSError: there is none.
-            urllib3.exceptions.HTTPError: likewise.
+            OSError: the server does not answer.
+            urllib3.exceptions.HTTPError: the server does not answer.
         """
         response = self._send("GET", path, query, None, "", is_stream=True)
         if response.status >= _REDIRECT:
@@ -150,13 +155,13 @@ class Api:
         return response
 
     def channels(self, path: str, query: Sequence[tuple[str, str]], protocol: str) -> Channels:
-        """The streams of a websocket. It is asked for once: what it does may not be done twice."""
+        """Return the streams of a websocket. The client connects once: a second try could run a command twice."""
         try:
             socket = self.connection.web_socket(path, query, protocol, self._patience.answer)
         except websocket.WebSocketBadStatusException as error:
             refusal = _error(error.status_code, error.resp_body or b"", error.status_message or "")
-            if refusal.is_forbidden:  # of the verb create the server gives no reason
-                needed = f"it takes the verbs get and create of pods/{path.rpartition('/')[2]}"
+            if refusal.is_forbidden:  # the server gives no reason for a missing verb create
+                needed = f"the account needs the verbs get and create of pods/{path.rpartition('/')[2]}"
                 refusal = ApiError(refusal.status, f"{str(refusal).rstrip(': ')}; {needed}")
             raise refusal from error
         except (websocket.WebSocketTimeoutException, TimeoutError) as error:
@@ -166,7 +171,10 @@ class Api:
         return Channels(socket, self.connection.host)
 
     def _discover(self, api_version: str) -> Mapping[str, Resource]:
-        """https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api."""
+        """Return the resources of a group version by kind.
+
+        https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
+        """
         path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         try:
             listed: Sequence[Mapping[str, Any]] = self._ask("GET", path, EMPTY, is_discovery)["resources"]
@@ -179,7 +187,7 @@ class Api:
         }
 
     def _ask(self, method: str, path: str, query: Query, shape: Shape, body: Any = None, content_type: str = "") -> Any:
-        """The JSON of a good answer, as soon as there is one."""
+        """Return the JSON of the first good answer, after as many tries as the patience allows."""
         start, tries, is_renewed, is_told = time.monotonic(), 0, False, False
         while True:
             headers: Mapping[str, str] = {}
@@ -192,7 +200,7 @@ class Api:
                     return data
                 error: Exception = _error_of(response)
                 if response.status == NOT_FOUND and path in _BUILT_IN:
-                    raise UnexpectedAnswerError(f"no {path}, which every Kubernetes API has ({error})")
+                    raise UnexpectedAnswerError(f"no {path}, which every Kubernetes API serves ({error})")
                 if response.status == _UNAUTHORIZED and not is_renewed:
                     is_renewed = True
                     self.connection.renew()
@@ -208,7 +216,7 @@ class Api:
             is_unreachable = not self._is_reached and isinstance(error, urllib3.exceptions.NewConnectionError)
             is_over = self._patience.ends(start, start + past + seconds, is_unreachable=is_unreachable)
             if isinstance(error, UnexpectedAnswerError) and (is_over or self._is_wrong_server(past + seconds)):
-                message = f"this is no Kubernetes API: check the server's address ({error})"
+                message = f"the server is not a Kubernetes API: check the server's address ({error})"
                 raise TfgenError(f"{self.connection.host}: {message}") from error
             if is_over and is_unreachable:
                 message = f"the API server at {self.connection.host} cannot be reached: {_cause(error)}"
@@ -221,12 +229,15 @@ class Api:
             time.sleep(seconds)
 
     def _is_wrong_server(self, seconds: float) -> bool:
-        """Test whether a server gave no good answer for so long that even a patient command stops."""
-        return not self._allowed and ONCE.in_all is not None and seconds > ONCE.in_all
+        """Test whether a server has given no good answer for so long that a patient command stops as well."""
+        return not self._allowed and ONCE.total is not None and seconds > ONCE.total
 
     def _may_succeed(self, status: int, path: str) -> bool:
-        """Whether the same request may yet succeed: an API server that has just started does not know its Roles yet."""
-        return status in AGAIN or (status == _FORBIDDEN and path in self._allowed and self._patience.in_all is None)
+        """Test whether a repeated request may succeed.
+
+        An API server that has just started refuses permitted requests until the server has loaded the Roles.
+        """
+        return status in AGAIN or (status == _FORBIDDEN and path in self._allowed and self._patience.total is None)
 
     def _send(
         self, method: str, path: str, query: Query, body: Any, content_type: str, *, is_stream: bool = False
@@ -249,27 +260,27 @@ class Api:
 
 
 def _error_of(response: Any) -> ApiError:
-    """The error that an answer of urllib3 is."""
+    """Return the error for an answer of urllib3."""
     return _error(response.status, response.data, response.reason)
 
 
 def _error(status: int, data: bytes, reason: str) -> ApiError:
-    """The error that an answer is."""
+    """Return the error for the parts of an answer."""
     text = data.decode("utf-8", "replace")
     try:
         message = brief_reason(json.loads(text))
     except (ValueError, TypeError, AttributeError, RecursionError):  # a proxy's page, or JSON of another shape
         message = text.strip()[:200] or reason
     if status == _UNAUTHORIZED:
-        message = f"the account of the kubeconfig is not accepted ({message}); log in again, or take another --context"
+        message = f"the server rejects the account of the kubeconfig ({message}); log in again, or set --context"
     return ApiError(status, f"{status}: {message}")
 
 
 def _cause(error: Exception) -> str:
-    """An error in one line, without the objects that urllib3 names in it."""
+    """Return an error in one line, without the Python objects that urllib3 prints in the message."""
     reason = getattr(error, "reason", None)
-    inner = reason if isinstance(reason, Exception) else error
-    text = str(inner)
-    if isinstance(inner, urllib3.exceptions.NewConnectionError):  # urllib3 2.6 names the connection and not the object
+    cause = reason if isinstance(reason, Exception) else error
+    text = str(cause)
+    if isinstance(cause, urllib3.exceptions.NewConnectionError):  # urllib3 2.6 names the connection and not the object
         text = text.partition("): ")[2] or text
-    return text.partition(": ")[2] if text.startswith("<") else text.rpartition(">: ")[2] or type(inner).__name__
+    return text.partition(": ")[2] if text.startswith("<") else text.rpartition(">: ")[2] or type(cause).__name__

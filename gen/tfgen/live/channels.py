@@ -1,10 +1,10 @@
-"""A websocket with numbered streams in it, as the API server has them for exec and port-forward.
+"""A websocket that carries numbered streams, as the API server serves exec and port-forward.
 
-The first byte of each message is the number of its stream:
+The first byte of each message is the number of the stream:
 https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/4006-transition-spdy-to-websockets
 
-One thread owns it. It waits in `wait`, which sends too, and takes what has come by `receive`; neither blocks the
-other, so a side that reads nothing until it is read itself holds up nobody.
+A single thread uses the websocket. The thread sends in `wait` and reads in `receive`, and neither call blocks. A peer
+that sends before it reads therefore cannot stop the thread.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from tfgen.errors import TfgenError
 from tfgen.live.kubernetes_client import websocket
 
 _CLOSE: Final = 255
-"""The number under which the end of another stream is told, from v5.channel.k8s.io on."""
+"""Number of the stream that closes a stream, since v5.channel.k8s.io."""
 _ROOM: Final = 1 << 20
-"""Bytes that may wait to be sent before no more are taken."""
+"""Unsent bytes from which on the caller should wait before the next `send`."""
 _AT_ONCE: Final = 64
-"""Messages after which whoever receives them may do something else."""
+"""Messages that one call of `receive` returns at most, so that the caller can serve its other files."""
 _PING: Final = 5.0
-"""Seconds between two signs of life, as kubectl has it; a load balancer ends what is silent."""
+"""Seconds between two pings, as in kubectl; a load balancer closes a silent connection."""
 _PINGS: Final = 12
-"""Signs of life without an answer after which the server is lost."""
+"""Unanswered pings after which the server counts as lost."""
 _NOTHING_YET: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 Readable = Any
-"""What `select` takes: a file descriptor, or an object that has one."""
+"""Argument of `select`: a file descriptor, or an object with the method `fileno`."""
 
 
 class Channels:
-    """The streams of one websocket, until it is left.
+    """The streams of one websocket. The context manager closes the websocket.
 
     Attributes:
-        is_open: whether the other side may still send something.
+        is_open: whether the peer may still send data.
     """
 
     def __init__(self, socket: Any, host: str) -> None:
-        """Args: the websocket of websocket-client, connected, and the server's address for errors."""
+        """Args: a connected websocket of websocket-client, and the server's address for errors."""
         socket.settimeout(0)
         self._socket, self._host = socket, host
         self._unsent = bytearray()
@@ -60,24 +60,24 @@ class Channels:
 
     @property
     def has_room(self) -> bool:
-        """Whether more should be sent: the other side keeps up."""
+        """Return True while few enough bytes are unsent: the peer keeps up."""
         return len(self._unsent) < _ROOM
 
     @property
     def is_sent(self) -> bool:
-        """Whether all has left this side."""
+        """Return True if no byte is unsent."""
         return not self._unsent
 
     def send(self, channel: int, data: bytes) -> None:
-        """Have a part of a stream sent by the next waits."""
+        """Queue a part of a stream, which the next calls of `wait` send."""
         self._queue(bytes((channel,)) + data, websocket.ABNF.OPCODE_BINARY)
 
     def end(self, channel: int) -> None:
-        """Have the end of a stream sent."""
+        """Queue the end of a stream."""
         self.send(_CLOSE, bytes((channel,)))
 
-    def wait(self, others: Sequence[Readable] = ()) -> list[Readable]:
-        """Wait until something has come, was sent, or can be read from one of the others; which are given.
+    def wait(self, files: Sequence[Readable] = ()) -> list[Readable]:
+        """Wait until the socket or a file is ready, send queued bytes, and return the readable files.
 
         Raises:
             TfgenError: the server is lost.
@@ -85,15 +85,15 @@ class Channels:
         socket = self._socket.sock
         writers = [socket] if self._unsent else []
         patience = 0 if self._has_more else max(0.0, self._next_ping - time.monotonic())
-        readable, writable, _ = select.select([socket, *others], writers, [], patience)
+        readable, writable, _ = select.select([socket, *files], writers, [], patience)
         if writable:
             self._flush()
         if time.monotonic() >= self._next_ping and socket not in readable:
             self._ping()
-        return [other for other in others if other in readable]
+        return [file for file in files if file in readable]
 
     def receive(self) -> Iterator[tuple[int, bytes]]:
-        """What has come so far: each time the number of a stream, and a part of it."""
+        """Yield the received parts of the streams, each with the number of the stream."""
         self._has_more = True
         for _ in range(_AT_ONCE):
             try:
@@ -128,7 +128,7 @@ class Channels:
         except _NOTHING_YET:
             pass
         except OSError as error:
-            raise TfgenError(f"{self._host}: the connection broke off: {error}") from error
+            raise TfgenError(f"{self._host}: the connection was lost: {error}") from error
 
     def _ping(self) -> None:
         self._unanswered += 1

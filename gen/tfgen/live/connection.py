@@ -1,4 +1,4 @@
-"""The way to an API server, as kubectl finds it: kubeconfig, context and namespace, or the pod's own account.
+"""Connection to an API server, configured as in kubectl: kubeconfig, context and namespace, or the pod's account.
 
 https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/
 """
@@ -22,9 +22,9 @@ from tfgen.words import either, meant, nearest
 
 DEFAULT_NAMESPACE: Final = "default"
 _HOME_FILE: Final = "~/.kube/config"
-_OWN_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_POD_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _CONNECTIONS: Final = 256
-"""Kept at once: a log that is followed holds one for each container."""
+"""Connections of the pool: a followed log uses one connection per container."""
 _IN_CLUSTER: Final = "KUBERNETES_SERVICE_HOST"
 _UNREADABLE: Final = (
     config.ConfigException,
@@ -35,16 +35,16 @@ _UNREADABLE: Final = (
     TypeError,
     AttributeError,
 )
-"""What the client raises of a kubeconfig that is none."""
+"""Errors that the client raises for an invalid kubeconfig."""
 
 
 class Access(Record):
-    """What a user says of the cluster; None for what kubectl would take.
+    """The user's choice of a cluster. None selects kubectl's default.
 
     Attributes:
-        kubeconfig: files, as the variable KUBECONFIG names them.
-        context: of the kubeconfig.
-        namespace: instead of the one that the job or the context says.
+        kubeconfig: files, in the syntax of the variable KUBECONFIG.
+        context: context of the kubeconfig.
+        namespace: namespace that replaces the namespace of the job and of the context.
     """
 
     kubeconfig: str | None = None
@@ -53,12 +53,12 @@ class Access(Record):
 
 
 class Connection:
-    """An API server and who asks it.
+    """An API server and the account of the requests.
 
     Attributes:
-        host: the server's address.
-        pool: urllib3's pool of connections to it.
-        namespace: that of the context.
+        host: address of the server.
+        pool: urllib3's pool of connections to the server.
+        namespace: namespace of the context.
     """
 
     host: str
@@ -66,59 +66,59 @@ class Connection:
     namespace: str
 
     def __init__(self, access: Access) -> None:
-        """Reads the kubeconfig, and runs the exec plugin that it may name.
+        """Read the kubeconfig, and run the exec plugin that the kubeconfig may name.
 
         Raises:
-            UsageError: there is no such file or context.
-            TfgenError: it cannot be read, or its exec plugin fails.
+            UsageError: the file or the context does not exist.
+            TfgenError: the kubeconfig cannot be read, or the exec plugin fails.
         """
         self._access = access
         self.renew()
 
     def renew(self) -> None:
-        """Reads it again: a token may have expired, and another one be there.
+        """Read the kubeconfig again: an expired token may have been replaced.
 
         Raises:
-            UsageError: as at first.
-            TfgenError: as at first.
+            UsageError: the file or the context does not exist.
+            TfgenError: the kubeconfig cannot be read, or the exec plugin fails.
         """
         files = _files(self._access)
         configuration = client.Configuration()
-        with _told_errors(", ".join(files) or "the pod's service account"):
+        with _client_errors(", ".join(files) or "the pod's service account"):
             if files:
                 self.namespace = _load(files, self._access.context, configuration)
             else:
                 config.load_incluster_config(configuration)
-                self.namespace = _OWN_NAMESPACE.read_text(encoding="utf-8").strip()
+                self.namespace = _POD_NAMESPACE.read_text(encoding="utf-8").strip()
             self.host = configuration.host
             configuration.connection_pool_maxsize = _CONNECTIONS
             self.pool = client.ApiClient(configuration).rest_client.pool_manager
         self._configuration = configuration
 
     def headers(self) -> dict[str, str]:
-        """Who asks. A token whose time is over is first made anew.
+        """Return the headers that identify the account. The client renews an expired token first.
 
         Raises:
             TfgenError: the exec plugin fails.
         """
-        with _told_errors(self.host):
+        with _client_errors(self.host):
             token = self._configuration.auth_settings().get("BearerToken", {}).get("value")
         return {"Authorization": token} if token else {}
 
     def web_socket(self, path: str, query: Sequence[tuple[str, str]], protocol: str, patience: float) -> Any:
-        """A websocket of websocket-client with the server, by the account and the TLS of all requests.
+        """Open a websocket of websocket-client to the server, with the account and the TLS settings of all requests.
 
-        The client's own function for it waits for ever.
+        The kubernetes client has a function for the purpose, but no timeout.
 
         Args:
-            path: what is asked for.
-            query: and how.
-            protocol: of what goes through it.
-            patience: the seconds that the server has for each part of its answer.
+            path: path of the request.
+            query: query of the request.
+            protocol: subprotocol of the websocket.
+            patience: timeout in seconds for each part of the server's answer.
 
         Raises:
-            websocket.WebSocketException: the server refuses it, or says nothing in time.
-            OSError: there is no server, or it says nothing in time.
+            websocket.WebSocketException: the server refuses the websocket, or does not answer in time.
+            OSError: the server cannot be reached, or does not answer in time.
         """
         headers = {**self.headers(), "Sec-WebSocket-Protocol": protocol}
         url = ws_client.get_websocket_url(f"{self.host}{path}", list(query))
@@ -131,7 +131,7 @@ class Connection:
 
 
 def _tls(configuration: Any) -> dict[str, Any]:
-    """The client's settings of TLS, by websocket-client's names for them."""
+    """Return the client's TLS settings, under websocket-client's names."""
     settings = {
         "cert_reqs": ssl.CERT_REQUIRED if configuration.verify_ssl else ssl.CERT_NONE,
         "ca_certs": configuration.ssl_ca_cert,
@@ -144,53 +144,54 @@ def _tls(configuration: Any) -> dict[str, Any]:
 
 
 def context_names(access: Access) -> tuple[str, ...]:
-    """The contexts that there are.
+    """Return the names of the contexts.
 
     Raises:
-        UsageError: there is no kubeconfig.
-        TfgenError: it cannot be read.
+        UsageError: no kubeconfig exists.
+        TfgenError: the kubeconfig cannot be read.
     """
     files = _files(access)
     if not files:
         return ()
-    with _told_errors(", ".join(files)):
+    with _client_errors(", ".join(files)):
         contexts, _ = config.list_kube_config_contexts(os.pathsep.join(files))
         return tuple(context["name"] for context in contexts)
 
 
 def _files(access: Access) -> list[str]:
-    """The kubeconfig files; none where the account of the pod is taken instead."""
+    """Return the kubeconfig files; an empty list selects the account of the pod."""
     if access.kubeconfig is not None:
         missing = [file for file in access.kubeconfig.split(os.pathsep) if file and not Path(file).is_file()]
         if missing:
-            raise UsageError(f"{either(missing, 'and')}: no such kubeconfig")
+            raise UsageError(f"{either(missing, 'and')}: the kubeconfig does not exist")
     named = access.kubeconfig or os.environ.get("KUBECONFIG") or _HOME_FILE
     files = [str(path) for path in map(Path, filter(None, named.split(os.pathsep)))]
-    there = [file for file in map(os.path.expanduser, files) if Path(file).is_file()]
-    if there or os.environ.get(_IN_CLUSTER):
-        return there
-    raise UsageError(
-        f"no cluster: there is no {named}; name a kubeconfig by --kubeconfig, or by the variable KUBECONFIG"
-    )
+    present = [file for file in map(os.path.expanduser, files) if Path(file).is_file()]
+    if present or os.environ.get(_IN_CLUSTER):
+        return present
+    raise UsageError(f"no cluster: {named} does not exist; set --kubeconfig, or the variable KUBECONFIG")
 
 
 def _load(files: Sequence[str], context: str | None, configuration: Any) -> str:
-    """Reads the files into a configuration, and gives the namespace of the context."""
+    """Read the files into a configuration, and return the namespace of the context."""
     path = os.pathsep.join(files)
     contexts, active = config.list_kube_config_contexts(path)
     if context is not None:
-        names = [known["name"] for known in contexts]
+        names = [candidate["name"] for candidate in contexts]
         if context not in names:
-            hint = meant(nearest(context, names)) or f"; it has {either(names, 'and') if names else 'none'}"
+            hint = (
+                meant(nearest(context, names))
+                or f"; the kubeconfig has {either(names, 'and') if names else 'no context'}"
+            )
             raise UsageError(f"{path}: no context {context!r}{hint}")
-        active = next(known for known in contexts if known["name"] == context)
+        active = next(candidate for candidate in contexts if candidate["name"] == context)
     config.load_kube_config(path, context=context, client_configuration=configuration)
     namespace: str = (active.get("context") or {}).get("namespace") or DEFAULT_NAMESPACE
     return namespace
 
 
 class _Errors(logging.Handler):
-    """Keeps what is logged: the client logs an exec plugin's failure, and goes on without an account."""
+    """Handler that collects logged errors: the client logs a failed exec plugin and continues without an account."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -201,8 +202,8 @@ class _Errors(logging.Handler):
 
 
 @contextmanager
-def _told_errors(what: str) -> Iterator[None]:
-    """The client's errors, and those that it only logs, as one error of tfgen."""
+def _client_errors(source: str) -> Iterator[None]:
+    """Raise the errors that the client raises or logs as one TfgenError."""
     errors, logger = _Errors(), logging.getLogger()
     handlers = logger.handlers[:]
     logger.handlers = [errors]
@@ -211,8 +212,8 @@ def _told_errors(what: str) -> Iterator[None]:
     except TfgenError:
         raise
     except _UNREADABLE as error:
-        raise TfgenError(f"{what}: {error}") from error
+        raise TfgenError(f"{source}: {error}") from error
     finally:
         logger.handlers = handlers
     if errors.messages:
-        raise TfgenError(f"{what}: {'; '.join(errors.messages)}")
+        raise TfgenError(f"{source}: {'; '.join(errors.messages)}")

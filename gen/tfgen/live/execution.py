@@ -1,4 +1,4 @@
-"""A command in a task's container: its streams, its terminal and its exit code."""
+"""A command in a task's container, with streams, terminal and exit code."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from tfgen.live.task_state import main_container
 from tfgen.record import Record
 
 _PROTOCOL: Final = "v5.channel.k8s.io"
-"""The first that can say that standard input ends (KEP 4006)."""
+"""First protocol version that can close standard input (KEP 4006)."""
 STDOUT: Final = 1
 STDERR: Final = 2
 _STDIN: Final = 0
 _STATUS: Final = 3
 _SIZE: Final = 4
 _PART: Final = 1 << 16
-"""Bytes of standard input that are read at once."""
+"""Bytes of standard input per read."""
 
 
 class Terminal(Protocol):
     """The user's terminal."""
 
     def fileno(self) -> int:
-        """What can be read once the terminal has another size than it was told."""
+        """Return a file descriptor that is readable after the size of the terminal has changed."""
 
     def size(self) -> tuple[int, int]:
-        """Its columns and lines now."""
+        """Return the current number of columns and lines."""
 
 
-class Ends(Record):
-    """The command's streams on this side.
+class LocalStreams(Record):
+    """The local ends of the command's streams.
 
     Attributes:
-        write: takes what comes from STDOUT or STDERR; a terminal's is all STDOUT's.
-        stdin: the file descriptor that the command's standard input is read from; None where it has none.
-        terminal: the one that the command gets; None for none.
+        write: receives the output with its stream, STDOUT or STDERR. A terminal sends all output to STDOUT.
+        stdin: file descriptor for the command's standard input; None for no standard input.
+        terminal: the user's terminal; None for a command without a terminal.
     """
 
     write: Callable[[int, bytes], None]
@@ -51,35 +51,35 @@ class Ends(Record):
     terminal: Terminal | None = None
 
 
-def execute(api: Api, namespace: str, pod: Object, command: Sequence[str], ends: Ends) -> int:
-    """Run a command in the container of a pod that trains, and give its exit code.
+def execute(api: Api, namespace: str, pod: Object, command: Sequence[str], streams: LocalStreams) -> int:
+    """Run a command in the training container of a pod, and return the exit code.
 
     Raises:
-        ApiError: the account may not do it.
-        TfgenError: the command cannot be started, or the connection breaks off before its end.
+        ApiError: the account may not run commands in pods.
+        TfgenError: the command cannot be started, or the connection is lost before the command ends.
     """
     query = [
         ("container", main_container(pod)),
-        ("stdin", _word(ends.stdin is not None)),
+        ("stdin", _word(streams.stdin is not None)),
         ("stdout", _word(True)),
-        ("stderr", _word(ends.terminal is None)),
-        ("tty", _word(ends.terminal is not None)),
+        ("stderr", _word(streams.terminal is None)),
+        ("tty", _word(streams.terminal is not None)),
         *(("command", word) for word in command),
     ]
     with api.channels(path_of(api, namespace, pod, "exec"), query, _PROTOCOL) as channels:
-        status = _carry(channels, ends)
+        status = _carry(channels, streams)
     if not status:
-        raise TfgenError(f"{pod['metadata']['name']}: the connection broke off before the command ended")
+        raise TfgenError(f"{pod['metadata']['name']}: the connection was lost before the command ended")
     return _exit_code(pod["metadata"]["name"], json.loads(status))
 
 
-def _carry(channels: Channels, ends: Ends) -> bytes:
-    """Carry the streams until the other side ends them, and give what it says of the command's end."""
+def _carry(channels: Channels, streams: LocalStreams) -> bytes:
+    """Carry the streams until the server closes the websocket, and return the Status of the command as JSON."""
     status = b""
-    stdin, terminal = ends.stdin, ends.terminal
+    stdin, terminal = streams.stdin, streams.terminal
     while channels.is_open:
-        others = [] if stdin is None or not channels.has_room else [stdin]
-        ready = channels.wait([*others, *([terminal] if terminal else [])])
+        inputs = [] if stdin is None or not channels.has_room else [stdin]
+        ready = channels.wait([*inputs, *([terminal] if terminal else [])])
         if terminal and terminal in ready:
             columns, lines = terminal.size()
             channels.send(_SIZE, json.dumps({"Width": columns, "Height": lines}).encode())
@@ -94,20 +94,23 @@ def _carry(channels: Channels, ends: Ends) -> bytes:
             if channel == _STATUS:
                 status += data
             elif data:
-                ends.write(channel, data)
+                streams.write(channel, data)
     return status
 
 
 def _exit_code(pod: str, status: Any) -> int:
-    """https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/ as exec has it."""
+    """Return the exit code in the Status of exec.
+
+    https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
+    """
     if status.get("status") == "Success":
         return 0
     causes = data_path.at(status, ("details", "causes")) or ()
     code = next((cause.get("message", "") for cause in causes if cause.get("reason") == "ExitCode"), "")
     if not code.isdecimal():
-        raise TfgenError(f"{pod}: {status.get('message', 'the command was not run')}")
+        raise TfgenError(f"{pod}: {status.get('message', 'the command did not run')}")
     return int(code)
 
 
-def _word(answer: bool) -> str:
-    return "true" if answer else "false"
+def _word(flag: bool) -> str:
+    return "true" if flag else "false"

@@ -1,8 +1,9 @@
-"""Follows the logs of a run's containers through restarts, new pods and a server that comes and goes.
+"""Logs of a run's containers, followed through restarts, new pods and failures of the server.
 
-A thread looks every two seconds at which pods there are. Each container has a thread that reads its log. Where a log
-breaks off, it is asked for again from the time of the last whole line (`log_text.LogPosition`). Once a server that was
-lost is back, all logs are: a connection that was lost with it may seem to be alive.
+One thread lists the pods every two seconds. Each container has a thread that reads the log. After a lost connection
+the thread requests the log again from the time of the last complete line (`log_text.LogPosition`). After a failure of
+the server, every thread requests its log again, because a connection from before the failure may be dead without an
+error.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Final
 from tfgen.graph.objects.names import CONTAINER
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import NOT_FOUND, Api, ApiError
+from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.kubernetes_client import urllib3
 from tfgen.live.log_text import LogLine, LogPosition, read_line
 from tfgen.live.missed_start import missed_start
@@ -24,24 +26,23 @@ from tfgen.live.run_end import End, end_of
 from tfgen.live.snapshot import Snapshot
 from tfgen.live.task_pod import path_of
 from tfgen.live.task_state import ENDED, index_of, main_container, role_of, task_name
-from tfgen.live.wanted_run import WantedRun
 from tfgen.record import EMPTY, Record
 
 _LOOK: Final = 2.0
-"""Seconds between two looks at the pods."""
+"""Seconds between two lists of the pods."""
 _BAD_REQUEST: Final = 400
-"""The answer for a container that has not started."""
+"""Status code for a container that has not started."""
 
 
 class LogChoice(Record):
-    """Which logs are read.
+    """Selection of the logs to read.
 
     Attributes:
-        role: of one role alone; None for all.
-        index: of one task of each role alone; None for all.
-        all_containers: whether those beside the one that trains are read too, and the finisher.
-        since: how far back the logs go at first, in seconds; None for their beginning.
-        tail: how many lines each has at first; None for all.
+        role: the only role to read; None for all roles.
+        index: the only task of each role to read; None for all tasks.
+        all_containers: whether to read the finisher and the containers that do not train as well.
+        since: age of the oldest line in seconds; None for the whole log.
+        tail: number of old lines per log; None for all lines.
     """
 
     role: str | None = None
@@ -50,15 +51,15 @@ class LogChoice(Record):
     since: int | None = None
     tail: int | None = None
 
-    def takes(self, pod: Object, run: WantedRun) -> bool:
-        """Whether a pod is one of them."""
+    def takes(self, pod: Object, run: DeclaredRun) -> bool:
+        """Test whether the selection includes a pod."""
         role = role_of(pod)
         is_task = role in run.roles or not run.controllers
         is_of_role = role == self.role if self.role is not None else is_task or self.all_containers
         return is_of_role and self.index in (None, index_of(pod))
 
     def containers(self, pod: Object) -> list[str]:
-        """The names of the containers of a pod that are, in the order of their start."""
+        """Return the names of the selected containers of a pod, in start order."""
         if self.all_containers:
             spec = pod["spec"]
             return [item["name"] for item in (*spec.get("initContainers", ()), *spec["containers"])]
@@ -69,8 +70,8 @@ class TaskLine(Record):
     """A line of a task's log.
 
     Attributes:
-        task: its role and its index.
-        container: empty for the one that trains.
+        task: role and index of the task.
+        container: name of the container; empty for the training container.
     """
 
     task: str
@@ -79,13 +80,13 @@ class TaskLine(Record):
 
 
 def read_logs(
-    api: Api, namespace: str, run: WantedRun, choice: LogChoice, pods: Iterable[Object]
+    api: Api, namespace: str, run: DeclaredRun, choice: LogChoice, pods: Iterable[Object]
 ) -> Iterator[TaskLine]:
-    """Yield the lines of the logs of a run, one log after another.
+    """Yield the current lines of a run's logs, one log after another.
 
     Raises:
-        ApiError: the account may not read them.
-        TfgenError: there is no answer.
+        ApiError: the account may not read the logs.
+        TfgenError: the server does not answer.
     """
     for pod in pods:
         if choice.takes(pod, run):
@@ -96,14 +97,14 @@ def read_logs(
 
 
 class Follower:
-    """The threads that follow the logs of a run, from entering it on.
+    """The threads that follow the logs of a run. The context manager starts and stops the threads.
 
     Attributes:
-        end: the end of the run; None while the run goes on.
-        progress: the result of the last look at the pods.
+        end: end of the run; None while the run continues.
+        progress: result of the last list of the pods.
     """
 
-    def __init__(self, api: Api, namespace: str, run: WantedRun, choice: LogChoice) -> None:
+    def __init__(self, api: Api, namespace: str, run: DeclaredRun, choice: LogChoice) -> None:
         self._api, self._namespace, self._run, self._choice = api, namespace, run, choice
         self._lines: queue.SimpleQueue[TaskLine | Exception | None] = queue.SimpleQueue()
         self._followed: dict[tuple[str, str], _ContainerLog] = {}
@@ -118,14 +119,14 @@ class Follower:
 
     def __exit__(self, *_error: object) -> None:
         self._stop.set()
-        for log in [*self._followed.values()]:  # the thread that looks may add a log meanwhile
+        for log in [*self._followed.values()]:  # a copy: the thread that lists the pods may add a log meanwhile
             log.close()
 
     def lines(self) -> Iterator[TaskLine]:
-        """The lines as they come, until the run has ended and all of its containers have.
+        """Yield the lines as the server sends them, until the run and all of the run's containers have ended.
 
         Raises:
-            TfgenError: the account may not read them.
+            TfgenError: the account may not read the logs.
         """
         while True:
             item = self._lines.get()
@@ -140,13 +141,13 @@ class Follower:
             while not self._look_once():
                 if self._stop.wait(_LOOK):
                     return
-        except Exception as error:  # it is raised where the lines are read
+        except Exception as error:  # `lines` raises the error in the caller's thread
             self._lines.put(error)
             return
         self._lines.put(None)
 
     def _look_once(self) -> bool:
-        """Follow what has come, and say whether all is over."""
+        """Follow the new containers, and return True after the run and all logs have ended."""
         failures = self._api.failures
         self.progress = snapshot = read_progress(self._api, self._namespace, self._run)
         is_lost = self._api.failures != failures
@@ -166,7 +167,7 @@ class Follower:
 
 
 class _ContainerLog:
-    """The log of one container, and the thread that reads it."""
+    """The log of a container, and the thread that reads the log."""
 
     def __init__(
         self,
@@ -175,9 +176,9 @@ class _ContainerLog:
         pod: Object,
         container: str,
         choice: LogChoice,
-        put: Callable[[TaskLine | Exception | None], None],
+        emit: Callable[[TaskLine | Exception | None], None],
     ) -> None:
-        self._api, self._namespace, self._container, self._choice, self._put = api, namespace, container, choice, put
+        self._api, self._namespace, self._container, self._choice, self._emit = api, namespace, container, choice, emit
         self._pod: Object | None = pod
         self._names = _names(pod, container)
         self._path = path_of(api, namespace, pod, "log")
@@ -191,11 +192,16 @@ class _ContainerLog:
 
     @property
     def is_done(self) -> bool:
-        """Whether it has been read to its end."""
+        """Return True after the thread has read the log to the end."""
         return not self._thread.is_alive()
 
     def show(self, pod: Object | None, *, is_lost: bool) -> None:
-        """Take the pod as it is now, None where it is gone; and begin again where the server was lost meanwhile."""
+        """Set the current pod, and request the log again after a failure of the server.
+
+        Args:
+            pod: current state of the pod; None for a deleted pod.
+            is_lost: whether the server has failed since the last call.
+        """
         with self._shown:
             self._pod, self._is_lost = pod, is_lost
             self._looks += 1
@@ -204,7 +210,7 @@ class _ContainerLog:
             self._break_off()
 
     def close(self) -> None:
-        """End it."""
+        """Stop the thread."""
         with self._shown:
             self._is_closed = True
             self._shown.notify_all()
@@ -215,38 +221,38 @@ class _ContainerLog:
         try:
             while not self._is_closed and self._pod is not None:
                 restarts = _restarts(self._pod, self._container)
-                if restarts == starts or self._take(previous=True):  # what it still wrote before it was started again
+                if restarts == starts or self._take(previous=True):  # the last lines before the restart
                     starts = restarts
                     self._take(follow=True)
                 self._wait_for_looks()
                 has_ended = self._pod is not None and _has_ended(self._pod, self._container)
                 if has_ended and _restarts(self._pod, self._container) == starts and self._take():
-                    return  # all of it was there, its last line too
-        except Exception as error:  # it is raised where the lines are read
-            self._put(error)
+                    return  # the log of an ended container is complete, with the last line
+        except Exception as error:  # `Follower.lines` raises the error in the caller's thread
+            self._emit(error)
 
     def _take(self, *, follow: bool = False, previous: bool = False) -> bool:
-        """Read the log from where it was left, and say whether it was read to its end."""
-        begin = self._position.ask()
+        """Read the log from the last position, and return True if the log was read to the end."""
+        begin = self._position.begin()
         query = _query(self._container, LogChoice() if begin else self._choice)
         query |= {"sinceTime": begin} if begin else {}
         query |= {"follow": "true"} if follow else {}
         query |= {"previous": "true"} if previous else {}
-        rest = b""
+        partial = b""
         try:
             self._response = response = self._api.stream(self._path, query)
             if self._is_closed:
                 return False
             for part in response.stream(decode_content=False):
-                *lines, rest = (rest + part).split(b"\n")
+                *lines, partial = (partial + part).split(b"\n")
                 for line in lines:
-                    self._put_line(line)
-            if rest and not follow:
-                self._put_line(rest)  # of one that is followed the rest may yet come
+                    self._emit_line(line)
+            if partial and not follow:  # a followed log may send the remainder of the line after the next request
+                self._emit_line(partial)
         except ApiError as error:
             if error.is_forbidden:
                 raise
-            return previous and error.status in (_BAD_REQUEST, NOT_FOUND)  # nobody has it any more
+            return previous and error.status in (_BAD_REQUEST, NOT_FOUND)  # the kubelet has deleted the previous log
         except (OSError, urllib3.exceptions.HTTPError):
             return False
         finally:
@@ -255,33 +261,36 @@ class _ContainerLog:
                 self._response = None
         return True
 
-    def _put_line(self, raw: bytes) -> None:
+    def _emit_line(self, raw: bytes) -> None:
         line = read_line(raw.decode("utf-8", "replace"))
-        if self._position.is_new(line):
-            self._put(TaskLine(*self._names, line))
+        if self._position.advance(line):
+            self._emit(TaskLine(*self._names, line))
 
     def _wait_for_looks(self) -> None:
-        """Wait until the pod was looked at after the log ended: the first look may have begun before."""
+        """Wait for two lists of the pods: the first list may have begun before the log ended."""
         with self._shown:
             looks = self._looks
             self._shown.wait_for(lambda: self._is_closed or self._is_lost or self._looks >= looks + 2)
             self._is_lost = False
 
     def _break_off(self) -> None:
-        """Have the thread that reads see an end."""
+        """Shut the connection down, so that the reading thread sees the end of the stream."""
         response = self._response
         if response is not None:
-            with contextlib.suppress(OSError, ValueError, RuntimeError):  # it has ended by itself
+            with contextlib.suppress(OSError, ValueError, RuntimeError):  # the connection has already ended
                 response.shutdown()
 
 
 def _names(pod: Object, container: str) -> tuple[str, str]:
-    """The task of a container, and the container's name where it is not the one that trains."""
+    """Return the task of a container, and the name of the container; an empty name for the training container."""
     return task_name(pod), "" if container == CONTAINER else container
 
 
 def _query(container: str, choice: LogChoice) -> dict[str, str]:
-    """https://kubernetes.io/docs/reference/kubernetes-api/core/pod-v1/#get-read-log-of-the-specified-pod."""
+    """Return the query of a log request.
+
+    https://kubernetes.io/docs/reference/kubernetes-api/core/pod-v1/#get-read-log-of-the-specified-pod
+    """
     query = {"container": container, "timestamps": "true"}
     if choice.since is not None:
         query["sinceSeconds"] = str(choice.since)
@@ -310,10 +319,10 @@ def _has_started(pod: Object, container: str) -> bool:
 
 
 def _has_ended(pod: Object, container: str) -> bool:
-    """Whether a container has ended and is not started again."""
+    """Test whether a container has ended and the kubelet does not restart it."""
     if pod["status"].get("phase") in ENDED:
         return True
     end = _status(pod, container).get("state", {}).get("terminated")
-    own = [item for item in pod["spec"].get("initContainers", ()) if item["name"] == container]
-    policy = own[0].get("restartPolicy", "OnFailure") if own else pod["spec"].get("restartPolicy")
+    init = [item for item in pod["spec"].get("initContainers", ()) if item["name"] == container]
+    policy = init[0].get("restartPolicy", "OnFailure") if init else pod["spec"].get("restartPolicy")
     return end is not None and (policy == "Never" or (policy == "OnFailure" and not end["exitCode"]))

@@ -11,7 +11,7 @@ try:
     from kubernetes.stream import ws_client
 except ImportError as _error:
     raise MissingPackageError(
-        "the client that reads a cluster is not installed",
+        "the Kubernetes client is not installed",
         "kubernetes",
         "urllib3",
         "websocket-client",

@@ -1,4 +1,4 @@
-"""The text of a task's log: its lines, which of them were read before, and what they tell of the training."""
+"""The text of a task's log: the lines with their times, the read position and the training step."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ _TIME: Final = re.compile(r"(?P<whole>[\d-]{10}T[\d:]{8})(?:\.(?P<part>\d{1,9}))
 
 
 def last_step(text: str) -> int | None:
-    """The number of the last step that a log names: `step 600: ...`, `global_step = 600`; None where it names none."""
+    """Return the last training step in a log, such as `step 600: ...` or `global_step = 600`; None without a step."""
     steps = _STEP.findall(text)
     return int(steps[-1]) if steps else None
 
 
 class LogLine(Record):
-    """A line of a log, as the kubelet gives it with its time.
+    """A line of a log with the kubelet's timestamp.
 
     Attributes:
-        time: as it stands there.
-        at: the same in whole seconds since 1970 and nanoseconds, which can be compared.
+        time: timestamp as the kubelet wrote the time.
+        at: timestamp as whole seconds since 1970 and nanoseconds, for comparisons.
+        text: line without the timestamp.
     """
 
     time: str
@@ -32,43 +33,43 @@ class LogLine(Record):
 
 
 def read_line(raw: str) -> LogLine:
-    """A line that begins with its time: RFC 3339 with up to nine digits, of which the last zeros are left out."""
+    """Parse a line that begins with an RFC 3339 time of up to nine fractional digits, without trailing zeros."""
     time, _, text = raw.partition(" ")
     match = _TIME.fullmatch(time)
-    if match is None:  # an error of the kubelet's own, in the midst of the log
+    if match is None:  # the kubelet writes its errors into the log without a time
         return LogLine("", (0, 0), raw)
     whole = datetime.fromisoformat(match["whole"] + match["zone"])
     return LogLine(time, (int(whole.timestamp()), int((match["part"] or "").ljust(9, "0"))), text)
 
 
 class LogPosition:
-    """How far a container's log has been read: a log that is asked for again begins with lines that were read before.
+    """The read position in a container's log, which skips the repeated lines at the start of a repeated request.
 
-    Lines of one time are told apart by their number alone.
+    Lines with equal times are distinguished only by their count.
     """
 
     def __init__(self) -> None:
         self._last: tuple[int, int] | None = None
         self._lines_of_last = 0
         self._to_drop = 0
-        self._is_again = False
+        self._is_repeated = False
 
-    def ask(self) -> str:
-        """When the log is asked for (again): the time that it is to begin at, in whole seconds; empty for all of it."""
+    def begin(self) -> str:
+        """Start a request, and return the time to request the log from, in whole seconds; empty for the whole log."""
         if self._last is None:
             return ""
-        self._is_again, self._to_drop = True, self._lines_of_last
+        self._is_repeated, self._to_drop = True, self._lines_of_last
         return datetime.fromtimestamp(self._last[0], UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def is_new(self, line: LogLine) -> bool:
-        """Whether a line has not been read before; it is now."""
-        if self._is_again and self._last is not None and line.time:
+    def advance(self, line: LogLine) -> bool:
+        """Advance the position over a line, and return False for a repeated line."""
+        if self._is_repeated and self._last is not None and line.time:
             if line.at < self._last:
                 return False
             if line.at == self._last and self._to_drop:
                 self._to_drop -= 1
                 return False
-            self._is_again = False
+            self._is_repeated = False
         if line.at == self._last:
             self._lines_of_last += 1
         elif line.time:

@@ -1,8 +1,9 @@
-"""A run that missed its start deadline, so that its finisher released all of its tasks.
+"""A run that missed its start deadline. The finisher has released all tasks of such a run.
 
     missed_start(run, snapshot)  ->  End("NotStarted", at, "not started within 300 s: worker lacks 8 nvidia.com/gpu")
 
-The pods are gone by then. Their events, which Kubernetes keeps for an hour, and the finisher's log have the reason.
+The finisher deletes the pods. The events of the pods, which Kubernetes stores for an hour, and the finisher's log have
+the reason.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from tfgen.check.totals import amount
 from tfgen.kubernetes.keys import STARTED
 from tfgen.kubernetes.object import Object
 from tfgen.kubernetes.pod_requests import pod_requests
+from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.run_end import End, end_of, is_suspended
 from tfgen.live.snapshot import Snapshot
-from tfgen.live.wanted_run import WantedRun
 from tfgen.words import either
 
 _DEADLINE: Final = re.compile(r"--start-deadline=(\d+)")
@@ -30,8 +31,8 @@ _DELETION: Final = "skip schedule deleting pod"
 """Start of the scheduler's event for a waiting pod that is deleted (kubernetes, pkg/scheduler/schedule_one.go)."""
 
 
-def missed_start(run: WantedRun, snapshot: Snapshot) -> End | None:
-    """Return the end of a run that missed its start deadline; None for every other run."""
+def missed_start(run: DeclaredRun, snapshot: Snapshot) -> End | None:
+    """Return the end of a run that missed its start deadline; None for a run that did not."""
     lead = snapshot.objects.get(run.end) if run.end else None
     finisher = snapshot.objects.get(run.finisher) if run.finisher else None
     if lead is None or finisher is None or not is_suspended(lead) or end_of(lead):
@@ -47,13 +48,13 @@ def missed_start(run: WantedRun, snapshot: Snapshot) -> End | None:
 
 
 def _deadline(finisher: Object) -> str:
-    """Return the seconds of the start deadline in the arguments of a finisher; empty where it has no deadline."""
+    """Return the seconds of the start deadline in the arguments of a finisher; empty for no deadline."""
     containers = data_path.at(finisher, ("spec", "template", "spec", "containers")) or ()
     arguments = [argument for container in containers for argument in container.get("args") or ()]
     return next((match[1] for match in map(_DEADLINE.fullmatch, arguments) if match), "")
 
 
-def _reasons(run: WantedRun, snapshot: Snapshot) -> Iterator[str]:
+def _reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
     missing = _missing(run, snapshot)
     for role, controller in run.controllers.items():
         if missing and (controller[1], controller[2]) not in missing:
@@ -66,10 +67,10 @@ def _reasons(run: WantedRun, snapshot: Snapshot) -> Iterator[str]:
         elif event:
             yield _text(role, event)
         elif missing:
-            yield f"{role} did not have all of its pods ready"
+            yield f"the pods of {role} were not all ready"
 
 
-def _missing(run: WantedRun, snapshot: Snapshot) -> set[tuple[str, str]]:
+def _missing(run: DeclaredRun, snapshot: Snapshot) -> set[tuple[str, str]]:
     """Return the kinds and names of the controllers that the finisher's log names as not started."""
     texts: list[str] = _MISSING.findall(snapshot.log_of_finisher(run))
     things = [thing.split("/") for text in texts for thing in text.strip().split(", ")]
@@ -77,9 +78,9 @@ def _missing(run: WantedRun, snapshot: Snapshot) -> set[tuple[str, str]]:
 
 
 def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> dict[str, Object]:
-    """Return the last warning of each pod that a controller of this name made since a time.
+    """Return the last warning of each pod that a controller of this name created since a time.
 
-    The release of the run deletes the waiting pods. The scheduler reports each deletion as a warning of its own, which
+    The release of the run deletes the waiting pods. The scheduler reports each deletion as a separate warning, which
     must not replace the reason of the wait.
     """
     name = re.compile(rf"{re.escape(controller)}-\d+(-\w+)?")
@@ -95,7 +96,7 @@ def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> dict[str, 
 
 
 def _scheduling_reason(role: str, controller: Object | None, warnings: Mapping[str, Object]) -> str:
-    """Name the amounts that a role lacks, as `tfgen plan` does; empty where its pods miss no resource."""
+    """Return the amounts that a role lacks, in the words of `tfgen plan`; empty if the pods lack no resource."""
     messages = [str(event.get("message")) for event in warnings.values() if event.get("reason") == _UNSCHEDULABLE]
     lacking = [resource for message in messages for resource in dict.fromkeys(_LACKING.findall(message))]
     spec: Mapping[str, Any] = data_path.at(controller or {}, ("spec", "template", "spec")) or {}

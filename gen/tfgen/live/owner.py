@@ -1,4 +1,4 @@
-"""Who looks after an object that is in a cluster, by the marks that the tools leave on it."""
+"""The deployment tool that manages an object in a cluster, recognized by the tool's labels and annotations."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _MARKS: Final = (
     # https://fluxcd.io/flux/components/kustomize/kustomizations/ and .../helm/helmreleases/
     ("labels", "kustomize.toolkit.fluxcd.io/name", "Flux"),
     ("labels", "helm.toolkit.fluxcd.io/name", "Flux"),
-    # https://helm.sh/docs/topics/advanced/#storage-backends: a release that Helm itself installed
+    # https://helm.sh/docs/topics/advanced/#storage-backends: an object that Helm installed
     ("annotations", "meta.helm.sh/release-name", "Helm"),
 )
 
 
 def owner_of(item: Object) -> str:
-    """The tool that would put an object back as it has it: Argo CD, Flux or Helm; empty where there is none."""
+    """Return the tool that would revert a change of an object: Argo CD, Flux or Helm; empty for an unmanaged object."""
     metadata = item["metadata"]
     return next((tool for part, key, tool in _MARKS if key in (metadata.get(part) or {})), "")

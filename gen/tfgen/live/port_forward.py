@@ -1,7 +1,7 @@
-"""A port of this machine's loopback whose connections end at a port of a pod.
+"""A local port on the loopback interface that forwards connections to a port of a pod.
 
-Each connection has a websocket of its own, in which stream 0 is its data and stream 1 the kubelet's errors; the first
-message of each is the number of the port:
+Each connection has a separate websocket. Stream 0 carries the data, and stream 1 the kubelet's errors. The first
+message of each stream is the number of the port:
 https://github.com/kubernetes/kubernetes/blob/v1.33.0/staging/src/k8s.io/kubelet/pkg/cri/streaming/portforward/websocket.go
 """
 
@@ -29,12 +29,12 @@ _PART: Final = 1 << 16
 
 
 class PortForward:
-    """The port, from entering it on.
+    """The local port. The context manager opens and closes the port.
 
-    The pod is looked for anew for each connection, so one that is made anew takes the place of the one before.
+    Each connection looks the pod up again, so that connections reach a replacement of the pod.
 
     Attributes:
-        port: of this machine.
+        port: number of the local port.
     """
 
     port: int
@@ -48,30 +48,30 @@ class PortForward:
         port: int | None,
         tell: Callable[[str], None],
     ) -> None:
-        """Describes the port.
+        """Set the parts of the port.
 
         Args:
-            api: the cluster.
-            namespace: that of the pod.
-            pod: looks for the pod.
-            pod_port: of the pod.
-            port: of this machine, 0 for any; None for the pod's, or any where that is taken.
-            tell: is told, in a line, of a connection that could not be carried.
+            api: client of the cluster.
+            namespace: namespace of the pod.
+            pod: function that looks the pod up.
+            pod_port: port of the pod.
+            port: local port, 0 for any free port; None for the number of the pod's port, or any port if that is in use.
+            tell: receives one line for each connection that failed.
         """
         self._api, self._namespace, self._pod, self._pod_port = api, namespace, pod, pod_port
-        self._wanted, self._tell = port, tell
+        self._requested, self._tell = port, tell
         self._exit = contextlib.ExitStack()
 
     def __enter__(self) -> PortForward:
-        """Listens.
+        """Listen on the port.
 
         Raises:
             ApiError: the account may not forward ports.
-            TfgenError: the pod is not there, or the port is taken.
+            TfgenError: the pod does not exist, or the port is in use.
         """
         with self._open():
-            pass  # what it may not do is told before anybody comes
-        self._listener = self._exit.enter_context(_listen(self._wanted, self._pod_port))
+            pass  # a missing permission is reported before the first connection
+        self._listener = self._exit.enter_context(_listen(self._requested, self._pod_port))
         self.port = self._listener.getsockname()[1]
         return self
 
@@ -79,7 +79,7 @@ class PortForward:
         self._exit.close()
 
     def serve(self) -> None:
-        """Carry connections until this is interrupted."""
+        """Carry connections until an interrupt."""
         while True:
             local, _ = self._listener.accept()
             threading.Thread(target=self._serve, args=[local], daemon=True).start()
@@ -89,23 +89,23 @@ class PortForward:
         return self._api.channels(path, [("ports", str(self._pod_port))], _PROTOCOL)
 
     def _serve(self, local: socket.socket) -> None:
-        """Carry one connection; whoever made it sees no more than its end."""
+        """Carry a connection, and close the connection after an error."""
         with local:
             try:
                 with self._open() as channels:
                     _carry(local, channels)
             except TfgenError as error:
                 self._tell(str(error))
-            except OSError:  # the local side has gone
+            except OSError:  # the local client has closed the connection
                 pass
 
 
 def _carry(local: socket.socket, channels: Channels) -> None:
-    """Carry bytes both ways, until one side has no more.
+    """Carry bytes in both directions, until the client or the pod closes the connection.
 
     Raises:
-        TfgenError: the kubelet says that it cannot, or the server is lost.
-        OSError: the local side has gone.
+        TfgenError: the kubelet reports an error, or the server is lost.
+        OSError: the local client has closed the connection.
     """
     begun: set[int] = set()
     error = b""
@@ -117,21 +117,21 @@ def _carry(local: socket.socket, channels: Channels) -> None:
             if data:
                 channels.send(_DATA, data)
         for channel, data in channels.receive():
-            rest = data if channel in begun else data[_PORT_SIZE:]
+            payload = data if channel in begun else data[_PORT_SIZE:]
             begun.add(channel)
             if channel == _DATA:
-                local.sendall(rest)
+                local.sendall(payload)
             else:
-                error += rest
+                error += payload
     if error:
         raise TfgenError(error.decode("utf-8", "replace").strip())
 
 
 def _listen(port: int | None, preferred: int) -> socket.socket:
-    """A socket that listens on loopback.
+    """Return a socket that listens on the loopback interface.
 
     Raises:
-        TfgenError: the port is taken.
+        TfgenError: the port is in use.
     """
     if port is None:
         with contextlib.suppress(OSError):
@@ -139,5 +139,5 @@ def _listen(port: int | None, preferred: int) -> socket.socket:
     try:
         return socket.create_server((LOOPBACK, port or 0))
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)  # its own text repeats the address
-        raise TfgenError(f"{LOOPBACK}:{port}: {reason}; take another --port") from error
+        reason = os.strerror(error.errno) if error.errno else str(error)  # the error's text would repeat the address
+        raise TfgenError(f"{LOOPBACK}:{port}: {reason}; set --port to a free port") from error

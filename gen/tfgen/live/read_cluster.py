@@ -1,4 +1,4 @@
-"""Reads of a whole cluster what decides where pods go."""
+"""Reads the objects of a whole cluster that decide on the nodes of pods."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _NEEDED: Final = ("Node", "Pod")
 
 
 def read_cluster(api: Api, tell: Callable[[str], None]) -> list[Object]:
-    """All nodes, all pods, and what pods name.
+    """Return all nodes, all pods, and the objects of the kinds that pods name.
 
     Args:
-        api: the cluster.
-        tell: is told, in a line, of what the account may not list.
+        api: client of the cluster.
+        tell: receives one line for each kind that the account may not list.
 
     Raises:
         ApiError: the account may not list the nodes or the pods of all namespaces.
-        TfgenError: there is no answer in time.
+        TfgenError: the server does not answer in time.
     """
     objects: list[Object] = []
     for kind, version in KINDS.items():
@@ -33,7 +33,7 @@ def read_cluster(api: Api, tell: Callable[[str], None]) -> list[Object]:
         except ApiError as error:
             if kind in _NEEDED or not error.is_forbidden:
                 raise
-            tell(f"{resource.full_name}: left out, since the account may not list them")
+            tell(f"{resource.full_name}: not read, because the account may not list the resource")
             continue
         objects += ({**item, "apiVersion": version, "kind": kind} for item in items)
     return objects

@@ -13,17 +13,17 @@ from typing import Any, Final
 from tfgen import data_path
 
 _LONGEST: Final = 300
-"""Letters of a message that is printed whole."""
+"""Characters of the longest message that tfgen prints unchanged."""
 _VALUE: Final = re.compile(r"Invalid value: .*[}\])\"]: ", re.DOTALL)
-_KEPT: Final = re.compile(r"immutable|may not change|updates to statefulset spec")
+_IMMUTABLE: Final = re.compile(r"immutable|may not change|updates to statefulset spec")
 
 
 def brief_reason(status: Mapping[str, Any]) -> str:
     """Return the message of a Status; of a long message, each field and its fault.
 
     Raises:
-        TypeError: the Status has no message, or a part with another type.
-        AttributeError: likewise.
+        TypeError: the Status has no message, or a part has an unexpected type.
+        AttributeError: a part has an unexpected type.
     """
     message = status.get("message")
     if not isinstance(message, str) or not message:
@@ -38,9 +38,9 @@ def brief_reason(status: Mapping[str, Any]) -> str:
     return message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
 
 
-def is_kept(message: str) -> bool:
-    """Test whether the server refuses a change of a field that never changes once the object exists."""
-    return bool(_KEPT.search(message))
+def is_immutable(message: str) -> bool:
+    """Test whether the server refuses a change because the field is immutable."""
+    return bool(_IMMUTABLE.search(message))
 
 
 def _without_value(message: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether a run has ended, and how: judged by the one object whose end is the run's."""
+"""The end of a run, read from the object by whose end the run ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BY_CONDITION: Final[Mapping[str, Result]] = {
 }
 _BY_PHASE: Final[Mapping[str, Result]] = {
     "Succeeded": "Succeeded",  # a Pod
-    "Completed": "Succeeded",  # a Volcano Job, as the others below
+    "Completed": "Succeeded",  # a Volcano Job, with the next phases
     "Failed": "Failed",
     "Aborted": "Failed",
     "Terminated": "Failed",
@@ -28,11 +28,12 @@ _BY_PHASE: Final[Mapping[str, Result]] = {
 
 
 class End(Record):
-    """How a run ended.
+    """The end of a run.
 
     Attributes:
-        at: when, as Kubernetes writes times; empty where the object does not say it.
-        message: what the object says of it.
+        result: whether the run succeeded, failed, or missed its start deadline.
+        at: time of the end in Kubernetes' format; empty if the object has no time.
+        message: message of the object.
     """
 
     result: Result
@@ -41,7 +42,7 @@ class End(Record):
 
 
 def end_of(item: Object) -> End | None:
-    """How the run ended whose last object this is: a Job, a Pod or an operator's; None while it goes on."""
+    """Return the end of a run by the run's deciding object, such as a Job, a Pod or a TFJob; None before the end."""
     status = item.get("status") or {}
     for condition in status.get("conditions") or ():
         if condition.get("status") == "True" and condition["type"] in _BY_CONDITION:
@@ -55,14 +56,14 @@ def end_of(item: Object) -> End | None:
 
 
 def is_suspended(item: Object) -> bool:
-    """Whether an object is held back: by its author, by a queue, or by a finisher that released it."""
+    """Test whether an object is suspended: by the author, by a queue, or by the finisher's release."""
     path = suspend_path(item["apiVersion"], item["kind"])
     return bool(path) and data_path.at(item, path) is True
 
 
 def suspend_path(api_version: str, kind: str) -> tuple[str, ...]:
-    """The field that holds an object of a kind back; empty where the kind has none."""
-    own = RESOURCES.get((api_version.rpartition("/")[0], kind))
-    if own:
-        return tuple(own.suspend.split("/")[1:])
+    """Return the path of the field that suspends an object of a kind; empty for a kind without the field."""
+    resource = RESOURCES.get((api_version.rpartition("/")[0], kind))
+    if resource:
+        return tuple(resource.suspend.split("/")[1:])
     return ("spec", "suspend") if (api_version, kind) == ("batch/v1", "Job") else ()

@@ -1,4 +1,4 @@
-"""The number of tasks that the objects in a cluster ask for, by role.
+"""The number of tasks that the objects in a cluster request, by role.
 
 task_counts(stateful_set)  ->  {"worker": 4}
 """
@@ -12,28 +12,28 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
+from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.snapshot import Snapshot
-from tfgen.live.wanted_run import WantedRun
 from tfgen.plural import count
 
 _ROLE: Final = ("metadata", "labels", keys.ROLE)
 
 
-def live_task_counts(run: WantedRun, snapshot: Snapshot) -> Mapping[str, int]:
+def live_task_counts(run: DeclaredRun, snapshot: Snapshot) -> Mapping[str, int]:
     """Return the number of tasks of each role of a run.
 
-    The number comes from job.yaml where the cluster has no object of the role, or where the object was released.
+    The number comes from job.yaml if the cluster has no object of the role, or if the object was released.
     """
     controllers = dict.fromkeys([*run.controllers.values(), *([run.end] if run.end else [])])
     live_objects = [snapshot.objects[item] for item in controllers if item in snapshot.objects]
     counts: Counter[str] = Counter()
     for item in live_objects:
         counts.update(task_counts(item))
-    return {role: counts[role] or wanted for role, wanted in run.roles.items()}
+    return {role: counts[role] or declared for role, declared in run.roles.items()}
 
 
-def live_gang_size(run: WantedRun, snapshot: Snapshot) -> int:
-    """Return the number of pods that the gang starts at once; 0 where the run has no gang."""
+def live_gang_size(run: DeclaredRun, snapshot: Snapshot) -> int:
+    """Return the number of pods that the gang starts together; 0 for a run without a gang."""
     if run.gang is None:
         return 0
     spec = (snapshot.objects.get(run.gang[0]) or {}).get("spec")
@@ -41,18 +41,18 @@ def live_gang_size(run: WantedRun, snapshot: Snapshot) -> int:
     return int(live or run.gang[1])
 
 
-def differences(run: WantedRun, snapshot: Snapshot) -> Iterator[str]:
+def differences(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
     """Describe each number of a run that differs between the cluster and job.yaml."""
     for role, number in live_task_counts(run, snapshot).items():
         if number != run.roles[role]:
-            yield f"{role}: the cluster asks for {count(number, 'task')}, and job.yaml for {run.roles[role]}"
+            yield f"{role}: the cluster requests {count(number, 'task')}, and job.yaml {run.roles[role]}"
     size = live_gang_size(run, snapshot)
     if run.gang and size != run.gang[1]:
-        yield f"gang {run.gang[0][2]}: the cluster asks for {count(size, 'pod')}, and job.yaml for {run.gang[1]}"
+        yield f"gang {run.gang[0][2]}: the cluster requests {count(size, 'pod')}, and job.yaml {run.gang[1]}"
 
 
 def task_counts(item: Object) -> Mapping[str, int]:
-    """Return the number of pods that an object asks for, by the role in the label of its pod template."""
+    """Return the number of pods that an object requests, by the role in the pod template's label."""
     counts: Counter[str] = Counter()
     for template, number in _templates(item):
         role = data_path.at(template, _ROLE)
@@ -62,7 +62,7 @@ def task_counts(item: Object) -> Mapping[str, int]:
 
 
 def _templates(item: Object) -> Iterator[tuple[Any, Any]]:
-    """Yield each pod template of an object, with the number of its pods."""
+    """Yield each pod template of an object with the number of pods."""
     spec: Mapping[str, Any] = item.get("spec") or {}
     parts: Sequence[Mapping[str, Any]]
     match item["kind"]:

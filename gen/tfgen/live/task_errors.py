@@ -1,4 +1,4 @@
-"""The usual errors of the tasks that failed in a run, by the ends of their logs and by the kubelet's messages."""
+"""Usual errors of the failed tasks of a run, recognized in the ends of the logs and in the kubelet's messages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Final
 from tfgen.graph.objects.tensorboard import ROLE as TENSORBOARD
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
+from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.run_end import end_of
 from tfgen.live.snapshot import Snapshot
 from tfgen.live.task_state import index_of, main_container, role_of, task_name
-from tfgen.live.wanted_run import WantedRun
 from tfgen.record import EMPTY, Record
 from tfgen.training_errors import TrainingError, find_error
 
@@ -30,7 +30,7 @@ class TaskError(Record):
         return f"{self.task}: {self.error}"
 
 
-def failed_pods(run: WantedRun, snapshot: Snapshot) -> list[Object]:
+def failed_pods(run: DeclaredRun, snapshot: Snapshot) -> list[Object]:
     """Return the newest pod of each task that failed, the earliest failure first; empty after a success.
 
     TensorBoard counts as a task.
@@ -50,20 +50,20 @@ def task_errors(pods: Iterable[Object], logs: Mapping[str, str]) -> Iterator[Tas
     """Yield the usual errors of failed pods, each error once.
 
     Args:
-        pods: the failed pods.
-        logs: the end of the log of a pod, by the name of the pod; a pod may have no log.
+        pods: failed pods.
+        logs: end of the log of a pod, by the name of the pod; a pod may have no log.
     """
-    seen: set[str] = set()
+    printed: set[str] = set()
     for pod in pods:
         failure = _failure(pod) or {}
         texts = (logs.get(pod["metadata"]["name"], ""), failure.get("message", ""), failure.get("reason", ""))
         error = find_error(texts)
-        if error and error.name not in seen:
-            seen.add(error.name)
+        if error and error.name not in printed:
+            printed.add(error.name)
             yield TaskError(TENSORBOARD if role_of(pod) == TENSORBOARD else task_name(pod), error)
 
 
-def _task_pods(run: WantedRun, snapshot: Snapshot) -> Iterator[Object]:
+def _task_pods(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Object]:
     yield from (pod for pod in snapshot.pods_of(run) if role_of(pod) in run.roles or not run.controllers)
     if run.tensorboard_port is not None:
         labels = {keys.JOB: run.full_name, keys.ROLE: TENSORBOARD}

@@ -1,4 +1,4 @@
-"""The pod behind a name that a user says: of a task, or of TensorBoard."""
+"""The pod of a task or of TensorBoard that the user names."""
 
 from __future__ import annotations
 
@@ -9,43 +9,42 @@ from tfgen.graph.objects.tensorboard import ROLE as TENSORBOARD
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import Api
+from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.read_snapshot import read_pods
 from tfgen.live.task_state import index_of, is_running, role_of, task_state
-from tfgen.live.wanted_run import WantedRun
 from tfgen.words import either
 
 
-def task_pod(api: Api, namespace: str, run: WantedRun, role: str, index: int) -> Object:
-    """The newest pod of a task whose main container runs.
+def task_pod(api: Api, namespace: str, run: DeclaredRun, role: str, index: int) -> Object:
+    """Return the newest pod of a task whose main container runs.
 
     Raises:
         ApiError: the account may not list pods.
-        TfgenError: there is none; with what is there instead, and why it does not run.
+        TfgenError: no such pod exists; the message names the run's tasks, or the reason why the task does not run.
     """
     pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.RUN: run.run})
-    own = [pod for pod in pods if (role_of(pod), index_of(pod)) == (role, index)]
-    if not own:
-        there = sorted({(role_of(pod), index_of(pod)) for pod in pods if role_of(pod) in run.roles})
-        tasks = either([f"{name}-{number}" for name, number in there], "and") if there else "no task"
-        raise TfgenError(f"{run.title}: no pod of {role}-{index} in {namespace}, where the run has {tasks}")
-    running = [pod for pod in own if is_running(pod)]
+    task_pods = [pod for pod in pods if (role_of(pod), index_of(pod)) == (role, index)]
+    if not task_pods:
+        live_tasks = sorted({(role_of(pod), index_of(pod)) for pod in pods if role_of(pod) in run.roles})
+        tasks = either([f"{name}-{number}" for name, number in live_tasks], "and") if live_tasks else "no task"
+        raise TfgenError(f"{run.title}: {role}-{index} has no pod in {namespace}; the run has {tasks}")
+    running = [pod for pod in task_pods if is_running(pod)]
     if not running:
-        raise TfgenError(f"{run.title}: {role}-{index} does not run: {_state(own)}")
+        raise TfgenError(f"{run.title}: {role}-{index} does not run: {_state(task_pods)}")
     return _newest(running)
 
 
-def tensorboard_pod(api: Api, namespace: str, run: WantedRun) -> Object:
-    """The newest pod of a job's TensorBoard that is ready.
+def tensorboard_pod(api: Api, namespace: str, run: DeclaredRun) -> Object:
+    """Return the newest ready pod of a job's TensorBoard.
 
     Raises:
         ApiError: the account may not list pods.
-        TfgenError: there is none; with what is there instead, and why it is not ready.
+        TfgenError: no such pod exists; the message has the reason why TensorBoard is not ready.
     """
     pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.ROLE: TENSORBOARD})
     if not pods:
-        raise TfgenError(
-            f"{run.title}: no pod of TensorBoard in {namespace}: it is not applied, or was released with a run"
-        )
+        reason = "TensorBoard is not applied, or a release of the run has scaled TensorBoard to 0"
+        raise TfgenError(f"{run.title}: TensorBoard has no pod in {namespace}: {reason}")
     ready = [pod for pod in pods if task_state(pod).is_ready]
     if not ready:
         raise TfgenError(f"{run.title}: TensorBoard is not ready: {_state(pods)}")
@@ -53,19 +52,19 @@ def tensorboard_pod(api: Api, namespace: str, run: WantedRun) -> Object:
 
 
 def path_of(api: Api, namespace: str, pod: Object, subresource: str) -> str:
-    """The path of what a pod's node does, such as its exec.
+    """Return the path of a pod's subresource, such as `exec`.
 
     Raises:
-        TfgenError: the server has no pods.
+        TfgenError: the server does not serve pods.
     """
     resource = api.resource("v1", "Pod")
     if resource is None:
-        raise TfgenError("the API server has no pods")
+        raise TfgenError("the API server has no kind Pod: check the server's address")
     return resource.at(namespace, pod["metadata"]["name"], subresource)
 
 
 def _state(pods: Sequence[Object]) -> str:
-    """How the newest of some pods is, and why."""
+    """Return the state of the newest pod with the reason, as text."""
     state = task_state(_newest(pods))
     parts = [state.word, *((state.reason.word, state.reason.message) if state.reason else ())]
     return ": ".join(part for part in dict.fromkeys(parts) if part)

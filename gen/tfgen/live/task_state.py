@@ -1,4 +1,4 @@
-"""How one task is, judged by its pod."""
+"""The state of a task, read from the task's pod."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ _INDEXES: Final = (
     keys.ELASTIC_DL_INDEX,
 )
 _STARTING: Final = ("ContainerCreating", "PodInitializing")
-"""Reasons of a container that waits, which say no more than that it does."""
+"""Reasons of a waiting container that add nothing to the fact of the wait."""
 OUT_OF_MEMORY: Final = "OOMKilled"
 ENDED: Final = ("Succeeded", "Failed")
-"""The phases of a pod that holds nothing any more."""
+"""Phases of a pod that has freed its resources."""
 
 
 class Reason(Record):
-    """Why something is not as it is to be: a word of Kubernetes', and its message."""
+    """A reason of Kubernetes for a state: the reason's word and message."""
 
     word: str
     message: str
 
 
 class TaskState(Record):
-    """A task's newest pod.
+    """The state of a task's newest pod.
 
     Attributes:
-        word: its state as `kubectl get pods` says it.
-        is_ready: whether it runs, and its readiness probe says so.
-        has_succeeded: whether it has ended well.
-        restarts: how often its container was started again.
-        node: empty where it has none.
-        since: when the pod was made, as Kubernetes writes times.
-        gpus: how many it holds.
-        holds_node: whether the pod keeps its place on a node until somebody deletes the pod.
-        reason: why it is not ready; None where it is, or its pod alone does not say it.
+        word: state as in `kubectl get pods`.
+        is_ready: whether the pod runs and passes the readiness probe.
+        has_succeeded: whether the pod has succeeded.
+        restarts: number of restarts of the containers.
+        node: name of the node; empty for a pod without a node.
+        since: creation time of the pod, in Kubernetes' format.
+        gpus: number of GPUs that the pod uses.
+        holds_node: whether the pod occupies a node until somebody deletes the pod.
+        reason: reason why the pod is not ready; None for a ready pod, or if the pod's status has no reason.
     """
 
     role: str
@@ -62,18 +62,18 @@ class TaskState(Record):
 
     @property
     def task(self) -> str:
-        """Its role and its index."""
+        """Return the name of the task: role and index."""
         return f"{self.role}-{self.index}"
 
 
 def role_of(pod: Object) -> str:
-    """The role that a pod's label says; empty where it says none."""
+    """Return the role in a pod's label; empty without the label."""
     role: str = pod["metadata"].get("labels", {}).get(keys.ROLE, "")
     return role
 
 
 def index_of(pod: Object) -> int:
-    """The index of a pod among those of its role, which its controller gives it as a label; 0 where it gives none."""
+    """Return the index of a pod in its role, from the controller's label; 0 without the label."""
     labels = pod["metadata"].get("labels", {})
     return next((int(labels[key]) for key in _INDEXES if labels.get(key, "").isdecimal()), 0)
 
@@ -84,13 +84,13 @@ def task_name(pod: Object) -> str:
 
 
 def main_container(pod: Object) -> str:
-    """The name of the container that a pod is for: the one that trains, or its first."""
+    """Return the name of a pod's main container: the training container, or the first container."""
     names: list[str] = [item["name"] for item in pod["spec"]["containers"]]
     return CONTAINER if CONTAINER in names else names[0]
 
 
 def is_running(pod: Object) -> bool:
-    """Whether the container that a pod is for runs, and is to go on."""
+    """Test whether a pod's main container runs and the pod is not being deleted."""
     name = main_container(pod)
     statuses = pod["status"].get("containerStatuses", ())
     is_up = any(item["name"] == name and "running" in item.get("state", {}) for item in statuses)
@@ -98,7 +98,7 @@ def is_running(pod: Object) -> bool:
 
 
 def task_states(pods: Sequence[Object]) -> tuple[TaskState, ...]:
-    """The tasks of some pods by role and index, each by its newest pod: a Job's earlier ones stay after they failed."""
+    """Return the state of each task by role and index. The newest pod counts: a Job leaves failed pods in place."""
     newest: dict[tuple[str, int], Object] = {}
     for pod in sorted(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"])):
         newest[role_of(pod), index_of(pod)] = pod
@@ -107,11 +107,11 @@ def task_states(pods: Sequence[Object]) -> tuple[TaskState, ...]:
 
 
 def task_state(pod: Object, earlier: int = 0) -> TaskState:
-    """The state of a task.
+    """Return the state of a task.
 
     Args:
-        pod: its newest.
-        earlier: how many pods it had before, each of which failed.
+        pod: newest pod of the task.
+        earlier: number of earlier pods of the task, which failed.
     """
     status, phase = pod["status"], pod["status"].get("phase", "Pending")
     statuses = status.get("containerStatuses", ())
@@ -135,25 +135,25 @@ def task_state(pod: Object, earlier: int = 0) -> TaskState:
 
 
 def _word(pod: Object) -> str:
-    """As kubectl's printer finds it: pkg/printers/internalversion/printers.go of Kubernetes."""
+    """Return the state as kubectl prints it: pkg/printers/internalversion/printers.go of Kubernetes."""
     status = pod["status"]
     word: str = status.get("reason") or status.get("phase", "Pending")
     for number, item in enumerate(status.get("initContainerStatuses", ())):
         state = item.get("state", {})
         if state.get("terminated", {}).get("exitCode") == 0 or ("running" in state and item.get("started")):
             continue
-        why = state.get("terminated", {}).get("reason") or state.get("waiting", {}).get("reason")
+        reason = state.get("terminated", {}).get("reason") or state.get("waiting", {}).get("reason")
         total = len(pod["spec"].get("initContainers", ()))
-        return f"Init:{why}" if why and why not in _STARTING else f"Init:{number}/{total}"
+        return f"Init:{reason}" if reason and reason not in _STARTING else f"Init:{number}/{total}"
     for item in status.get("containerStatuses", ()):
         state = item.get("state", {})
-        why = state.get("waiting", {}).get("reason") or state.get("terminated", {}).get("reason")
-        word = why if why and (word == status.get("phase") or item["name"] == CONTAINER) else word
+        reason = state.get("waiting", {}).get("reason") or state.get("terminated", {}).get("reason")
+        word = reason if reason and (word == status.get("phase") or item["name"] == CONTAINER) else word
     return word
 
 
 def _reason(pod: Object) -> Reason | None:
-    """Why a pod is not ready, where it says so itself."""
+    """Return the reason in a pod's status why the pod is not ready; None without a reason."""
     status = pod["status"]
     scheduled = _condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
@@ -182,12 +182,12 @@ def _end_message(container: str, ended: Mapping[str, Any], pod: Object) -> str:
     code = ended["exitCode"]
     if ended.get("reason") != OUT_OF_MEMORY:
         text = ended.get("message", "").strip()
-        return f"{container} ended with {code}{': ' if text else ''}{text.splitlines()[-1] if text else ''}"
+        return f"{container} exited with {code}{': ' if text else ''}{text.splitlines()[-1] if text else ''}"
     limits = [
         item.get("resources", {}).get("limits", {}) for item in pod["spec"]["containers"] if item["name"] == container
     ]
     limit = limits[0].get("memory") if limits else None
-    return f"{container} took more memory than {f'its limit, {limit}' if limit else 'its node has'}"
+    return f"{container} used more memory than {f'the limit of {limit}' if limit else 'the node has'}"
 
 
 def _condition(pod: Object, kind: str) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
-"""The Workload that Kueue makes for an object in a queue: https://kueue.sigs.k8s.io/docs/concepts/workload/.
+"""The Workload that Kueue creates for an object in a queue: https://kueue.sigs.k8s.io/docs/concepts/workload/.
 
-A Workload whose field `spec.active` is false gives its quota back, and Kueue suspends the object of the Workload. While
-a Workload is admitted, Kueue starts its object again whenever somebody suspends the object.
+A Workload with `spec.active: false` returns its quota, and Kueue suspends the Workload's object. While a Workload is
+admitted, Kueue resumes the object after each suspension.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from tfgen.live.task_state import Reason
 
 KIND: Final = "Workload"
 _VERSIONS: Final = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
-"""The versions of the API, the newest first; each has all fields that this module reads."""
+"""Versions of the API, the newest first. Each version has all fields that this module reads."""
 
 
 def workload_kind(api: Api) -> tuple[str, str]:
-    """Return the API version in which a cluster serves Workloads, and the kind; the newest version without Kueue."""
+    """Return the API version and kind of a cluster's Workloads; the newest version for a cluster without Kueue."""
     return next((version for version in _VERSIONS if api.resource(version, KIND)), _VERSIONS[0]), KIND
 
 
 def workload_query(items: Iterable[Object]) -> Mapping[str, str]:
-    """Return the query of a list that has the Workloads of some objects alone."""
+    """Return the query that lists only the Workloads of the given objects."""
     uids = ",".join(sorted(item["metadata"]["uid"] for item in items))
     return {"labelSelector": f"{keys.QUEUED_OBJECT} in ({uids})"}
 
@@ -34,22 +34,22 @@ def workload_query(items: Iterable[Object]) -> Mapping[str, str]:
 def workload_of(item: Object, workloads: Iterable[Object]) -> Object | None:
     """Return the newest Workload of an object."""
     uid = item["metadata"]["uid"]
-    of_item = [
+    matches = [
         workload for workload in workloads if workload["metadata"].get("labels", {}).get(keys.QUEUED_OBJECT) == uid
     ]
-    return max(of_item, key=lambda workload: str(workload["metadata"]["creationTimestamp"]), default=None)
+    return max(matches, key=lambda workload: str(workload["metadata"]["creationTimestamp"]), default=None)
 
 
 def queue_of(item: Object) -> str:
-    """Return the queue of Kueue that an object names; empty where the object names none."""
+    """Return the Kueue queue that an object names; empty for an object without a queue."""
     queue: str = (item["metadata"].get("labels") or {}).get(keys.QUEUE, "")
     return queue
 
 
 def queue_reason(item: Object, workload: Object | None) -> Reason | None:
-    """Return the reason why an object waits in its queue; None where Kueue has admitted the object."""
+    """Return the reason why an object waits in the queue; None after Kueue has admitted the object."""
     if workload is None:
-        text = "Kueue has made no Workload: see whether Kueue runs, and whether it manages the kind"
+        text = "Kueue has created no Workload: check that Kueue runs and manages the kind"
         return Reason("NoWorkload", text) if is_suspended(item) else None
     conditions: dict[str, Mapping[str, Any]] = {
         condition["type"]: condition for condition in (workload.get("status") or {}).get("conditions") or ()
@@ -57,7 +57,7 @@ def queue_reason(item: Object, workload: Object | None) -> Reason | None:
     if _is_true(conditions, "Finished") or _is_true(conditions, "Admitted"):
         return None
     if (workload.get("spec") or {}).get("active") is False:
-        return Reason("Deactivated", conditions.get("Evicted", {}).get("message") or "the Workload is not active")
+        return Reason("Deactivated", conditions.get("Evicted", {}).get("message") or "the Workload is inactive")
     if _is_true(conditions, "QuotaReserved"):
         return _reason(conditions.get("Admitted")) or Reason("QuotaReserved", _waiting_checks(workload))
     waiting, evicted = _reason(conditions.get("QuotaReserved")), conditions.get("Evicted")
@@ -65,16 +65,16 @@ def queue_reason(item: Object, workload: Object | None) -> Reason | None:
         message = evicted.get("message", "")
         suffix = f"; {waiting.message}" if waiting and waiting.message != message else ""
         return Reason("Evicted", f"{evicted.get('reason', '')}: {message}{suffix}")
-    return waiting or Reason("Pending", "Kueue has not looked at the Workload yet")
+    return waiting or Reason("Pending", "Kueue has not processed the Workload yet")
 
 
 def _waiting_checks(workload: Object) -> str:
-    """Return the admission checks that have not let a Workload pass, in words."""
+    """Return the admission checks that a Workload waits for, as text."""
     checks = (workload.get("status") or {}).get("admissionChecks") or ()
     texts = [
         f"{check['name']}: {check.get('message') or check['state']}" for check in checks if check["state"] != "Ready"
     ]
-    return f"the quota is reserved; waiting for {'; '.join(texts) or 'the admission checks'}"
+    return f"the quota is reserved; the Workload waits for {'; '.join(texts) or 'the admission checks'}"
 
 
 def _is_true(conditions: Mapping[str, Mapping[str, Any]], name: str) -> bool:

@@ -19,7 +19,7 @@ from tfgen.job.training_job import GitOps, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group, identity, literal_name
 from tfgen.kubernetes.pod_requests import pod_requests
-from tfgen.live.wanted_run import WantedRun, wanted_run
+from tfgen.live.declared_run import DeclaredRun, declared_run
 from tfgen.pictures.network import network_notes
 from tfgen.pictures.picture import Panel, Picture, Tasks, Volume
 from tfgen.places import CHARTS, OVERLAYS
@@ -61,7 +61,7 @@ class _Variant(Record):
     """
 
     structure: Structure
-    run: WantedRun
+    run: DeclaredRun
     objects: tuple[Object, ...]
     specs: Mapping[str, Mapping[str, Any]]
     gang: str
@@ -70,7 +70,7 @@ class _Variant(Record):
 def _panel(document: Document, built: BuiltJob, environment: str | None) -> Panel:
     objects = tuple((built.base if environment is None else built.environments[environment]).values())
     plain = task_objects(document.data, environment)
-    run = wanted_run(built, plain, environment)
+    run = declared_run(built, plain, environment)
     specs = {pod.role: pod.spec for pod in pods(plain.objects, "")} | _pod_specs(objects)
     variant = _Variant(built.job.structure, run, objects, specs, _gang(run, objects))
     return Panel(
@@ -83,7 +83,7 @@ def _panel(document: Document, built: BuiltJob, environment: str | None) -> Pane
     )
 
 
-def _roles(run: WantedRun) -> list[str]:
+def _roles(run: DeclaredRun) -> list[str]:
     """Return the roles that have tasks; a retired run has none."""
     return [role for role, number in run.roles.items() if number and run.is_enabled]
 
@@ -98,7 +98,7 @@ def _pod_specs(objects: Sequence[Object]) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def _facts(run: WantedRun) -> Iterator[str]:
+def _facts(run: DeclaredRun) -> Iterator[str]:
     if not run.is_enabled:
         yield "retired: the job does not run here"
     for label, value in (("namespace", run.namespace), ("cluster", run.cluster), ("run", run.run)):
@@ -106,7 +106,7 @@ def _facts(run: WantedRun) -> Iterator[str]:
             yield f"{label} {value}"
 
 
-def _gang(run: WantedRun, objects: Sequence[Object]) -> str:
+def _gang(run: DeclaredRun, objects: Sequence[Object]) -> str:
     """Return scheduler, queue and size of the gang, which a PodGroup, a Volcano Job or a queue of Kueue starts."""
     for item in objects:
         spec, queue = item.get("spec") or {}, (item["metadata"].get("labels") or {}).get(keys.QUEUE)
@@ -236,7 +236,7 @@ def _end_notes(variant: _Variant) -> Iterator[tuple[str, str]]:
         yield "TensorBoard", f"{run.full_name}-tensorboard:{run.tensorboard_port}"
 
 
-def _delivery_notes(gitops: GitOps | None, run: WantedRun) -> Iterator[tuple[str, str]]:
+def _delivery_notes(gitops: GitOps | None, run: DeclaredRun) -> Iterator[tuple[str, str]]:
     if gitops is None or run.environment is None:
         return
     is_chart = gitops.is_chart and run.is_enabled

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from tfgen.live.run_state import RoleState, RunState, Why
+from tfgen.live.run_state import Cause, RoleState, RunState
 from tfgen.live.task_state import TaskState
 from tfgen.words import either, printable
 
@@ -21,8 +21,8 @@ def as_table(states: Sequence[RunState], now: datetime) -> str:
     """A line for each run."""
     rows = [["RUN", "NAMESPACE", "PHASE", "READY", "GPUS", "AGE", "WHY"]]
     for state in states:
-        ready, wanted = sum(role.ready for role in state.roles), sum(role.wanted for role in state.roles)
-        why = state.why[0].reason if state.why else None
+        ready, wanted = sum(role.ready for role in state.roles), sum(role.requested for role in state.roles)
+        why = state.causes[0].reason if state.causes else None
         text = f"{why.word}: {printable(why.message)}" if why else ""
         rows.append(
             [
@@ -45,16 +45,16 @@ def as_text(state: RunState, now: datetime) -> str:
 
 def as_line(state: RunState) -> str:
     """One run in one line, which changes where the run does."""
-    ready, wanted = sum(role.ready for role in state.roles), sum(role.wanted for role in state.roles)
+    ready, wanted = sum(role.ready for role in state.roles), sum(role.requested for role in state.roles)
     parts = [f"{state.run.title}: {state.phase}"]
     if state.phase not in ("Absent", "Disabled"):
         parts.append(f"{ready}/{wanted} ready")
     if state.step is not None:
         parts.append(f"step {state.step}")
-    parts += [f"{_subjects(why)}: {_reason(why)}" for why in state.why]
+    parts += [f"{_subjects(why)}: {_reason(why)}" for why in state.causes]
     if state.is_stuck:
         log = f": {printable(state.finisher_log)}" if state.finisher_log else ""
-        parts += [f"finisher: {state.finisher}{log}", f"held: {either(state.held, 'and')}; {_RELEASE}"]
+        parts += [f"finisher: {state.finisher}{log}", f"held: {either(state.unreleased, 'and')}; {_RELEASE}"]
     return ", ".join(parts)
 
 
@@ -95,35 +95,35 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
         yield f"step:     {state.step}"
     yield f"GPUs:     {state.gpus} held"
     if state.finisher:
-        log = f": {printable(state.finisher_log)}" if state.held and state.finisher_log else ""
+        log = f": {printable(state.finisher_log)}" if state.unreleased and state.finisher_log else ""
         yield f"finisher: {state.finisher}{log}"
-    if state.held and state.finisher:
-        yield f"held:     {either(state.held, 'and')}; {_RELEASE}"
-    for why in state.why:
+    if state.unreleased and state.finisher:
+        yield f"held:     {either(state.unreleased, 'and')}; {_RELEASE}"
+    for why in state.causes:
         yield f"why:      {_subjects(why)}: {_reason(why)}"
     for error in state.errors:
         yield f"error:    {error}"
     for text in state.differences:
         yield f"differs:  {text}"
-    for text in state.unseen:
+    for text in state.unreadable:
         yield f"not seen: {printable(text)}"
 
 
-def _subjects(why: Why) -> str:
+def _subjects(why: Cause) -> str:
     named = list(why.subjects[:_SUBJECTS])
     unnamed = len(why.subjects) - len(named)
     return f"{', '.join(named)} and {unnamed} more" if unnamed else either(named, "and")
 
 
-def _reason(why: Why) -> str:
+def _reason(why: Cause) -> str:
     return f"{why.reason.word}: {printable(why.reason.message)}" if why.reason.message else why.reason.word
 
 
 def _task_rows(roles: Iterable[RoleState], now: datetime) -> Iterator[list[str]]:
     for role in roles:
         restarts = str(role.restarts)
-        yield [role.role, f"{role.ready}/{role.wanted}", "", restarts, "", ""]
-        is_well = role.ready == role.wanted and not role.restarts
+        yield [role.role, f"{role.ready}/{role.requested}", "", restarts, "", ""]
+        is_well = role.ready == role.requested and not role.restarts
         tasks = role.tasks if not is_well or len(role.tasks) <= _TASKS else ()
         yield from (_task_row(task, now) for task in tasks)
 
@@ -156,11 +156,11 @@ def _row(state: RunState) -> dict[str, Any]:
         "step": state.step,
         "finisher": state.finisher or None,
         "finisherLog": state.finisher_log or None,
-        "held": list(state.held),
+        "held": list(state.unreleased),
         "roles": [
             {
                 "role": role.role,
-                "wanted": role.wanted,
+                "wanted": role.requested,
                 "ready": role.ready,
                 "restarts": role.restarts,
                 "tasks": [_task(task) for task in role.tasks],
@@ -169,14 +169,14 @@ def _row(state: RunState) -> dict[str, Any]:
         ],
         "why": [
             {"subjects": list(why.subjects), "reason": why.reason.word, "message": why.reason.message}
-            for why in state.why
+            for why in state.causes
         ],
         "errors": [
             {"task": item.task, "error": item.error.name, "meaning": item.error.meaning, "page": item.error.page}
             for item in state.errors
         ],
         "differences": list(state.differences),
-        "notSeen": list(state.unseen),
+        "notSeen": list(state.unreadable),
     }
 
 

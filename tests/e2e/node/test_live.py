@@ -146,7 +146,7 @@ def test_status_says_what_the_kubelet_does(node: Node, job: MakeJob, namespace: 
 
     for pattern in (
         r"^dist-mnist/laptop in .*: Partial for ",
-        r"why: +worker-0: OOMKilled: tensorflow took more memory than its limit, 400Mi$",
+        r"why: +worker-0: OOMKilled: tensorflow used more memory than the limit of 400Mi$",
         r"why: +ps-0 and ps-1: (ErrImagePull|ImagePullBackOff): .*dist-minst:1.4.0",
         r"^step: +12$",
     ):
@@ -250,7 +250,7 @@ def test_exec_is_as_if_the_command_ran_here_and_tensorboard_too(
         taken = (*TFGEN, "tensorboard", *where, "--port", address.strip("/").rpartition(":")[2])
         done = subprocess.run(taken, capture_output=True, check=False)
         assert done.returncode == 3
-        assert b"Address already in use; take another --port" in done.stderr
+        assert b"Address already in use; set --port to a free port" in done.stderr
         training.kubectl("delete", "pod", "--selector=tfgen/role=tensorboard")
         eventually(lambda: "<title>TensorBoard</title>" in fetch(address), "the page of the new pod", PATIENCE)
         first.send_signal(signal.SIGINT)

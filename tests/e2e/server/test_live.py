@@ -293,13 +293,13 @@ def test_status_counts_the_tasks_that_the_cluster_asks_for_and_names_the_differe
     assert status(job, cluster.admin, "--env", "dev") == cli.OK
     out = capsys.readouterr().out
     assert re.search(r"^mnist/dev in .*: Running for .*^worker +2/2 ", out, re.MULTILINE | re.DOTALL)
-    assert "differs:  worker: the cluster asks for 2 tasks, and job.yaml for 1\n" in out
+    assert "differs:  worker: the cluster requests 2 tasks, and job.yaml 1\n" in out
     cluster.kubectl("scale", "-n", namespace, "statefulset/mnist-worker", "--replicas=1")
     eventually(lambda: len(ready_pods(cluster, namespace)) == 5, "five running pods")
     assert status(job, cluster.admin) == cli.OK
     out = capsys.readouterr().out
     assert re.search(r"^mnist in .*: Running for .*^worker +1/1 ", out, re.MULTILINE | re.DOTALL)
-    assert "differs:  worker: the cluster asks for 1 task, and job.yaml for 2\n" in out
+    assert "differs:  worker: the cluster requests 1 task, and job.yaml 2\n" in out
 
 
 @pytest.mark.usefixtures("running")
@@ -733,7 +733,7 @@ def test_an_account_that_may_run_nothing_is_told(
     assert execute(job, account(least("exec", *verbs))) == cli.FAILED
     error = capsys.readouterr().err
     assert error.startswith('tfgen: error: 403: pods "mnist-chief-0-')
-    assert error.endswith("; it takes the verbs get and create of pods/exec\n")
+    assert error.endswith("; the account needs the verbs get and create of pods/exec\n")
 
 
 @pytest.mark.usefixtures("running")
@@ -742,7 +742,7 @@ def test_exec_in_a_task_that_is_not_there_says_which_are(
 ) -> None:
     assert execute(job, cluster.admin, "--role", "worker", "--index", "2") == cli.FAILED
     there = "chief-0, ps-0, ps-1, worker-0 and worker-1"
-    message = f"mnist: no pod of worker-2 in {namespace}, where the run has {there}"
+    message = f"mnist: worker-2 has no pod in {namespace}; the run has {there}"
     assert capsys.readouterr().err == f"tfgen: error: {message}\n"
     assert execute(job, cluster.admin, "--role", "wrker") == cli.USAGE
     assert "no such role, but chief, ps, worker and finisher" in capsys.readouterr().err
@@ -752,7 +752,7 @@ def test_exec_in_a_run_that_is_not_there_says_so(
     cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert execute(job, cluster.admin) == cli.FAILED
-    assert f"mnist: no pod of chief-0 in {namespace}, where the run has no task\n" in capsys.readouterr().err
+    assert f"mnist: chief-0 has no pod in {namespace}; the run has no task\n" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("running")
@@ -809,7 +809,7 @@ def test_an_account_that_may_forward_nothing_is_told(
     assert tensorboard(job, account(least("tensorboard", *verbs))) == cli.FAILED
     error = capsys.readouterr().err
     assert error.startswith('tfgen: error: 403: pods "mnist-tensorboard-')
-    assert error.endswith("; it takes the verbs get and create of pods/portforward\n")
+    assert error.endswith("; the account needs the verbs get and create of pods/portforward\n")
 
 
 def test_a_tensorboard_that_is_not_ready_is_told_with_its_reason(
@@ -832,7 +832,7 @@ def test_a_tensorboard_that_is_nowhere_is_told(
     assert "mnist: the job has no TensorBoard there; it has one with tensorboard.logDir" in capsys.readouterr().err
     with_tensorboard(job)
     assert tensorboard(job, cluster.admin) == cli.FAILED
-    assert f"mnist: no pod of TensorBoard in {namespace}: it is not applied" in capsys.readouterr().err
+    assert f"mnist: TensorBoard has no pod in {namespace}: TensorBoard is not applied" in capsys.readouterr().err
     dev = "    dev: {roles: {worker: {replicas: 1}}}"
     text = job.read_text(encoding="utf-8").replace(dev, "    dev: {tensorboard: {enabled: false}}")
     job.write_text(text, encoding="utf-8")
@@ -1055,7 +1055,10 @@ def test_a_retired_run_is_disabled_and_can_be_released_and_deleted(
     out = capsys.readouterr().out
     assert out.startswith(f"mnist/dev in {namespace}: Disabled for ")
     assert "\nGPUs:     1 held\n" in out
-    assert "why:      chief, ps and worker: Disabled: the job is retired there, and its tasks run on" in out
+    assert (
+        "why:      chief, ps and worker: Disabled: the job is retired in this environment, but the tasks still run"
+        in out
+    )
     assert cli.run(["release", *where]) == cli.OK
     assert capsys.readouterr().out == RELEASED.replace("FATE", "released")
     eventually(lambda: len(ready_pods(cluster, namespace)) == 1, "the finisher's pod alone")

@@ -9,7 +9,7 @@ from typing import Final
 from tfgen.commands.cluster.target import MANAGER, Target, apply_object, delete_object, find_object, name_of
 from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
-from tfgen.live.wanted_run import Identity
+from tfgen.live.declared_run import Identity
 
 _KEY: Final = "objects"
 

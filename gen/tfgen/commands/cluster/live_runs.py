@@ -8,9 +8,9 @@ from tfgen.errors import UsageError
 from tfgen.kubernetes import keys
 from tfgen.live.api import Api, ApiError
 from tfgen.live.connection import Access, Connection, context_names
+from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.pauses import Patience
 from tfgen.live.read_snapshot import read_pods
-from tfgen.live.wanted_run import WantedRun
 from tfgen.record import Record
 from tfgen.words import either
 
@@ -23,7 +23,7 @@ class LiveRun(Record):
         namespace: where its objects are.
     """
 
-    run: WantedRun
+    run: DeclaredRun
     context: str | None
     namespace: str
 
@@ -52,7 +52,7 @@ class Clusters:
             self._apis[context] = Api(connection, self._patience, self._tell)
         return self._apis[context]
 
-    def place(self, run: WantedRun) -> LiveRun:
+    def place(self, run: DeclaredRun) -> LiveRun:
         """Where a run is: as the user says, else as the job does, else as the kubeconfig's context does.
 
         Raises:
@@ -71,7 +71,7 @@ class Clusters:
             context = run.cluster
         return LiveRun(run, context, self._access.namespace or run.namespace or self.api(context).connection.namespace)
 
-    def named(self, run: WantedRun, release: str | None) -> WantedRun:
+    def named(self, run: DeclaredRun, release: str | None) -> DeclaredRun:
         """The run by the name that it has there, which is told where it is not the job's.
 
         A Helm release of any name has the job's name in the label app.kubernetes.io/name of its pods, and the name that
@@ -108,9 +108,9 @@ class Clusters:
             self._tell(f"{run.title}: found as {names[0]}, of the Helm release {releases[names[0]]}")
         return run.called(names[0])
 
-    def by_namespace(self, runs: Iterable[WantedRun]) -> Iterator[tuple[Api, str, list[WantedRun]]]:
+    def by_namespace(self, runs: Iterable[DeclaredRun]) -> Iterator[tuple[Api, str, list[DeclaredRun]]]:
         """The runs by where they are."""
-        groups: dict[tuple[str | None, str], list[WantedRun]] = {}
+        groups: dict[tuple[str | None, str], list[DeclaredRun]] = {}
         for run in runs:
             live = self.place(run)
             groups.setdefault((live.context, live.namespace), []).append(run)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from tfgen.commands.cluster.declared_runs import RunObjects, declared_runs
 from tfgen.commands.cluster.inventory import read_inventory
 from tfgen.commands.cluster.target import Neighbor, Target, find_object
-from tfgen.commands.cluster.wanted_runs import RunObjects, wanted_runs
 from tfgen.job.facts import environments_of
 from tfgen.kubernetes.object import identity
-from tfgen.live.wanted_run import Identity
+from tfgen.live.declared_run import Identity
 from tfgen.text.document import Document
 
 
@@ -17,7 +17,7 @@ def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor,
     """Return the environments of a job beside one of them; the job without an environment is one, too."""
     names = [None, *environments_of(document)]
     return tuple(
-        _neighbor(name, item) for name in names if name != environment for item in wanted_runs([document], name)
+        _neighbor(name, item) for name in names if name != environment for item in declared_runs([document], name)
     )
 
 

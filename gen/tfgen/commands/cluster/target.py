@@ -9,8 +9,8 @@ from tfgen.change.field_diff import FieldChange
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
 from tfgen.live.api import NOT_FOUND, Api, ApiError, Resource
+from tfgen.live.declared_run import Identity
 from tfgen.live.owner import owner_of
-from tfgen.live.wanted_run import Identity
 from tfgen.record import Record
 
 MANAGER: Final = "tfgen"

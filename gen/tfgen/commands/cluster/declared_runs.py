@@ -13,7 +13,7 @@ from tfgen.job.facts import check_environment
 from tfgen.job.output_root import output_root
 from tfgen.job.training_job import Environment
 from tfgen.kubernetes.object import Object
-from tfgen.live.wanted_run import WantedRun, wanted_run
+from tfgen.live.declared_run import DeclaredRun, declared_run
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.words import either
@@ -22,7 +22,7 @@ from tfgen.words import either
 class RunObjects(Record):
     """A run of a job, and all of its objects; for a retired environment, the objects that it had until then."""
 
-    run: WantedRun
+    run: DeclaredRun
     objects: tuple[Object, ...]
 
 
@@ -35,7 +35,7 @@ def all_jobs() -> Path:
     return output_root(Path())
 
 
-def wanted_runs(documents: Iterable[Document], environment: str | None, *, in_all: bool = False) -> list[RunObjects]:
+def declared_runs(documents: Iterable[Document], environment: str | None, *, in_all: bool = False) -> list[RunObjects]:
     """The runs of some jobs.
 
     Args:
@@ -72,7 +72,7 @@ def one_run(document: Document, environment: str | None, *, may_be_retired: bool
         UsageError: the job has no such environment.
         TfgenError: the job is retired in the environment, and the command needs a job that runs.
     """
-    (item,) = wanted_runs([document], environment)
+    (item,) = declared_runs([document], environment)
     if not (item.run.is_enabled or may_be_retired):
         raise TfgenError(f"{item.run.title}: the job is not to run there (enabled: false)")
     return item
@@ -80,7 +80,7 @@ def one_run(document: Document, environment: str | None, *, may_be_retired: bool
 
 def _run_objects(data: Mapping[str, Any], built: BuiltJob, environment: str | None) -> RunObjects:
     objects = built.base if environment is None else built.environments[environment]
-    return RunObjects(wanted_run(built, task_objects(data, environment), environment), tuple(objects.values()))
+    return RunObjects(declared_run(built, task_objects(data, environment), environment), tuple(objects.values()))
 
 
 def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Mapping[str, str]:
@@ -93,7 +93,7 @@ def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Map
     }
 
 
-def check_place(run: WantedRun, command: str) -> None:
+def check_place(run: DeclaredRun, command: str) -> None:
     """Refuse to change the objects of an enabled environment in the name of a retired environment.
 
     Args:

@@ -1,4 +1,4 @@
-"""A run as job.yaml has it: which objects it is made of, and how many tasks of each role."""
+"""A run as job.yaml declares it: the objects of the run, and the number of tasks of each role."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ _POD_ROLE: Final = ("spec", "template", "metadata", "labels", keys.ROLE)
 _UNUSED_NAMESPACE: Final = ""
 
 
-class WantedRun(Record):
-    """The run of a job, or of one of its environments.
+class DeclaredRun(Record):
+    """The run of a job, or of an environment of the job.
 
     Attributes:
-        job: its job's name.
-        full_name: what all of its objects' names begin with, and their label tfgen/job says: the job's name, but for a
-            Helm release of another name.
-        environment: None for the job itself.
-        run: the run's own name; empty where it has none.
-        namespace: what the job says; None for that of the kubeconfig's context.
-        cluster: what the job calls its cluster; None for that of the context.
-        is_enabled: whether the job runs there.
-        live_runs: of a retired run, the runs of the job's enabled environments in the same namespace of the same
-            cluster, by environment. The objects of all these runs have equal names.
-        roles: how many tasks each role has.
-        controllers: the objects that make the pods, by role; none of an operator's kind.
-        end: the object by whose end the run ends.
-        finisher: the Job that releases the others; None where there is none.
-        gang: the PodGroup, and how many pods it starts at once; None where there is none.
-        claims: the claims that the job makes.
-        tensorboard_port: that of TensorBoard's pod; None where the job has none there.
+        job: name of the job.
+        full_name: prefix of the objects' names, and value of their label tfgen/job: the name of the job, except in a
+            Helm release with a different name.
+        environment: name of the environment; None for the job without an environment.
+        run: name of the run; empty for a run without a name.
+        namespace: namespace in job.yaml; None for the namespace of the kubeconfig's context.
+        cluster: cluster in job.yaml; None for the cluster of the context.
+        is_enabled: whether the environment is enabled.
+        live_runs: for a retired run, the runs of the job's enabled environments in the same namespace of the same
+            cluster, by environment. The objects of these runs have equal names.
+        roles: number of tasks by role.
+        controllers: objects that create the pods, by role, without the kinds of operators.
+        end: object by whose end the run ends.
+        finisher: Job that releases the tasks; None for a run without a finisher.
+        gang: PodGroup, with the number of pods that start together; None for a run without a gang.
+        claims: claims that the job creates.
+        tensorboard_port: port of TensorBoard's pod; None for a job without TensorBoard.
     """
 
     job: str
@@ -69,22 +69,22 @@ class WantedRun(Record):
 
     @property
     def title(self) -> str:
-        """What the run is called: its job, its environment, and its own name."""
+        """Return the title of the run: full name, environment and run name."""
         parts = [self.full_name, *([self.environment] if self.environment else []), *([self.run] if self.run else [])]
         return "/".join(parts)
 
     @property
     def identities(self) -> tuple[Identity, ...]:
-        """All objects that tell how the run is."""
+        """Return the identities of all objects that show the state of the run."""
         optional = [self.end, self.finisher, self.gang[0] if self.gang else None]
         return tuple(dict.fromkeys([*self.controllers.values(), *filter(None, optional), *self.claims]))
 
-    def called(self, full_name: str) -> WantedRun:
-        """The same run where the names of its objects begin with another: that of a Helm release."""
-        own = re.compile(rf"(elasticdl-)?{re.escape(self.full_name)}(?=-|$)")
+    def called(self, full_name: str) -> DeclaredRun:
+        """Return the run with a different prefix of the objects' names, as in a Helm release with a different name."""
+        prefix = re.compile(rf"(elasticdl-)?{re.escape(self.full_name)}(?=-|$)")
 
         def renamed(item: Identity) -> Identity:
-            return (*item[:2], own.sub(lambda match: f"{match[1] or ''}{full_name}", item[2], count=1))
+            return (*item[:2], prefix.sub(lambda match: f"{match[1] or ''}{full_name}", item[2], count=1))
 
         return self.replaced(
             full_name=full_name,
@@ -96,13 +96,13 @@ class WantedRun(Record):
         )
 
 
-def wanted_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -> WantedRun:
-    """The run of a job as its filled objects have it.
+def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -> DeclaredRun:
+    """Return the run of a job from the filled objects.
 
     Args:
-        built: the job's objects.
-        tasks: those of its tasks in kinds that need no operator.
-        environment: of the job; None for the job itself.
+        built: objects of the job.
+        tasks: objects of the job's tasks, in kinds that need no operator.
+        environment: environment of the job; None for the job without an environment.
     """
     job, structure = built.job, built.job.structure
     place = next((item for item in job.environments if item.name == environment), None)
@@ -113,7 +113,7 @@ def wanted_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -> 
         for item in objects
         if identity(item)[:2] in _CONTROLLERS and keys.COMPONENT in _labels(item)
     }
-    return WantedRun(
+    return DeclaredRun(
         job=job.name,
         full_name=job.name,
         environment=environment,
@@ -132,13 +132,13 @@ def wanted_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -> 
 
 
 def _end(objects: Sequence[Object], structure: Structure) -> Identity | None:
-    """The object by whose end the run ends: an operator's own, a Pod, or the Job of the role that ends it."""
-    own = [item for item in objects if (group(item), item["kind"]) in RESOURCES]
-    pods_of_it = [item for item in objects if item["kind"] == "Pod" and keys.ROLE in _labels(item)]
+    """Return the object by whose end the run ends: an operator's object, a Pod, or the Job of the deciding role."""
+    resources = [item for item in objects if (group(item), item["kind"]) in RESOURCES]
+    task_pods = [item for item in objects if item["kind"] == "Pod" and keys.ROLE in _labels(item)]
     jobs = [
         item for item in objects if identity(item)[:2] == _JOB and _labels(item).get(keys.COMPONENT) == structure.ends
     ]
-    return _first_identity((*own, *pods_of_it, *jobs))
+    return _first_identity((*resources, *task_pods, *jobs))
 
 
 def is_finisher(item: Object) -> bool:
@@ -160,7 +160,7 @@ def _labels(item: Object) -> Mapping[str, str]:
 
 
 def _size(group_object: Object) -> int:
-    """How many pods a gang starts at once: of Volcano and its kin, or of Kubernetes' own."""
+    """Return the number of pods that a PodGroup starts together, in the schema of Volcano or of Kubernetes."""
     spec = group_object["spec"]
     size: int = spec["minMember"] if "minMember" in spec else spec["schedulingPolicy"]["gang"]["minCount"]
     return size
