@@ -216,7 +216,7 @@ spec:
             storage: {logs: {mountPath: /logs, claim: {name: logs}}}
             tensorboard: {logDir: /logs, image: "a:1", resources: {requests: {memory: 2Gi}}}
             """,
-            "8:77: TensorBoard requests 2Gi of memory, more than its limit of 1Gi; raise the limit, or request less"
+            "8:77: TensorBoard requests 2Gi of memory, but its limit is 1Gi; raise the limit, or lower the request"
             " [limits-below-requests]\n",
         ),
         (
@@ -224,8 +224,9 @@ spec:
             storage: {logs: {mountPath: /logs, claim: {size: 1Gi, accessMode: ReadWriteOnce}}}
             tensorboard: {logDir: /logs, image: "a:1"}
             """,
-            "7:69: warning: storage.logs is a ReadWriteOnce claim of 2 pods (1 of chief and 1 of tensorboard), which"
-            " start on one node only; make it ReadWriteMany, or name fewer roles in for [claim-access-mode]\n",
+            "7:69: warning: storage.logs is a ReadWriteOnce claim of 2 pods (1 of chief and 1 of tensorboard), so"
+            " all pods must run on one node; set accessMode to ReadWriteMany, or list fewer roles in for"
+            " [claim-access-mode]\n",
         ),
         (
             """\

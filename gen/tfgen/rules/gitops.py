@@ -1,4 +1,4 @@
-"""What Argo CD or Flux could not apply: they need a place for each environment, and for each place one truth."""
+"""Jobs that Argo CD or Flux cannot apply, because a value is missing or two jobs contradict each other."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _GITOPS: Final[Path] = ("spec", "gitops")
 _ENVIRONMENTS: Final[Path] = ("spec", "environments")
 _OUTPUTS: Final[Path] = ("spec", "outputs")
 _PROFILE: Final[Path] = ("spec", "security", "profile")
-_LONGEST: Final = 63
-"""Characters of a label's value, which Flux makes of its objects' names."""
+_MAX_NAME_LENGTH: Final = 63
+"""Maximum length of a label's value, because Flux writes the names of its objects into labels."""
 
 _Place: TypeAlias = tuple[str, str]
 
@@ -31,7 +31,7 @@ def _incomplete(document: Document) -> Iterator[Finding]:
         if "argocd" not in settings and "flux" not in settings:
             yield Finding(_GITOPS, "gitops names no tool that applies the job; add argocd: {} or flux: {}")
         if settings.get("source") == "Chart" and _is_in_sets(document):
-            message = "an ApplicationSet finds overlays, not charts; write source: Kustomize, or make Applications"
+            message = "an ApplicationSet applies overlays, not charts; write source: Kustomize, or remove the generator"
             yield Finding((*_GITOPS, "argocd", "generator"), message)
         yield from _environments(document)
 
@@ -42,17 +42,17 @@ def _unrendered(document: Document) -> Iterator[Finding]:
         return
     job, settings = applied
     if settings.is_chart and "charts" not in job.outputs:
-        message = "gitops.source is Chart, but outputs has no charts; add charts, or write source: Kustomize"
+        message = "gitops.source is Chart, but outputs does not list charts; add charts, or write source: Kustomize"
         yield Finding(_OUTPUTS, message)
     elif not settings.is_chart and "overlays" not in job.outputs:
         cure = "add overlays" if _is_in_sets(document) else "add overlays, or write source: Chart"
-        yield Finding(_OUTPUTS, f"gitops applies the overlays, but outputs has none; {cure}")
+        yield Finding(_OUTPUTS, f"gitops applies overlays, but outputs does not list overlays; {cure}")
     elif "overlays" not in job.outputs:
         for environment in job.environments:
             if not environment.enabled:
                 message = (
-                    f"what stays of {environment.name} is applied by its overlay, but outputs has no overlays; "
-                    "add overlays, or take the environment out"
+                    f"{environment.name} is disabled, so gitops applies its overlay, but outputs does not list "
+                    "overlays; add overlays, or remove the environment"
                 )
                 yield Finding((*_ENVIRONMENTS, environment.name, "enabled"), message)
 
@@ -61,36 +61,41 @@ def _environments(document: Document) -> Iterator[Finding]:
     metadata = document.data["metadata"]
     for name, environment in environments_of(document).items():
         if "namespace" not in environment and "namespace" not in metadata:
-            message = f"the environment {name} has no namespace; add namespace here, or to metadata"
+            message = f"the environment {name} has no namespace; set namespace in the environment, or in metadata"
             yield Finding((*_ENVIRONMENTS, name), message)
         object_name = f"{metadata['name']}-{name}"
-        if len(object_name) > _LONGEST:
-            message = f"the GitOps object {object_name} would have {len(object_name)} characters, more than {_LONGEST}"
+        if len(object_name) > _MAX_NAME_LENGTH:
+            message = (
+                f"the name of the GitOps object {object_name} has {len(object_name)} characters, but at most "
+                f"{_MAX_NAME_LENGTH} are allowed; shorten the name of the job or of the environment"
+            )
             yield Finding((*_ENVIRONMENTS, name), message)
 
 
 def _same_place(document: Document) -> Iterator[Finding]:
-    first: dict[_Place, str] = {}
+    environment_by_place: dict[_Place, str] = {}
     for name, environment in environments_of(document).items():
         place = _place(document, environment)
         if place is None:
             continue
-        other = first.setdefault(place, name)
-        if other != name:
-            where = _in_words(place)
-            message = f"the environments {other} and {name} are both in {where}, and have objects of one name"
+        first = environment_by_place.setdefault(place, name)
+        if first != name:
+            message = (
+                f"the environments {first} and {name} are both in {_describe(place)}, so their objects have equal "
+                "names; set different namespaces or clusters"
+            )
             yield Finding((*_ENVIRONMENTS, name), message)
 
 
 def _place(document: Document, environment: Mapping[str, Any]) -> _Place | None:
-    """The cluster and the namespace of an environment, as far as they are known."""
-    known = _gitops(document) is not None or "namespace" in environment or "cluster" in environment
+    """Return the cluster and the namespace of an environment; None if the job does not set a place."""
+    has_place = _gitops(document) is not None or "namespace" in environment or "cluster" in environment
     namespace = environment.get("namespace", document.data["metadata"].get("namespace"))
-    return (environment.get("cluster", ""), namespace) if known and namespace else None
+    return (environment.get("cluster", ""), namespace) if has_place and namespace else None
 
 
 def _clusters(document: Document) -> Any:
-    """The cluster of each environment that Flux applies; none where it names none."""
+    """Return each environment that Flux applies, with its cluster; None for an environment without a cluster."""
     if "flux" not in (_gitops(document) or {}):
         return None
     return [[name, environment.get("cluster")] for name, environment in environments_of(document).items()]
@@ -102,8 +107,8 @@ def _mixed_folders(jobs: Sequence[Recorded]) -> Iterator[Clash]:
     for number, _, name, cluster in places:
         if unnamed and cluster is not None:
             message = (
-                f"overlays/flux, where {unnamed} is, is applied with all folders in it, "
-                f"and so that of the cluster {cluster} too; name a cluster there as well"
+                f"{unnamed} sets no cluster, so Flux applies all of overlays/flux, including the folder of the "
+                f"cluster {cluster}; set cluster in each environment"
             )
             yield Clash(number, (*_ENVIRONMENTS, name, "cluster"), message)
 
@@ -114,85 +119,86 @@ def _conflict_record(document: Document) -> Any:
 
 def _conflicts(jobs: Sequence[Recorded]) -> Iterator[Clash]:
     yield from _namespace_profiles(_part(jobs, "profile"))
-    yield from _disagreement(_part(jobs, "files"))
-    yield from _taken_along(_part(jobs, "sets"))
+    yield from _different_files(_part(jobs, "files"))
+    yield from _foreign_overlays(_part(jobs, "sets"))
 
 
 def _part(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
-    """The same jobs with one part of their records, where that is something."""
+    """Return the jobs with one part of their records, without the jobs whose part is empty."""
     return [job._replace(record=job.record[name]) for job in jobs if job.record[name]]
 
 
 def _profile_record(document: Document) -> Any:
-    """The profile of a job, whether it says one, and the namespaces that a tool makes for it."""
+    """Return the profile of a job, True if the job sets the profile, and the namespaces that a tool creates."""
     applied = _applied(document)
     if applied is None or not applied[1].create_namespace:
         return None
-    places = [[one.name, one.cluster or "", one.namespace or ""] for one in applied[0].environments]
+    places = [[item.name, item.cluster or "", item.namespace or ""] for item in applied[0].environments]
     return [applied[0].structure.profile, data_path.has(document.data, _PROFILE), places]
 
 
 def _namespace_profiles(jobs: Sequence[Recorded]) -> Iterator[Clash]:
-    """Jobs that make one namespace for pods of two profiles: it has one label, whatever the tool that writes it."""
-    first: dict[_Place, tuple[str, Profile]] = {}
-    for number, job, (profile, is_said, environments) in jobs:
-        for name, *rest in environments:
-            cluster, namespace = rest
-            other, profile_of_other = first.setdefault((cluster, namespace), (job, profile))
-            if profile_of_other != profile:
+    """Report the jobs that create the same namespace for two profiles, because a namespace has one profile label."""
+    jobs_by_place: dict[_Place, tuple[str, Profile]] = {}
+    for number, job, (profile, is_set, environments) in jobs:
+        for name, cluster, namespace in environments:
+            first_job, first_profile = jobs_by_place.setdefault((cluster, namespace), (job, profile))
+            if first_profile != profile:
                 message = (
-                    f"security.profile is {profile}, and {profile_of_other} in the job {shown(other)}; both make "
-                    f"{_in_words((cluster, namespace))}, which has one label: give both one profile, or namespaces of "
-                    "their own"
+                    f"security.profile is {profile}, but the job {shown(first_job)} sets {first_profile}, and both "
+                    f"jobs create {_describe((cluster, namespace))}; set the same profile, or use different namespaces"
                 )
-                yield Clash(number, _PROFILE if is_said else (*_ENVIRONMENTS, name), message)
+                yield Clash(number, _PROFILE if is_set else (*_ENVIRONMENTS, name), message)
 
 
-def _in_words(place: _Place) -> str:
+def _describe(place: _Place) -> str:
     cluster, namespace = place
     return f"the namespace {namespace}{f' of the cluster {cluster}' if cluster else ''}"
 
 
 def _file_record(document: Document) -> Any:
-    """A digest of what the tools get for a job, by path."""
+    """Return the digests of the files of a job that the tools read, by path."""
     if _gitops(document) is None:
         return None
     return {path: digest(objects) for path, objects in _files(document).items()}
 
 
-def _disagreement(jobs: Sequence[Recorded]) -> Iterator[Clash]:
-    first: dict[str, tuple[str, str]] = {}
+def _different_files(jobs: Sequence[Recorded]) -> Iterator[Clash]:
+    jobs_by_file: dict[str, tuple[str, str]] = {}
     for number, job, digests in jobs:
-        for path, of_objects in digests.items():
-            other, of_other = first.setdefault(path, (job, of_objects))
-            if of_other != of_objects:
+        for path, content in digests.items():
+            first_job, first_content = jobs_by_file.setdefault(path, (job, content))
+            if first_content != content:
                 message = (
-                    f"the job {shown(other)} says otherwise of {path}, which both have: namespace, profile or gitops "
-                    "differ"
+                    f"the job {shown(first_job)} writes {path} with a different content; set the same namespace, "
+                    "profile and gitops in both jobs"
                 )
                 yield Clash(number, _GITOPS, message)
 
 
 def _set_record(document: Document) -> Any:
-    """The environments whose ApplicationSets a job asks for, and those that one would take along unasked."""
+    """Return the environments of a job with an ApplicationSet, and the environments whose overlays have none."""
     names = [*environments_of(document)]
     is_in_sets = _is_in_sets(document)
-    asks = is_in_sets and (_gitops(document) or {}).get("source") != "Chart"
-    return [names if asks else [], names if not is_in_sets and "overlays" in _outputs(document) else []]
+    has_sets = is_in_sets and (_gitops(document) or {}).get("source") != "Chart"
+    return [names if has_sets else [], names if not is_in_sets and "overlays" in _outputs(document) else []]
 
 
-def _taken_along(jobs: Sequence[Recorded]) -> Iterator[Clash]:
-    """Jobs that an ApplicationSet takes though they did not ask: it sees folders, and none of them says whose it is."""
-    sets: dict[str, str] = {}
-    for _, job, (asked, _) in jobs:
-        for name in asked:
-            sets.setdefault(name, job)
-    for number, _, (_, taken) in jobs:
-        for name in taken:
-            if name in sets:
+def _foreign_overlays(jobs: Sequence[Recorded]) -> Iterator[Clash]:
+    """Report the jobs whose overlays an ApplicationSet of a different job applies.
+
+    An ApplicationSet selects folders by their names, so a job cannot exclude its overlay.
+    """
+    job_by_set: dict[str, str] = {}
+    for _, job, (set_names, _) in jobs:
+        for name in set_names:
+            job_by_set.setdefault(name, job)
+    for number, _, (_, overlay_names) in jobs:
+        for name in overlay_names:
+            if name in job_by_set:
                 message = (
-                    f"the ApplicationSet of {name}, which the job {shown(sets[name])} asks for, applies all overlays "
-                    f"of that name, and so this job's; write argocd: {{generator: ApplicationSet}} in both, or in none"
+                    f"the ApplicationSet of {name}, which the job {shown(job_by_set[name])} creates, applies the "
+                    "overlay of this job as well; write argocd: {generator: ApplicationSet} in both jobs, or in neither"
                 )
                 yield Clash(number, (*_ENVIRONMENTS, name), message)
 
@@ -202,20 +208,20 @@ def _is_in_sets(document: Document) -> bool:
 
 
 def _files(document: Document) -> dict[str, Any]:
-    """What the tools get for a job, by path; of each environment only its place counts here, not its objects.
+    """Return the files of a job that the tools read, by path, without the objects of the environments.
 
-    Namespaces are left out, of which `_namespace_profiles` speaks.
+    `_namespace_profiles` compares the Namespaces, so this function leaves the Namespaces out.
     """
-    from tfgen.targets.gitops.gitops import gitops  # 5 ms, which a job without it need not pay
+    from tfgen.targets.gitops.gitops import gitops  # 5 ms, which jobs without gitops save
 
     job = TrainingJob.from_document(document.data)
     files = gitops(job, {environment.name: {} for environment in job.environments})
-    every = {**files.own, **files.shared}
-    return {path: items for path, items in every.items() if all(item["kind"] != "Namespace" for item in items)}
+    all_files = {**files.own, **files.shared}
+    return {path: items for path, items in all_files.items() if all(item["kind"] != "Namespace" for item in items)}
 
 
 def _applied(document: Document) -> tuple[TrainingJob, GitOps] | None:
-    """A job that a GitOps tool applies, and how. To read the others too takes time, and there may be many."""
+    """Return a job with its GitOps settings; None without settings, before the job is read, which takes time."""
     if _gitops(document) is None:
         return None
     job = TrainingJob.from_document(document.data)
@@ -234,7 +240,9 @@ def _outputs(document: Document) -> Sequence[Output]:
 _CONFLICT: Final = "Two jobs contradict each other on an object of a GitOps tool."
 
 RULES: Final = (
-    AcrossRule("flux-folders", "error", "Flux would apply the objects of another cluster.", _clusters, _mixed_folders),
+    AcrossRule(
+        "flux-folders", "error", "Flux would apply the objects of a different cluster.", _clusters, _mixed_folders
+    ),
     AcrossRule("gitops-conflict", "error", _CONFLICT, _conflict_record, _conflicts),
     rule_alone("gitops-incomplete", "error", "A GitOps tool lacks a value that it needs.", _incomplete),
     rule_alone("gitops-output", "error", "A GitOps tool would apply files that tfgen does not write.", _unrendered),

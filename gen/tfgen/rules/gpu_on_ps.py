@@ -1,4 +1,4 @@
-"""GPUs where nothing computes."""
+"""GPUs of parameter servers, which hold variables and do not compute."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ def _check(view: View) -> Iterator[Finding]:
     counted = {gpu["resource"]: gpu["count"]} if gpu["count"] and gpu["resource"] not in limits else {}
     for resource, amount in {**counted, **view.bound("ps")[DEVICES.name]}.items():
         if resource not in counted and resource not in limits:
-            continue  # a share of what is counted
+            continue  # a share of the GPUs that gpu.count counts
         key: Path = ("gpu", "count") if resource in counted else ("limits", resource)
-        message = f"role ps asks for {amount} of {resource} a task, which would stand idle: it only holds variables"
+        message = (
+            f"role ps requests {amount} of {resource} for each task, but a parameter server only holds variables and "
+            "leaves GPUs idle; remove the request"
+        )
         yield Finding(("roles", "ps", "resources", *key), message)
 
 
-RULES: Final = (Rule("gpu-on-ps", "warning", "A parameter server asks for GPUs.", _check),)
+RULES: Final = (Rule("gpu-on-ps", "warning", "A parameter server requests GPUs.", _check),)

@@ -1,6 +1,6 @@
-"""What a chart refuses when it is installed: the guards of `objects.guards`, said here for the job's own values.
+"""Rules for the guards of `graph.guards`: a job may not have values that its chart refuses at installation.
 
-A rule that says more than the chart, as of a podTemplate, calls `find_broken_guards` itself.
+A rule that checks more than the guard, for example a podTemplate, calls `find_broken_guards` itself.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 SUMMARIES: Final[Mapping[str, str]] = {
-    "eci-spot-price": "Spot instances are to have a limit of price, and none is said.",
+    "eci-spot-price": "The spot strategy needs a maximum price, but the job sets no price.",
     "egress-unlimited": "Egress is limited, but there is no network policy.",
-    "elasticdl-priority": "The workers' priority is none that ElasticDL knows.",
-    "finisher-name": "The finisher's name is longer than a label may be.",
-    "gang-all-workers": "A gang starts before all workers that train as one can.",
-    "gang-field": "A gang says what its scheduler has no word for.",
-    "gang-label": "A name that Kueue reads in a label is longer than a label may be.",
-    "gang-min-available": "A gang waits for more tasks than there are.",
-    "gang-queue": "A job waits in no queue of Kueue's.",
-    "gang-start-deadline": "A job that Kueue starts is to start by a time.",
-    "gang-topology": "A gang must be in one place and is to be in another.",
-    "host-name": "A task's host name is longer than a DNS label.",
+    "elasticdl-priority": "ElasticDL does not accept the priority of the workers.",
+    "finisher-name": "The name of the finisher is longer than the value of a label may be.",
+    "gang-all-workers": "A gang starts before there is room for all workers, although they train together.",
+    "gang-field": "The scheduler of a gang does not support a field of `gang`.",
+    "gang-label": "A name that Kueue reads in a label is longer than the value of a label may be.",
+    "gang-min-available": "A gang waits for more tasks than the job has.",
+    "gang-queue": "A job under Kueue has no queue.",
+    "gang-start-deadline": "A job under Kueue has a start deadline.",
+    "gang-topology": "A gang has both a required and a preferred topology level.",
+    "host-name": "The host name of a task is longer than a DNS label may be.",
     "no-image": "A role has no image.",
-    "node-name-and-gang": "A task of a gang is bound to a node past its scheduler.",
-    "resume-from": "A run is to go on in another's folder, and there are no folders of runs.",
-    "root-user": "The programs run as root, which Pod Security restricted refuses.",
-    "run-folder": "A run has the name of another run's folder.",
-    "service-account-default": "A job would make the account `default` of a namespace.",
-    "service-name": "The name of the run's Service is no DNS label.",
-    "statefulset-name": "A StatefulSet's name is too long to make pods.",
-    "tensorboard-name": "TensorBoard's name is too long, or a run has it.",
+    "node-name-and-gang": "A node name binds a task of a gang to a node, so that the gang scheduler is skipped.",
+    "resume-from": "A run resumes from the folder of a run, but no volume has a folder for each run.",
+    "root-user": "The programs run as root, which the Pod Security profile restricted refuses.",
+    "run-folder": "The name of a run is the name of a folder that a different run uses.",
+    "service-account-default": "A job would create the ServiceAccount `default` of a namespace.",
+    "service-name": "The name of the Service of a run is not a DNS label.",
+    "statefulset-name": "The name of a StatefulSet is too long for the names of pods.",
+    "tensorboard-name": "The name of TensorBoard is too long, or is the name of a run.",
     "tf-config-size": "TF_CONFIG is longer than one environment variable may be.",
 }
 
 
 def find_broken_guards(rule: str, view: View) -> Iterator[Finding]:
-    """The mistakes that a rule's guards find: one a path."""
-    worst: dict[Path, str] = {}
+    """Yield the mistakes that the guards of a rule find, at most one for each path."""
+    message_by_path: dict[Path, str] = {}
     for guard, scope in view.failing_scopes(rule):
         steps = guard.path.split(".") if isinstance(guard.path, str) else guard.path
         path: Path = tuple(evaluate(step, scope) for step in steps)
         message = f"{evaluate(guard.message, scope)}{_ADVICE.get(rule, _no_advice)(guard, view)}"
-        # One run name makes every role's hosts too long: the longest one, and so its message, speaks for all.
-        worst[path] = max(message, worst.get(path, ""), key=len)
-    yield from map(Finding, worst.keys(), worst.values())
+        # One run name makes the hosts of every role too long. The longest message names the longest host.
+        message_by_path[path] = max(message, message_by_path.get(path, ""), key=len)
+    yield from map(Finding, message_by_path.keys(), message_by_path.values())
 
 
 def _no_advice(_guard: Guard, _view: View) -> str:
     return ""
 
 
-def _workers_that_fit(guard: Guard, view: View) -> str:
-    """How many workers the job could have, all else as it is: by search, since only the guard itself counts bytes."""
+def _max_workers(guard: Guard, view: View) -> str:
+    """Return the advice with the maximum number of workers, found by bisection because only the guard counts bytes."""
     roles = view.values["roles"]
 
     def too_many(workers: int) -> bool:
@@ -69,20 +69,20 @@ def _workers_that_fit(guard: Guard, view: View) -> str:
 
     if "worker" not in roles or too_many(1):
         return ""
-    fit = bisect_left(range(roles["worker"]["replicas"]), True, lo=1, key=too_many) - 1
-    return f"; {fit} workers fit"
+    max_workers = bisect_left(range(roles["worker"]["replicas"]), True, lo=1, key=too_many) - 1
+    return f"; at most {max_workers} workers fit"
 
 
-def _new_form(_guard: Guard, view: View) -> str:
-    """ElasticDL's form of 2020, ``high=0.5``, in the form that took its place."""
+def _new_priority_syntax(_guard: Guard, view: View) -> str:
+    """Return the advice to replace ``high=0.5``, the syntax of ElasticDL in 2020, by ``0.5``."""
     priority: str = view.values["workload"]["elasticDL"]["workerPriority"]
     name, equals, fraction = priority.partition("=")
     return f"; write {fraction}" if equals and name == "high" else ""
 
 
 _ADVICE: Final[Mapping[str, Callable[[Guard, View], str]]] = {
-    "elasticdl-priority": _new_form,
-    "tf-config-size": _workers_that_fit,
+    "elasticdl-priority": _new_priority_syntax,
+    "tf-config-size": _max_workers,
 }
 
 RULES: Final = tuple(

@@ -1,6 +1,6 @@
 """Empty volumes that hide the program of the image.
 
-A mount hides what the image has in the same folder:
+A mount hides the files of the image in the same folder:
 https://kubernetes.io/docs/concepts/storage/volumes/#how-volumes-work
 """
 
@@ -31,8 +31,8 @@ def _check_programs(view: View) -> Iterator[Finding]:
     for (volume, program), running in roles.items():
         mount = view.values["storage"][volume]["mountPath"]
         message = (
-            f"storage.{volume} is mounted at {mount} and hides the image's {program}, which {_run_by(running)}; mount "
-            "the volume in another folder"
+            f"storage.{volume} at {mount} hides {program} of the image, which {_run_by(running)}; mount the volume in "
+            "a different folder"
         )
         yield Finding(("storage", volume, "mountPath"), message)
 
@@ -54,7 +54,8 @@ def _check_code(view: View) -> Iterator[Finding]:
             roles.setdefault(program.name, []).append(role.name)
     for name, running in roles.items():
         message = (
-            f"code.configMap.files has no {shown(name)} for {either(running, 'and')}, and hides the image's {mount}"
+            f"code.configMap hides the folder {mount} of the image, and its files lack {shown(name)}, which "
+            f"{_run_by(running)}; add the file, or change code.mountPath"
         )
         yield Finding(("code", "mountPath"), message)
 
@@ -63,7 +64,7 @@ def program_of(view: View, role: RoleName) -> PurePosixPath | None:
     """Return the file of a role's program in the container; None where the command does not name the file."""
     words = [*list_words(view, role)]
     if not words or words[0].path[-2] != "command":
-        return None  # the image's own entry point
+        return None  # the entry point of the image is unknown
     name = find_program_file([word.text for word in words])
     folder = view.effective(role, "workingDir")[1]
     path = PurePosixPath(folder or ".", name) if name else None
@@ -71,7 +72,7 @@ def program_of(view: View, role: RoleName) -> PurePosixPath | None:
 
 
 def _volume_over(view: View, role: RoleName, program: PurePosixPath) -> str | None:
-    """The volume whose mount is the nearest around a file."""
+    """Return the volume whose mount contains a file, the innermost mount for several."""
     mounts = {
         name: PurePosixPath(volume["mountPath"])
         for name, volume in view.volumes(role).items()
@@ -81,7 +82,7 @@ def _volume_over(view: View, role: RoleName, program: PurePosixPath) -> str | No
 
 
 def _is_empty(view: View, role: RoleName, name: str) -> bool:
-    """Check that a volume starts empty, and that no container beside the main one fills the volume."""
+    """Check that a volume starts empty, and that no container except the main container can fill the volume."""
     volume: Mapping[str, Any] = view.values["storage"][name]
     containers = (*pod_parts.beside(view, role), *pod_parts.patched(view, role, "initContainers"))
     filled = any(
@@ -93,7 +94,5 @@ def _is_empty(view: View, role: RoleName, name: str) -> bool:
 
 
 RULES: Final = (
-    Rule(
-        "hidden-program", "warning", "A mount without the program of a role hides the image's folder.", _check_programs
-    ),
+    Rule("hidden-program", "warning", "A mount hides the folder of the image that has the program.", _check_programs),
 )

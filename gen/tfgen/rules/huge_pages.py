@@ -1,4 +1,4 @@
-"""Huge pages, of which Kubernetes gives out whole ones, and none to a container without cpu or memory.
+"""Requests for huge pages that Kubernetes refuses: partial pages, no limit, or no cpu and memory beside the pages.
 
 https://kubernetes.io/docs/tasks/manage-hugepages/scheduling-hugepages/
 """
@@ -23,20 +23,20 @@ def _check(view: View) -> Iterator[Finding]:
     for amounts in limits.list_amounts(view):
         for name in {**amounts.requests, **amounts.limits}:
             if name.startswith(_PREFIX):
-                yield from _of_size(view, amounts, name)
+                yield from _check_size(view, amounts, name)
 
 
-def _of_size(view: View, amounts: ContainerAmounts, name: str) -> Iterator[Finding]:
+def _check_size(view: View, amounts: ContainerAmounts, name: str) -> Iterator[Finding]:
     path, limit = _locate(view, amounts, name), amounts.limits.get(name)
     if limit is None or quantity.parse(amounts.requests.get(name, limit)) != quantity.parse(limit):
-        yield Finding(path, f"{amounts.who} requests {name} without the same limit; say the limit alone")
+        yield Finding(path, f"{amounts.owner} requests {name} without an equal limit; set only the limit")
         return
     if {"cpu", "memory"}.isdisjoint((*amounts.requests, *amounts.limits)):
-        message = f"{amounts.who} asks for {name} alone, which Kubernetes refuses; say its cpu or memory too"
+        message = f"{amounts.owner} requests {name} without cpu or memory, which Kubernetes refuses; set cpu or memory"
         yield Finding(path, message)
     page = quantity.parse(name.removeprefix(_PREFIX))
     if quantity.parse(limit) % page:
-        message = f"{amounts.who} asks for {limit} of {name}, which is no whole number of such pages"
+        message = f"{amounts.owner} requests {limit} of {name}; set a multiple of the page size"
         yield Finding(path, message)
 
 
@@ -45,4 +45,4 @@ def _locate(view: View, amounts: ContainerAmounts, name: str) -> Path:
     return next((path for path in paths if view.has(path)), paths[0])
 
 
-RULES: Final = (Rule("huge-pages", "error", "A request for huge pages has a form that Kubernetes refuses.", _check),)
+RULES: Final = (Rule("huge-pages", "error", "Kubernetes refuses a request for huge pages.", _check),)

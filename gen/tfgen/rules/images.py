@@ -1,4 +1,4 @@
-"""The images of a job, each with the path that says it."""
+"""Images of a job, with the paths that set the images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfgen.rules.view import View
 
 
 def images(view: View) -> Iterator[tuple[Path, str]]:
-    """The images that a form of a job says, or has by default; none twice at one path."""
+    """Yield the images of a variant of a job, including default images, with one image for each path."""
     for path, image in dict(_images(view)).items():
         if isinstance(image, str) and image:
             yield path, image

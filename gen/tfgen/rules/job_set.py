@@ -1,4 +1,4 @@
-"""Rules of a JobSet's failures that its webhook refuses.
+"""Failure rules of a JobSet that the webhook of JobSet refuses.
 
 https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go
 """
@@ -16,23 +16,31 @@ from tfgen.words import either, shown
 
 def _check(view: View) -> Iterator[Finding]:
     roles = [role.name for role in view.roles]
-    names = {"evaluator": "tfgen's own for the evaluator"} if "evaluator" in roles else {}
+    owner_by_name = {"evaluator": "tfgen's rule for the evaluator"} if "evaluator" in roles else {}
     for index, rule in enumerate(view.values["workload"]["jobSet"]["rules"]):
         path = ("workload", "jobSet", "rules", index)
         name = rule["name"]
-        if name in names:
-            yield Finding(
-                (*path, "name"), f"workload.jobSet.rules: the name {shown(name)} is {names[name]}; choose another name"
+        if name in owner_by_name:
+            message = (
+                f"workload.jobSet.rules: {owner_by_name[name]} already has the name {shown(name)}; choose a different "
+                "name"
             )
-        names.setdefault(name, "another rule's")
-        for place, target in enumerate(rule.get("targetReplicatedJobs", ())):
+            yield Finding((*path, "name"), message)
+        owner_by_name.setdefault(name, "a previous rule")
+        for target_index, target in enumerate(rule.get("targetReplicatedJobs", ())):
             if target not in roles:
-                message = f"workload.jobSet.rules: {target} is none of the job's roles; it has {either(roles, 'and')}"
-                yield Finding((*path, "targetReplicatedJobs", place), message)
+                message = (
+                    f"workload.jobSet.rules: the job has no role {target}; the roles of the job are "
+                    f"{either(roles, 'and')}"
+                )
+                yield Finding((*path, "targetReplicatedJobs", target_index), message)
 
 
 RULES: Final = (
     Rule(
-        "job-set-rules", "error", "Two rules of a JobSet have one name, or one is for a role that is not there.", _check
+        "job-set-rules",
+        "error",
+        "Two rules of a JobSet have the same name, or a rule names a role that the job does not have.",
+        _check,
     ),
 )

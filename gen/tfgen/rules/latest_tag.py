@@ -1,4 +1,4 @@
-"""Images that change without a commit."""
+"""Images without a fixed version, which may change without a commit."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ def _check(view: View) -> Iterator[Finding]:
             continue
         _, _, tag = image.rpartition("/")[2].partition(":")
         if tag in ("", "latest"):
-            has = "the tag latest" if tag else "no tag, which means latest"
-            message = f"the image {shown(image)} has {has}: it changes without a commit; name a version or a digest"
+            version = "the tag latest" if tag else "no tag, which means latest"
+            message = (
+                f"the image {shown(image)} has {version}, so the image may change without a commit; write a version or "
+                "a digest"
+            )
             yield Finding(path, message)
 
 

@@ -1,4 +1,4 @@
-"""Requests that are above their limits, which Kubernetes refuses."""
+"""Requests above their limits, which Kubernetes refuses."""
 
 from __future__ import annotations
 
@@ -18,49 +18,56 @@ Amounts: TypeAlias = Mapping[str, str | int]
 
 
 _HELPERS: Final[tuple[tuple[str, Path], ...]] = (
-    ("a container of tfgen's own", ("helpers",)),
+    ("a helper container", ("helpers",)),
     ("the container that fetches the code", ("code", "git")),
 )
 
 
 class ContainerAmounts(NamedTuple):
-    """What a role's main container, or TensorBoard, asks for: whose it is, where it is said, and its two maps."""
+    """Resources of a container.
 
-    who: str
+    Attributes:
+        owner: the name of the container in messages, for example ``role worker``.
+        path: the path of the resources.
+        requests: the requested amounts, by resource.
+        limits: the limits, by resource.
+    """
+
+    owner: str
     path: Path
     requests: Amounts
     limits: Amounts
 
 
 def list_amounts(view: View) -> Iterator[ContainerAmounts]:
-    """The resources of each role, and those of TensorBoard where it runs."""
+    """Yield the resources of each role, of the helper containers, and of TensorBoard if it is enabled."""
     for role in view.roles:
         bound = view.bound(role.name)
         path: Path = ("roles", role.name, "resources")
         yield ContainerAmounts(f"role {role.name}", path, bound[REQUESTS.name], bound[LIMITS.name])
-    for who, path in _HELPERS:
+    for owner, path in _HELPERS:
         resources = data_path.at(view.values, (*path, "resources"))
         if resources:
-            yield ContainerAmounts(who, (*path, "resources"), resources["requests"], resources["limits"])
+            yield ContainerAmounts(owner, (*path, "resources"), resources["requests"], resources["limits"])
     if view.has_tensorboard:
         requests, limits = view.evaluate(tensorboard.requests()), view.evaluate(tensorboard.limits())
         yield ContainerAmounts("TensorBoard", ("tensorboard", "resources"), requests, limits)
 
 
 def _check(view: View) -> Iterator[Finding]:
-    for who, path, requests, limits in list_amounts(view):
+    for owner, path, requests, limits in list_amounts(view):
         for name in requests:
             if name in limits and quantity.parse(requests[name]) > quantity.parse(limits[name]):
                 paths = [locate_amount(view, path, map_, name) for map_ in ("requests", "limits")]
                 message = (
-                    f"{who} requests {requests[name]} of {name}, "
-                    f"more than its limit of {limits[name]}; raise the limit, or request less"
+                    f"{owner} requests {requests[name]} of {name}, but its limit is {limits[name]}; raise the limit, "
+                    "or lower the request"
                 )
                 yield Finding(view.blamed(*paths), message)
 
 
 def locate_amount(view: View, path: Path, map_: str, name: str) -> Path:
-    """Where the amount is said: in the map itself, or by the short word for both."""
+    """Return the path of an amount: in the map, at the short key for both maps, or at ``gpu.count``."""
     resources: Any = view.values
     for key in path:
         resources = resources[key]

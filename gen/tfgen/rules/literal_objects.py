@@ -1,4 +1,4 @@
-"""Objects that stand in the job as they are, under a name that another object has where they are made."""
+"""Objects under ``objects`` with the kind and name of a different object of the job."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ def _check(view: View) -> Iterator[Finding]:
     if not view.values["objects"] or not has_objects(view):
         return
     items = objects(graph(view.job.structure), view.scope).values()
-    taken = {_key(item): "one that tfgen makes" for item in items if literal_name(item) is None}
+    owner_by_key = {_key(item): "an object that tfgen creates" for item in items if literal_name(item) is None}
     for item in items:
         name = literal_name(item)
         if name is None:
             continue
-        other = taken.setdefault(_key(item), f"objects.{name}")
-        if other != f"objects.{name}":
-            message = f"the {item['kind']} {item['metadata']['name']} has the name of {other}; choose another"
+        owner = owner_by_key.setdefault(_key(item), f"objects.{name}")
+        if owner != f"objects.{name}":
+            message = (
+                f"the {item['kind']} {item['metadata']['name']} has the same kind and name as {owner}; choose a "
+                "different name"
+            )
             yield Finding(("objects", name, "metadata", "name"), message)
 
 
 def _key(item: Object) -> tuple[str, str, str]:
-    """What a cluster tells objects of a namespace apart by, whatever the version of their group."""
+    """Return the identity of an object in a namespace: group, kind and name, but not the version of the group."""
     return group(item), item["kind"], item["metadata"]["name"]
 
 
-RULES: Final = (Rule("object-name", "error", "Two objects of a job have one kind and one name.", _check),)
+RULES: Final = (Rule("object-name", "error", "Two objects of a job have the same kind and name.", _check),)

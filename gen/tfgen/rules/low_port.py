@@ -1,6 +1,6 @@
-"""Ports that only root may listen on.
+"""Ports on which only root may listen.
 
-Some container runtimes let every user listen on a low port, and some do not: containerd 1 by default does not
+Some container runtimes let every user listen on a low port. By default, containerd 1 does not
 (enable_unprivileged_ports of https://github.com/containerd/containerd/blob/main/docs/cri/config.md).
 """
 

@@ -1,6 +1,6 @@
-"""A /dev/shm that may grow beyond the memory of its container.
+"""Sizes of /dev/shm above the memory limit of the container.
 
-What a container writes into a volume in memory counts as the memory of that container:
+Kubernetes counts the files in a memory volume as memory of the container that writes the files:
 https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
 """
 
@@ -23,12 +23,12 @@ def _check(view: View) -> Iterator[Finding]:
         memory = view.bound(role.name)[LIMITS.name].get("memory")
         if shm and memory and quantity.parse(shm) > quantity.parse(memory):
             message = (
-                f"the shm of role {role.name} may hold {shm}, and its whole memory is {memory}, in which shm counts; "
-                "raise the memory, or lower shm"
+                f"the shm of role {role.name} is {shm}, but its memory limit is {memory}, which includes shm; raise "
+                "the memory limit, or lower shm"
             )
             yield Finding(
                 view.blamed(path, locate_amount(view, ("roles", role.name, "resources"), "limits", "memory")), message
             )
 
 
-RULES: Final = (Rule("shm-size", "warning", "The shm of a role is larger than its memory.", _check),)
+RULES: Final = (Rule("shm-size", "warning", "The shm of a role is larger than the memory limit of the role.", _check),)

@@ -1,4 +1,4 @@
-"""One name for two parts of a pod."""
+"""Containers, volumes and ports of a pod with the same name."""
 
 from __future__ import annotations
 
@@ -21,29 +21,32 @@ from tfgen.words import shown
 def _check(view: View) -> Iterator[Finding]:
     for role in view.roles:
         yield from _containers(view, role.name)
-        yield from _twice(
-            "port", {WORKLOADS[view.job.structure.kind].port_name: "TensorFlow's port"}, _ports(view, role.name)
-        )
+        tensorflow_port = {WORKLOADS[view.job.structure.kind].port_name: "TensorFlow's port"}
+        yield from _find_duplicates("port", tensorflow_port, _ports(view, role.name))
         storage = {name: f"storage.{name}" for name in view.volumes(role.name)}
-        program = {run_lock.VOLUME: "the run lock's program"} if _locks(view, role.name) else {}
-        taken = {SHM: "shm", **storage, **_of_code(view, code.volumes), **program}
-        yield from _twice("volume", taken, _volumes(view, role.name))
+        program = {run_lock.VOLUME: "the volume of the run lock"} if _locks(view, role.name) else {}
+        owner_by_name = {SHM: "the volume of shm", **storage, **_code_parts(view, code.volumes), **program}
+        yield from _find_duplicates("volume", owner_by_name, _volumes(view, role.name))
 
 
 def _containers(view: View, role: RoleName) -> Iterator[Finding]:
-    """Those beside the main one, then those of podTemplate that are not merged into one of the same list."""
+    """Check the init containers and sidecars, then the containers of podTemplate.
+
+    A container of podTemplate may have the name of a container in the same list, because Kubernetes merges the two.
+    """
     main, locks = {CONTAINER: "the main container"}, _locks(view, role)
-    taken = {**main, **locks, **_of_code(view, code.init_containers)}
-    yield from _twice("container", taken, pod_parts.beside(view, role))
-    before, beside = (_merged(pod_parts.patched(view, role, key)) for key in ("initContainers", "containers"))
-    yield from _twice("container", {**main, **locks}, before.values())
-    for name, part in before.items():
+    owner_by_name = {**main, **locks, **_code_parts(view, code.init_containers)}
+    yield from _find_duplicates("container", owner_by_name, pod_parts.beside(view, role))
+    init, regular = (_merged(pod_parts.patched(view, role, key)) for key in ("initContainers", "containers"))
+    yield from _find_duplicates("container", {**main, **locks}, init.values())
+    for name, part in init.items():
         if pod_parts.removes(part) and name not in locks:
-            taken.pop(name, None)
+            owner_by_name.pop(name, None)
         else:
-            taken.setdefault(name, "another container")
-    del taken[CONTAINER]
-    yield from _twice("container", taken, (part for part in beside.values() if not pod_parts.removes(part)))
+            owner_by_name.setdefault(name, "a different container")
+    del owner_by_name[CONTAINER]
+    added = (part for part in regular.values() if not pod_parts.removes(part))
+    yield from _find_duplicates("container", owner_by_name, added)
 
 
 def _locks(view: View, role: RoleName) -> dict[str, str]:
@@ -53,18 +56,18 @@ def _locks(view: View, role: RoleName) -> dict[str, str]:
     return {run_lock.container_name(name): f"the run lock of storage.{name}" for name in volumes}
 
 
-def _of_code(view: View, parts: Callable[[Structure], Iterable[Any]]) -> dict[str, str]:
-    return {part["name"]: f"the {part['name']} of code" for part in parts(view.job.structure)}
+def _code_parts(view: View, parts: Callable[[Structure], Iterable[Any]]) -> dict[str, str]:
+    return {part["name"]: "a part that tfgen adds for code" for part in parts(view.job.structure)}
 
 
-def _twice(kind: str, taken: dict[str, str], parts: Iterable[Part]) -> Iterator[Finding]:
+def _find_duplicates(noun: str, owner_by_name: dict[str, str], parts: Iterable[Part]) -> Iterator[Finding]:
     for part in parts:
         name = pod_parts.name(part)
-        if name in taken:
-            message = f"the {kind} {shown(name)} has the name of {taken[name]}; choose another"
+        if name in owner_by_name:
+            message = f"the {noun} {shown(name)} has the name of {owner_by_name[name]}; choose a different name"
             yield Finding((*part.path, "name"), message)
         elif name:
-            taken[name] = f"another {kind}"
+            owner_by_name[name] = f"a different {noun}"
 
 
 def _ports(view: View, role: RoleName) -> Iterator[Part]:
@@ -72,12 +75,12 @@ def _ports(view: View, role: RoleName) -> Iterator[Part]:
 
 
 def _volumes(view: View, role: RoleName) -> Iterator[Part]:
-    """Those of podTemplate: the job's and the role's of one name are merged, and so is tfgen's own tmp."""
+    """Yield the volumes of podTemplate. Volumes with equal names in the job and in the role are merged."""
     yield from _merged(pod_parts.patched(view, role, "volumes")).values()
 
 
 def _merged(parts: Iterable[Part]) -> dict[str, Part]:
-    """Of those of one name, the last: they become one."""
+    """Return the parts by name. The last part replaces previous parts of the same name."""
     return {pod_parts.name(part): part for part in parts}
 
 

@@ -15,25 +15,25 @@ from tfgen.words import NEAR, either, nearest, shown
 
 def _check_kinds(view: View) -> Iterator[Finding]:
     for name, item in view.values["objects"].items():
-        message = _of_kind(group(item), item["kind"], item["apiVersion"])
+        message = _kind_fault(group(item), item["kind"], item["apiVersion"])
         if message:
             yield Finding(("objects", name, "kind"), message)
 
 
-def _of_kind(group_name: str, kind: str, version: str) -> str:
-    """The mistake in a kind of one of Kubernetes' own groups; empty for a group that tfgen does not know."""
+def _kind_fault(group_name: str, kind: str, version: str) -> str:
+    """Return the message about a kind of a Kubernetes group; empty for a correct kind and for a custom group."""
     kinds = KINDS.get(group_name)
     if kinds is None or kind in kinds:
         return ""
     groups = find_groups(kind)
     if groups:
-        return f"{version} has no kind {shown(kind)}, which is of the group {either(map(_group_name, groups))}"
+        return f"{version} has no kind {shown(kind)}; the kind is in the group {either(map(_group_name, groups))}"
     near = nearest(kind, kinds, NEAR)
     return f"{version} has no kind {shown(kind)}; did you mean {shown(near)}?" if near else ""
 
 
 def _group_name(group_name: str) -> str:
-    return shown(group_name) if group_name else "core, of v1"
+    return shown(group_name) if group_name else "core, whose apiVersion is v1"
 
 
-RULES: Final = (Rule("object-kind", "error", "Kubernetes has no such kind.", _check_kinds),)
+RULES: Final = (Rule("object-kind", "error", "The group of an object does not have the kind.", _check_kinds),)

@@ -1,4 +1,4 @@
-"""Amounts that are valid and almost certainly not what was meant: half a byte of memory, a claim of 100 bytes."""
+"""Amounts that are valid but probably a slip, such as half a byte of memory or a claim of 100 bytes."""
 
 from __future__ import annotations
 
@@ -14,35 +14,34 @@ from tfgen.rules.view import View
 if TYPE_CHECKING:
     from fractions import Fraction
 
-_LEAST_BYTES: Final = 2**20
-"""No container starts with less memory, and no disk is smaller."""
-_MOST_CPUS: Final = 499
-"""More CPUs than a task asks for. The nodes with more, of up to 1,920, are for databases in memory."""
+_MIN_BYTES: Final = 2**20
+"""Smallest plausible amount of memory or disk: no container starts with fewer bytes, and no disk is smaller."""
+_MAX_CPUS: Final = 499
+"""Largest plausible number of CPUs of a task. Larger nodes, with up to 1,920 CPUs, are for in-memory databases."""
 
 
 def _check(view: View) -> Iterator[Finding]:
     for container in limits.list_amounts(view):
         for map_, amounts in (("requests", container.requests), ("limits", container.limits)):
             for name, amount in amounts.items():
-                if meant := _meant(name, str(amount)):
+                if explanation := _explain(name, str(amount)):
                     path = limits.locate_amount(view, container.path, map_, name)
-                    yield Finding(path, f"the {name} of {container.who} is {amount}, which is {meant}")
+                    yield Finding(path, f"the {name} of {container.owner} is {amount}, which means {explanation}")
     for name, volume in view.values["storage"].items():
         size = str(volume.get("claim", {}).get("size") or "")
-        if size and (meant := _meant("storage", size)):
-            yield Finding(
-                ("storage", name, "claim", "size"), f"the claim of storage.{name} has {size}, which is {meant}"
-            )
+        if size and (explanation := _explain("storage", size)):
+            message = f"the size of storage.{name}.claim is {size}, which means {explanation}"
+            yield Finding(("storage", name, "claim", "size"), message)
 
 
-def _meant(name: str, amount: str) -> str:
-    """What the amount is, and what it was probably to be; empty where it may well be meant."""
+def _explain(name: str, amount: str) -> str:
+    """Return the meaning of an implausible amount and the probable intention; empty for a plausible amount."""
     parsed = quantity.parse(amount)
-    if name == "cpu" and parsed > _MOST_CPUS:
+    if name == "cpu" and parsed > _MAX_CPUS:
         if amount.isdecimal():
             return f"{amount} CPUs; did you mean {amount}m?"
-        return f"{float(parsed):.3g} CPUs; was it meant for memory? CPUs are written as 2 or 500m"
-    if name in ("memory", "ephemeral-storage", "storage") and 0 < parsed < _LEAST_BYTES:
+        return f"{float(parsed):.3g} CPUs; write CPUs as 2 or 500m, or set memory instead"
+    if name in ("memory", "ephemeral-storage", "storage") and 0 < parsed < _MIN_BYTES:
         return f"{_bytes(parsed)}; {_probably(amount)}"
     return ""
 

@@ -1,6 +1,6 @@
 """A rule, as data: what it is called, how much it weighs, and the function that finds its mistakes.
 
-RULE = Rule("gpu-on-ps", "warning", "A parameter server asks for GPUs.", check)
+RULE = Rule("gpu-on-ps", "warning", "A parameter server requests GPUs.", check)
 """
 
 from __future__ import annotations

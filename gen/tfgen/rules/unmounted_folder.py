@@ -12,7 +12,7 @@ from tfgen.job.training_job import RoleName
 from tfgen.rules.command_text import Word, list_words
 from tfgen.rules.finding import Finding
 from tfgen.rules.hidden_program import program_of
-from tfgen.rules.mount_paths import OF_EVERY_POD, mounts_of
+from tfgen.rules.mount_paths import FOLDERS_OF_EVERY_POD, mounts_of
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import NEAR, nearest, shown
@@ -52,7 +52,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 def _present(view: View, role: RoleName) -> Iterator[str]:
     """Yield the folders that a role's container has: mounts, and the folders of the image that the job names."""
-    yield from OF_EVERY_POD
+    yield from FOLDERS_OF_EVERY_POD
     yield from (place for _, place in mounts_of(view, role))
     program, folder = program_of(view, role), view.effective(role, "workingDir")[1]
     yield from ([str(program.parent)] if program and program.parent != PurePosixPath("/") else [])
