@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -51,6 +52,20 @@ def test_a_command_of_the_image(job: Path, capsys: pytest.CaptureFixture[str]) -
         f"job.yaml:6:{column}: the command of the {role} {said}"
         for column, role in ((11, "chief"), (22, "ps"), (30, "worker"))
     )
+
+
+def test_a_package_that_the_python_lacks(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = job.with_name("train.py")
+    program.write_text("import json\nimport numpie.linalg\n\nfrom tensorflo import keras\n", encoding="utf-8")
+    lacking = "imports numpie (line 2), tensorflo (line 4), which"
+    python = f"{sys.executable} does not have"
+    options = ("--python", sys.executable)
+    assert refused(capsys, 1, *options) == (
+        f"job.yaml:6:3: {program} {lacking} {python}; install the packages [local-import]\n"
+    )
+    job.with_name("requirements.txt").write_text("numpie\n", encoding="utf-8")
+    cure = f"run {sys.executable} -m pip install -r {job.with_name('requirements.txt')}"
+    assert refused(capsys, 1, *options) == f"job.yaml:6:3: {program} {lacking} {python}; {cure} [local-import]\n"
 
 
 @pytest.mark.parametrize(

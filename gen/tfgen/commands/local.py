@@ -32,6 +32,7 @@ from tfgen.local.addresses import loopback, replace_addresses
 from tfgen.local.failure import Failure
 from tfgen.local.folders import Folders, Volumes
 from tfgen.local.gpus import VISIBLE, find_gpus, shares
+from tfgen.local.program_imports import find_missing_packages
 from tfgen.local.run import Ending
 from tfgen.local.task import Task
 from tfgen.local.variables import ConfigMaps, config_maps, unknown_sources, variables
@@ -45,6 +46,7 @@ from tfgen.words import either
 
 RULES: Final[Mapping[str, str]] = {
     "local-command": "A task's program is not on this machine.",
+    "local-import": "A program imports a package that the Python of this machine lacks.",
     "local-variable": "A variable's value is kept in the cluster, and not on this machine.",
 }
 """What `tfgen local` finds wrong."""
@@ -179,6 +181,7 @@ class _Planner:
         self._addresses = loopback(self._maps)
         self._runtime = containers.find_runtime() if options.in_containers else None
         self._problems: list[Problem] = []
+        self._programs: set[Path] = set()  # tasks share programs, and one check of the imports is enough
 
     def plan(self) -> LocalJob:
         self._volumes.check_given(self._pods)
@@ -215,7 +218,7 @@ class _Planner:
         command = [folders.replace_paths(replace_addresses(word, self._addresses)) for word in (*words, *arguments)]
         if command and words:
             command[0] = self._program(pod, command[0], environ)
-            self._check_program_file(pod, [*words, *arguments], command, self._folder(pod, folders))
+            self._check_program_file(pod, [*words, *arguments], command, self._folder(pod, folders), environ)
         else:
             self._problem(pod, "command", "is the image's own, which this machine does not have; say it, or --image")
         return Task(
@@ -291,13 +294,33 @@ class _Planner:
         self._problem(pod, "command", f"starts {program}, which this machine does not have; install it, or --image")
         return program
 
-    def _check_program_file(self, pod: Pod, words: Sequence[str], command: Sequence[str], folder: Path) -> None:
-        """Check that this machine has the file that an interpreter runs."""
+    def _check_program_file(
+        self, pod: Pod, words: Sequence[str], command: Sequence[str], folder: Path, environ: Mapping[str, str]
+    ) -> None:
+        """Check that this machine has the file that an interpreter runs, and the packages that the file imports."""
         file, local = find_program_file(words), find_program_file(command)
-        if local and local != command[0] and not (folder / local).exists():
+        if not local or local == command[0]:
+            return
+        program = folder / local
+        if not program.exists():
             self._problem(
                 pod, "command", f"runs {file}, which this machine does not have; --workdir names the program's folder"
             )
+        elif _PYTHON.fullmatch(Path(words[0]).name) and program not in self._programs:
+            self._programs.add(program)
+            self._check_imports(pod, command[0], program, environ)
+
+    def _check_imports(self, pod: Pod, python: str, program: Path, environ: Mapping[str, str]) -> None:
+        missing = find_missing_packages(python, program, environ)
+        if missing:
+            lines = ", ".join(f"{package.name} (line {package.line})" for package in missing)
+            requirements = program.with_name("requirements.txt")
+            # Without a requirements.txt, the names of the distributions are unknown: `import PIL` needs pillow.
+            cure = (
+                f"run {python} -m pip install -r {requirements}" if requirements.is_file() else "install the packages"
+            )
+            message = f"{program} imports {lines}, which {python} does not have; {cure}"
+            self._problem_at(self._path(pod, "command"), message, "local-import")
 
     def _folder(self, pod: Pod, folders: Folders) -> Path:
         path = pod.container.get("workingDir")

@@ -1,0 +1,81 @@
+"""Find the packages that a Python program imports and an interpreter lacks.
+
+Each task would end with a ModuleNotFoundError, seconds after its start. `tfgen local` reports the packages before it
+starts a task.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from tfgen.record import Record
+
+_FIND: Final = """
+import importlib.util, sys
+sys.path.insert(0, sys.argv[1])
+print(*[name for name in sys.argv[2:] if importlib.util.find_spec(name) is None])
+"""
+"""The program that prints the missing packages. The first argument is the folder of the training program."""
+
+_TIMEOUT_S: Final = 30.0
+
+
+class MissingPackage(Record):
+    """A package that a program imports and an interpreter lacks.
+
+    Attributes:
+        name: the name in the import statement. The name of the distribution may differ.
+        line: the first line that imports the package.
+    """
+
+    name: str
+    line: int
+
+
+def find_missing_packages(python: str, program: Path, environ: Mapping[str, str]) -> tuple[MissingPackage, ...]:
+    """Return the packages that a program imports at its start and an interpreter lacks, in the order of their lines.
+
+    A program that this Python cannot read, and an interpreter that fails, have no missing packages: the task itself
+    then reports the error.
+    """
+    lines = _imported_packages(program)
+    if not lines:
+        return ()
+    try:
+        done = subprocess.run(  # noqa: S603 - the interpreter of the tasks, with names that `ast` has read
+            [python, "-c", _FIND, str(program.parent), *lines],
+            env={**environ},
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return tuple(MissingPackage(name, lines[name]) for name in done.stdout.split())
+
+
+def _imported_packages(program: Path) -> dict[str, int]:
+    """Return the line of the first import of each top-level package.
+
+    Only statements of the module itself count. An import in a function, a condition or a `try` may never run.
+    """
+    try:
+        module = ast.parse(program.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return {}
+    lines: dict[str, int] = {}
+    for statement in module.body:
+        if isinstance(statement, ast.Import):
+            names = [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+            names = [statement.module]
+        else:
+            continue
+        for name in names:
+            lines.setdefault(name.partition(".")[0], statement.lineno)
+    return lines

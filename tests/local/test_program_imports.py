@@ -1,0 +1,38 @@
+"""Packages that a training program imports and an interpreter lacks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tfgen.local.program_imports import find_missing_packages
+
+
+@pytest.mark.parametrize(
+    ("program", "missing"),
+    [
+        ("import json, os.path\nfrom xml import etree\n", []),
+        ("import no_such_package\n", [("no_such_package", 1)]),
+        ("import os\nimport no_such.part, no_other\n", [("no_such", 2), ("no_other", 2)]),
+        ("from no_such.part import name\nimport no_such\n", [("no_such", 1)]),
+        ("import neighbor\nfrom . import sibling\n", []),
+        ("try:\n    import no_such\nexcept ImportError:\n    pass\n", []),
+        ("def load():\n    import no_such\n", []),
+        ("import no_such\nthis is no Python\n", []),
+    ],
+)
+def test_missing_packages(tmp_path: Path, program: str, missing: list[tuple[str, int]]) -> None:
+    (tmp_path / "neighbor.py").touch()
+    path = tmp_path / "train.py"
+    path.write_text(program, encoding="utf-8")
+    packages = find_missing_packages(sys.executable, path, os.environ)
+    assert [(package.name, package.line) for package in packages] == missing
+
+
+def test_an_interpreter_that_fails_has_no_missing_packages(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text("import no_such\n", encoding="utf-8")
+    assert find_missing_packages("/bin/false", path, os.environ) == ()
