@@ -99,8 +99,9 @@ pictures: $(VENV)/.installed ## Draws docs/dist-mnist.svg again
 	@$(TFGEN) draw examples/dist-mnist/job.yaml > docs/dist-mnist.svg
 
 .PHONY: cli
-cli: $(VENV)/.installed ## Writes docs/cli.md anew, the page of the commands, from their parsers
+cli: $(VENV)/.installed ## Writes docs/cli.md from the parsers, and the references of job.yaml and tfgen.yaml from the schemas
 	@$(PYTHON) -m cli_page
+	@$(PYTHON) -m schema_page
 
 .PHONY: format
 format: $(VENV)/.with-dev ## Formats the code, and mends the style where that is safe

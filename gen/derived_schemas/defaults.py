@@ -172,20 +172,20 @@ _LIMITS: Final = {
 }
 _RULES: Final = {
     "description": (
-        "How much the warnings of a rule weigh, by the rule's id. An error stays an error: what it refuses cannot run. "
-        "A nearer tfgen.yaml may make more of a warning than one above it says, never less."
+        "Severity of the warnings of a rule, by the id of the rule. An error remains an error, because the cluster "
+        "refuses the job. A nearer tfgen.yaml may raise a severity, and never lowers a severity."
     ),
     "type": "object",
     "additionalProperties": {
-        "description": "What the warnings of one rule are.",
+        "description": "Severity of the warnings of one rule.",
         "type": "object",
         "additionalProperties": False,
         "required": ["severity"],
         "properties": {
             "severity": {
                 "description": (
-                    "What the warnings are. error: nothing is rendered, unless a comment beside one ignores it. off: "
-                    "they are not reported, which needs a reason."
+                    "error: a warning stops the rendering, unless a comment ignores the warning. off: tfgen reports "
+                    "no warning, and reason is required."
                 ),
                 "type": "string",
                 "enum": ["error", "warning", "off"],
@@ -201,7 +201,7 @@ _RULES: Final = {
                 "examples": [False],
             },
             "reason": {
-                "description": "Why the rule is off.",
+                "description": "Reason why the rule is off.",
                 "type": "string",
                 "pattern": r"\S",
                 "x-pattern-says": "a sentence",
@@ -216,8 +216,8 @@ _RULES: Final = {
 }
 _POLICIES: Final = {
     "description": (
-        "Folder, from that of this file, of ValidatingAdmissionPolicies, their bindings, and what these name. The "
-        "objects of all jobs below are held against them, beside those of each tfgen.yaml above."
+        "Folder of ValidatingAdmissionPolicies, their bindings and their parameters, relative to the folder of this "
+        "file. The objects of all jobs below are validated against these policies and those of each tfgen.yaml above."
     ),
     "type": "string",
     "pattern": r"^(?!/)(?!(.*/)?\.\.(/|$)).*[^/]$",

@@ -1,0 +1,105 @@
+"""A page of the keys of a schema, with an example of each top-level key."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from schema_page.keys import Key, default_of, keys_below, type_of
+from tfgen.commands.line_origin.pages import page_of_key
+from tfgen.schema import file as schema_file
+from tfgen.schema.file import Schema, is_record, resolve
+from tfgen.text.yaml_text import dump
+
+PAGES: Final[Mapping[str, str]] = {
+    "job-reference.md": schema_file.NAME,
+    "tfgen-reference.md": schema_file.DEFAULTS,
+}
+"""The name of each page, and the name of its schema."""
+
+_WIDTH: Final = 120
+_ENVIRONMENTS: Final = "environments"
+_SPEC: Final = "spec"
+
+_JOB: Final = """\
+# Keys of job.yaml
+
+`make cli` writes this page from [the schema](../schemas/trainingjob.v1alpha1.schema.json). `tfgen explain PATH` prints
+the same for one key.
+
+A tunable key may differ in each environment, and a user of the chart may set it. `NAME` is a name of your choice, and
+`[]` is an item of a list. Each section begins with an example.
+
+A job has the keys `apiVersion`, `kind`, `metadata` and `spec`:
+
+```yaml
+{example}```
+"""
+
+_DEFAULTS: Final = """\
+# Keys of tfgen.yaml
+
+`make cli` writes this page from [the schema](../schemas/defaults.v1alpha1.schema.json). `tfgen schema --defaults`
+prints the schema.
+
+Each `tfgen.yaml` is a [layer](gitops.md#an-empty-repository) of the jobs in its folder and below. `NAME` is a name of
+your choice, and `[]` is an item of a list. Each section begins with an example. The keys of `spec` are those of
+[job.yaml](job-reference.md).
+"""
+
+
+def page(name: str) -> str:
+    """Return a page by its name."""
+    schema = schema_file.load(PAGES[name])
+    if PAGES[name] == schema_file.DEFAULTS:
+        return "\n".join([_DEFAULTS, *(_section(schema, (key,)) for key in schema["properties"])])
+    head = _JOB.format(example=dump(schema["examples"][0]))
+    owner = resolve(schema, schema["properties"][_SPEC])
+    paths = [("metadata",), *((_SPEC, key) for key in owner["properties"])]
+    return "\n".join([head, *(_section(schema, path) for path in paths)])
+
+
+def _section(schema: Schema, path: Sequence[str]) -> str:
+    node = schema_file.node(schema, path) or {}
+    owner = schema_file.node(schema, path[:-1]) or {}
+    key = Key(path[-1], node, bool(node.get("x-tunable")), path[-1] in owner.get("required", ()))
+    facts = [f"Type: {type_of(node)}."]
+    if "x-pattern-says" in node and node.get("x-kind") != "quantity":
+        facts.append(f"Allowed: {node['x-pattern-says']}.")
+    if default_of(key):
+        facts.append("Required." if key.is_required else f"Default: {default_of(key)}.")
+    if path[0] == _SPEC and len(path) > 1 and not is_record(node) and path[-1] != _ENVIRONMENTS:
+        facts.append("Tunable." if key.is_tunable else "Not tunable.")
+    link = page_of_key(tuple(path)) if path[0] == _SPEC and len(path) > 1 else None
+    texts = [textwrap.fill(node["description"], _WIDTH), f"```yaml\n{dump(_example(path, node))}```", " ".join(facts)]
+    if link:
+        texts.append(f"See [{link.removeprefix('docs/')}]({link.removeprefix('docs/')}).")
+    if path[-1] not in (_ENVIRONMENTS, _SPEC):
+        texts += _table(schema, key)
+    return f"## `{path[-1]}`\n\n" + "\n\n".join(texts) + "\n"
+
+
+def _example(path: Sequence[str], node: Schema) -> Any:
+    example = node["examples"][0] if node.get("examples") else node["const"]
+    for step in reversed(path):
+        example = {step: example}
+    return example
+
+
+def _table(schema: Schema, parent: Key) -> list[str]:
+    keys = list(keys_below(schema, parent))
+    if not keys:
+        return []
+    shows_tunable = any("x-tunable" in key.node for key in keys)
+    names = ["Key", "Type", "Default", *(["Tunable"] if shows_tunable else []), "Meaning"]
+    lines = [_row(names), _row(["---"] * len(names))]
+    for key in keys:
+        tunable = "" if is_record(key.node) else ("no", "yes")[key.is_tunable]
+        cells = [f"`{key.path}`", type_of(key.node), default_of(key), *([tunable] if shows_tunable else [])]
+        lines.append(_row([*cells, key.node.get("description", "")]))
+    return ["\n".join(lines)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
