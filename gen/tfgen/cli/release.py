@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, one_run_of, release_argument
 from tfgen.cli.output import print_json, print_result
 
+if TYPE_CHECKING:
+    from tfgen.commands.release import Released
+    from tfgen.commands.release_lost import ReleasedPod
+
 
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
+    parser.add_argument(
+        "--lost", action="store_true", help="delete only the pods on nodes that do not answer, so that others start"
+    )
     release_argument(parser)
     cluster_arguments(parser)
 
@@ -19,6 +27,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     from tfgen.commands.cluster.declared_runs import check_place
     from tfgen.commands.release import release_run
+    from tfgen.commands.release_lost import release_lost
     from tfgen.live.pauses import ONCE
 
     run = one_run_of(args, may_be_retired=True)
@@ -29,15 +38,34 @@ def _run(args: Namespace) -> int:
         check_place(run, "release")
     run = clusters.named(run, args.release)
     live = clusters.place(run)
-    rows = []
-    for item in release_run(clusters.api(live.context), live.namespace, run):
-        _, kind, name = item.identity
-        rows.append({"kind": kind, "name": name, "fate": item.fate})
-        if args.format == "text":
-            print_result(f"{kind} {name} {item.fate}", flush=True)
-    if args.format == "json":
-        print_json({"objects": rows})
+    api = clusters.api(live.context)
+    if args.lost:
+        _show(args, _lost_rows(release_lost(api, live.namespace, run)))
+    else:
+        _show(args, _rows(release_run(api, live.namespace, run)))
     return OK
+
+
+def _show(args: Namespace, rows: Iterable[Mapping[str, str]]) -> None:
+    """Print the result for each object, as soon as the object has changed."""
+    if args.format == "json":
+        print_json({"objects": list(rows)})
+        return
+    for row in rows:
+        reason = f": {row['reason']}" if row.get("reason") else ""
+        print_result(f"{row['kind']} {row['name']} {row['fate']}{reason}", flush=True)
+
+
+def _rows(items: Iterable[Released]) -> Iterator[Mapping[str, str]]:
+    for item in items:
+        _, kind, name = item.identity
+        yield {"kind": kind, "name": name, "fate": item.fate}
+
+
+def _lost_rows(items: Iterable[ReleasedPod]) -> Iterator[Mapping[str, str]]:
+    for item in items:
+        fate = "deleted" if item.is_deleted else "left"
+        yield {"kind": "Pod", "name": item.pod, "fate": fate, "node": item.node, "reason": item.reason}
 
 
 COMMAND: Final = Command(

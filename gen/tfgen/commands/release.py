@@ -20,7 +20,7 @@ _RELEASED_BEFORE: Final = "was released"
 
 
 class Released(Record):
-    """What became of an object: "released", "was released", "had ended", "is not there"."""
+    """The result for an object, in words, for example "released" or "is not there"."""
 
     identity: Identity
     fate: str

@@ -6,6 +6,8 @@ import json
 import time
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar, Final
 
 from tfgen.errors import TfgenError
@@ -88,6 +90,7 @@ class Api:
 
     Attributes:
         failures: number of failed tries so far.
+        time: time of the server at its last answer; time of this machine if an answer has no time.
     """
 
     def __init__(self, connection: Connection, patience: Patience, tell: Callable[[str], None]) -> None:
@@ -96,6 +99,7 @@ class Api:
         self._resources: dict[str, Mapping[str, Resource]] = {}
         self._allowed: set[str] = set()
         self.failures = 0
+        self.time = datetime.now(UTC)
         self._is_reached = False
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
@@ -197,6 +201,7 @@ class Api:
                 if response.status < _ERROR:
                     data = read_answer(response, shape)
                     self._allowed.add(path)
+                    self.time = _time_of(response.headers)
                     return data
                 error: Exception = _error_of(response)
                 if response.status == NOT_FOUND and path in _BUILT_IN:
@@ -257,6 +262,13 @@ class Api:
             preload_content=not is_stream,
             retries=False,
         )
+
+
+def _time_of(headers: Mapping[str, str]) -> datetime:
+    try:
+        return parsedate_to_datetime(headers["Date"])
+    except (KeyError, ValueError):
+        return datetime.now(UTC)
 
 
 def _error_of(response: Any) -> ApiError:

@@ -8,8 +8,9 @@ from typing import Final
 from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
-from tfgen.live.api import Api, ApiError
+from tfgen.live.api import NOT_FOUND, Api, ApiError
 from tfgen.live.declared_run import DeclaredRun, Identity
+from tfgen.live.lost_nodes import doubtful_nodes
 from tfgen.live.missed_start import missed_start
 from tfgen.live.run_end import end_of
 from tfgen.live.run_state import leading_pod
@@ -19,6 +20,7 @@ from tfgen.live.task_state import main_container
 from tfgen.live.workload import queue_of, workload_kind, workload_query
 
 _POD: Final = ("v1", "Pod")
+_NODE: Final = ("v1", "Node")
 _EVENT: Final = ("v1", "Event")
 _LINES: Final = "200"
 """Lines at the end of a log that tfgen searches for the last step."""
@@ -61,7 +63,8 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with
     logged = [pod for run in runs if with_logs for pod in _logged_pods(run, snapshot)]
     containers = {pod["metadata"]["name"]: main_container(pod) for pod in logged}
     logs = {pod: reader.log(pod, container) for pod, container in containers.items()}
-    return snapshot.replaced(logs=logs, unreadable=tuple(reader.unreadable))
+    nodes = reader.nodes_if_allowed(doubtful_nodes(pods))
+    return snapshot.replaced(logs=logs, nodes=nodes, unreadable=tuple(reader.unreadable))
 
 
 def read_progress(api: Api, namespace: str, run: DeclaredRun) -> Snapshot:
@@ -146,6 +149,23 @@ class _Reader:
                 raise
             self.unreadable.append(f"{kind[1]}: {error}")
             return []
+
+    def nodes_if_allowed(self, names: Iterable[str]) -> dict[str, Object]:
+        """Return the nodes of these names that the cluster has; empty for an account that may not read nodes."""
+        resource = self._api.resource(*_NODE)
+        nodes: dict[str, Object] = {}
+        if resource is None:
+            return nodes
+        for name in sorted(names):
+            try:
+                nodes[name] = self._api.data("GET", resource.at("", name))
+            except ApiError as error:
+                if error.is_forbidden:
+                    self.unreadable.append(f"{_NODE[1]}: {error}")
+                    break
+                if error.status != NOT_FOUND:
+                    raise
+        return nodes
 
     def log(self, pod: str, container: str) -> str:
         """Return the end of a container's log; empty where the container has not started."""

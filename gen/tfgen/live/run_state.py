@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 from tfgen.kubernetes.object import Object
 from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.log_text import last_step
+from tfgen.live.lost_nodes import LostNode, lost_nodes
 from tfgen.live.missed_start import missed_start
 from tfgen.live.run_end import End, end_of, is_suspended
 from tfgen.live.snapshot import Snapshot
@@ -90,6 +91,7 @@ class RunState(Record):
         differences: numbers that differ between the cluster and job.yaml.
         unreadable: objects that could not be read, each with the reason.
         errors: usual errors of the failed tasks.
+        lost: nodes that are not ready and hold pods of the run.
         is_stuck: whether the finisher has freed no node for so long that it cannot work; set by `tfgen wait`.
     """
 
@@ -108,6 +110,7 @@ class RunState(Record):
     differences: tuple[str, ...]
     unreadable: tuple[str, ...]
     errors: tuple[TaskError, ...] = ()
+    lost: tuple[LostNode, ...] = ()
     is_stuck: bool = False
 
     @property
@@ -150,6 +153,7 @@ def judge(run: DeclaredRun, snapshot: Snapshot, namespace: str) -> RunState:
         step=last_step(snapshot.logs.get(leader["metadata"]["name"], "")) if leader else None,
         differences=tuple(differences(run, snapshot)),
         unreadable=snapshot.unreadable,
+        lost=tuple(lost_nodes(pods, snapshot.nodes)),
         errors=tuple(task_errors(failed_pods(run, snapshot), snapshot.logs)),
     )
 

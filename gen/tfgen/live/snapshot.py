@@ -25,6 +25,7 @@ class Snapshot(Record):
         unreadable: objects that could not be read, each with the reason.
         workloads: Kueue's Workloads of the objects by whose end the runs end.
         logs: end of the log of each run's leading task and finisher, by the name of the pod.
+        nodes: nodes of the pods that may be lost, by name.
     """
 
     pods: tuple[Object, ...] = ()
@@ -33,6 +34,7 @@ class Snapshot(Record):
     unreadable: tuple[str, ...] = ()
     logs: Mapping[str, str] = EMPTY
     workloads: tuple[Object, ...] = ()
+    nodes: Mapping[str, Object] = EMPTY
 
     def pods_of(self, run: DeclaredRun) -> tuple[Object, ...]:
         """Return the pods of a run, including the pods of the finisher."""

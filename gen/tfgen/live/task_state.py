@@ -115,7 +115,7 @@ def task_state(pod: Object, earlier: int = 0) -> TaskState:
     """
     status, phase = pod["status"], pod["status"].get("phase", "Pending")
     statuses = status.get("containerStatuses", ())
-    is_ready = phase == "Running" and _condition(pod, "Ready").get("status") == "True"
+    is_ready = phase == "Running" and condition(pod, "Ready").get("status") == "True"
     is_leaving = "deletionTimestamp" in pod["metadata"]
     node = pod["spec"].get("nodeName", "")
     return TaskState(
@@ -155,7 +155,7 @@ def _word(pod: Object) -> str:
 def _reason(pod: Object) -> Reason | None:
     """Return the reason in a pod's status why the pod is not ready; None without a reason."""
     status = pod["status"]
-    scheduled = _condition(pod, "PodScheduled")
+    scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
         return Reason(scheduled.get("reason", "Unschedulable"), scheduled.get("message", ""))
     for item in (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())):
@@ -190,6 +190,7 @@ def _end_message(container: str, ended: Mapping[str, Any], pod: Object) -> str:
     return f"{container} used more memory than {f'the limit of {limit}' if limit else 'the node has'}"
 
 
-def _condition(pod: Object, kind: str) -> Mapping[str, Any]:
+def condition(pod: Object, kind: str) -> Mapping[str, Any]:
+    """Return a condition of a pod; empty for a pod without the condition."""
     conditions: Sequence[Mapping[str, Any]] = pod["status"].get("conditions", ())
-    return next((condition for condition in conditions if condition["type"] == kind), {})
+    return next((item for item in conditions if item["type"] == kind), {})

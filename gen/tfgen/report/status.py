@@ -6,14 +6,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from tfgen.live.lost_nodes import LostNode
 from tfgen.live.run_state import Cause, RoleState, RunState
 from tfgen.live.task_state import TaskState
+from tfgen.plural import count
 from tfgen.words import either, printable
 
 _TASKS: Final = 8
 """Tasks of one role that are listed one by one, where all of them are well."""
 _SUBJECTS: Final = 6
 """Tasks that a reason names before it counts them."""
+_OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+"""The taint by which Kubernetes deletes all pods of a node and detaches their volumes:
+https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown."""
+_RELEASE_LOST: Final = "tfgen release --lost"
 _RELEASE: Final = "to free the nodes now: tfgen release"
 
 
@@ -101,12 +107,44 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
         yield f"held:     {either(state.unreleased, 'and')}; {_RELEASE}"
     for why in state.causes:
         yield f"why:      {_subjects(why)}: {_reason(why)}"
+    for node in state.lost:
+        yield from _lost_lines(node, now)
     for error in state.errors:
         yield f"error:    {error}"
     for text in state.differences:
         yield f"differs:  {text}"
     for text in state.unreadable:
         yield f"not seen: {printable(text)}"
+
+
+def _lost_lines(node: LostNode, now: datetime) -> Iterator[str]:
+    """Yield the pods on a node that is not ready, what the pods hold, and the two cures."""
+    since = f" for {age(node.since, now)}" if node.since else ""
+    message = f" ({printable(node.message)})" if node.message else ""
+    claims = "claim" if len(node.claims) == 1 else "claims"
+    holds = [
+        *([count(node.gpus, "GPU")] if node.gpus else []),
+        *([f"the {claims} {either(node.claims, 'and')}"] if node.claims else []),
+    ]
+    pods = f"{either(node.tasks, 'and')} on {node.name}, which has not been ready{since}{message}"
+    held = f"; held: {either(holds, 'and')}" if holds else ""
+    yield f"lost:     {pods}{held}"
+    if node.is_silent:
+        yield f"cure:     if {node.name} is off: kubectl taint nodes {node.name} {_OUT_OF_SERVICE}"
+        yield f"cure:     or delete these pods alone: {_RELEASE_LOST}"
+
+
+def _lost_row(node: LostNode) -> dict[str, Any]:
+    return {
+        "node": node.name,
+        "since": node.since or None,
+        "message": node.message or None,
+        "answers": not node.is_silent,
+        "tasks": list(node.tasks),
+        "pods": list(node.pods),
+        "gpus": node.gpus,
+        "claims": list(node.claims),
+    }
 
 
 def _subjects(why: Cause) -> str:
@@ -171,6 +209,7 @@ def _row(state: RunState) -> dict[str, Any]:
             {"subjects": list(why.subjects), "reason": why.reason.word, "message": why.reason.message}
             for why in state.causes
         ],
+        "lost": [_lost_row(node) for node in state.lost],
         "errors": [
             {"task": item.task, "error": item.error.name, "meaning": item.error.meaning, "page": item.error.page}
             for item in state.errors

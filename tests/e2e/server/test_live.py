@@ -86,29 +86,6 @@ def ready_pods(cluster: ControlPlane, namespace: str) -> Sequence[object]:
 
 
 @pytest.fixture
-def account(cluster: ControlPlane, namespace: str) -> Callable[..., Path]:
-    """Makes an account that has a Role, and gives its kubeconfig."""
-
-    def make(rules: dict[str, object] | None) -> Path:
-        name = "viewer"
-        cluster.client.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}, namespace)
-        if rules is not None:
-            cluster.client.apply(rules, namespace)
-            reference = {"kind": rules["kind"], "name": rules["metadata"]["name"]}  # type: ignore[index]
-            binding = {
-                "apiVersion": "rbac.authorization.k8s.io/v1",
-                "kind": f"{rules['kind']}Binding",
-                "metadata": {"name": f"{name}-{namespace}"},
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", **reference},
-                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
-            }
-            cluster.client.apply(binding, namespace)
-        return cluster.service_account(name, namespace)
-
-    return make
-
-
-@pytest.fixture
 def proxy(cluster: ControlPlane) -> Iterator[FaultyProxy]:
     with FaultyProxy(cluster.url, cluster.authority.certificate, cluster.address) as server:
         yield server

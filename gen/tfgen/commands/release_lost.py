@@ -1,0 +1,125 @@
+"""``tfgen release --lost``: delete the pods of a run on nodes that do not answer, so that controllers replace the pods.
+
+The steps are those of Kubernetes' pod garbage collector for a node with the taint `out-of-service`
+(pkg/controller/podgc/gc_controller.go): the pod gets the phase Failed and the condition DisruptionTarget, and is then
+deleted without a grace period. A Job counts a pod that has failed, and the condition keeps the Job's retries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from tfgen.errors import TfgenError
+from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object
+from tfgen.live.api import CONFLICT, NOT_FOUND, Api, ApiError, Resource
+from tfgen.live.declared_run import DeclaredRun
+from tfgen.live.lost_nodes import holds_a_node
+from tfgen.live.node_state import LEASE_NAMESPACE, sign_of_life
+from tfgen.live.read_snapshot import read_pods
+from tfgen.record import Record
+
+_STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
+_REASON: Final = "DeletionByTfgen"
+_GONE: Final = (NOT_FOUND, CONFLICT)
+"""The answers for a pod that is gone, and for a pod of the same name with another uid."""
+
+
+class ReleasedPod(Record):
+    """The result for a pod.
+
+    Attributes:
+        pod: the name of the pod.
+        node: the node of the pod.
+        is_deleted: whether the pod is deleted.
+        reason: the reason why the pod is left; empty for a pod that is deleted.
+    """
+
+    pod: str
+    node: str
+    is_deleted: bool
+    reason: str = ""
+
+
+def release_lost(api: Api, namespace: str, run: DeclaredRun) -> Iterator[ReleasedPod]:
+    """Delete the pods of a run on nodes that do not answer. Nothing is deleted where all nodes answer.
+
+    Raises:
+        ApiError: the account may not read the nodes or their leases, or may not delete the pods.
+        TfgenError: no pod is on a node that does not answer, or the server does not answer in time.
+    """
+    pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.RUN: run.run})
+    on_nodes = sorted(filter(holds_a_node, pods), key=lambda pod: str(pod["metadata"]["name"]))
+    reasons = {name: _sign_of_life(api, name) for name in sorted({pod["spec"]["nodeName"] for pod in on_nodes})}
+    if all(reasons.values()):
+        signs = "; ".join(reasons.values()) or f"no pod of the run has a node in {namespace}"
+        raise TfgenError(f"{run.title}: no pod is on a node that does not answer: {signs}")
+    _check_controllers(run, (pod for pod in on_nodes if not reasons[pod["spec"]["nodeName"]]))
+    for pod in on_nodes:
+        node = pod["spec"]["nodeName"]
+        if reasons[node]:
+            yield ReleasedPod(pod["metadata"]["name"], node, is_deleted=False, reason=reasons[node])
+        else:
+            _delete(api, namespace, pod)
+            yield ReleasedPod(pod["metadata"]["name"], node, is_deleted=True)
+
+
+def _sign_of_life(api: Api, name: str) -> str:
+    """Return the reason why a node may still run its pods; empty for a node that does not answer."""
+    node = _read(api, ("v1", "Node"), "", name)
+    if node is None:
+        return f"the cluster has no node {name}, so Kubernetes deletes its pods within a minute"
+    lease = _read(api, ("coordination.k8s.io/v1", "Lease"), LEASE_NAMESPACE, name)
+    return sign_of_life(node, lease, api.time)
+
+
+def _read(api: Api, kind: tuple[str, str], namespace: str, name: str) -> Object | None:
+    try:
+        item: Object = api.data("GET", _resource(api, kind).at(namespace, name))
+    except ApiError as error:
+        if error.status != NOT_FOUND:
+            raise
+        return None
+    return item
+
+
+def _check_controllers(run: DeclaredRun, pods: Iterable[Object]) -> None:
+    """Refuse to delete pods that no controller replaces."""
+    bare = [pod["metadata"]["name"] for pod in pods if not pod["metadata"].get("ownerReferences")]
+    if bare:
+        raise TfgenError(
+            f"{run.title}: no controller replaces the pod {bare[0]}; delete the run and start a new one: "
+            "tfgen delete JOB, tfgen rerun JOB"
+        )
+
+
+def _delete(api: Api, namespace: str, pod: Object) -> None:
+    name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+    resource = _resource(api, ("v1", "Pod"))
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
+    try:
+        api.data("PATCH", resource.at(namespace, name, "status"), {}, _failure(pod, api), _STRATEGIC_MERGE)
+        api.data("DELETE", resource.at(namespace, name), {}, options, "application/json")
+    except ApiError as error:
+        if error.status not in _GONE:
+            raise
+
+
+def _failure(pod: Object, api: Api) -> Mapping[str, Any]:
+    """Return the patch of the status of a lost pod."""
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": _REASON,
+        "message": f"tfgen release --lost: the node {pod['spec']['nodeName']} does not answer",
+        "lastTransitionTime": api.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    return {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"phase": "Failed", "conditions": [condition]}}
+
+
+def _resource(api: Api, kind: tuple[str, str]) -> Resource:
+    resource = api.resource(*kind)
+    if resource is None:
+        raise TfgenError(f"the cluster has no kind {kind[1]} of {kind[0]}: check the server's address")
+    return resource

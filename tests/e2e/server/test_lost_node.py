@@ -1,0 +1,183 @@
+"""A run whose node is lost: on a real API server, with the real controllers of nodes, taints, Jobs and StatefulSets.
+
+No kubelet runs on the node LOST: the test reports the state of the node and of its pods as a kubelet would, and then
+reports nothing, as a kubelet that was stopped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.client import Object, eventually
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.jobs import write_job
+from tests.support.tools import ROOT
+from tfgen import cli
+from tfgen.kubernetes import keys
+
+LOST = "lost-node"
+JOB = """
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist, namespace: NAMESPACE}
+spec:
+  image: registry.example.com/mnist:1
+  retries: 0
+  roles:
+    chief: {affinity: {nodeAffinity: PREFERRED}, tolerations: [TOLERATION]}
+    ps: {}
+    worker: {affinity: {nodeAffinity: PREFERRED}, tolerations: [TOLERATION], resources: {gpu: {count: 1}}}
+  storage: {model: {mountPath: /model, for: [chief], emptyDir: {}}}
+"""
+PREFERRED = (
+    "{preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: "
+    "{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [lost-node]}]}}]}"
+)
+TOLERATION = "{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 1}"
+SECTION = (ROOT / "docs" / "live.md").read_text("utf-8").split("## `tfgen release --lost`\n")[1].partition("\n## ")[0]
+CLUSTER_ROLE, ROLE = yaml.safe_load_all(re.findall(r"```yaml\n(.*?)```", SECTION, re.DOTALL)[0])
+
+
+def time(ago: float = 0) -> str:
+    """Return the time some seconds ago, as a kubelet writes times in a lease."""
+    return (datetime.now(UTC) - timedelta(seconds=ago)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def report(cluster: ControlPlane, status: str, *, renewed: float) -> None:
+    """Set the condition Ready of the node, and the age of its lease in seconds."""
+    at = time()[:19] + "Z"
+    message = "Kubelet stopped posting node status." if status == "Unknown" else "kubelet is posting ready status"
+    condition = {"type": "Ready", "status": status, "reason": "Test", "message": message}
+    times = {"lastHeartbeatTime": at, "lastTransitionTime": at}
+    room = {"cpu": "64", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": "8"}
+    changed = {"status": {"capacity": room, "allocatable": room, "conditions": [{**condition, **times}]}}
+    cluster.client.patch("v1/Node", LOST, None, changed, subresource="status")
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": LOST},
+        "spec": {"holderIdentity": LOST, "leaseDurationSeconds": 40, "renewTime": time(renewed)},
+    }
+    cluster.client.apply(lease, "kube-node-lease")
+
+
+@pytest.fixture
+def node(cluster: ControlPlane) -> Iterator[None]:
+    """The node, ready for pods."""
+    labels = {"kubernetes.io/hostname": LOST}
+    cluster.client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": LOST, "labels": labels}})
+    try:
+        report(cluster, "True", renewed=0)
+        eventually(lambda: not cluster.client.get("v1/Node", LOST)["spec"].get("taints"), "a node without a taint")
+        yield
+    finally:
+        cluster.client.delete("v1/Node", LOST)
+
+
+def pods(cluster: ControlPlane, namespace: str) -> dict[str, Object]:
+    """Return the newest pod of each role."""
+    listed = sorted(cluster.client.list("v1/Pod", namespace), key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+    return {pod["metadata"]["labels"][keys.ROLE]: pod for pod in listed}
+
+
+@pytest.fixture
+def job(cluster: ControlPlane, node: None, namespace: str, tmp_path: Path) -> Path:
+    """A run whose chief and worker run on the node."""
+    path = tmp_path / "job.yaml"
+    text = JOB.replace("NAMESPACE", namespace).replace("PREFERRED", PREFERRED).replace("TOLERATION", TOLERATION)
+    path.write_text(text, encoding="utf-8")
+    cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", write_job(text, tmp_path / "out").overlay(None))
+
+    def on_node() -> bool:
+        now = pods(cluster, namespace)
+        return all(role in now and now[role]["spec"].get("nodeName") == LOST for role in ("chief", "worker"))
+
+    eventually(on_node, "a chief and a worker on the node")
+    for pod in cluster.client.list("v1/Pod", namespace, fields=f"spec.nodeName={LOST}"):
+        state = {"running": {"startedAt": time()[:19] + "Z"}}
+        container = {"image": "registry.example.com/mnist:1", "imageID": "", "ready": True, "restartCount": 0}
+        statuses = [{"name": item["name"], **container, "state": state} for item in pod["spec"]["containers"]]
+        conditions = [{"type": name, "status": "True"} for name in ("Ready", "ContainersReady")]
+        status = {"phase": "Running", "containerStatuses": statuses, "conditions": conditions}
+        name = pod["metadata"]["name"]
+        cluster.client.patch("v1/Pod", name, namespace, {"status": status}, subresource="status")
+    return path
+
+
+def uids(cluster: ControlPlane, namespace: str) -> Mapping[str, Any]:
+    return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in cluster.client.list("v1/Pod", namespace)}
+
+
+def is_stuck(pod: Object) -> bool:
+    """Test whether a pod waits for its kubelet: it is marked by the node controller, and deleted by its taint."""
+    conditions = {item["type"]: item["status"] for item in pod["status"]["conditions"]}
+    return conditions["Ready"] == "False" and "deletionTimestamp" in pod["metadata"]
+
+
+def test_a_node_that_answers_keeps_its_pods(
+    cluster: ControlPlane, namespace: str, job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = uids(cluster, namespace)
+    words = ["release", "--lost", str(job), "--kubeconfig", str(cluster.admin)]
+    assert cli.run(words) == cli.FAILED
+    assert "mnist: no pod is on a node that does not answer: lost-node is ready; node-" in capsys.readouterr().err
+    report(cluster, "False", renewed=600)
+    assert cli.run(words) == cli.FAILED
+    assert "the kubelet of lost-node answers, and reports that the node is not ready" in capsys.readouterr().err
+    report(cluster, "Unknown", renewed=5)
+    assert cli.run(words) == cli.FAILED
+    assert re.search(r"the kubelet of lost-node renewed its lease \d+ s ago", capsys.readouterr().err)
+    assert uids(cluster, namespace).items() >= before.items()
+
+
+def test_the_pods_of_a_lost_node_are_shown_and_replaced(
+    cluster: ControlPlane,
+    namespace: str,
+    job: Path,
+    account: Callable[..., Path],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = pods(cluster, namespace)
+    # The node controller misses the kubelet after 50 seconds: a state that the test reported would not mark the pods.
+    eventually(lambda: all(is_stuck(pods(cluster, namespace)[role]) for role in ("chief", "worker")), "stuck pods")
+    assert cli.run(["status", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
+    shown = capsys.readouterr().out
+    lost = r"lost:     chief-0 and worker-0 on lost-node, which has not been ready for \d+s \(Kubelet stopped posting "
+    assert re.search(lost + r"node status\.\); held: 1 GPU\n", shown), shown
+    assert "cure:     or delete these pods alone: tfgen release --lost\n" in shown
+    account(CLUSTER_ROLE)
+    viewer = account(ROLE)
+    assert cli.run(["release", "--lost", str(job), "--kubeconfig", str(viewer)]) == cli.OK
+    deleted = {line.split()[1] for line in capsys.readouterr().out.splitlines() if line.endswith(" deleted")}
+    assert deleted == {before[role]["metadata"]["name"] for role in ("chief", "worker")}
+
+    def replaced(role: str) -> bool:
+        pod = pods(cluster, namespace).get(role)
+        is_new = pod is not None and pod["metadata"]["uid"] != before[role]["metadata"]["uid"]
+        return is_new and pod is not None and pod["status"].get("phase") == "Running"
+
+    eventually(lambda: replaced("chief") and replaced("worker"), "new pods that run")
+    now = pods(cluster, namespace)
+    assert now["ps"]["metadata"]["uid"] == before["ps"]["metadata"]["uid"]
+    status = cluster.client.get("batch/v1/Job", "mnist-chief", namespace)["status"]
+    assert status.get("failed", 0) == 0, "the lost pod costs no retry, and the Job has none"
+    assert all(item["type"] != "Failed" for item in status.get("conditions", ()))
+    assert cli.run(["status", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
+    assert "lost:" not in capsys.readouterr().out
+
+
+def test_an_account_that_may_not_read_nodes_deletes_nothing(
+    cluster: ControlPlane, namespace: str, job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = uids(cluster, namespace)
+    report(cluster, "Unknown", renewed=600)
+    assert cli.run(["release", "--lost", str(job), "--kubeconfig", str(account(ROLE))]) == cli.FAILED
+    assert "nodes" in capsys.readouterr().err
+    assert uids(cluster, namespace).items() >= before.items()
