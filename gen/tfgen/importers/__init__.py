@@ -1,7 +1,7 @@
-"""Foreign jobs to a job's data: a module for each form, and the parts that the forms share.
+"""Converters from jobs of other tools to the data of job.yaml: one module for each format, and their shared steps.
 
-A reader makes a `ForeignJob`, mostly by tables of fields (`fields.py`), and one writer makes the data of job.yaml. Each
-line of the source has an entry in the `Account` in the end.
+A reader makes a `ForeignJob`, mostly by tables of fields (`fields.py`). One writer, `job_data.py`, makes the data of
+job.yaml. In the end the `ImportReport` has an entry for each line of the source.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from tfgen.importers import arena, elastic_dl, hand_written, job_set, tf_job, train_job, volcano_job
+from tfgen.importers import arena, elastic_dl, job_set, tf_job, train_job, volcano_job
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.import_report import ImportReport
 from tfgen.importers.options import Options
@@ -20,15 +20,15 @@ Read: TypeAlias = Callable[[Part, Sequence[Part], Options, ImportReport], Foreig
 
 
 class JobFormat(NamedTuple):
-    """A form of foreign jobs.
+    """Format of a foreign job.
 
     Attributes:
-        name: what people call it.
-        source: what it is read from: the kind and the API group of an object, or a command.
-        kind: the workload kind that renders to it.
-        matches: whether an object is one.
-        canonical: the object in the shape that tfgen renders.
-        read: its reader.
+        name: the usual name of the format.
+        source: the kind and the API group of the object, or the command.
+        kind: the workload kind that tfgen renders for this format.
+        matches: returns whether an object has this format.
+        canonical: returns the object in the shape that tfgen renders, for a comparison with rendered objects.
+        read: the reader of the format.
     """
 
     name: str
@@ -68,10 +68,7 @@ FORMATS: Final = (
         volcano_job.read,
     ),
 )
-"""Forms of one object a job."""
+"""Formats in which a single object is a job."""
 
 COMMANDS: Final = ((arena.is_command, arena.job), (elastic_dl.is_command, elastic_dl.job))
-"""Forms of one command a job: whether a command is one, and the object that is made of it."""
-
-HAND_WRITTEN: Final = hand_written.FORMAT
-"""The form of many objects a job, which is what is left when those of one object are read."""
+"""Commands that submit a job: the test of a command, and the function that converts the command to an object."""

@@ -1,10 +1,11 @@
-r"""The commands of a shell script, word by word, each with its place.
+r"""Splitter of a shell script into commands and words, with the position of each word.
 
-    commands("# train\narena submit tfjob \\\n  --name='a b' $X", "submit.sh")
-        ->  ((Word("arena", 2:1), Word("submit", 2:7), ..., Word("--name=a b", 3:3), Word("$X", 3:16, expands=True)),)
+>>> (words,) = commands("# train\narena submit --name='a b' $X")
+>>> [(word.text, word.position.column, word.expands) for word in words]
+[('arena', 1, False), ('submit', 7, False), ('--name=a b', 14, False), ('$X', 27, True)]
 
-It reads words, quotes, comments and the ends of commands, and no more of the language. What the shell would put in the
-place of a word is not known here; such a word is marked.
+The splitter knows words, quotes, comments and the ends of commands, and ignores all other syntax of the shell. It does
+not expand variables: `Word.expands` marks a word that the shell would expand.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ _EXPANDS: Final = re.compile(r"(?<!\\)(?:\$[\w({]|`)")
 
 
 class Word(NamedTuple):
-    """A word of a command.
+    """Word of a command.
 
     Attributes:
-        text: without its quotes.
-        position: where it begins.
-        expands: whether the shell puts something in the place of a part of it.
+        text: the word without its quotes.
+        position: the position of the first character.
+        expands: whether the shell expands a variable or a command in the word.
     """
 
     text: str
@@ -42,16 +43,16 @@ class Word(NamedTuple):
 
 
 def shell_value_message(word: Word) -> str:
-    """What is said of a word that the shell would make another one of."""
-    return f"found {word.text}, whose value the shell knows that runs the command; write the value"
+    """Return the message about a word that the shell would expand."""
+    return f"found {word.text}, which only a shell can expand; write the value"
 
 
 def commands(script: str) -> Iterator[Sequence[Word]]:
-    """The commands of a script that have a word, without the prompts that documents show before them."""
+    """Yield the words of each command, without the prompt `$` that documents print before a command."""
     for words in _commands(script):
-        shown = words[1:] if words[0].text == "$" else words
-        if shown:
-            yield shown
+        command = words[1:] if words[0].text == "$" else words
+        if command:
+            yield command
 
 
 def _commands(script: str) -> Iterator[Sequence[Word]]:
@@ -87,5 +88,5 @@ def _word(script: str, place: int, position: Position) -> tuple[Word, int]:
             piece = re.sub(r'\\(["\\$`])', r"\1", piece.replace("\\\n", ""))
         text += piece
         end = match.end()
-    # A quote that nothing closes is a character like any other.
+    # A quote without a closing quote is an ordinary character.
     return (Word(text, position, expands), end) if end > place else (Word(script[place], position), place + 1)

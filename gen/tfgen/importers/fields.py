@@ -1,9 +1,9 @@
-"""The reading of the fields of a foreign mapping by a table.
+"""Reader of the fields of a foreign mapping by a table.
 
     {"backoffLimit": carried("spec", "retries"), "suspend": dropped("the job starts when it is applied"), "tasks": None}
 
 A row gives the path in the job that gets the value, the outcome in the import report, and the reason. A field that
-needs code has a function in place of a row.
+needs code has a function in place of a row. The value None marks a field that another step reads.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ TFGEN_DEFAULT: Final = carried(why="tfgen's default")
 
 
 class FieldReader:
-    """The data of a job that the fields of a foreign object set."""
+    """Builder of a job's data from the fields of a foreign object."""
 
     def __init__(self, report: ImportReport, role: str = "") -> None:
         self.report, self.role_name = report, role
@@ -92,7 +92,7 @@ class FieldReader:
                 row(key, field)
 
     def apply_row(self, part: Part, row: Row, key: str = "") -> None:
-        """Set the target of a row, and report the part."""
+        """Set the target of a row to the value of a part, and report the part."""
         if row.default is not None and part.data == row.default:
             row = carried(why=row.why_default)
         steps = {KEY: key, ROLE: self.role_name}

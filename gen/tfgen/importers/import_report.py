@@ -3,7 +3,8 @@
     tfjob.yaml:9:7: carried spec.tfReplicaSpecs.PS.replicas to spec.roles.ps.replicas
     tfjob.yaml:6:3: dropped spec.enableDynamicWorker: ...
 
-Nothing is dropped in silence: what no reader has named is found by `unread`, and refused or named then.
+The import drops nothing silently. `ImportReport.unread` finds the scalars that no reader has reported, and the import
+then reports each of these scalars as dropped.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import path_name, printable
 
 Outcome: TypeAlias = Literal["carried", "changed", "dropped", "kept"]
-"""Carried as it means; changed in what it means; dropped; or kept: an object that stays as it is, beside the job."""
+"""Carried with the same meaning, changed in meaning, dropped, or kept: an object that stays beside the job."""
 
 REFUSED: Final = "import"
-"""The rule of what cannot be imported."""
-_LONGEST: Final = 500
-"""Characters of a message; one that quotes the source may have any number of them."""
+"""The rule of a part that cannot be imported."""
+_LONGEST_MESSAGE: Final = 500
+"""Characters of a message. A message that quotes the source would have no limit without this one."""
 
 
 class Entry(Record):
-    """What became of a part of the source.
+    """Outcome of a part of the source.
 
     Attributes:
-        source: its path in its object.
-        target: where it stands in the job; None where it does not.
-        why: the reason, where it is not simply carried.
-        covers: whether it speaks of all that is in the part.
+        source: the path of the part in its object.
+        target: the path in the job that has the part's value. None: the job has no such path.
+        why: the reason, for each outcome except a plain "carried".
+        covers: whether the entry explains all differences in the part.
     """
 
     file: str
@@ -46,7 +47,7 @@ class Entry(Record):
     covers: bool = True
 
     def __str__(self) -> str:
-        """One line for people."""
+        """Return the entry as a line of text."""
         line, column = self.position
         target = f" to {path_name(self.target)}" if self.target else ""
         why = f": {self.why}" if self.why else ""
@@ -54,41 +55,42 @@ class Entry(Record):
 
 
 class ImportReport:
-    """Collects the entries of a job and its problems, in the order in which readers name them.
+    """Entries and problems of a job, in the order in which the readers add them.
 
-    The accounts of all jobs of an import share their problems, and what is named: a part may belong to several jobs.
+    The reports of all jobs of an import share their problems and the set of read scalars, because a part may belong to
+    several jobs.
     """
 
-    def __init__(self, beside: ImportReport | None = None) -> None:
+    def __init__(self, parent: ImportReport | None = None) -> None:
         self.entries: list[Entry] = []
-        self.problems: list[Problem] = beside.problems if beside else []
-        self._named: set[int] = beside._named if beside else set()
+        self.problems: list[Problem] = parent.problems if parent else []
+        self._read: set[int] = parent._read if parent else set()
 
     def carry(self, part: Part, *target: str | int, why: str = "") -> None:
-        """The job says the same at the target."""
+        """Report that the job has the value of a part at the target."""
         self.add_entry(part, "carried", target, why)
 
     def change(self, part: Part, *target: str | int, why: str) -> None:
-        """The job says at the target (or by a default) what is not quite the same."""
+        """Report that the job, at the target or by a default, differs in meaning from a part."""
         self.add_entry(part, "changed", target, why)
 
     def drop(self, part: Part, why: str) -> None:
-        """The job does not say it."""
+        """Report that the job lacks a part."""
         self.add_entry(part, "dropped", (), why)
 
     def keep(self, part: Part, why: str) -> None:
-        """An object that the job only refers to."""
+        """Report an object that stays, and that the job only refers to."""
         self.add_entry(part, "kept", (), why)
 
     def refuse(self, part: Part, message: str) -> None:
-        """The import fails, because of this part; past `MAX_PROBLEMS`, the part is only one more of them."""
+        """Add a problem at a part, which makes the import fail. After `MAX_PROBLEMS` problems, add no more."""
         if len(self.problems) < MAX_PROBLEMS:
-            cut = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
+            cut = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}..."
             self.problems.append(part.problem(f"{part.name}: {cut}", REFUSED))
         self.mark_read(part)
 
     def refuse_target(self, target: Path, root: Part, message: str) -> None:
-        """The import fails because of what the job has at a path: at the place that it comes from, or at the root's."""
+        """Add a problem about a path of the job, at the part that set the path or else at the root."""
         sources = self.sources()
         entry = next((sources[target[:n]] for n in range(len(target), 0, -1) if target[:n] in sources), None)
         file, position = (entry.file, entry.position) if entry else (root.file, root.key)
@@ -96,30 +98,31 @@ class ImportReport:
             self.problems.append(Problem(file, position, message, REFUSED))
 
     def note(self, part: Part, why: str, *, covers: bool = False) -> None:
-        """A change that the part causes, without being carried or dropped itself."""
+        """Report a change that a part causes. The part still needs an entry for its own value."""
         self.entries.append(Entry(part.file, part.key, "changed", part.name, None, why, covers))
 
     def mark_read(self, part: Part) -> None:
-        """The part needs no entry of its own: what says its kind, or what an entry beside it speaks of."""
-        self._named.update(id(scalar_part) for scalar_part in part.leaves())
+        """Mark the scalars of a part as read, without an entry."""
+        self._read.update(id(leaf) for leaf in part.leaves())
 
     def unread(self, part: Part) -> Iterator[Part]:
-        """The scalars in a part of which there is no entry."""
-        return (scalar_part for scalar_part in part.leaves() if id(scalar_part) not in self._named)
+        """Return the scalars of a part that no reader has read."""
+        return (leaf for leaf in part.leaves() if id(leaf) not in self._read)
 
     def move_targets(self, moved: Mapping[Path, Path]) -> None:
-        """Put the targets where the job's data has them in the end: what all roles say alike is said once."""
+        """Move the targets at and below some paths, because a value that all roles share moves to the job."""
         if moved:
             self.map_targets(lambda target: _moved(target, moved))
 
-    def map_targets(self, new: Callable[[Path], Path]) -> None:
-        """Give each target the path that a function has for it."""
+    def map_targets(self, new_target: Callable[[Path], Path]) -> None:
+        """Replace each target by the result of a function."""
         self.entries = [
-            entry.replaced(target=new(entry.target)) if entry.target is not None else entry for entry in self.entries
+            entry.replaced(target=new_target(entry.target)) if entry.target is not None else entry
+            for entry in self.entries
         ]
 
     def change_target(self, target: Path, why: str) -> bool:
-        """Say of what was carried to a target why it does not mean the same; whether anything was."""
+        """Turn the entries of a target into changed ones, with a reason. Return whether an entry changed."""
         before = self.entries
         self.entries = [
             entry.replaced(outcome="changed", why=why) if entry.target == target else entry for entry in before
@@ -127,7 +130,7 @@ class ImportReport:
         return self.entries != before
 
     def sources(self) -> Mapping[Path, Entry]:
-        """The entry to which a path of the job goes back: the first."""
+        """Return the first entry of each target."""
         return {entry.target: entry for entry in reversed(self.entries) if entry.target}
 
     def add_entry(self, part: Part, outcome: Outcome, target: Path, why: str) -> None:

@@ -1,6 +1,6 @@
-"""The text of a new job.yaml: short things in one line, and a comment where something was decided.
+"""Writer of a new job.yaml, with short collections in one line and a comment above each decision of the import.
 
-The text is ruamel.yaml's, which writes comments and styles; a scalar is quoted as tfgen itself quotes it.
+The writer uses ruamel.yaml for comments and styles. It quotes a scalar in the same way as `yaml_text`.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from tfgen.errors import MissingPackageError
 from tfgen.text.yaml_text import scalar
 
 _WIDTH: Final = 100
-"""Columns up to which a list or a mapping stands in one line."""
-_LONG: Final = 1 << 20
+"""The longest line of a list or a mapping in flow style."""
+_UNLIMITED_WIDTH: Final = 1 << 20
+"""A width at which ruamel.yaml never folds a scalar."""
 _BLOCKS: Final = ("spec", "roles", "env", "storage", "podTemplate", "containers", "environments")
-"""Collections whose entries stand in lines of their own, down to a depth."""
+"""Keys of collections that have one line for each entry, down to `_DEEPEST_BLOCK`."""
 _DEEPEST_BLOCK: Final = 6
-_APART: Final = ("image", "roles", "env", "storage", "gang", "environments", "workload", "completion", "security")
-"""Keys of spec that an empty line sets apart."""
+_SECTIONS: Final = ("image", "roles", "env", "storage", "gang", "environments", "workload", "completion", "security")
+"""Keys of spec that follow an empty line."""
 
 
 def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Path, str]) -> str:
-    """The text of a document.
+    """Return the text of a document.
 
     Args:
         data: the document.
-        head: lines of comment above all.
+        head: the lines of the comment at the top.
         comments: comments above keys, by path.
 
     Raises:
@@ -46,9 +47,9 @@ def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Pat
     def styled(value: Any, path: Path, indent: int) -> Any:
         if isinstance(value, Mapping):
             mapping = CommentedMap()
-            for key, inner in value.items():
-                mapping[styled(key, (), 0)] = styled(inner, (*path, key), indent + 2)
-            if _in_line(value, path, indent, comments):
+            for key, child in value.items():
+                mapping[styled(key, (), 0)] = styled(child, (*path, key), indent + 2)
+            if _is_flow(value, path, indent, comments):
                 mapping.fa.set_flow_style()
             for key in value:
                 lines = comments.get((*path, key))
@@ -56,8 +57,8 @@ def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Pat
                     mapping.yaml_set_comment_before_after_key(key, before=lines, indent=indent)
             return mapping
         if isinstance(value, list):
-            sequence = CommentedSeq([styled(inner, (*path, i), indent + 2) for i, inner in enumerate(value)])
-            if _in_line(value, path, indent, comments):
+            sequence = CommentedSeq([styled(child, (*path, i), indent + 2) for i, child in enumerate(value)])
+            if _is_flow(value, path, indent, comments):
                 sequence.fa.set_flow_style()
             return sequence
         if not isinstance(value, str):
@@ -70,30 +71,32 @@ def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Pat
         return SingleQuotedScalarString(value) if quoted.startswith("'") else value
 
     yaml = YAML()
-    # An empty value looks forgotten.
-    yaml.representer.add_representer(type(None), lambda own, _: own.represent_scalar("tag:yaml.org,2002:null", "null"))
-    yaml.width = _LONG
+    # ruamel.yaml writes null as an empty value, which looks like a mistake.
+    yaml.representer.add_representer(
+        type(None), lambda base, _: base.represent_scalar("tag:yaml.org,2002:null", "null")
+    )
+    yaml.width = _UNLIMITED_WIDTH
     yaml.indent(mapping=2, sequence=2, offset=0)
     document = styled(data, (), 0)
-    _set_apart(document["spec"], comments)
+    _separate_sections(document["spec"], comments)
     stream = io.StringIO()
     yaml.dump(document, stream)
     text = "".join(f"{line.rstrip()}\n" for line in stream.getvalue().removesuffix("\n").split("\n"))
     return "".join(f"# {line}".rstrip() + "\n" for line in head) + text
 
 
-def _set_apart(spec: Any, comments: Mapping[Path, str]) -> None:
-    """Put an empty line before some keys of a spec."""
+def _separate_sections(spec: Any, comments: Mapping[Path, str]) -> None:
+    """Insert an empty line before each section of a spec."""
     for position, key in enumerate(spec):
-        if position and key in _APART:
+        if position and key in _SECTIONS:
             lines = comments.get(("spec", key))
             before = f"\n{lines}" if lines else "\n"
             spec.ca.items.pop(key, None)
             spec.yaml_set_comment_before_after_key(key, before=before, indent=2)
 
 
-def _in_line(value: Any, path: Path, indent: int, comments: Mapping[Path, str]) -> bool:
-    """Whether a collection is short enough to stand in one line."""
+def _is_flow(value: Any, path: Path, indent: int, comments: Mapping[Path, str]) -> bool:
+    """Return whether a collection is short enough for one line in flow style."""
     if not value:
         return True
     if len(path) <= 1 or (path[-1] in _BLOCKS and len(path) <= _DEEPEST_BLOCK):
@@ -105,20 +108,20 @@ def _in_line(value: Any, path: Path, indent: int, comments: Mapping[Path, str]) 
 
 
 def _has_bare_pair(value: Any) -> bool:
-    """Whether a list would be written with a pair in it: `[name: hub]`, which few readers know."""
+    """Return whether ruamel.yaml would write a list with a bare pair, such as `[name: hub]`, which few readers know."""
     if isinstance(value, list):
         return any(isinstance(item, Mapping) and len(item) == 1 for item in value)
     return isinstance(value, Mapping) and any(_has_bare_pair(item) for item in value.values())
 
 
 def _depth(value: Any) -> int:
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else None
-    return 0 if inner is None else 1 + max((_depth(item) for item in inner), default=0)
+    children = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else None
+    return 0 if children is None else 1 + max((_depth(child) for child in children), default=0)
 
 
 def _length(value: Any) -> int:
     if isinstance(value, Mapping):
-        return 2 + sum(len(str(key)) + 4 + _length(inner) for key, inner in value.items())
+        return 2 + sum(len(str(key)) + 4 + _length(child) for key, child in value.items())
     if isinstance(value, list):
         return 2 + sum(2 + _length(inner) for inner in value)
     return len(scalar(value))

@@ -1,4 +1,4 @@
-"""What the user of an import says besides the files."""
+"""Options of an import."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from tfgen.schema.workload_kinds.facts import WorkloadKind
 
 
 class Options(Record):
-    """How a foreign job is to be read.
+    """Options for the reader of a foreign job.
 
     Attributes:
-        kind: the workload kind of the job that is written.
-        name: the job's name, in place of its own.
-        operator: the version of the operator that ran it, as major and minor; none where that is not known.
-        single_task_strategy: the strategy of a job of one task.
+        kind: the workload kind of the imported job.
+        name: the name of the imported job. None: the name of the foreign job.
+        operator: the version of the training operator, as major and minor. None: no version was given.
+        single_task_strategy: the strategy of a job with a single task.
     """
 
     kind: WorkloadKind = "StatefulSet"

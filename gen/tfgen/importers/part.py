@@ -1,10 +1,10 @@
-"""A foreign object as a tree of parts: each value with the place in the user's file where it stands.
+"""Foreign object as a tree of parts, whose values have their positions in the user's file.
 
-    part = whole(document)
+    part = document_part(document)
     part.get("spec", "replicas").value    -> 2
     part.get("spec", "replicas").key      -> Position(line=6, column=3)
 
-A reader may put parts into another shape, that of a later version of the same form: each keeps its own place.
+A reader may move parts into the shape of a later version of the format. Each part keeps its position and its path.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from tfgen.text.document import Document, SourceTree
 from tfgen.words import path_name
 
 _LONGEST_NAME: Final = 63
-"""Characters that the name of an object may have; more of a longer one helps nobody."""
+"""Characters of an object's name in a message. Kubernetes allows 63 for most names."""
 
 
 class Part(Record):
-    """A value of a foreign object.
+    """Value of a foreign object.
 
     Attributes:
-        path: where it stands in its object, as the user wrote it.
-        key: where its key, or its list item, begins.
-        position: where its value begins.
-        text: a scalar as it was written; None for a mapping or a list.
+        path: the path in the object, as the user wrote the object.
+        key: the position of the key or of the list item.
+        position: the position of the value.
+        text: the text of a scalar in the file; None for a mapping or a list.
         value: a scalar, a mapping of parts by key, or a list of parts.
     """
 
@@ -42,7 +42,7 @@ class Part(Record):
 
     @property
     def name(self) -> str:
-        """Its path, as messages show it; of a whole object its kind and its name."""
+        """The path of the part for messages. The name of a whole object is its kind and its name."""
         kind, name = (self.get("kind"), self.get("metadata", "name")) if not self.path else (None, None)
         if kind is None:
             return path_name(self.path)
@@ -50,7 +50,7 @@ class Part(Record):
 
     @property
     def data(self) -> Any:
-        """The plain data, without what is null."""
+        """The plain data, without the null values of mappings."""
         if isinstance(self.value, Mapping):
             return {key: part.data for key, part in self.value.items() if part.value is not None}
         if isinstance(self.value, list):
@@ -59,19 +59,19 @@ class Part(Record):
 
     @property
     def as_text(self) -> str:
-        """A scalar as text: `1.10` stays `1.10`. Empty for null."""
+        """The text of a scalar: `1.10` for the number 1.10. Empty for null."""
         if isinstance(self.value, str):
             return self.value
         return "" if self.value is None else self.text or ""
 
     def get(self, *keys: str) -> Part | None:
-        """What stands below; None where nothing does, or null, which says nothing to Kubernetes."""
+        """Return the part at some keys, or None. Null is None, because Kubernetes ignores a null field."""
         part = self
         for key in keys:
-            below = part.value.get(key) if isinstance(part.value, Mapping) else None
-            if below is None or below.value is None:
+            child = part.value.get(key) if isinstance(part.value, Mapping) else None
+            if child is None or child.value is None:
                 return None
-            part = below
+            part = child
         return part
 
     def text_at(self, *keys: str) -> str:
@@ -84,19 +84,19 @@ class Part(Record):
         return [part.as_text for part in self.items(*keys)]
 
     def entries(self, *keys: str) -> Iterator[tuple[str, Part]]:
-        """The keys of the mapping below, and what they say; none where there is no mapping."""
-        below = self.get(*keys)
-        if below is not None and isinstance(below.value, Mapping):
-            yield from ((key, part) for key, part in below.value.items() if part.value is not None)
+        """Yield the keys and parts of the mapping at some keys, without null values."""
+        parent = self.get(*keys)
+        if parent is not None and isinstance(parent.value, Mapping):
+            yield from ((key, part) for key, part in parent.value.items() if part.value is not None)
 
     def items(self, *keys: str) -> Iterator[Part]:
-        """The items of the list below; none where there is no list."""
-        below = self.get(*keys)
-        if below is not None and isinstance(below.value, list):
-            yield from below.value
+        """Yield the items of the list at some keys."""
+        parent = self.get(*keys)
+        if parent is not None and isinstance(parent.value, list):
+            yield from parent.value
 
     def leaves(self) -> Iterator[Part]:
-        """All scalars in it that say something."""
+        """Yield the scalars of the part, without null."""
         if isinstance(self.value, (Mapping, list)):
             for part in self.value.values() if isinstance(self.value, Mapping) else self.value:
                 yield from part.leaves()
@@ -112,71 +112,71 @@ class Part(Record):
         if not path:
             return part
         fields = self.value if isinstance(self.value, Mapping) else {}
-        below = fields.get(path[0]) or mapping(self, {})
-        return mapping(self, {**fields, path[0]: below.with_part(path[1:], part)})
+        child = fields.get(path[0]) or mapping(self, {})
+        return mapping(self, {**fields, path[0]: child.with_part(path[1:], part)})
 
     def without(self, *keys: str) -> Part:
-        """The mapping without some of its keys; what is no mapping has none of them."""
+        """Return the mapping without some keys. A part that is not a mapping stays unchanged."""
         if not isinstance(self.value, Mapping):
             return self
         return self.replaced(value={key: part for key, part in self.value.items() if key not in keys})
 
     def without_path(self, path: Path) -> Part:
-        """The part without what stands at a path in it, if anything does. The path's last step is a key."""
-        step, *rest = path
-        if not rest:
+        """Return the part without the value at a path. The last step of the path is a key."""
+        step, *remaining_steps = path
+        if not remaining_steps:
             return self.without(str(step))
         if isinstance(self.value, list) and isinstance(step, int) and step < len(self.value):
             items = [*self.value]
-            items[step] = items[step].without_path(tuple(rest))
+            items[step] = items[step].without_path(tuple(remaining_steps))
             return self.replaced(value=items)
         if isinstance(self.value, Mapping) and step in self.value:
-            return self.replaced(value={**self.value, step: self.value[step].without_path(tuple(rest))})
+            return self.replaced(value={**self.value, step: self.value[step].without_path(tuple(remaining_steps))})
         return self
 
     def problem(self, message: str, rule: str) -> Problem:
-        """An error at the part."""
+        """Return an error at the position of the part."""
         return Problem(self.file, self.key, message, rule)
 
 
 def document_part(document: Document) -> Part:
-    """All that a document says."""
+    """Return the root part of a document."""
     return _part(document.file, (), document.root.position, document.root, document.data)
 
 
 def part_of(data: Any, path: Path = ()) -> Part:
-    """Plain data as a part that stands nowhere."""
-    nowhere = Position(1, 1)
+    """Return plain data as a part without a file."""
+    start = Position(1, 1)
     value = data
     if isinstance(data, Mapping):
-        value = {key: part_of(inner, (*path, key)) for key, inner in data.items()}
+        value = {key: part_of(child, (*path, key)) for key, child in data.items()}
     elif isinstance(data, list):
-        value = [part_of(inner, (*path, index)) for index, inner in enumerate(data)]
-    return Part("", path, nowhere, nowhere, None, value)
+        value = [part_of(child, (*path, index)) for index, child in enumerate(data)]
+    return Part("", path, start, start, None, value)
 
 
 def scalar_part(file: str, position: Position, name: str, value: str) -> Part:
-    """A scalar that stands in no YAML: a flag of a command, by whose name messages call it."""
+    """Return a scalar of a command, such as a flag. The messages call the scalar by its name."""
     return Part(file, (name,), position, position, value, value)
 
 
-def build_part(at: Part, shape: Any) -> Part:
+def build_part(anchor: Part, shape: Any) -> Part:
     """Return a part of a shape at the position of another part: a part, a mapping or a list of shapes, or a scalar."""
     if isinstance(shape, Mapping):
-        return mapping(at, {key: build_part(at, value) for key, value in shape.items() if value is not None})
+        return mapping(anchor, {key: build_part(anchor, value) for key, value in shape.items() if value is not None})
     if isinstance(shape, list):
-        return sequence(at, [build_part(at, item) for item in shape])
-    return shape if isinstance(shape, Part) else at.scalar(shape)
+        return sequence(anchor, [build_part(anchor, item) for item in shape])
+    return shape if isinstance(shape, Part) else anchor.scalar(shape)
 
 
-def mapping(at: Part, parts: Mapping[str, Part | None]) -> Part:
+def mapping(anchor: Part, parts: Mapping[str, Part | None]) -> Part:
     """Return a mapping of parts, without missing ones, at the position of another part."""
-    return at.replaced(text=None, value={key: part for key, part in parts.items() if part is not None})
+    return anchor.replaced(text=None, value={key: part for key, part in parts.items() if part is not None})
 
 
-def sequence(at: Part, parts: Sequence[Part]) -> Part:
-    """Parts as a list, which stands where another part does."""
-    return at.replaced(text=None, value=list(parts))
+def sequence(anchor: Part, parts: Sequence[Part]) -> Part:
+    """Return a list of parts at the position of another part."""
+    return anchor.replaced(text=None, value=list(parts))
 
 
 def _part(file: str, path: Path, key: Position, tree: SourceTree, data: Any) -> Part:

@@ -1,9 +1,9 @@
-"""The shapes of what foreign objects say around their pod templates, whose fields `pod_template` checks itself.
+"""Shapes of the fields around the pod templates of foreign objects. `pod_template` checks the templates.
 
-    refuse_misshapen(item, {"metadata": METADATA, "spec": {"tasks": [{"name": SCALAR}]}}, account)
+    refuse_misshapen(item, {"metadata": METADATA, "spec": {"tasks": [{"name": SCALAR}]}}, report)
 
-A shape is a mapping of shapes by key, a list of one shape for all items, or `SCALAR`. A field that a shape does not
-have may be anything; one that is null says nothing to Kubernetes.
+A shape is a mapping of shapes by key, a list with one shape for all items, or `SCALAR`. A shape allows each field that
+the shape does not name, and each null.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tfgen.importers.part import Part
 from tfgen.schema.messages import found_words
 
 SCALAR: Final = "a text or a number"
-"""What is neither a mapping nor a list."""
+"""The shape of a value that is neither a mapping nor a list."""
 
 ANY_KEY: Final = "*"
-"""The key that stands for all keys of a mapping."""
+"""The key for all keys of a mapping that a shape does not name."""
 
 TEXTS: Final = {ANY_KEY: SCALAR}
-"""Any keys, such as those of labels."""
+"""The shape of a mapping with any keys, such as labels."""
 
 METADATA: Final = {
     **dict.fromkeys(("name", "generateName", "namespace"), SCALAR),
@@ -31,19 +31,19 @@ METADATA: Final = {
 
 
 def refuse_misshapen(part: Part, shape: Any, report: ImportReport) -> bool:
-    """Refuse all in a part that has another shape; whether anything has."""
+    """Refuse each misshapen value of a part. Return whether a value is misshapen."""
     misshapen = list(_misshapen(part, shape))
-    for below, expected in misshapen:
-        report.refuse(below, f"found {found_words(below.value, below.text or '')}, expected {expected}")
+    for value, expected in misshapen:
+        report.refuse(value, f"found {found_words(value.value, value.text or '')}, expected {expected}")
     return bool(misshapen)
 
 
 def _misshapen(part: Part, shape: Any) -> Iterator[tuple[Part, str]]:
-    """What has another shape, and what is expected in its place."""
+    """Yield each misshapen value with the expected type in words."""
     if isinstance(shape, Mapping) and isinstance(part.value, Mapping):
-        for key, below in part.entries():
-            if (own := shape.get(key, shape.get(ANY_KEY))) is not None:
-                yield from _misshapen(below, own)
+        for key, field in part.entries():
+            if (field_shape := shape.get(key, shape.get(ANY_KEY))) is not None:
+                yield from _misshapen(field, field_shape)
     elif isinstance(shape, list) and isinstance(part.value, list):
         for item in part.value:
             yield from _misshapen(item, shape[0])

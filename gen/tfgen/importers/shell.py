@@ -1,10 +1,10 @@
-r"""A shell script as statements, for those that make TF_CONFIG of host files before the program starts.
+r"""Splitter of a shell script into statements, for scripts that set TF_CONFIG before they start the program.
 
-    statements("A=`cat f`; export B=1\npython x.py && echo done")
-        ->  ("A=`cat f`", ";"), ("export B=1", "\n"), ("python x.py && echo done", "")
+>>> [statement.text for statement in statements("A=`cat f`; export B=1\npython x.py && echo done")]
+['A=`cat f`', 'export B=1', 'python x.py', 'echo done']
 
-It splits what stands between ends of statements, and reads no more of the language: what it does not know stays as it
-is, within its statement.
+The splitter knows the ends of statements, quotes and blocks. All other syntax of the shell stays unchanged in its
+statement.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 _SHELLS: Final = re.compile(r"(/usr)?(/bin/)?(ba|da|a|z)?sh")
 _SCRIPT_FLAG: Final = re.compile(r"-[a-z]*c")
 _PLAIN: Final = re.compile(r"[^$`|&;<>(){}*?\[\]~#!\\\n]+")
-"""A command without anything that a shell would do with it, quotes apart."""
+"""A command that means the same without a shell. It may have quotes."""
 _ASSIGNMENT: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _OPENS: Final = re.compile(
     r"(?:(?:then|do|else)\s+)?(?:(?:if|for|while|until|case|select)\b|(?:function\s+)?[\w-]+\s*\(\)|\{\s)"
@@ -26,26 +26,29 @@ _CLOSES: Final = re.compile(r"(?:fi|done|esac)\b|\}")
 
 
 class Statement(NamedTuple):
-    """A statement, and what ends it: a newline, a semicolon, `&&`, or nothing."""
+    """Statement and its end: a newline, a semicolon, `&&`, or an empty text."""
 
     text: str
     end: str
 
 
 def is_shell(words: list[str]) -> bool:
-    """Whether a command is a shell with a script: `sh -c SCRIPT`."""
+    """Return whether a command is a shell with a script: `sh -c SCRIPT`."""
     return len(words) > 1 and bool(_SHELLS.fullmatch(words[0]) and _SCRIPT_FLAG.fullmatch(words[1]))
 
 
 def statements(script: str) -> list[Statement]:
-    """The statements of a script. A block, such as an `if`, is one statement; so is a script with a here-document."""
+    """Return the statements of a script. A block, such as an `if`, is one statement.
+
+    A script with a here-document is one statement as well, because its text may contain any character.
+    """
     if "<<" in script:
         return [Statement(script.strip(), "")]
     return [Statement(text.strip(), end) for text, end in _with_blocks(_split(script)) if text.strip()]
 
 
 def _with_blocks(pieces: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The pieces of a script, with those of each block as one."""
+    """Yield the pieces of a script, and join the pieces of a block."""
     block: list[str] = []
     depth = 0
     for text, end in pieces:
@@ -96,15 +99,15 @@ def _end_of_line(script: str, position: int) -> int:
 
 
 def assignment(statement: str) -> tuple[str, str] | None:
-    """The variable that a statement sets, exported or not, and the value as it is written."""
+    """Return the variable that a statement sets, exported or not, and the value with its quotes."""
     match = _ASSIGNMENT.fullmatch(statement)
-    # A command may stand behind an assignment, for which alone that holds.
-    if match is None or _has_word_behind(match[2]):
+    # In `A=1 python x.py` the assignment is for this command only, and does not set a variable of the script.
+    if match is None or _has_second_word(match[2]):
         return None
     return match[1], match[2]
 
 
-def _has_word_behind(value: str) -> bool:
+def _has_second_word(value: str) -> bool:
     quote, depth = "", 0
     position = 0
     while position < len(value):
@@ -127,13 +130,13 @@ def _has_word_behind(value: str) -> bool:
 
 
 def joined(parts: list[Statement]) -> str:
-    """The statements as a script again."""
+    """Return the statements as a script."""
     text = "".join(part.text + (part.end if number < len(parts) - 1 else "") for number, part in enumerate(parts))
     return re.sub(r";(?=\S)", "; ", text)
 
 
 def words(script: str) -> list[str] | None:
-    """The words of a script that is one plain command; None of one that needs a shell."""
+    """Return the words of a script that is one plain command, or None for a script that needs a shell."""
     if not _PLAIN.fullmatch(script):
         return None
     try:
