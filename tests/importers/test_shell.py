@@ -45,11 +45,11 @@ CONFIG = 'TF_CONFIG="{\\"task\\": {\\"type\\": \\"worker\\", \\"index\\": $I}}"'
 )
 def test_tf_config_is_taken_off_a_script(script: str, left: list[str]) -> None:
     command = read_command(part_of({"command": ["sh", "-c", script]}))
-    assert (command.role, command.refused, command.program.command) == ("worker", "", left)
+    assert (command.role, command.refusal, command.program.command) == ("worker", "", left)
 
 
 @pytest.mark.parametrize("script", [f"if a; then export {CONFIG}; fi; python x.py", f"a || {CONFIG}; python x.py"])
 def test_a_script_that_may_set_tf_config_is_refused(script: str) -> None:
     command = read_command(part_of({"command": ["sh", "-c", script]}))
-    assert command.tells
-    assert "sets TF_CONFIG in a way that tfgen cannot take off" in command.refused
+    assert command.has_cluster
+    assert "sets TF_CONFIG in a way that tfgen cannot remove" in command.refusal

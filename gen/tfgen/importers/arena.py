@@ -1,7 +1,8 @@
-"""Jobs that are submitted by Arena's command line: `arena submit tfjob --name=mnist --workers=2 ... "python train.py"`.
+"""Reader of Arena's command line: `arena submit tfjob --name=mnist --workers=2 ... "python train.py"`.
 
-Each becomes the TFJob that Arena's chart makes of it, whose parts stand where the flags do. Flags and defaults:
-https://github.com/kubeflow/arena/blob/master/docs/training/tfjob/, and charts/tfjob there.
+The import makes the TFJob of Arena's chart from a command, and `tf_job` reads the TFJob. A part of the TFJob has the
+position of its flag. Flags: https://github.com/kubeflow/arena/blob/master/docs/training/tfjob/. Defaults: charts/tfjob
+of the same repository.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import meant, nearest
 
 VERSION: Final = "arena"
-"""What stands for an API version: no cluster knows one."""
+"""The apiVersion of the object that the import makes from a command. Clusters have no such version."""
 _TYPES: Final = ("tf", "tfjob")
 
 _ALIASES: Final[Mapping[str, str]] = {
@@ -45,20 +46,20 @@ _SWITCHES: Final = (
     "rdma",
     "tensorboard",
 )
-"""Flags that need no value."""
+"""Flags without a value."""
 _DROPPED: Final[Mapping[str, str]] = {
-    "config-file": "make a ConfigMap of the file, and name it in spec.storage",
-    "loglevel": "it is about the command itself",
-    **dict.fromkeys(("model-name", "model-source"), "it is for Arena's registry of models"),
-    "queue": "Kueue's queue stands in spec.gang",
-    "retry": "Arena's chart for TFJobs does not read it; see spec.retries",
-    "role-sequence": "all tasks start together, and TensorFlow waits for its ps itself",
-    "sync-image": "tfgen fetches the code by an image of its own; see spec.code.git.image",
-    **{f"{role}-affinity-{key}": "see spec.placement" for role in ("ps", "worker") for key in ("constraint", "policy")},
+    "config-file": "create a ConfigMap from the file, and mount it with spec.storage",
+    "loglevel": "the flag is an option of the command arena",
+    **dict.fromkeys(("model-name", "model-source"), "the flag is for Arena's model registry"),
+    "queue": "use spec.gang for a queue of Kueue",
+    "retry": "Arena's chart for TFJobs ignores the flag; use spec.retries",
+    "role-sequence": "all tasks start together, and TensorFlow waits for its ps",
+    "sync-image": "tfgen uses its own image to fetch the code; to change the image, set spec.code.git.image",
+    **{f"{role}-affinity-{key}": "use spec.placement" for role in ("ps", "worker") for key in ("constraint", "policy")},
 }
-"""Flags that a job has no word for."""
+"""The reasons to drop flags without an equivalent in job.yaml."""
 _AMOUNTS: Final = [f"{amount}{limit}" for amount in ("cpu", "memory") for limit in ("", "-limit")]
-_KNOWN: Final = {
+_FLAG_NAMES: Final = {
     *_SWITCHES,
     *_DROPPED,
     *("annotation", "clean-task-policy", "data", "data-dir", "device", "env", "gpus", "image", "image-pull-policy"),
@@ -70,7 +71,7 @@ _KNOWN: Final = {
 }
 
 _GIT_SECRETS: Final = ("GIT_SYNC_USERNAME", "GIT_SYNC_PASSWORD")
-"""Variables of a task that Arena's container for the code reads, too."""
+"""Variables of --env that are also the credentials of Arena's git container."""
 _WORKING_DIR: Final = "/root"
 _SHARED_MEMORY: Final = "2Gi"
 _LOG_DIR: Final = "/training_logs"
@@ -78,76 +79,76 @@ _SECONDS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600}
 
 
 class _Flags(Record):
-    """The flags of a command, by their names today.
+    """Flags of a command by their current names.
 
     Attributes:
-        start: the command's first word.
-        flags: each with all its values.
-        program: the words that are the program.
+        start: the first word of the command.
+        flags: the values of each flag.
+        program: the words of the program.
     """
 
     start: Part
     flags: Mapping[str, Sequence[Part]]
     program: Sequence[Word]
 
-    def one(self, name: str) -> Part | None:
-        """The last value of a flag."""
+    def value(self, name: str) -> Part | None:
+        """Return the last value of a flag, or None for a missing flag."""
         values = self.flags.get(name)
         return values[-1] if values else None
 
     def pairs(self, name: str, by: str = "=") -> Iterator[tuple[str, Part]]:
-        """The values of a flag that are a name and what it stands for."""
+        """Yield the values of a flag as pairs of a key and a value."""
         for part in self.flags.get(name, ()):
             key, _, value = part.as_text.partition(by)
             yield key, part.replaced(value=value, text=value)
 
     def is_on(self, name: str) -> bool:
         """Return whether a switch is on."""
-        part = self.one(name)
+        part = self.value(name)
         return part is not None and part.value != "false"
 
     def is_git_secret(self, variable: str) -> bool:
-        """Return whether a variable is a password for the code, which tasks do not get."""
+        """Return whether a variable is a credential for the code. Tasks do not get these variables."""
         return variable in _GIT_SECRETS and "sync-source" in self.flags
 
 
 def is_command(words: Sequence[Word]) -> bool:
-    """Whether a command submits a TFJob by Arena."""
+    """Return whether a command submits a TFJob to Arena."""
     return [word.text for word in words[:2]] == ["arena", "submit"] and len(words) > 2 and words[2].text in _TYPES
 
 
 def is_arena(item: Part) -> bool:
-    """Whether an object was made of a command."""
+    """Return whether the import made an object from a command of Arena."""
     return api_version(item) == VERSION
 
 
 def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
-    """The TFJob of a command; None where it cannot be read, which the account then says."""
+    """Return the TFJob of a command. None: the report has the problems."""
     before = len(report.problems)
     flags = _flags(words, file, report)
-    if flags.one("name") is None:
-        report.refuse(flags.start, "the command names no job; add --name")
+    if flags.value("name") is None:
+        report.refuse(flags.start, "the command has no name of the job; add --name")
     for part in flags.flags.get("sync-mode", ()):
         if part.value != "git":
-            report.refuse(part, f"tfgen fetches code by git, and not by {part.as_text}; put it into the image")
+            report.refuse(part, f"found {part.as_text}, expected git; copy the code into the image, or use git")
     return None if len(report.problems) > before else _tf_job(flags)
 
 
 def canonical(item: Part) -> Part:
-    """The TFJob alone, as today's operator has it."""
+    """Return the TFJob in the shape of kubeflow.org/v1, without the flags that a TFJob lacks."""
     fields = {key: part for key, part in item.value.items() if key != VERSION}
     version = item.value["apiVersion"].replaced(value="kubeflow.org/v1")
     return tf_job.canonical(item.replaced(value={**fields, "apiVersion": version}))
 
 
 def read(item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """Return the job of a command, or None for a job that the account refuses."""
+    """Read the job of a command. None: the report has the problems."""
     job = tf_job.read(canonical(item), companions, options, report)
     return _ArenaJob(item, job, options, report).read() if job else None
 
 
 class _ArenaJob(FieldReader):
-    """The reading of the flags that no TFJob has: the code, the gang and TensorBoard."""
+    """Reader of the flags that a TFJob lacks, such as the code, the gang and TensorBoard."""
 
     def __init__(self, item: Part, job: ForeignJob, options: Options, report: ImportReport) -> None:
         super().__init__(report)
@@ -158,12 +159,12 @@ class _ArenaJob(FieldReader):
 
     def read(self) -> ForeignJob:
         """Return the job."""
-        no_limit = dropped("today's operator has no such limit")
+        no_limit = dropped("a TFJob has no such limit")
         table: Fields = {
             **{key: dropped(why) for key, why in _DROPPED.items()},
             "gang": self._gang,
             "git-secret": self._git_secret,
-            "selector": dropped("each role has a selector of its own, which takes the place of this one in Arena"),
+            "selector": dropped("each role has its own selector, which replaces this selector in Arena"),
             "starting-timeout": no_limit if self.is_tf_job else carried("spec", "startDeadline"),
             "sync-mode": carried("spec", "code", "git", sets=False),
             "sync-source": self._code,
@@ -173,7 +174,7 @@ class _ArenaJob(FieldReader):
         for key in ("logdir", "tensorboard-image"):
             if key in self.flags and "tensorboard" not in self.spec:
                 self.report.drop(self.flags[key], "the job has no TensorBoard")
-        # The report leaves out the defaults of Arena's chart, which nobody wrote.
+        # The report omits the defaults of Arena's chart, because the user did not write them.
         default = self.item.value["kind"].name
         entries = self.report.entries
         self.report.entries = [entry for entry in entries if (entry.outcome, entry.source) != ("carried", default)]
@@ -183,10 +184,10 @@ class _ArenaJob(FieldReader):
         project = source.as_text.rstrip("/").rpartition("/")[2].removesuffix(".git")
         folder = self.flags["working-dir"].as_text if "working-dir" in self.flags else _WORKING_DIR
         self.set_value({"mountPath": f"{folder}/code/{project}", "git": {"repository": source.as_text}}, "spec", "code")
-        self.report.change(source, "spec", "code", "git", "repository", why="the code cannot be written to")
+        self.report.change(source, "spec", "code", "git", "repository", why="the folder of the code is read-only")
 
     def _git_secret(self, _key: str, secrets: Part) -> None:
-        why = "Arena fetches the code with it; put it into a Secret, and name that in code.git.secretName"
+        why = "the variable is a credential for the code; create a Secret, and set code.git.secretName to its name"
         for secret in secrets.items():
             self.report.drop(secret, why)
 
@@ -194,14 +195,14 @@ class _ArenaJob(FieldReader):
         self.set_value({"scheduler": "coscheduling"}, "spec", "gang")
         if self.is_tf_job:
             self.set_value("PodGroup", "spec", "workload", "tfJob", "gang")
-        why = "Arena binds the pods by labels; tfgen makes a PodGroup of Kubernetes' scheduler plugins"
+        why = "Arena sets labels on the pods; tfgen creates a PodGroup of the Kubernetes scheduler plugins"
         self.report.change(part, "spec", "gang", "scheduler", why=why)
 
     def _tensorboard(self, _key: str, board: Part) -> None:
         pod = next(iter(self.job.roles.values())).pod
         self.storage = {name: volume for name, volume in pod.storage.items() if "claim" in volume}
         if not self.storage:
-            why = "the events lie in the pods; a TensorBoard needs a claim that it shares with them"
+            why = "the event files are in the pods; a TensorBoard needs a claim that the tasks mount as well"
             self.report.drop(board, why)
             return
         self.set_value({"logDir": _LOG_DIR}, "spec", "tensorboard")
@@ -213,7 +214,9 @@ class _ArenaJob(FieldReader):
         image = self.job.roles.get("worker", next(iter(self.job.roles.values()))).pod.role.get("image")
         if image and "tensorboard-image" not in self.flags:
             self.set_value(image, "spec", "tensorboard", "image")
-            self.report.note(board, "Arena has an image of its own for TensorBoard; here it is the workers'")
+            self.report.note(
+                board, "TensorBoard runs in the image of the workers, not in Arena's image for TensorBoard"
+            )
 
 
 # -- the flags ---------------------------------------------------------------------------------------------------
@@ -232,15 +235,15 @@ def _flags(words: Sequence[Word], file: str, report: ImportReport) -> _Flags:
             if word.expands:
                 report.refuse(scalar_part(file, word.position, "program", word.text), shell_value_message(word))
             continue
-        name, value, value_word = _today(dashed[1]), dashed[2], word
-        if value is None and name not in _SWITCHES and name in _KNOWN:
+        name, value, value_word = _current_name(dashed[1]), dashed[2], word
+        if value is None and name not in _SWITCHES and name in _FLAG_NAMES:
             value_word = next(waiting, Word("", word.position))
             value = value_word.text
         part = scalar_part(
             file, word.position, f"--{dashed[1]}" if len(dashed[1]) > 1 else f"-{dashed[1]}", value or "true"
         )
-        if name not in _KNOWN:
-            report.refuse(part, f"arena submit tfjob has no such flag{meant(nearest(name, _KNOWN))}")
+        if name not in _FLAG_NAMES:
+            report.refuse(part, f"arena submit tfjob has no such flag{meant(nearest(name, _FLAG_NAMES))}")
         elif word.expands or value_word.expands:
             report.refuse(part, shell_value_message(value_word))
         else:
@@ -248,8 +251,8 @@ def _flags(words: Sequence[Word], file: str, report: ImportReport) -> _Flags:
     return _Flags(scalar_part(file, words[0].position, "arena", "tfjob"), flags, program)
 
 
-def _today(flag: str) -> str:
-    """A flag's name today: some were `--psImage` and `--ChiefCpu`."""
+def _current_name(flag: str) -> str:
+    """Return the current name of a flag. Earlier versions had names such as `--psImage` and `--ChiefCpu`."""
     return _ALIASES.get(flag) or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", flag).lower()
 
 
@@ -257,12 +260,12 @@ def _today(flag: str) -> str:
 
 
 class _Flag(NamedTuple):
-    """A field of the TFJob that a flag sets.
+    """Field of the TFJob that a flag sets.
 
     Attributes:
-        names: the flags, the first of which that the command has sets the field. `{role}` is the role in lower case.
-        default: the value without these flags, if any.
-        convert: the conversion of the flag's value.
+        names: the names of flags. The first one in the command sets the field. `{role}` is the role in lower case.
+        default: the default of the field, or None.
+        convert: converts the value of the flag.
     """
 
     names: Sequence[str]
@@ -270,8 +273,8 @@ class _Flag(NamedTuple):
     convert: Callable[[Part], Part | None] = lambda part: part
 
     def part(self, flags: _Flags, role: str) -> Part | None:
-        """Return the field, or None for a field that nothing sets."""
-        part = next((part for name in self.names if (part := flags.one(name.format(role=role)))), None)
+        """Return the value of the field, or None for a field without a flag and without a default."""
+        part = next((part for name in self.names if (part := flags.value(name.format(role=role)))), None)
         default = None if self.default is None else flags.start.scalar(self.default)
         return default if part is None else self.convert(part)
 
@@ -299,14 +302,14 @@ def _number(part: Part) -> Part:
 
 
 def _duration(part: Part) -> Part:
-    """A time as Go writes it, `1h30m`, in seconds."""
+    """Return a duration in the syntax of Go, such as `1h30m`, in seconds."""
     if not re.fullmatch(r"(\d{1,9}[smh])+", part.as_text):
         return _number(part)
     return part.scalar(sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+)([smh])", part.as_text)))
 
 
 def _texts(*names: str) -> Callable[[_Flags, str], Part | None]:
-    """Return a mapping of the pairs of the first flag that the command has."""
+    """Return a function that makes a mapping from the pairs of a flag, which is the first one in the command."""
 
     def texts(flags: _Flags, role: str) -> Part | None:
         pairs = (entries for name in names if (entries := dict(flags.pairs(name.format(role=role)))))
@@ -317,12 +320,12 @@ def _texts(*names: str) -> Callable[[_Flags, str], Part | None]:
 
 
 def _items(name: str, convert: Callable[[Part], Part]) -> Callable[[_Flags, str], Part | None]:
-    """Return a list with an item for each value of a flag."""
+    """Return a function that makes a list with an item for each value of a flag."""
     return lambda flags, _role: _list([convert(part) for part in flags.flags.get(name, ())])
 
 
 def _toleration(part: Part) -> Part:
-    """`all`, a taint's key, or `KEY=VALUE:EFFECT,OPERATOR`."""
+    """Return the toleration of a text: `all`, the key of a taint, or `KEY=VALUE:EFFECT,OPERATOR`."""
     match = re.fullmatch(r"([^=:,]+)(?:=([^:,]*))?(?::(\w+))?(?:,(\w+))?", part.as_text)
     if part.value == "all" or match is None:
         return mapping(part, {"operator": part.scalar("Exists")})
@@ -333,10 +336,10 @@ def _toleration(part: Part) -> Part:
 
 
 def _command(flags: _Flags, _role: str) -> Part | None:
-    """The program in the words of a container; a program that needs a shell gets one."""
-    # Arena takes off the quotes that its own documents have within those of the shell.
+    """Return the command of the container. A program that needs a shell is the script of a shell."""
+    # Arena's documents have a second pair of quotes around the program, which Arena removes.
     program = re.sub(r"^'([^']*)'$", r"\1", " ".join(word.text for word in flags.program))
-    shell_name = flags.one("shell")
+    shell_name = flags.value("shell")
     words = shell.words(program) or [shell_name.as_text if shell_name else "sh", "-c", program]
     return _list(
         [scalar_part(flags.start.file, flags.program[0].position, "program", word) for word in words if flags.program]
@@ -349,11 +352,11 @@ def _env(flags: _Flags, _role: str) -> Part | None:
 
 
 def _image(flags: _Flags, role: str) -> Part | None:
-    return flags.one("ps-image" if role == "ps" else "worker-image") or flags.one("image")
+    return flags.value("ps-image" if role == "ps" else "worker-image") or flags.value("image")
 
 
 def _ports(flags: _Flags, role: str) -> Part | None:
-    port = flags.one(f"{role}-port")
+    port = flags.value(f"{role}-port")
     if port is None or port.value == "0":
         return None
     fields = {"name": flags.start.scalar(tf_job.PORT_NAME), "containerPort": _number(port)}
@@ -361,25 +364,25 @@ def _ports(flags: _Flags, role: str) -> Part | None:
 
 
 def _resources(flags: _Flags, role: str) -> Part | None:
-    gpus = flags.one("ps-gpus" if role == "ps" else "gpus")
+    gpus = flags.value("ps-gpus" if role == "ps" else "gpus")
     devices: dict[str, Part] = {"nvidia.com/gpu": gpus} if gpus and gpus.as_text != "0" else {}
     devices |= dict(flags.pairs("device")) if role != "ps" else {}
-    if rdma := flags.one("rdma"):
+    if rdma := flags.value("rdma"):
         devices["rdma/hca"] = rdma.scalar("1")
-    requests = {amount: flags.one(f"{role}-{amount}") for amount in ("cpu", "memory")}
-    limits = {amount: flags.one(f"{role}-{amount}-limit") or request for amount, request in requests.items()}
+    requests = {amount: flags.value(f"{role}-{amount}") for amount in ("cpu", "memory")}
+    limits = {amount: flags.value(f"{role}-{amount}-limit") or request for amount, request in requests.items()}
     parts = {"requests": {**devices, **requests}, "limits": {**devices, **limits}}
     is_set = any(parts["limits"].values())
-    return mapping(flags.start, {key: mapping(flags.start, own) for key, own in parts.items()}) if is_set else None
+    return mapping(flags.start, {key: mapping(flags.start, part) for key, part in parts.items()}) if is_set else None
 
 
 def _capabilities(flags: _Flags, role: str) -> Part | None:
     shape = {"capabilities": {"add": [_Flag(["rdma"], convert=lambda part: part.scalar("IPC_LOCK"))]}}
-    return _built(shape, flags, role) if flags.one("rdma") else None
+    return _built(shape, flags, role) if flags.value("rdma") else None
 
 
 def _volumes(flags: _Flags) -> Iterator[tuple[str, Part, Mapping[str, Any], Part]]:
-    """The name of each volume, the part that it goes back to, its source, and the path of its mount."""
+    """Yield the name, the part, the source and the mount path of each volume."""
     memory = {"medium": "Memory", "sizeLimit": _Flag(["share-memory"], _SHARED_MEMORY)}
     yield "dshm", flags.start, {"emptyDir": _built(memory, flags)}, flags.start.scalar("/dev/shm")  # noqa: S108 - in a pod
     for name, path in flags.pairs("data", ":"):
@@ -392,7 +395,7 @@ def _volumes(flags: _Flags) -> Iterator[tuple[str, Part, Mapping[str, Any], Part
 
 def _volume_sources(flags: _Flags, _role: str) -> Part | None:
     start = flags.start
-    return _list([mapping(part, {"name": start.scalar(name), **own}) for name, part, own, _ in _volumes(flags)])
+    return _list([mapping(part, {"name": start.scalar(name), **source}) for name, part, source, _ in _volumes(flags)])
 
 
 def _mounts(flags: _Flags, _role: str) -> Part | None:
@@ -401,7 +404,7 @@ def _mounts(flags: _Flags, _role: str) -> Part | None:
 
 
 def _dns_policy(flags: _Flags, _role: str) -> Part | None:
-    return flags.start.scalar("ClusterFirstWithHostNet") if flags.one("host-network") else None
+    return flags.start.scalar("ClusterFirstWithHostNet") if flags.value("host-network") else None
 
 
 def _host(name: str) -> _Flag:
@@ -423,7 +426,7 @@ _CONTAINER: Final = {
 _POD: Final = {
     "containers": [_CONTAINER],
     "volumes": _volume_sources,
-    # A role's own flag takes the place of the one for all roles (transformSelectorArrayToMap in Arena).
+    # The flag of a role replaces the flag for all roles (transformSelectorArrayToMap in Arena).
     "nodeSelector": _texts("{role}-selector", "selector"),
     "tolerations": _items("toleration", _toleration),
     "priorityClassName": _Flag(["priority"]),
@@ -471,19 +474,19 @@ _SPEC: Final = {
         ["success-policy"], convert=lambda part: part.scalar("") if part.value == "ChiefWorker" else part
     ),
 }
-_OF_NO_TF_JOB: Final = (*_DROPPED, "sync-mode", "sync-source", "gang", "tensorboard", "tensorboard-image", "logdir")
-"""Flags that the TFJob lacks."""
+_JOB_FLAGS: Final = (*_DROPPED, "sync-mode", "sync-source", "gang", "tensorboard", "tensorboard-image", "logdir")
+"""Flags without a field in a TFJob."""
 
 
 def _tf_job(flags: _Flags) -> Part:
     replicas = {key: part for key in _REPLICAS if (part := _replica(flags, key))}
-    extra = {key: flags.one(key) for key in _OF_NO_TF_JOB if key in flags.flags}
+    extra = {key: flags.value(key) for key in _JOB_FLAGS if key in flags.flags}
     extra["starting-timeout"] = _Flag(["starting-timeout"], convert=_duration).part(flags, "")
     if all(f"{key.lower()}-selector" in flags.flags for key in replicas):
-        extra["selector"] = flags.one("selector")
+        extra["selector"] = flags.value("selector")
     if "sync-source" in flags.flags:
         extra["git-secret"] = _list([part for key, part in flags.pairs("env") if flags.is_git_secret(key)])
-        extra["working-dir"] = flags.one("working-dir")
+        extra["working-dir"] = flags.value("working-dir")
     spec = _built(_SPEC, flags) or flags.start
     shape = {
         "apiVersion": VERSION,

@@ -1,4 +1,4 @@
-"""What a foreign pod template says of Alibaba Cloud's Elastic Container Instance, in the words of ``cloud.eci``."""
+"""Converter of a pod template's settings for Alibaba Cloud's Elastic Container Instance to ``cloud.eci``."""
 
 from __future__ import annotations
 
@@ -15,55 +15,59 @@ _TAINT: Final = {"operator": "Equal", "effect": "NoSchedule"}
 
 
 class Instance(Record):
-    """What a pod template says of the instance that its pods run on.
+    """Settings of the instances that the pods run on.
 
     Attributes:
-        data: the keys of ``cloud.eci``; none where it says nothing of any.
-        raw: the same as fields of a role.
-        parts: where each key of ``cloud.eci`` is said, and the path of the same in a role.
+        data: the keys of ``cloud.eci``; empty for a template without such settings.
+        role_fields: the same settings as fields of a role, for roles with different settings.
+        parts: the part of each setting, with its path in ``cloud.eci`` and its path in a role.
     """
 
     data: Mapping[str, Any] = EMPTY
-    raw: Mapping[str, Any] = EMPTY
+    role_fields: Mapping[str, Any] = EMPTY
     parts: Sequence[tuple[Part, Path, Path]] = ()
 
 
-def take(template: Part) -> tuple[Part, Instance]:
-    """A pod template without what it says of its instance, and what that is."""
+def extract_instance(template: Part) -> tuple[Part, Instance]:
+    """Return a pod template without the settings of its instance, and these settings."""
     annotations = {
         key: part
         for key, part in template.entries("metadata", "annotations")
         if key.startswith(keys.ECI_PREFIX) and key.removeprefix(keys.ECI_PREFIX) in _PATHS
     }
     label = template.get("metadata", "labels", keys.ECI)
-    way, placed = _way(template)
+    way, placement = _way(template)
     is_labelled = label is not None and label.value in ("true", True)
     if not annotations and not is_labelled and way is None:
         return template, Instance()
     data: dict[str, Any] = {}
-    raw: dict[str, Any] = {}
+    role_fields: dict[str, Any] = {}
     parts: list[tuple[Part, Path, Path]] = []
     for key, part in annotations.items():
         name = key.removeprefix(keys.ECI_PREFIX)
         path = tuple(_PATHS[name].split("."))
         data = with_value(data, path, _value(name, part))
-        place = ("podTemplate", "metadata", "annotations", key)
-        raw = with_value(raw, place, part.as_text)
-        parts.append((part, path, place))
+        role_path = ("podTemplate", "metadata", "annotations", key)
+        role_fields = with_value(role_fields, role_path, part.as_text)
+        parts.append((part, path, role_path))
     if keys.ECI_PREFIX + eci.IMAGE_CACHE not in annotations:
         data = with_value(data, ("imageCache", "match"), False)
     data["way"] = "Label" if is_labelled else way or "Serverless"
     if label is not None and is_labelled:
-        place = ("podTemplate", "metadata", "labels", keys.ECI)
-        raw = with_value(raw, place, "true")
-        parts.append((label, ("way",), place))
+        role_path = ("podTemplate", "metadata", "labels", keys.ECI)
+        role_fields = with_value(role_fields, role_path, "true")
+        parts.append((label, ("way",), role_path))
     elif way:
         label_name, _ = eci.NODE_LABELS[way]
-        raw |= {key: [part.data] if key == "tolerations" else {label_name: part.as_text} for key, part in placed}
-        parts += [(part, ("way",), (key,)) for key, part in placed]
+        role_fields |= {
+            key: [part.data] if key == "tolerations" else {label_name: part.as_text} for key, part in placement
+        }
+        parts += [(part, ("way",), (key,)) for key, part in placement]
     template = _without(template, ("metadata", "annotations"), *annotations)
     template = _without(template, ("metadata", "labels"), *([keys.ECI] if is_labelled else []))
-    return (template if is_labelled or not way else _unplaced(template, placed)), Instance(data, raw, parts)
+    return (template if is_labelled or not way else _without_placement(template, placement)), Instance(
+        data, role_fields, parts
+    )
 
 
 def _value(name: str, part: Part) -> Any:
@@ -73,34 +77,37 @@ def _value(name: str, part: Part) -> Any:
 
 
 def _way(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
-    """The nodes by which the pods go there, and what selects and tolerates them: both, or it is another placement."""
+    """Return the key of `NODE_LABELS` whose node selector and toleration the template has, and these two parts.
+
+    A template with only one of the two uses another placement.
+    """
     for way, (label, text) in eci.NODE_LABELS.items():
         selector = template.get("spec", "nodeSelector", label)
         key, value = eci.TAINTS[way]
-        wanted = {**_TAINT, "key": key, "value": value}
-        toleration = next((item for item in template.items("spec", "tolerations") if item.data == wanted), None)
+        expected = {**_TAINT, "key": key, "value": value}
+        toleration = next((item for item in template.items("spec", "tolerations") if item.data == expected), None)
         if selector is not None and selector.as_text == text and toleration is not None:
             return way, [("nodeSelector", selector), ("tolerations", toleration)]
     return None, []
 
 
 def _without(template: Part, path: Sequence[str], *names: str) -> Part:
-    """The template without some keys of a mapping in it."""
-    below = template.get(*path)
-    if below is None or not names:
+    """Return the template without some keys of a mapping."""
+    parent = template.get(*path)
+    if parent is None or not names:
         return template
-    return template.with_part(path, below.without(*names))
+    return template.with_part(path, parent.without(*names))
 
 
-def _unplaced(template: Part, placed: Sequence[tuple[str, Part]]) -> Part:
-    for key, part in placed:
+def _without_placement(template: Part, placement: Sequence[tuple[str, Part]]) -> Part:
+    for key, part in placement:
         path = ("spec", key)
-        below = template.get(*path)
-        if below is None:
+        field = template.get(*path)
+        if field is None:
             continue
         if key == "tolerations":
-            left = below.replaced(value=[item for item in below.value if item is not part])
+            remaining = field.replaced(value=[item for item in field.value if item is not part])
         else:
-            left = below.without(*(label for label, _ in eci.NODE_LABELS.values() if below.get(label) is part))
-        template = template.with_part(path, left) if left.value else _without(template, ("spec",), key)
+            remaining = field.without(*(label for label, _ in eci.NODE_LABELS.values() if field.get(label) is part))
+        template = template.with_part(path, remaining) if remaining.value else _without(template, ("spec",), key)
     return template

@@ -1,7 +1,7 @@
-"""Jobs that are submitted by ElasticDL's command line: `elasticdl train --job_name=mnist --num_ps_pods=1 ...`.
+"""Reader of ElasticDL's command line: `elasticdl train --job_name=mnist --num_ps_pods=1 ...`.
 
-Each stays a job of ElasticDL's, since its tasks ask their master for the data: it becomes one of the kind ElasticDL.
-What tfgen has a word for is said by that, and all other flags are arguments of the master, as the client hands them on.
+The imported job has the workload kind ElasticDL, because the tasks get their data from ElasticDL's master. A flag with
+an equivalent in job.yaml sets this field. All remaining flags become arguments of the master, as in ElasticDL's client.
 Flags and defaults: https://github.com/sql-machine-learning/elasticdl/blob/develop/elasticdl_client/common/args.py.
 """
 
@@ -25,24 +25,24 @@ from tfgen.job.training_job import RoleName
 
 FORMAT: Final = "ElasticDL job"
 VERSION: Final = "elasticdl"
-"""What stands for an API version: no cluster knows one."""
+"""The apiVersion of the object that the import makes from a command. Clusters have no such version."""
 
 _COMMAND: Final = ("elasticdl", "train")
 _STRATEGY: Final = "ParameterServerStrategy"
-"""Of the client the default, too."""
+"""The only strategy that the import supports, and the default of the client."""
 _NUMBERS: Final[Mapping[RoleName, tuple[str, int]]] = {"ps": ("num_ps_pods", 0), "worker": ("num_workers", 2)}
-"""Of each role: the flag of its number, and the client's default."""
+"""The flag with the number of tasks and the client's default, by role."""
 _AMOUNTS: Final = ("cpu", "memory", "gpu")
 _RETRIES: Final = ("relaunch_on_worker_failure", 1)
 _PULL: Final = ("image_pull_policy", "Always")
 _ELASTIC_DL: Final = ("spec", "workload", "elasticDL")
-_TF_CONFIG: Final = "tfgen's master always tells its tasks TF_CONFIG"
-_RESTARTS: Final = "a pod of a job is never started again by itself; its master makes another one"
-_MASTER: Final = dropped("tfgen's master has cpu and memory, each of one amount")
+_TF_CONFIG: Final = "the master always sets TF_CONFIG"
+_RESTARTS: Final = "a failed pod does not restart; the master creates a new pod"
+_MASTER: Final = dropped("the master of tfgen has only cpu and memory, with equal requests and limits")
 _PRIORITY: Final = carried("spec", "priorityClassName")
-_PRIORITY_OF_ALL: Final = changed("spec", "priorityClassName", why="a ps has it, too, where it has none of its own")
+_PRIORITY_OF_ALL: Final = changed("spec", "priorityClassName", why="the priority class applies to the ps as well")
 _FLAGS: Final[Fields] = {
-    "cluster_spec": dropped("it is a file that the client reads; say what it does by --cluster_spec_json among args"),
+    "cluster_spec": dropped("only the client can read this file; add the equivalent --cluster_spec_json to args"),
     "distribution_strategy": carried("spec", "strategy", sets=False),
     "image_name": carried("spec", "image"),
     "image_pull_policy": carried("spec", "imagePullPolicy"),
@@ -53,7 +53,7 @@ _FLAGS: Final[Fields] = {
     "restart_policy": dropped(_RESTARTS, default="Never", why_default=_RESTARTS),
     "volume": carried("spec", "storage", sets=False),
     _RETRIES[0]: carried("spec", "retries", sets=False),
-    **dict.fromkeys(("force_use_kube_config_file", "yaml"), dropped("it is about the client itself")),
+    **dict.fromkeys(("force_use_kube_config_file", "yaml"), dropped("the flag is an option of the client")),
     **dict.fromkeys(("master_resource_request", "master_resource_limit"), _MASTER),
     **{flag: carried(*ROLES, role, "replicas", sets=False) for role, (flag, _) in _NUMBERS.items()},
 }
@@ -61,32 +61,32 @@ _FLAGS: Final[Fields] = {
 
 
 def is_command(words: Sequence[Word]) -> bool:
-    """Whether a command submits a training job by ElasticDL's client."""
+    """Return whether a command submits a training job to ElasticDL."""
     return tuple(word.text for word in words[:2]) == _COMMAND
 
 
 def is_elastic_dl(item: Part) -> bool:
-    """Whether an object was made of a command."""
+    """Return whether the import made an object from a command of ElasticDL."""
     return api_version(item) == VERSION
 
 
 def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
-    """The flags of a command as an object; None where it cannot be read, which the account then says."""
+    """Return the flags of a command as an object. None: the report has the problems."""
     before = len(report.problems)
     start = scalar_part(file, words[0].position, "elasticdl", FORMAT)
     flags = _flags(words[2:], file, report)
     if "job_name" not in flags:
-        report.refuse(start, "the command names no job; add --job_name")
+        report.refuse(start, "the command has no name of the job; add --job_name")
     strategy = flags.get("distribution_strategy")
     if strategy and strategy.value not in (_STRATEGY, ""):
-        report.refuse(strategy, f"found {strategy.as_text}; tfgen has ElasticDL's {_STRATEGY} alone")
+        report.refuse(strategy, f"found {strategy.as_text}, expected {_STRATEGY}")
     role_numbers = {role: _number(flags.get(flag), default) for role, (flag, default) in _NUMBERS.items()}
     for role, number in role_numbers.items():
         flag = _NUMBERS[role][0]
         if not isinstance(number, int):
             report.refuse(flags[flag], f"found {number[:63]}, expected a number of tasks")
         elif number < 1 and len(report.problems) == before:
-            report.refuse(flags.get(flag, start), f"a job of {_STRATEGY} has at least one {role}; set --{flag}")
+            report.refuse(flags.get(flag, start), f"{_STRATEGY} needs at least one {role}; set --{flag}")
     if len(report.problems) > before:
         return None
     metadata = {key: flags[flag] for key, flag in (("name", "job_name"), ("namespace", "namespace")) if flag in flags}
@@ -100,7 +100,7 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 
 def canonical(item: Part) -> Part:
-    """The job as the client's flags: those of a command, or those that a rendered master stands for."""
+    """Return the job as flags of the client, from a command or from the pod of a rendered master."""
     flags = item.get("flags")
     if flags is None:
         args = _flags_of_master(item)
@@ -108,10 +108,10 @@ def canonical(item: Part) -> Part:
         by_default = (*_NUMBERS.values(), _RETRIES, _PULL, ("distribution_strategy", _STRATEGY))
         defaults = {flag: str(default) for flag, default in by_default}
         args = {flag: flags.replaced(value=text, text=text) for flag, text in defaults.items()}
-        # An empty limit is the request.
-        empty_is_default = {*defaults, *(f"{role}_resource_limit" for role in ("master", "ps", "worker"))}
-        given = {key: value for key, value in flags.value.items() if value.value or key not in empty_is_default}
-        args |= {key: value for key, value in given.items() if key not in ("job_name", "namespace")}
+        # The client uses the request for an empty limit, and the default for each flag of `defaults` that is empty.
+        optional = {*defaults, *(f"{role}_resource_limit" for role in ("master", "ps", "worker"))}
+        effective = {key: value for key, value in flags.value.items() if value.value or key not in optional}
+        args |= {key: value for key, value in effective.items() if key not in ("job_name", "namespace")}
         args["worker_image"] = args.get("worker_image") or flags.value.get("image_name") or flags
         args.pop("image_name", None)
     if volume := args.get("volume"):
@@ -121,25 +121,25 @@ def canonical(item: Part) -> Part:
 
 
 def _flags_of_master(item: Part) -> dict[str, Part]:
-    """The client's flags by the pod of a master: its arguments, and what the client says of the pod itself."""
+    """Return the flags of the client from the pod of a master: the arguments, the resources and the priority."""
     (container,) = item.items("spec", "containers")
     words = [part.as_text.removeprefix("--") for part in container.items("args")]
     args = {flag: item.replaced(value=value, text=value) for flag, _, value in (word.partition("=") for word in words)}
-    for what in ("request", "limit"):
-        amounts = ",".join(f"{key}={part.value}" for key, part in container.entries("resources", f"{what}s"))
-        args[f"master_resource_{what}"] = item.replaced(value=amounts, text=amounts)
+    for bound in ("request", "limit"):
+        amounts = ",".join(f"{key}={part.value}" for key, part in container.entries("resources", f"{bound}s"))
+        args[f"master_resource_{bound}"] = item.replaced(value=amounts, text=amounts)
     if priority := item.get("spec", "priorityClassName"):
         args["master_pod_priority"] = priority
     return args
 
 
-def read(item: Part, _others: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
+def read(item: Part, _companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
     """Return the job of a command."""
     return _ElasticDLJob(item, options, report).read()
 
 
 class _ElasticDLJob(FieldReader):
-    """The reading of the flags of one job."""
+    """Reader of the flags of a job."""
 
     def __init__(self, item: Part, options: Options, report: ImportReport) -> None:
         super().__init__(report)
@@ -155,12 +155,12 @@ class _ElasticDLJob(FieldReader):
         for key in ("apiVersion", "kind"):
             self.report.mark_read(self.item.value[key])
         if self.options.kind != "StatefulSet":
-            why = "it stays a job of ElasticDL: its tasks ask their master for the data"
+            why = "the job keeps the workload kind ElasticDL, because its tasks get their data from the master"
             self.report.note(self.item, why, covers=True)
         for role in _NUMBERS:
             self._amounts(f"{role}_resource", (*ROLES, role, "resources"))
         if not self._amounts("master_resource", (*_ELASTIC_DL, "resources"), is_master=True):
-            why = "the master asks for 1 CPU by default, where ElasticDL's client asks for 0.1"
+            why = "by default the master of tfgen requests 1 CPU; ElasticDL's client requested 0.1"
             self.report.note(self.item, why)
         special: Fields = {
             "cluster_spec_json": self._cluster_spec,
@@ -193,9 +193,9 @@ class _ElasticDLJob(FieldReader):
         return ForeignRole(number or self.item, _number(number, default), PodData(fields, storage, (), {}, None, None))
 
     def _amounts(self, prefix: str, target: Path, *, is_master: bool = False) -> bool:
-        """Set resources as requests and limits, and return whether a flag has the amounts that tfgen knows.
+        """Set the resources of a role or of the master. Return whether the flags have supported amounts.
 
-        A limit that differs from the request stays an argument, which wins.
+        A limit that differs from the request stays an argument. The argument takes precedence over the resources.
         """
         request, limit = self.flags.get(f"{prefix}_request"), self.flags.get(f"{prefix}_limit")
         pairs = dict(pair.strip().partition("=")[::2] for pair in request.as_text.split(",")) if request else {}
@@ -218,8 +218,8 @@ class _ElasticDLJob(FieldReader):
         self.report.carry(part, *_ELASTIC_DL, "workerPriority")
 
     def _cluster_spec(self, _key: str, part: Part) -> None:
-        why = "tfgen gives the master its own, with the run's labels; join them, among spec.args"
-        self.report.refuse(part, why)
+        message = "tfgen passes its own cluster spec with the labels of the run; merge both specs in spec.args"
+        self.report.refuse(part, message)
 
     def _argument(self, flag: str, part: Part) -> None:
         self.report.carry(part, "spec", "args")
@@ -230,7 +230,7 @@ class _ElasticDLJob(FieldReader):
 
 
 def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, Part]:
-    """The flags of a command by their names; of one that is said again, the last."""
+    """Return the flags of a command by name. The last value of a flag wins."""
     flags: dict[str, Part] = {}
     number = 0
     while number < len(words):
@@ -250,13 +250,13 @@ def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, 
         if word.expands or value_word.expands:
             report.refuse(part, shell_value_message(value_word))
         elif name in flags:
-            report.drop(flags[name], "it is said again")
+            report.drop(flags[name], "a later value of the flag wins")
         flags[name] = part
     return flags
 
 
 def _number(part: Part | None, default: int) -> Any:
-    """The number that a flag says; its text, where that is none."""
+    """Return the number of a flag, or its text if the text is not a number."""
     if part is None:
         return default
     return int(part.as_text) if re.fullmatch(r"\d{1,9}", part.as_text) else part.as_text
@@ -267,7 +267,7 @@ def _count(text: str) -> int | str:
 
 
 def _storage(part: Part | None) -> dict[str, Any]:
-    """`claim_name=c,mount_path=/data;host_path=/h,mount_path=/x` as volumes by name."""
+    """Return the volumes of a text such as `claim_name=c,mount_path=/data;host_path=/h,mount_path=/x`, by name."""
     storage: dict[str, Any] = {}
     for volume in part.as_text.split(";") if part else ():
         fields = {key.strip(): value for key, _, value in (pair.partition("=") for pair in volume.split(","))}
@@ -275,8 +275,8 @@ def _storage(part: Part | None) -> dict[str, Any]:
         if "host_path" in fields:
             kind = {"type": fields["type"]} if "type" in fields else {}
             source = {"hostPath": {"path": fields["host_path"], **kind}}
-        place = fields.get("mount_path", "")
-        name = re.sub(r"[^a-z0-9]+", "-", (fields.get("claim_name") or place).lower()).strip("-")
+        mount_path = fields.get("mount_path", "")
+        name = re.sub(r"[^a-z0-9]+", "-", (fields.get("claim_name") or mount_path).lower()).strip("-")
         sub_path = {"subPath": fields["sub_path"]} if "sub_path" in fields else {}
-        storage[name or "data"] = {"mountPath": place, **source, **sub_path}
+        storage[name or "data"] = {"mountPath": mount_path, **source, **sub_path}
     return storage

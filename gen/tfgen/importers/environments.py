@@ -1,12 +1,12 @@
-"""Several variants of one foreign job as one job, whose environments say only what differs.
+"""Merger of several variants of a foreign job into one job with environments.
 
     dev   {image: "x:1", roles: {worker: {replicas: 1}}}
     prod  {image: "x:1", roles: {worker: {replicas: 4}}}
       ->  {image: "x:1", roles: {worker: {replicas: 1}},
            environments: {dev: {}, prod: {roles: {worker: {replicas: 4}}}}}
 
-The job is the variant that the others differ least from: a whole one, which ran somewhere. An environment is what Helm
-must merge over its values to have those of another variant. What is not tunable must be alike in all.
+The job itself is the variant with the fewest differences from all variants. An environment has the values that Helm
+merges into the values of the job. All variants must have the same structure.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from tfgen.schema import tunables
 from tfgen.words import path_name, shown
 
 EnvironmentName: TypeAlias = str | None
-"""The name of an environment; None for the job itself."""
+"""The name of an environment. None: the job itself."""
 
 ENVIRONMENTS: Final = ("spec", "environments")
 _RELEASE: Final[Path] = ("completion", "release")
-_FREES: Final = "ScaleToZero"
-_OF_THE_JOB: Final[tuple[Path, ...]] = (_RELEASE, ("port",))
-"""What no environment can say, but that changes nothing of the training: where one frees its GPUs at the end, all do,
-and all have the job's port."""
-_SWITCHED: Final[Mapping[Path, Sequence[Path]]] = {
+_RELEASES_GPUS: Final = "ScaleToZero"
+_JOB_FIELDS: Final[tuple[Path, ...]] = (_RELEASE, ("port",))
+"""Fields that environments cannot change, and that do not affect the training. If one variant releases its GPUs at the
+end, all environments do so. All environments have the port of the job."""
+_SECTIONS: Final[Mapping[Path, Sequence[Path]]] = {
     ("gang",): [("workload", "tfJob", "gang")],
     ("tensorboard",): [],
     ("cloud", "eci"): [],
 }
-"""Sections of a spec that an environment can switch off, and what else says how they are done."""
+"""Sections of a spec that an environment can disable, with the paths of their further settings."""
 
 
 class Variant(Record):
-    """A job as one environment has it.
+    """Variant of a foreign job.
 
     Attributes:
         job: the foreign job.
-        report: what became of its lines.
+        report: the import report of the variant.
     """
 
     job: ForeignJob
@@ -56,88 +56,87 @@ class Variant(Record):
 
 
 def base_name(names: Mapping[EnvironmentName, str]) -> str | None:
-    """The name of a job that is called by other names in its environments; None where they have none in common.
+    """Return the common name of a job whose names contain the environment, or None without a common name.
 
     >>> base_name({"dev": "dev-mnist", "prod": "mnist-prod", None: "mnist"})
     'mnist'
     """
-    part_of = {
+    base_names = {
         name.removeprefix(f"{environment}-").removesuffix(f"-{environment}") if environment else name
         for environment, name in names.items()
     }
-    return part_of.pop() if len(part_of) == 1 else None
+    return base_names.pop() if len(base_names) == 1 else None
 
 
 def job_with_environments(
     name: str, variants: Mapping[EnvironmentName, Variant]
 ) -> tuple[EnvironmentName, dict[str, Any]]:
-    """Which variant is the job itself, and the document; what cannot differ is refused in the accounts.
+    """Return the environment whose variant is the job itself, and the document. Refuse differences in the structure.
 
     Args:
-        name: the job's name.
-        variants: by environment; where one is the job itself, the others differ from that.
+        name: the name of the job.
+        variants: the variants by environment. With the key None, this variant is the job itself.
     """
     specs = _with_sections({env: full_spec(variant.job, variant.report) for env, variant in variants.items()})
     base = None if None in specs else min(specs, key=lambda env: _distance(specs, env))
-    specs = _alike(specs, variants, base)
+    specs = _unified(specs, variants, base)
     spec = hoist_shared(specs[base], variants[base].report)
-    places = _namespaces(variants)
+    namespaces = _namespaces(variants)
     environments: dict[str, Any] = {}
     for env, variant in variants.items():
         if env is None:
             continue
-        own = spec if env == base else hoist_shared(specs[env], variant.report, like=spec)
-        for path in _fixed_differences(spec, own):
-            variant.report.refuse_target(
-                ("spec", *path), variant.job.root, _cannot_differ(path, (env, own), (base, spec))
-            )
-        environments[env] = {**places.get(env, {}), **difference(_values(spec), _values(own))}
+        variant_spec = spec if env == base else hoist_shared(specs[env], variant.report, model=spec)
+        for path in _structure_differences(spec, variant_spec):
+            message = _structure_message(path, (env, variant_spec), (base, spec))
+            variant.report.refuse_target(("spec", *path), variant.job.root, message)
+        environments[env] = {**namespaces.get(env, {}), **values_patch(_values(spec), _values(variant_spec))}
         variant.report.map_targets(functools.partial(_target, env, environments[env]))
-    data = document(name, places.get(None, {}).get("namespace"), spec)
+    data = document(name, namespaces.get(None, {}).get("namespace"), spec)
     return base, {**data, "spec": {**data["spec"], "environments": environments}}
 
 
-def _alike(
+def _unified(
     specs: Mapping[EnvironmentName, dict[str, Any]], variants: Mapping[EnvironmentName, Variant], base: EnvironmentName
 ) -> dict[EnvironmentName, dict[str, Any]]:
-    """The specs, alike in what no environment can say; the accounts say what they had."""
-    alike = dict(specs)
-    for path in _OF_THE_JOB:
+    """Return the specs with equal values of `_JOB_FIELDS`, and report the changes."""
+    unified = dict(specs)
+    for path in _JOB_FIELDS:
         values = {env: _value_at(spec, path) for env, spec in specs.items()}
         if len(set(values.values())) == 1:
             continue
-        wanted = _FREES if path == _RELEASE else values[base]
-        why = f"{path_name(path)} is the same in every environment: {shown(wanted)}"
+        common = _RELEASES_GPUS if path == _RELEASE else values[base]
+        why = f"{path_name(path)} is {shown(common)} in every environment"
         for env, value in values.items():
             report = variants[env].report
-            if value != wanted and not report.change_target(("spec", *path), why):
+            if value != common and not report.change_target(("spec", *path), why):
                 report.note(variants[env].job.root.value["spec"], why)
-            alike[env] = data_path.with_value(alike[env], path, wanted)
-    return alike
+            unified[env] = data_path.with_value(unified[env], path, common)
+    return unified
 
 
 def _value_at(spec: Mapping[str, Any], path: Path) -> Any:
-    """What a spec says at a path, or the default."""
+    """Return the value of a spec at a path, or the default of the schema."""
     node = schema_file.node(schema_file.load(), ("spec", *path)) or {}
     return data_path.at(spec, path) if data_path.has(spec, path) else node.get("default")
 
 
-def difference(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """What Helm must merge over values to have other ones.
+def values_patch(base: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that Helm must merge into the base to get the target.
 
-    >>> difference({"a": 1, "b": {"c": 2, "d": 3}}, {"a": 1, "b": {"d": 4}})
+    >>> values_patch({"a": 1, "b": {"c": 2, "d": 3}}, {"a": 1, "b": {"d": 4}})
     {'b': {'d': 4, 'c': None}}
     """
     patch: dict[str, Any] = {}
-    for key, value in over.items():
-        below = under.get(key)
-        if isinstance(value, Mapping) and isinstance(below, Mapping):
-            inner = difference(below, value)
-            if inner:
-                patch[key] = inner
-        elif key not in under or json.dumps(below) != json.dumps(value):
+    for key, value in target.items():
+        base_value = base.get(key)
+        if isinstance(value, Mapping) and isinstance(base_value, Mapping):
+            fields = values_patch(base_value, value)
+            if fields:
+                patch[key] = fields
+        elif key not in base or json.dumps(base_value) != json.dumps(value):
             patch[key] = value
-    return patch | {key: None for key in under if key not in over}
+    return patch | {key: None for key in base if key not in target}
 
 
 def _values(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,9 +144,9 @@ def _values(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _distance(specs: Mapping[EnvironmentName, Mapping[str, Any]], env: EnvironmentName) -> int:
-    """How many values of the other variants differ from one."""
-    own = _values(specs[env])
-    return sum(_size(difference(own, _values(other))) for other in specs.values())
+    """Return the number of values in which all variants differ from the variant of an environment."""
+    base = _values(specs[env])
+    return sum(_size(values_patch(base, _values(spec))) for spec in specs.values())
 
 
 def _size(data: Any) -> int:
@@ -155,72 +154,70 @@ def _size(data: Any) -> int:
 
 
 def _with_sections(specs: Mapping[EnvironmentName, dict[str, Any]]) -> dict[EnvironmentName, dict[str, Any]]:
-    """The specs, with what one of them has switched off in those that lack it."""
+    """Return the specs with equal sections. A section that a spec lacks is a disabled section of another spec."""
     completed = dict(specs)
-    for section, beside in _SWITCHED.items():
-        having = next((spec for spec in specs.values() if data_path.has(spec, section)), None)
+    for section, setting_paths in _SECTIONS.items():
+        model = next((spec for spec in specs.values() if data_path.has(spec, section)), None)
         for env, spec in completed.items():
-            if having is None or data_path.has(spec, section):
+            if model is None or data_path.has(spec, section):
                 continue
-            switched = data_path.with_value(spec, section, {**data_path.at(having, section), "enabled": False})
-            for path in beside:
-                if data_path.has(having, path):
-                    switched = data_path.with_value(switched, path, data_path.at(having, path))
-            completed[env] = switched
+            full = data_path.with_value(spec, section, {**data_path.at(model, section), "enabled": False})
+            for path in setting_paths:
+                if data_path.has(model, path):
+                    full = data_path.with_value(full, path, data_path.at(model, path))
+            completed[env] = full
     return completed
 
 
-def _fixed_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Path]:
-    """The paths at which two specs differ in what no environment can say."""
-    if one["roles"].keys() != other["roles"].keys():
+def _structure_differences(base: Mapping[str, Any], variant: Mapping[str, Any]) -> Iterator[Path]:
+    """Yield the paths at which the structures of two specs differ."""
+    if base["roles"].keys() != variant["roles"].keys():
         yield ("roles",)
-    yield from _differing(*(_fixed(spec) for spec in (one, other)))
+    yield from _differences(_structure(base), _structure(variant))
 
 
-def _fixed(spec: Mapping[str, Any]) -> Any:
+def _structure(spec: Mapping[str, Any]) -> Any:
     data: Any = document("", None, spec)["spec"]
     for tunable in tunables.tunables(spec, of_any_kind=True):
         data = data_path.without(data, tunable.path)
     return data
 
 
-def _differing(one: Any, other: Any, path: Path = ()) -> Iterator[Path]:
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in dict.fromkeys((*one, *other)):
-            # A record of nothing but tunables says as much as none.
-            yield from _differing(one.get(key, {}), other.get(key, {}), (*path, key))
-    elif json.dumps(one) != json.dumps(other):
+def _differences(base: Any, variant: Any, path: Path = ()) -> Iterator[Path]:
+    if isinstance(base, Mapping) and isinstance(variant, Mapping):
+        for key in dict.fromkeys((*base, *variant)):
+            # Without its tunables, a mapping may be empty. An empty mapping and a missing one are equal.
+            yield from _differences(base.get(key, {}), variant.get(key, {}), (*path, key))
+    elif json.dumps(base) != json.dumps(variant):
         yield path
 
 
-def _cannot_differ(path: Path, one: tuple[EnvironmentName, Any], other: tuple[EnvironmentName, Any]) -> str:
-    values = [data_path.at(spec, path) for _, spec in (one, other)]
-    places = [f"in {env}" if env else "in the job itself" for env, _ in (one, other)]
+def _structure_message(path: Path, variant: tuple[EnvironmentName, Any], base: tuple[EnvironmentName, Any]) -> str:
+    values = [data_path.at(spec, path) for _, spec in (variant, base)]
+    places = [f"in {env}" if env else "in the job itself" for env, _ in (variant, base)]
+    name = path_name(("spec", *path))
     if any(isinstance(value, (Mapping, list)) for value in values):
-        differs = f"it is not alike {' and '.join(places)}"
+        problem = f"{name} differs {' and '.join(places)}"
     else:
-        words = ["not said" if value is None else shown(value) for value in values]
-        differs = f"it is {' and '.join(f'{word} {place}' for word, place in zip(words, places, strict=True))}"
-    return (
-        f"{path_name(('spec', *path))} must be the same in every environment: {differs}; make it the same, or "
-        "import one of them as a job of its own"
-    )
+        texts = ["not set" if value is None else shown(value) for value in values]
+        problem = f"{name} is {' and '.join(f'{text} {place}' for text, place in zip(texts, places, strict=True))}"
+    return f"{problem}; environments cannot change this field: use one value, or import the environments as two jobs"
 
 
 def _namespaces(variants: Mapping[EnvironmentName, Variant]) -> dict[EnvironmentName, dict[str, str]]:
-    """The namespace of the job, where all variants have it; else that of each environment."""
+    """Return the namespace of the job if all variants share a namespace, and the different ones by environment."""
     namespaces = {env: variant.job.namespace for env, variant in variants.items()}
-    is_one = len(set(namespaces.values())) == 1
-    own = namespaces.get(None) or (next(iter(namespaces.values())) if is_one else None)
-    places = {env: {"namespace": name} for env, name in namespaces.items() if name and name != own}
-    return places | {None: {"namespace": own}} if own else places
+    is_shared = len(set(namespaces.values())) == 1
+    common = namespaces.get(None) or (next(iter(namespaces.values())) if is_shared else None)
+    settings = {env: {"namespace": name} for env, name in namespaces.items() if name and name != common}
+    return settings | {None: {"namespace": common}} if common else settings
 
 
 def _target(env: str, patch: Mapping[str, Any], target: Path) -> Path:
-    """Where the job says for an environment what it says at a target for all."""
-    place = (*ENVIRONMENTS, env)
+    """Return the path under `environments` for a target, if the environment has a value at the target."""
+    environment_path = (*ENVIRONMENTS, env)
     if target == ("metadata", "namespace"):
-        return (*place, "namespace") if "namespace" in patch else target
+        return (*environment_path, "namespace") if "namespace" in patch else target
     data: Any = patch
     for step in target[1:]:
         if not isinstance(data, Mapping):
@@ -228,4 +225,4 @@ def _target(env: str, patch: Mapping[str, Any], target: Path) -> Path:
         if step not in data:
             return target
         data = data[step]
-    return (*place, *target[1:]) if target[:1] == ("spec",) and len(target) > 1 else target
+    return (*environment_path, *target[1:]) if target[:1] == ("spec",) and len(target) > 1 else target

@@ -1,4 +1,4 @@
-"""The podFailurePolicy of Jobs: the exit codes that cost no retry.
+"""Reader of the podFailurePolicy of Jobs, which names the exit codes that cost no retry.
 
     rules: [{action: Ignore, onExitCodes: {operator: In, values: [42]}}]   -> restart: {ignoreExitCodes: [42]}
 
@@ -21,15 +21,15 @@ POLICY: Final = "podFailurePolicy"
 
 _TARGET: Final[Path] = ("spec", "restart", "ignoreExitCodes")
 _DISRUPTIONS: Final = ({"type": "DisruptionTarget"}, {"type": "DisruptionTarget", "status": "True"})
-"""The condition of a rule that each of tfgen's Jobs has."""
+"""The condition of a rule that all Jobs of tfgen have."""
 
 
 def read_failure_policies(jobs: Sequence[Part], reader: JobReader) -> None:
     """Read the podFailurePolicies in the specs of the Jobs of a foreign job."""
-    sets = [_read_policy(job, reader) for job in jobs]
-    codes = frozenset[int]().union(*sets)
-    if any(codes_of_job != codes for codes_of_job in sets):
-        reader.report.change_target(_TARGET, "the exit codes cost no retry in any task of the job")
+    codes_by_job = [_read_policy(job, reader) for job in jobs]
+    codes = frozenset[int]().union(*codes_by_job)
+    if any(job_codes != codes for job_codes in codes_by_job):
+        reader.report.change_target(_TARGET, "in the job, the exit codes cost no retry in any task")
     if codes:
         reader.set_value(sorted(codes), *_TARGET)
 
@@ -40,14 +40,14 @@ def _read_policy(job: Part, reader: JobReader) -> frozenset[int]:
         return frozenset()
     rules = list(policy.items("rules"))
     if not rules:
-        report.drop(policy, "it has no rules")
+        report.drop(policy, "the policy has no rules")
     ignored = frozenset[int]()
     for rule in rules:
         codes = _codes(rule, job)
         if rule.data in ({"action": "Ignore", "onPodConditions": [condition]} for condition in _DISRUPTIONS):
             reader.apply_row(rule, TFGEN_DEFAULT)
         elif not codes:
-            report.drop(rule, "a job has no rules of failures but restart.ignoreExitCodes")
+            report.drop(rule, "a job has only restart.ignoreExitCodes, and no field for this rule")
         elif why := workload_kinds.lacking({"workload": {"kind": reader.options.kind}}, _TARGET[1:]):
             report.drop(rule, why)
         else:
@@ -57,7 +57,7 @@ def _read_policy(job: Part, reader: JobReader) -> frozenset[int]:
 
 
 def _codes(rule: Part, job: Part) -> frozenset[int]:
-    """Return the exit codes of the program after which a rule spends no retry."""
+    """Return the exit codes of the main container that a rule ignores. Empty: the rule is of another type."""
     values = rule.data if isinstance(rule.data, dict) else {}
     on_codes = values.get("onExitCodes")
     if values.keys() != {"action", "onExitCodes"} or values["action"] != "Ignore" or not isinstance(on_codes, dict):

@@ -1,4 +1,7 @@
-"""The form between a foreign job and job.yaml: its roles in tfgen's words, before what they share is said once."""
+"""Intermediate form of an import: a foreign job with its roles in the fields of job.yaml.
+
+Each role has all of its fields. `job_data` later moves the fields that all roles share to the job.
+"""
 
 from __future__ import annotations
 
@@ -19,35 +22,35 @@ ROLES: Final[Path] = ("spec", "roles")
 
 
 class ForeignRole(Record):
-    """The tasks of one role.
+    """Role of a foreign job.
 
     Attributes:
-        part: where the role stands in the source.
-        replicas: how many tasks it has.
-        pod: their pod.
-        own: what the form says of the role besides, as keys of a role.
+        part: the part of the source that describes the role.
+        replicas: the number of tasks.
+        pod: the pod of a task.
+        fields: fields of the role that come from outside the pod template.
     """
 
     part: Part
     replicas: int
     pod: PodData
-    own: Mapping[str, Any] = EMPTY
+    fields: Mapping[str, Any] = EMPTY
 
 
 class ForeignJob(Record):
-    """A job of another form.
+    """Job in the format of another tool.
 
     Attributes:
-        form: what it is, as people call it: TFJob.
-        root: the object that it was read from.
-        name: its name.
-        namespace: its namespace, or none.
-        roles: by tfgen's names.
-        strategy: how TensorFlow shares the work.
-        spec: what the form says of the job as a whole, as keys of ``spec``.
-        comments: what was decided, by the path in the job that it is about.
+        format: the usual name of the format, such as TFJob.
+        root: the object of the job.
+        name: the name of the job.
+        namespace: the namespace of the job. None: the source names no namespace.
+        roles: the roles by the names of tfgen.
+        strategy: the strategy of the job.
+        spec: the fields of ``spec`` that are not part of a role.
+        comments: a comment about a decision of the import, by the path in the job.
         tensorboard_storage: the volumes that TensorBoard mounts, by name.
-        has_own_pods: whether its pods are made of templates, which say whom they run as.
+        has_pod_templates: whether the source has pod templates, which set the user and the rights of the pods.
     """
 
     format: str
@@ -63,7 +66,7 @@ class ForeignJob(Record):
 
 
 def number_of_tasks(part: Part, role: RoleName, report: ImportReport) -> int | None:
-    """How many tasks the ``replicas`` of a role's part say; none for no task, or for what is no number of them."""
+    """Return the number of tasks of a role, by default 1. None for a role without tasks, or for an invalid number."""
     replicas = part.get("replicas")
     if replicas is None:
         return 1
@@ -73,52 +76,63 @@ def number_of_tasks(part: Part, role: RoleName, report: ImportReport) -> int | N
         report.refuse(replicas, f"found {words}, expected a number of tasks")
         return None
     if number == 0:
-        report.drop(part, "it has no tasks")
+        report.drop(part, "the role has no tasks")
         return None
     if number > 1 and role in ("chief", "evaluator"):
-        report.refuse(replicas, f"a job has one {role}, not {number}")
+        report.refuse(replicas, f"found {number} tasks of {role}; a job has at most one {role}")
         return None
     report.carry(replicas, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
     return number
 
 
 class TrainingPlan(Record):
-    """The strategy of a job, its roles as that strategy has them, and whose end ends it."""
+    """Strategy of a job, its roles for this strategy, and the role whose end completes the job.
+
+    Attributes:
+        strategy: the strategy.
+        roles: the roles.
+        completion_by: the role whose end completes the job.
+        comment: the comment of ``spec.strategy`` in job.yaml.
+    """
 
     strategy: Strategy
     roles: Mapping[RoleName, ForeignRole]
-    ends: CompletionBy
+    completion_by: CompletionBy
     comment: str = ""
 
 
 def training_plan(
-    roles: Mapping[RoleName, ForeignRole], ends: CompletionBy, report: ImportReport, alone: Strategy = "Single"
+    roles: Mapping[RoleName, ForeignRole],
+    completion_by: CompletionBy,
+    report: ImportReport,
+    single_task_strategy: Strategy = "Single",
 ) -> TrainingPlan:
-    """What a job trains by, which no operator asks and which its roles tell.
+    """Return the plan that the roles of a foreign job imply. Foreign jobs name no strategy.
 
     Args:
-        roles: those that have tasks; at least one.
-        ends: whose end ends a job without a chief.
-        report: what is changed.
-        alone: the strategy of one task.
+        roles: the roles with tasks; at least one.
+        completion_by: the role whose end completes a job without a chief.
+        report: gets the changes.
+        single_task_strategy: the strategy of a job with a single task.
     """
     if "ps" in roles:
-        return TrainingPlan("ParameterServer", roles, "Chief" if "chief" in roles else ends)
+        return TrainingPlan("ParameterServer", roles, "Chief" if "chief" in roles else completion_by)
     tasks = sum(role.replicas for role in roles.values())
-    if tasks == 1 and alone == "Single":
+    if tasks == 1 and single_task_strategy == "Single":
         (name, role), *_ = roles.items()
         if name != "chief":
             report.move_targets({(*ROLES, name): (*ROLES, "chief")})
-            report.note(role.part, "one task is a chief, which is told of no cluster")
-        return TrainingPlan("Single", {"chief": role}, "Chief", "One task alone: it is told of no cluster.")
+            report.note(role.part, "a single task becomes a chief, and gets no TF_CONFIG")
+        return TrainingPlan("Single", {"chief": role}, "Chief", "A single task, which gets no TF_CONFIG.")
     if "chief" not in roles:
-        return TrainingPlan("MultiWorkerMirrored", roles, ends, "No ps: all workers hold all variables.")
+        return TrainingPlan("MultiWorkerMirrored", roles, completion_by, "No ps: each worker has all variables.")
     return _mirrored_with_chief(roles, report)
 
 
 def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], report: ImportReport) -> TrainingPlan:
-    """MultiWorkerMirroredStrategy takes worker 0 for the chief, where there is none.
+    """Return the plan of a job with a chief and without ps, whose chief becomes worker 0.
 
+    MultiWorkerMirroredStrategy uses worker 0 as the chief of a cluster without a chief:
     https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#set_up_the_cluster.
     """
     chief, worker = roles["chief"], roles.get("worker")
@@ -129,25 +143,25 @@ def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], report: ImportRe
         if different:
             report.refuse(
                 chief.part,
-                "without ps, the chief is worker 0 of MultiWorkerMirrored, whose tasks are all alike; it and the "
-                f"workers differ in {either(different, 'and')}: make them alike, or add ps",
+                f"the chief and the workers differ in {either(different, 'and')}; without ps, the chief is worker 0, "
+                "and all workers of MultiWorkerMirrored are equal: make the chief equal to the workers, or add ps",
             )
         report.move_targets({(*ROLES, "chief"): (*ROLES, "worker")})
-    report.note(chief.part, "without ps, the chief is worker 0")
+    report.note(chief.part, "without ps, the chief becomes worker 0")
     tasks = worker or chief
     pod = tasks.pod.replaced(pull_secrets=join_pull_secrets([chief.pod, tasks.pod], report))
-    both = tasks.replaced(pod=pod, replicas=chief.replicas + (worker.replicas if worker else 0))
-    now: dict[RoleName, ForeignRole] = {"worker": both}
+    workers = tasks.replaced(pod=pod, replicas=chief.replicas + (worker.replicas if worker else 0))
+    mirrored_roles: dict[RoleName, ForeignRole] = {"worker": workers}
     if "evaluator" in roles:
-        now["evaluator"] = roles["evaluator"]
-    comment = "No ps: all workers hold all variables, and worker 0 is what was the chief."
-    return TrainingPlan("MultiWorkerMirrored", now, "Worker0", comment)
+        mirrored_roles["evaluator"] = roles["evaluator"]
+    comment = "No ps: each worker has all variables, and worker 0 is the former chief."
+    return TrainingPlan("MultiWorkerMirrored", mirrored_roles, "Worker0", comment)
 
 
-def _differences(one: ForeignRole, other: ForeignRole) -> list[str]:
-    """In what two roles differ besides what their form says of them: worker 0 is as the other workers there."""
+def _differences(chief: ForeignRole, worker: ForeignRole) -> list[str]:
+    """Return the fields in which the pods of two roles differ. Their `fields` are about restarts and may differ."""
     pairs = (
-        (one.pod.role, other.pod.role),
-        ({"storage": one.pod.storage}, {"storage": other.pod.storage}),
+        (chief.pod.role, worker.pod.role),
+        ({"storage": chief.pod.storage}, {"storage": worker.pod.storage}),
     )
     return [key for a, b in pairs for key in dict.fromkeys((*a, *b)) if a.get(key) != b.get(key)]

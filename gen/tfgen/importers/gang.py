@@ -1,4 +1,4 @@
-"""What a foreign job says of its gang: its pods' scheduler, the group that they name, and the PodGroup beside it."""
+"""Reader of a foreign job's gang: the scheduler of the pods, the group that the pods name, and the PodGroup."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _BY_GROUP: Final[Mapping[str, Scheduler]] = {
     "scheduling.sigs.k8s.io": "coscheduling",
 }
 """The scheduler of a PodGroup, by its API group."""
-_USUAL: Final[Mapping[str, Scheduler]] = {
+_BY_SCHEDULER_NAME: Final[Mapping[str, Scheduler]] = {
     "volcano": "volcano",
     "kube-batch": "kube-batch",
     "scheduler-plugins-scheduler": "coscheduling",
 }
-"""The names that gang schedulers are usually installed under."""
+"""The gang scheduler, by the schedulerName of the default installation."""
 _BINDINGS: Final = (
     keys.GROUP_NAME,
     keys.POD_GROUP,
@@ -43,31 +43,36 @@ _FIELDS: Final[Mapping[str, str]] = {
     "queue": "queue",
     "scheduleTimeoutSeconds": "scheduleTimeoutSeconds",
 }
-"""Fields of a PodGroup, and of an operator's scheduling policy, by the key of ``gang`` that says the same."""
+"""The key of ``gang``, by the field of a PodGroup or of an operator's scheduling policy."""
 
 
-_KNOWS: Final[Mapping[Scheduler, tuple[str, ...]]] = {
+_SUPPORTED_KEYS: Final[Mapping[Scheduler, tuple[str, ...]]] = {
     "volcano": ("minAvailable", "minResources", "priorityClassName", "queue"),
     "kube-batch": ("minAvailable", "priorityClassName", "queue"),
     "coscheduling": ("minAvailable", "minResources", "scheduleTimeoutSeconds"),
 }
-"""The keys of ``gang`` that a scheduler has a use for."""
+"""The keys of ``gang`` that a scheduler supports."""
 
 
 class Binding(Record):
-    """What binds a pod to its group: the template without it, and where it stands."""
+    """Binding of a pod to its group.
+
+    Attributes:
+        template: the pod template without the binding.
+        parts: the labels and annotations of the binding.
+    """
 
     template: Part
     parts: tuple[Part, ...]
 
 
 class Gang(Record):
-    """A gang as job.yaml has it.
+    """Gang in the fields of job.yaml.
 
     Attributes:
-        data: the keys of ``gang``; none where there is no gang.
-        scheduler_name: a scheduler that is no gang's, for podTemplate.
-        has_group: whether its PodGroup stands beside the job.
+        data: the keys of ``gang``. None: the job has no gang.
+        scheduler_name: a scheduler without gangs, for podTemplate.
+        has_group: whether the files contain the PodGroup.
     """
 
     data: Mapping[str, Any] | None
@@ -76,16 +81,16 @@ class Gang(Record):
 
 
 def unbind(template: Part) -> Binding:
-    """Take off a pod template what binds it to a group."""
+    """Remove the labels and annotations from a pod template that bind the pod to a group."""
     parts: list[Part] = []
-    for where in ("annotations", "labels"):
-        mapping = template.get("metadata", where)
+    for section in ("annotations", "labels"):
+        mapping = template.get("metadata", section)
         if mapping is None:
             continue
-        bound = [key for key, _ in mapping.entries() if key in _BINDINGS]
-        parts += [mapping.value[key] for key in bound]
-        if bound:
-            template = template.with_part(("metadata", where), mapping.without(*bound))
+        bindings = [key for key, _ in mapping.entries() if key in _BINDINGS]
+        parts += [mapping.value[key] for key in bindings]
+        if bindings:
+            template = template.with_part(("metadata", section), mapping.without(*bindings))
     return Binding(template, tuple(parts))
 
 
@@ -93,12 +98,12 @@ class Sources(Record):
     """The parts of a foreign job that describe its gang.
 
     Attributes:
-        job: the name of the foreign job, which operators give to its group.
+        job: the name of the foreign job, which is the name of a PodGroup that an operator creates.
         bindings: the labels and annotations that bind pods to a group.
         schedulers: the names of schedulers in the pod templates.
         policy: the scheduling policy of an operator.
-        others: the objects beside the job.
-        tasks: numbers of pods that mean all pods.
+        companions: all other objects of the files.
+        tasks: the values of minAvailable that mean all pods: with and without the evaluator.
     """
 
     job: str
@@ -115,24 +120,26 @@ def read(sources: Sources, report: ImportReport) -> Gang:
     names = {sources.job, *(part.as_text for part in bindings)} - {""}
     groups = (item for item in sources.companions if kind(item) == "PodGroup" and api_group(item) in _BY_GROUP)
     group = next((item for item in groups if name(item) in names), None)
-    named = schedulers[0] if schedulers else None
-    usual = _USUAL.get(named.as_text) if named else None
-    if group is None and policy is None and usual is None:
+    scheduler_name = schedulers[0].as_text if schedulers else None
+    pod_scheduler = _BY_SCHEDULER_NAME.get(scheduler_name or "")
+    if group is None and policy is None and pod_scheduler is None:
         for part in bindings:
-            report.drop(part, "the pods' scheduler is no gang scheduler, and no PodGroup stands here; see spec.gang")
+            why = "the scheduler of the pods has no gangs, and the files have no PodGroup of this name; see spec.gang"
+            report.drop(part, why)
         for part in schedulers:
             report.carry(part, "spec", "podTemplate", "spec", "schedulerName")
-        return Gang(None, named.as_text if named else None)
-    scheduler: Scheduler = _BY_GROUP[api_group(group)] if group else usual or "volcano"
+        return Gang(None, scheduler_name)
+    # An operator with a scheduling policy uses Volcano by default.
+    scheduler: Scheduler = _BY_GROUP[api_group(group)] if group else pod_scheduler or "volcano"
     data: dict[str, Any] = {"scheduler": scheduler}
     for part in bindings:
-        report.carry(part, "spec", "gang", why="tfgen binds the pods to their group")
+        report.carry(part, "spec", "gang", why="tfgen binds the pods to the group of the run")
     for part in schedulers:
         report.carry(part, "spec", "gang", "scheduler")
-    if named and usual is None:
-        data["schedulerName"] = named.as_text
+    if scheduler_name is not None and pod_scheduler is None:
+        data["schedulerName"] = scheduler_name
     if group:
-        report.carry(group.value["metadata"], "spec", "gang", why="the PodGroup has the run's name")
+        report.carry(group.value["metadata"], "spec", "gang", why="the PodGroup of tfgen has the name of the run")
         for key in ("apiVersion", "kind"):
             report.mark_read(group.value[key])
         _fields(group.get("spec"), data, tasks, report)
@@ -142,10 +149,10 @@ def read(sources: Sources, report: ImportReport) -> Gang:
 
 def _fields(part: Part | None, data: dict[str, Any], tasks: Sequence[int], report: ImportReport) -> None:
     for key, field in part.entries() if part else ():
-        if _FIELDS.get(key) not in _KNOWS[data["scheduler"]]:
-            report.drop(field, f"a gang of {data['scheduler']} has no {key}; see spec.gang")
+        if _FIELDS.get(key) not in _SUPPORTED_KEYS[data["scheduler"]]:
+            report.drop(field, f"a gang of {data['scheduler']} has no field for {key}; see spec.gang")
         elif key in ("minAvailable", "minMember") and field.value in tasks:
-            report.carry(field, "spec", "gang", why="all tasks, as is the default")
+            report.carry(field, "spec", "gang", why="the default is all tasks")
         elif _FIELDS[key] == "queue" and field.value == "default":
             report.carry(field, "spec", "gang", why="the scheduler's default")
         else:

@@ -1,8 +1,7 @@
-"""Parameter servers and workers as Kubernetes' own objects: one a task, or one a role.
+"""Reader of hand-written parameter servers and workers: built-in objects, one for each task or one for each role.
 
-A Job, Pod, Deployment, ReplicaSet, ReplicationController or StatefulSet is a task where its command or its variables
-tell it its place in a cluster of TensorFlow's. All tasks of some files are one job, and the tasks of a role one role:
-they must be alike, but for their index.
+A Job, Pod, Deployment, ReplicaSet, ReplicationController or StatefulSet is a task if its command or its variables
+configure a TensorFlow cluster. All tasks of the files are one job. The tasks of a role may differ only by their index.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ from tfgen.importers.failure_policy import POLICY, read_failure_policies
 from tfgen.importers.fields import Fields, carried, changed, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, TrainingPlan, training_plan
 from tfgen.importers.import_report import ImportReport
-from tfgen.importers.job_reader import ROLE_WORDS, JobReader, read_pod
+from tfgen.importers.job_reader import RESTARTS, ROLE_WORDS, JobReader, read_pod
 from tfgen.importers.objects import api_group, drop_server_fields, kind, name
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping
 from tfgen.importers.pod_template import PodData
 from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, refuse_misshapen
-from tfgen.importers.task_command import TASK_TYPES, TOLD, TaskCommand, read_command
+from tfgen.importers.task_command import TASK_TYPES, WHY_CLUSTER, TaskCommand, read_command
 from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.kubernetes import keys
 from tfgen.plural import count
 from tfgen.record import Record
-from tfgen.words import path_name
+from tfgen.words import either, path_name
 
 FORMAT: Final = "hand-written job"
 
@@ -36,12 +35,12 @@ _KINDS: Final = ("Job", "Pod", "Deployment", "ReplicaSet", "ReplicationControlle
 _GROUPS: Final = ("", "apps", "batch", "extensions")
 _DIGITS: Final = re.compile(r"(\d+)")
 _METADATA: Final[Fields] = {
-    "name": changed("metadata", "name", why="what the names begin with is the job's"),
+    "name": changed("metadata", "name", why="the name of the job is the common prefix of the names"),
     "namespace": carried("metadata", "namespace"),
-    **dict.fromkeys(("labels", "annotations"), dropped("they are of one object of many")),
+    **dict.fromkeys(("labels", "annotations"), dropped("the job consists of several objects")),
 }
-_ONE_LIMIT: Final = changed("spec", "retries", why="the limit counts the failures of each task of the job", sets=False)
-_LIMITS: Final = dropped("the Jobs have several limits, and a job has one for all tasks; see spec.retries")
+_SHARED_LIMIT: Final = changed("spec", "retries", why="the limit applies to each task of the job", sets=False)
+_LIMITS: Final = dropped("the Jobs have different limits, and a job has one limit for all tasks; see spec.retries")
 
 _SHAPE: Final = {
     "metadata": METADATA,
@@ -50,15 +49,15 @@ _SHAPE: Final = {
 
 
 class _Task(Record):
-    """An object that is a task, or some of one role.
+    """Object with one or more tasks of a role.
 
     Attributes:
         item: the object.
-        template: its pod template.
-        command: what its command says.
-        role: its role.
-        index: its index, where it is one task; else none.
-        replicas: how many tasks it is.
+        template: the pod template.
+        command: the command of the main container.
+        role: the role of the tasks.
+        index: the index of a single task. None: several tasks, or a task without a literal index.
+        replicas: the number of tasks.
     """
 
     item: Part
@@ -70,7 +69,7 @@ class _Task(Record):
 
 
 class _DifferentError(Exception):
-    """Tasks of a role differ at a path, not by their index alone."""
+    """Tasks of a role differ at a path, and the difference is not their index."""
 
     def __init__(self, path: tuple[str | int, ...]) -> None:
         self.path = path
@@ -78,15 +77,15 @@ class _DifferentError(Exception):
 
 
 def is_task(item: Part) -> bool:
-    """Whether an object runs a task that is told its place in a cluster."""
+    """Return whether an object runs a task of a TensorFlow cluster."""
     if kind(item) not in _KINDS or api_group(item) not in _GROUPS:
         return False
     main = pod_template.main_container(_template(item) or item)
-    return main is not None and read_command(main).tells
+    return main is not None and read_command(main).has_cluster
 
 
 class _HandWritten(JobReader):
-    """The reading of all tasks of a job."""
+    """Reader of all tasks of a job."""
 
     format = FORMAT
 
@@ -94,25 +93,26 @@ class _HandWritten(JobReader):
 def read(
     items: Sequence[Part], companions: Sequence[Part], options: Options, report: ImportReport
 ) -> ForeignJob | None:
-    """The job of some tasks; None where it cannot be imported, which the account then says.
+    """Read the job of some tasks. None: the report has the problems.
 
     Args:
         items: the objects that are tasks; at least one.
-        companions: the objects beside them: Services, and ConfigMaps with hosts.
-        options: how they are read.
-        report: what becomes of each line.
+        companions: all other objects of the files, such as Services, and ConfigMaps with hosts.
+        options: the options of the import.
+        report: gets the outcome of each line.
     """
     tasks = [task for item in items if (task := _task(item, report))]
     if report.problems:
         return None
     job = options.name or _name([name(item) for item in items])
     if not job:
-        report.refuse(items[0], "the objects' names have no job's name in common; give one, by --name")
+        report.refuse(items[0], "the names of the objects have no common prefix; set the name of the job with --name")
         return None
     _refuse_missing(tasks, report)
     _drop_services(tasks, companions, report)
     _drop_hosts(tasks, companions, report)
-    roles = {role: folded for role in ROLE_NAMES if (folded := _fold(role, tasks, report))}
+    limit = _shared_limit(tasks)
+    roles = {role: folded for role in ROLE_NAMES if (folded := _fold(role, tasks, limit is not None, report))}
     if report.problems:
         return None
     plan = training_plan(roles, "AllWorkers", report, options.single_task_strategy)
@@ -120,11 +120,10 @@ def read(
     metadata = mapping(items[0], {"name": items[0].scalar(job), "namespace": namespace})
     reader = _HandWritten(_root(tasks, job, plan), mapping(items[0], {"metadata": metadata}), options, report)
     reader.commands = {str(number): task.command for number, task in enumerate(tasks)}
-    if plan.ends == "AllWorkers" and plan.strategy == "ParameterServer":
+    if plan.completion_by == "AllWorkers" and plan.strategy == "ParameterServer":
         reader.set_value("AllWorkers", "spec", "completion", "by")
-    limits = _limits(tasks)
-    if len({limit.value for limit in limits}) == 1:
-        reader.set_value(limits[0].value, "spec", "retries")
+    if limit:
+        reader.set_value(limit.value, "spec", "retries")
     jobs = [part for task in tasks if kind(task.item) == "Job" and (part := task.item.get("spec"))]
     read_failure_policies(jobs, reader)
     if options.kind != "StatefulSet":
@@ -132,23 +131,22 @@ def read(
     return reader.foreign_job(plan)
 
 
-def _limits(tasks: Sequence[_Task]) -> list[Part]:
-    """Return the limits of the tasks that are Jobs to how often a pod may fail."""
-    limits = (task.item.get("spec", "backoffLimit") for task in tasks if kind(task.item) == "Job")
-    return [limit for limit in limits if limit]
+def _shared_limit(tasks: Sequence[_Task]) -> Part | None:
+    """Return the backoffLimit that all Jobs with a limit share, or None."""
+    limits = [limit for task in tasks if kind(task.item) == "Job" and (limit := task.item.get("spec", "backoffLimit"))]
+    return limits[0] if len({limit.value for limit in limits}) == 1 else None
 
 
 def _root(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
-    """The tasks as one object: how many there are of each role of the job, and the template of each object."""
+    """Return the tasks as one object, with the number of tasks of each role and the template of each object."""
     first = tasks[0].item
     by_name: dict[str, Part] = {}
     replicas: dict[str, Part] = {}
     for task in tasks:
-        # A chief may be worker 0, and a worker alone the chief.
+        # The plan may turn a chief into worker 0, and a single worker into the chief.
         role = task.role if task.role in plan.roles else next(iter(plan.roles))
-        before = replicas[role].value if role in replicas else 0
-        replicas[role] = task.item.scalar(before + task.replicas)
-        # What tells one object of a role from another is the number of those before it.
+        total = replicas[role].value if role in replicas else 0
+        replicas[role] = task.item.scalar(total + task.replicas)
         number = sum(name.startswith(f"{role}-") for name in by_name)
         by_name[f"{role}-{number}"] = mapping(task.item, {"template": task.template})
     fields = {"replicas": mapping(first, replicas), "tasks": mapping(first, by_name)}
@@ -157,7 +155,7 @@ def _root(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
 
 
 def rendered(objects: Sequence[Mapping[str, Any]], root: Part) -> dict[str, Any]:
-    """The objects of a rendered job as one, in the same shape: each task has its role's template."""
+    """Return the objects of a rendered job as one object, in the shape of `_root`."""
     specs: dict[str, Mapping[str, Any]] = {
         item["spec"]["template"]["metadata"]["labels"].get(keys.ROLE): item["spec"]
         for item in objects
@@ -184,16 +182,16 @@ def _task(item: Part, report: ImportReport) -> _Task | None:
     template = _template(item)
     main = pod_template.main_container(template) if template else None
     if template is None or main is None:
-        report.refuse(item.value["spec"], f"the {kind(item)} has no pod template, in which its containers must stand")
+        report.refuse(item.value["spec"], f"the {kind(item)} has no pod template with containers; add template")
         return None
     command = read_command(main)
     words = [word for word in re.split(r"[-_\d]+", name(item).lower()) if word in ROLE_WORDS]
     role = ROLE_WORDS.get((command.role or (words or [""])[-1]).lower())
     if role is None:
-        report.refuse(item, f"its task is {command.role or 'nowhere named'}; known are {', '.join(TASK_TYPES)}")
+        report.refuse(item, f"found {command.role or 'no task type'}, expected the task type {either(TASK_TYPES)}")
         return None
-    if command.refused:
-        report.refuse(main, command.refused)
+    if command.refusal:
+        report.refuse(main, command.refusal)
     replicas_field = item.get("spec", "replicas")
     replicas = replicas_field.value if replicas_field and isinstance(replicas_field.value, int) else 1
     for field in ("completions", "parallelism"):
@@ -207,37 +205,37 @@ def _task(item: Part, report: ImportReport) -> _Task | None:
 
 
 def _name(names: Sequence[str]) -> str:
-    """What all names begin with, without the role."""
-    common = "".join(str(letter) for letter in shared(tuple(name) for name in names))
-    return re.sub(r"[^a-z0-9]+$", "", re.sub(r"-?(ps|worker|chief|master)-?\d*$", "", common.rstrip("-")))
+    """Return the common prefix of all names, without a role."""
+    prefix = "".join(str(letter) for letter in shared(tuple(name) for name in names))
+    return re.sub(r"[^a-z0-9]+$", "", re.sub(r"-?(ps|worker|chief|master)-?\d*$", "", prefix.rstrip("-")))
 
 
 def _refuse_missing(tasks: Sequence[_Task], report: ImportReport) -> None:
-    """Refuse a job whose tasks are told of more hosts than there are tasks: some stand in other files."""
+    """Refuse tasks with a list of more hosts than tasks, because files of some tasks are missing."""
     numbers = {role: sum(task.replicas for task in tasks if task.role == role) for role in ROLE_NAMES}
     for task in tasks:
-        for role_type, listed in task.command.hosts.items():
-            hosts = [host for host in listed.split(",") if host.strip()]
+        for role_type, host_list in task.command.hosts.items():
+            hosts = [host for host in host_list.split(",") if host.strip()]
             role = ROLE_WORDS.get(role_type)
-            if role and "$" not in listed and len(hosts) > numbers[role]:
-                why = f"it is told of {count(len(hosts), 'host')} of {role}, but the files have {numbers[role]}"
-                report.refuse(task.item, f"{why}; name the files of all tasks")
+            if role and "$" not in host_list and len(hosts) > numbers[role]:
+                problem = f"the task lists {count(len(hosts), 'host')} of {role}, but the files have {numbers[role]}"
+                report.refuse(task.item, f"{problem}; add the files of the missing tasks")
                 return
 
 
-# -- what stands beside the tasks --------------------------------------------------------------------------------
+# -- objects of the tasks ----------------------------------------------------------------------------------------
 
 
 def _drop_services(tasks: Sequence[_Task], companions: Sequence[Part], report: ImportReport) -> None:
     pod_labels = [{key: part.as_text for key, part in task.template.entries("metadata", "labels")} for task in tasks]
-    for other in companions:
-        selector = {key: part.as_text for key, part in other.entries("spec", "selector")}
-        if kind(other) == "Service" and selector and any(selector.items() <= label.items() for label in pod_labels):
-            report.drop(other, "tfgen gives each task a name of its own, in one Service")
+    for item in companions:
+        selector = {key: part.as_text for key, part in item.entries("spec", "selector")}
+        if kind(item) == "Service" and selector and any(selector.items() <= labels.items() for labels in pod_labels):
+            report.drop(item, "one Service of tfgen gives each task a host name")
 
 
 def _drop_hosts(tasks: Sequence[_Task], companions: Sequence[Part], report: ImportReport) -> None:
-    """The ConfigMaps that hold nothing but what tells the tasks their place are dropped."""
+    """Drop the ConfigMaps that contain nothing but the cluster configuration."""
     sources: dict[str, set[str]] = {}
     for task in tasks:
         main = pod_template.main_container(task.template)
@@ -245,75 +243,76 @@ def _drop_hosts(tasks: Sequence[_Task], companions: Sequence[Part], report: Impo
             variable, source = item.get("name"), item.get("valueFrom", "configMapKeyRef")
             if variable and source and variable.as_text in task.command.program.omitted:
                 sources.setdefault(source.text_at("name"), set()).add(source.text_at("key"))
-    for other in companions:
-        keys = {key for key, _ in other.entries("data")}
-        if kind(other) == "ConfigMap" and keys and keys <= sources.get(name(other), set()):
-            report.drop(other, TOLD)
+    for item in companions:
+        data_keys = {key for key, _ in item.entries("data")}
+        if kind(item) == "ConfigMap" and data_keys and data_keys <= sources.get(name(item), set()):
+            report.drop(item, WHY_CLUSTER)
 
 
 # -- the tasks of a role -----------------------------------------------------------------------------------------
 
 
-def _fold(role: RoleName, tasks: Sequence[_Task], report: ImportReport) -> ForeignRole | None:
-    """One role of its tasks; None where it has none, or where they differ."""
-    mine = [task for task in tasks if task.role == role]
-    if not mine:
+def _fold(role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report: ImportReport) -> ForeignRole | None:
+    """Fold the tasks of a role into one role. None: the role has no tasks, or the report has the problems."""
+    tasks = [task for task in tasks if task.role == role]
+    if not tasks:
         return None
-    numbers = [number if task.index is None else task.index for number, task in enumerate(mine)]
-    if sorted(numbers) != list(range(len(mine))) and len(mine) > 1:
-        report.refuse(mine[0].item, f"the tasks of {role} have the indexes {numbers}, and not each from 0 once")
+    indexes = [number if task.index is None else task.index for number, task in enumerate(tasks)]
+    if sorted(indexes) != list(range(len(tasks))) and len(tasks) > 1:
+        problem = f"the tasks of {role} have the indexes {indexes}"
+        report.refuse(tasks[0].item, f"{problem}, expected each index from 0 to {len(tasks) - 1} once")
         return None
-    if role in ("chief", "evaluator") and sum(task.replicas for task in mine) > 1:
-        report.refuse(mine[1 if len(mine) > 1 else 0].item, f"a job has one {role}")
+    number = sum(task.replicas for task in tasks)
+    if role in ("chief", "evaluator") and number > 1:
+        report.refuse(tasks[1 if len(tasks) > 1 else 0].item, f"found {number} tasks of {role}; a job has one {role}")
         return None
-    is_one_limit = len({limit.value for limit in _limits(tasks)}) == 1
-    pods = [pod for task in mine if (pod := _pod(task, mine, is_one_limit, report))]
-    if len(pods) < len(mine):
+    pods = [pod for task in tasks if (pod := _pod(task, tasks, is_shared_limit, report))]
+    if len(pods) < len(tasks):
         return None
-    storage = _shared_storage(mine, pods, report)
+    storage = _shared_storage(tasks, pods, report)
     data = [{"role": pod.role, "storage": {**storage, **pod.storage}} for pod in pods]
     try:
-        folded = _folded(data, numbers, ())
+        folded = _folded(data, indexes, ())
     except _DifferentError as error:
-        other = next((n for n in range(1, len(mine)) if not _folds((data[0], data[n]), (numbers[0], numbers[n]))), 1)
-        report.refuse(
-            mine[other].item, f"the tasks of {role} differ in {path_name(error.path[1:])}, and not by their index alone"
-        )
+        pairs = ((n, (data[0], data[n]), (indexes[0], indexes[n])) for n in range(1, len(tasks)))
+        different = next((n for n, pair, index_pair in pairs if not _can_fold(pair, index_pair)), 1)
+        message = f"the tasks of {role} differ in {path_name(error.path[1:])}, and the difference is not their index"
+        report.refuse(tasks[different].item, message)
         return None
-    for task in mine[1:]:
-        report.note(task.item, f"it is one task of the role {role}")
+    for task in tasks[1:]:
+        report.note(task.item, f"the object is a task of the role {role}")
     secrets = pod_template.join_pull_secrets(pods, report)
     pod = pods[0].replaced(role=folded["role"], storage=folded["storage"], pull_secrets=secrets)
-    return ForeignRole(mine[0].item, sum(task.replicas for task in mine), pod)
+    return ForeignRole(tasks[0].item, number, pod)
 
 
 def _shared_storage(tasks: Sequence[_Task], pods: Sequence[PodData], report: ImportReport) -> dict[str, Any]:
-    """The volumes of any of a role's tasks, in one order; all of them have them in the job."""
+    """Return the volumes of all tasks of a role. In the job, each task mounts all of them."""
     storage: dict[str, Any] = {}
     for pod in pods:
         storage |= {key: volume for key, volume in pod.storage.items() if key not in storage}
     for key in storage:
-        having = [task for task, pod in zip(tasks, pods, strict=True) if key in pod.storage]
-        if len(having) < len(tasks):
-            report.note(having[0].item, f"all tasks of the role mount the volume {key}, and not this one alone")
+        mounting = [task for task, pod in zip(tasks, pods, strict=True) if key in pod.storage]
+        if len(mounting) < len(tasks):
+            report.note(mounting[0].item, f"all tasks of the role mount the volume {key}, not only this task")
     return storage
 
 
-def _pod(task: _Task, tasks: Sequence[_Task], is_one_limit: bool, report: ImportReport) -> PodData | None:
-    template = _without_own_labels(task, report)
+def _pod(task: _Task, tasks: Sequence[_Task], is_shared_limit: bool, report: ImportReport) -> PodData | None:
+    template = _without_labels(task, report)
     if policy := template.get("spec", "restartPolicy"):
-        report.change(policy, "spec", "retries", why="tfgen's tasks are started again, up to retries times")
+        report.change(policy, "spec", "retries", why=RESTARTS)
     node = template.get("spec", "nodeName")
     if node and len({task.template.text_at("spec", "nodeName") for task in tasks}) > 1:
-        report.drop(node, "the tasks of a role are not told one node each; see spec.placement")
+        report.drop(node, "the tasks of a role cannot have different nodes; see spec.placement")
         template = template.without_path(("spec", "nodeName"))
     problems = len(report.problems)
-    _account_for(task, is_one_limit, report)
+    _report_object(task, is_shared_limit, report)
     return read_pod(template, task.role, task.command, report) if len(report.problems) == problems else None
 
 
-def _without_own_labels(task: _Task, report: ImportReport) -> Part:
-    """The template without the labels by which Services and controllers find this one task."""
+def _without_labels(task: _Task, report: ImportReport) -> Part:
+    """Return the template without its labels, by which Services and controllers find the task."""
     template = task.template
     if kind(task.item) == "Pod":
         for key in ("name", "namespace"):
@@ -321,12 +320,12 @@ def _without_own_labels(task: _Task, report: ImportReport) -> Part:
                 report.carry(part, "metadata", key)
                 template = template.without_path(("metadata", key))
     for key, part in template.entries("metadata", "labels"):
-        report.drop(part, f"the label {key} tells one task from another; tfgen has tfgen/role, and the pod's index")
+        report.drop(part, f"tfgen selects a task by tfgen/role and the index of the pod, not by the label {key}")
     return template.without_path(("metadata", "labels"))
 
 
-def _account_for(task: _Task, is_one_limit: bool, report: ImportReport) -> None:
-    """The fields of an object around its pod template."""
+def _report_object(task: _Task, is_shared_limit: bool, report: ImportReport) -> None:
+    """Report the fields of an object outside its pod template."""
     item, is_job = task.item, kind(task.item) == "Job"
     drop_server_fields(item, report)
     reader = _HandWritten(item, item, Options(), report)
@@ -334,23 +333,27 @@ def _account_for(task: _Task, is_one_limit: bool, report: ImportReport) -> None:
     if kind(item) == "Pod":
         return
     if claims := item.get("spec", "volumeClaimTemplates"):
-        report.refuse(claims, "tfgen has no claim for each task; name one claim, with subPathExpr: $(TASK_INDEX)")
-    controllers = dropped(f"it is a field of the {kind(item)}, and tfgen's own objects have theirs")
-    of_jobs: Fields = {"backoffLimit": _ONE_LIMIT if is_one_limit else _LIMITS, POLICY: None} if is_job else {}
-    fields = dict.fromkeys(("template", "replicas", "volumeClaimTemplates"))
-    reader.fields(item.get("spec"), {ANY_KEY: controllers, **fields, **of_jobs})
+        report.refuse(claims, "a job cannot have a claim for each task; use one claim with subPathExpr: $(TASK_INDEX)")
+    controller_field = dropped(f"tfgen sets the fields of its workload, which may not be a {kind(item)}")
+    job_fields: Fields = {"backoffLimit": _SHARED_LIMIT if is_shared_limit else _LIMITS, POLICY: None} if is_job else {}
+    read = dict.fromkeys(("template", "replicas", "volumeClaimTemplates"))
+    reader.fields(item.get("spec"), {ANY_KEY: controller_field, **read, **job_fields})
 
 
 def _folded(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int, ...]) -> Any:
-    """One value for all tasks, with $(TASK_INDEX) where each has its own index."""
+    """Return one value for all tasks, with $(TASK_INDEX) in place of their indexes.
+
+    Raises:
+        _DifferentError: the values have another difference.
+    """
     first = values[0]
     if all(value == first for value in values):
         return first
     if all(isinstance(value, Mapping) for value in values):
         names = [*first]
         if any([*value] != names for value in values):
-            lacking = sorted({key for value in values for key in value.keys() ^ first.keys()})
-            raise _DifferentError((*path, *lacking[:1]))
+            missing = sorted({key for value in values for key in value.keys() ^ first.keys()})
+            raise _DifferentError((*path, *missing[:1]))
         return {key: _folded([value[key] for value in values], indexes, (*path, key)) for key in names}
     if all(isinstance(value, list) and len(value) == len(first) for value in values):
         return [_folded(items, indexes, (*path, n)) for n, items in enumerate(zip(*values, strict=True))]
@@ -359,8 +362,8 @@ def _folded(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int
     raise _DifferentError(path)
 
 
-def _folds(values: Sequence[Any], indexes: Sequence[int]) -> bool:
-    """Whether tasks are alike but for their index."""
+def _can_fold(values: Sequence[Any], indexes: Sequence[int]) -> bool:
+    """Return whether tasks differ only by their indexes."""
     try:
         _folded(values, indexes, ())
     except _DifferentError:
@@ -369,6 +372,7 @@ def _folds(values: Sequence[Any], indexes: Sequence[int]) -> bool:
 
 
 def _folded_text(values: Sequence[str], indexes: Sequence[int], path: tuple[str | int, ...]) -> str:
+    # The shell expands ${TASK_INDEX} in a script, and Kubernetes expands $(TASK_INDEX) in all further texts.
     is_script = "command" in path and any(character in values[0] for character in " \n")
     reference = "${TASK_INDEX}" if is_script else "$(TASK_INDEX)"
     text = ""

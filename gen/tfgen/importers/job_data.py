@@ -1,4 +1,7 @@
-"""The data of job.yaml from a foreign job: short, with what all roles say alike said once, and defaults left out."""
+"""Writer of job.yaml's data for a foreign job.
+
+The writer moves the fields that all roles share to the job, and omits defaults, so that job.yaml is short.
+"""
 
 from __future__ import annotations
 
@@ -16,26 +19,26 @@ from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.schema import file as schema_file
 from tfgen.schema.key_order import key_order
 
-_BY_MOST: Final = ("image", "imagePullPolicy", "command", "args", "workingDir")
-"""What the job says for most of its roles, and a role for itself; the rest is said for all or for none."""
+_OVERRIDABLE: Final = ("image", "imagePullPolicy", "command", "args", "workingDir")
+"""Fields that the job sets for most roles, and that single roles override. All further fields need equal roles."""
 _BY_KEY: Final = ("env", "nodeSelector", "labels", "annotations")
-"""Maps of which the job says those entries that all roles have alike."""
+"""Maps whose entries move to the job one by one."""
 _POD_TEMPLATE: Final = "podTemplate"
 
 
 def job_data(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
-    """The document of a foreign job."""
+    """Return the document of a foreign job."""
     return document(job.name, job.namespace, hoist_shared(full_spec(job, report), report))
 
 
 def full_spec(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
-    """The spec of a foreign job, in which each role says all of its own."""
+    """Return the spec of a foreign job in which each role has all of its fields."""
     names = [name for name in ROLE_NAMES if name in job.roles]
     roles: dict[str, dict[str, Any]] = {}
     for name in names:
         role = job.roles[name]
         replicas = {"replicas": role.replicas} if name in ("ps", "worker") else {}
-        roles[name] = {**replicas, **role.own, **json.loads(json.dumps(role.pod.role))}
+        roles[name] = {**replicas, **role.fields, **json.loads(json.dumps(role.pod.role))}
     spec: dict[str, Any] = {"strategy": job.strategy, **json.loads(json.dumps(job.spec)), "roles": roles}
     spec["storage"] = {**spec.get("storage", {}), **_storage(job, names, roles, report)}
     _add_pods(spec, job, report)
@@ -43,7 +46,7 @@ def full_spec(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
 
 
 def document(name: str, namespace: str | None, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The document of a job: its spec without defaults, in the order of `tfgen init`."""
+    """Return the document of a job: its spec without defaults, in the order of `tfgen init`."""
     short = _without_defaults(spec, ("spec",))
     short["strategy"] = spec["strategy"]
     short["roles"] = {role: short.get("roles", {}).get(role, {}) for role in spec["roles"]}
@@ -58,54 +61,58 @@ def document(name: str, namespace: str | None, spec: Mapping[str, Any]) -> dict[
 def _storage(
     job: ForeignJob, names: Sequence[RoleName], roles: Mapping[str, dict[str, Any]], report: ImportReport
 ) -> dict[str, Any]:
-    """All volumes by name, each with the roles that mount it; of two that differ, the second has its role's name."""
+    """Return all volumes by name, each with the roles that mount it.
+
+    If volumes of two roles have one name and differ, the second volume gets the name of its role as a suffix.
+    """
     storage: dict[str, Any] = {}
     mounted: dict[str, list[str]] = {}
-    by_reader: dict[str, Mapping[str, Any]] = {str(role): job.roles[role].pod.storage for role in names}
+    by_role: dict[str, Mapping[str, Any]] = {str(role): job.roles[role].pod.storage for role in names}
     if "tensorboard" in job.spec:
-        by_reader["tensorboard"] = job.tensorboard_storage
+        by_role["tensorboard"] = job.tensorboard_storage
     moved: dict[Path, Path] = {}
-    for role, volumes in by_reader.items():
+    for role, volumes in by_role.items():
         for name, volume in volumes.items():
-            final = name if storage.setdefault(name, volume) == volume else f"{name}-{role}"
-            storage[final] = volume
-            mounted.setdefault(final, []).append(role)
-            moved[(*ROLES, role, "storage", name)] = ("spec", "storage", final)
-            if final != name and role in roles:
-                _rename(roles[role], name, final)
+            job_name = name if storage.setdefault(name, volume) == volume else f"{name}-{role}"
+            storage[job_name] = volume
+            mounted.setdefault(job_name, []).append(role)
+            moved[(*ROLES, role, "storage", name)] = ("spec", "storage", job_name)
+            if job_name != name and role in roles:
+                _rename_volume(roles[role], name, job_name)
     report.move_targets(moved)
     return {
         name: {
             "mountPath": volume["mountPath"],
             **{key: value for key, value in volume.items() if key != "mountPath"},
-            **({} if mounted[name] == [*by_reader] else {"for": mounted[name]}),
+            **({} if mounted[name] == [*by_role] else {"for": mounted[name]}),
         }
         for name, volume in storage.items()
     }
 
 
-def _rename(data: Any, old: str, new: str) -> None:
-    """Give a volume its new name wherever containers of a role mount it."""
+def _rename_volume(data: Any, old: str, new: str) -> None:
+    """Rename a volume in the mounts of all containers of a role."""
     if isinstance(data, dict):
         for mount in data.get("volumeMounts") or ():
             if mount.get("name") == old:
                 mount["name"] = new
         for value in data.values():
-            _rename(value, old, new)
+            _rename_volume(value, old, new)
     elif isinstance(data, list):
         for item in data:
-            _rename(item, old, new)
+            _rename_volume(item, old, new)
 
 
 def hoist_shared(
-    spec: Mapping[str, Any], report: ImportReport, like: Mapping[str, Any] | None = None
+    spec: Mapping[str, Any], report: ImportReport, model: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The spec with what all roles say alike said once.
+    """Return the spec in which the fields that all roles share are fields of the job.
 
     Args:
-        spec: one in which each role says all of its own.
-        report: where the targets are that move.
-        like: the spec of the same job elsewhere: what it says once is said once here, and nothing else that it says.
+        spec: a full spec.
+        report: gets the new targets.
+        model: the hoisted spec of another environment. The result has the same fields in the job and in the roles, so
+            that the environments differ in as few values as possible.
     """
     new: dict[str, Any] = json.loads(json.dumps(spec))
     roles: Mapping[str, dict[str, Any]] = new["roles"]
@@ -114,12 +121,12 @@ def hoist_shared(
     for key in dict.fromkeys(key for role in roles.values() for key in role if key != "replicas"):
         if schema_file.node(schema, ("spec", key)) is None:
             continue
-        # A role's podTemplate and its maps by name are merged over the job's.
+        # tfgen merges the podTemplate and the maps of a role into those of the job, so single entries can move.
         path = (_POD_TEMPLATE, "spec") if key == _POD_TEMPLATE else (key,)
         names = list(data_path.at(first, path) or ()) if key in (_POD_TEMPLATE, *_BY_KEY) else None
         moved: dict[Path, Path] = {}
-        for below in [path] if names is None else [(*path, name) for name in names]:
-            moved |= _hoist(below, new, like)
+        for value_path in [path] if names is None else [(*path, name) for name in names]:
+            moved |= _hoist_value(value_path, new, model)
         report.move_targets(moved)
         for role in roles.values():
             if names is not None and role.get(key) == {}:
@@ -127,18 +134,18 @@ def hoist_shared(
     return new
 
 
-def _hoist(path: Path, spec: dict[str, Any], like: Mapping[str, Any] | None) -> dict[Path, Path]:
-    """Move a value of the roles to the job, and return the targets that move."""
+def _hoist_value(path: Path, spec: dict[str, Any], model: Mapping[str, Any] | None) -> dict[Path, Path]:
+    """Move a value of the roles to the job, and return the old and new targets."""
     roles: Mapping[str, dict[str, Any]] = spec["roles"]
     values = [data_path.at(role, path) for role in roles.values() if data_path.has(role, path)]
-    if len(values) < len(roles) or _says_in_roles(like, path):
+    if len(values) < len(roles) or _is_role_field(model, path):
         return {}
-    is_like = data_path.has(like, path) and data_path.at(like, path) in values
-    common = data_path.at(like, path) if is_like else max(values, key=values.count)
-    is_in_most = path[0] in _BY_MOST and (is_like or values.count(common) > 1)
-    # A role merges a mapping with the job's mapping, and cannot replace it.
-    is_entry = path[0] in _BY_KEY and is_like and not any(isinstance(value, Mapping) for value in values)
-    if values.count(common) < len(values) and not (is_in_most or is_entry):
+    in_model = data_path.has(model, path) and data_path.at(model, path) in values
+    common = data_path.at(model, path) if in_model else max(values, key=values.count)
+    is_overridable = path[0] in _OVERRIDABLE and (in_model or values.count(common) > 1)
+    # A role merges a mapping into the mapping of the job, and cannot replace the mapping.
+    is_entry = path[0] in _BY_KEY and in_model and not any(isinstance(value, Mapping) for value in values)
+    if values.count(common) < len(values) and not (is_overridable or is_entry):
         return {}
     if data_path.has(spec, path) and data_path.at(spec, path) != common:
         return {}
@@ -153,7 +160,7 @@ def _hoist(path: Path, spec: dict[str, Any], like: Mapping[str, Any] | None) -> 
 
 
 def _remove(data: dict[Any, Any], path: Path) -> None:
-    """Remove a value and the mappings that are empty without the value."""
+    """Remove a value, and the mappings that become empty."""
     key, *steps = path
     if steps:
         _remove(data[key], tuple(steps))
@@ -161,15 +168,15 @@ def _remove(data: dict[Any, Any], path: Path) -> None:
         del data[key]
 
 
-def _says_in_roles(spec: Mapping[str, Any] | None, path: Path) -> bool:
-    """Whether a role says something for itself that the job does not say."""
+def _is_role_field(spec: Mapping[str, Any] | None, path: Path) -> bool:
+    """Return whether a role of a spec has a field that the job lacks."""
     if spec is None or data_path.has(spec, path):
         return False
     return any(data_path.has(role, path) for role in spec["roles"].values())
 
 
 def _add_pods(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> None:
-    """What pods say, and a job says once for all of them."""
+    """Add the settings of pods that are settings of the job: pull secrets, the port, rights and instances."""
     secrets = join_pull_secrets([role.pod for role in job.roles.values()], report)
     if secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in secrets]
@@ -178,7 +185,7 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> No
         spec["port"] = min(ports, key=lambda number: (number == PORT, str(number)))
         for number, part in ports.items():
             if number != spec["port"]:
-                why = f"all tasks listen on one port, {spec['port']}, of which TF_CONFIG tells them"
+                why = f"all tasks listen on the port {spec['port']}, which TF_CONFIG names"
                 report.note(part, why, covers=True)
     if job.has_pod_templates:
         add_rights(spec, job, report)
@@ -186,51 +193,49 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> No
 
 
 def _add_instances(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> None:
-    """The cloud's instances: said once where all pods want the same, else of each role in Kubernetes' words."""
+    """Add the settings of the cloud's instances: in ``cloud.eci`` if all pods have the same, or else in the roles."""
     instances = {name: role.pod.instance for name, role in job.roles.items()}
-    first, *companions = (dict(instance.data) for instance in instances.values())
-    is_one = bool(first) and all(other == first for other in companions)
-    if is_one:
-        spec["cloud"] = {"eci": json.loads(json.dumps(first))}
+    settings = [dict(instance.data) for instance in instances.values()]
+    is_shared = bool(settings[0]) and all(data == settings[0] for data in settings)
+    if is_shared:
+        spec["cloud"] = {"eci": json.loads(json.dumps(settings[0]))}
     for name, instance in instances.items():
-        if not is_one:
-            spec["roles"][name] = _joined(spec["roles"][name], json.loads(json.dumps(dict(instance.raw))))
-        for _, path, place in instance.parts:
-            target = ("spec", "cloud", "eci", *path) if is_one else (*ROLES, name, *place)
+        if not is_shared:
+            spec["roles"][name] = _merged(spec["roles"][name], json.loads(json.dumps(dict(instance.role_fields))))
+        for _, path, role_path in instance.parts:
+            target = ("spec", "cloud", "eci", *path) if is_shared else (*ROLES, name, *role_path)
             report.move_targets({(*ROLES, name, "cloud", *path): target})
 
 
-def _joined(one: Any, other: Any) -> Any:
-    """Both of two pieces of data: mappings by key, lists one behind the other."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return {**one, **{key: _joined(one[key], value) if key in one else value for key, value in other.items()}}
-    return [*one, *other]
+def _merged(base: Any, patch: Any) -> Any:
+    """Return the merge of two mappings. Lists are concatenated."""
+    if isinstance(base, Mapping) and isinstance(patch, Mapping):
+        return {**base, **{key: _merged(base[key], value) if key in base else value for key, value in patch.items()}}
+    return [*base, *patch]
 
 
 def _without_defaults(data: Any, path: Path) -> Any:
-    """The data in the schema's order, without scalars that are its defaults and mappings that were nothing else."""
+    """Return the data in the order of the schema, without defaults and without mappings of nothing but defaults."""
     if not isinstance(data, Mapping):
         return data
-    kept: dict[str, Any] = {}
-    own = schema_file.node(schema_file.load(), path) or {}
-    known = [key for key in own.get("properties", ()) if key in data]
-    for key in dict.fromkeys((*known, *data)):
+    short: dict[str, Any] = {}
+    schema = schema_file.node(schema_file.load(), path) or {}
+    ordered = [key for key in schema.get("properties", ()) if key in data]
+    for key in dict.fromkeys((*ordered, *data)):
         value = data[key]
         node = schema_file.node(schema_file.load(), (*path, key)) or {}
         if isinstance(value, Mapping):
-            inner = _without_defaults(value, (*path, key))
-            if inner or not value or "default" not in node:
-                kept[key] = inner
+            fields = _without_defaults(value, (*path, key))
+            if fields or not value or "default" not in node:
+                short[key] = fields
             continue
-        if (
-            "default" not in node
-            or node["default"] != value
-            or isinstance(node["default"], bool) != isinstance(value, bool)
-        ):
-            kept[key] = value
-    return {key: value for key, value in kept.items() if value != {} or _may_be_empty(path)}
+        # In Python, True equals 1.
+        is_same_type = isinstance(node.get("default"), bool) == isinstance(value, bool)
+        if "default" not in node or node["default"] != value or not is_same_type:
+            short[key] = value
+    return {key: value for key, value in short.items() if value != {} or _may_be_empty(path)}
 
 
 def _may_be_empty(path: Path) -> bool:
-    """Whether an empty mapping says something: a role, or the source of a volume."""
+    """Return whether an empty mapping has a meaning at a path: a role, or the source of a volume."""
     return path == ROLES or path[:2] == ("spec", "storage")

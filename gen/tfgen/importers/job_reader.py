@@ -1,4 +1,4 @@
-"""The steps and the tables of fields that the readers of foreign jobs share."""
+"""Steps and tables of fields that the readers of all job formats share."""
 
 from __future__ import annotations
 
@@ -25,33 +25,37 @@ ROLE_WORDS: Final[Mapping[str, RoleName]] = {
     **dict.fromkeys(("worker", "workers"), "worker"),
     **dict.fromkeys(("evaluator", "eval"), "evaluator"),
 }
-"""The roles by the names that people give to tasks, and by the types in TF_CONFIG."""
+"""The roles by usual names of tasks, and by the task types in TF_CONFIG."""
 
-NO_ROLE: Final = either(ROLE_NAMES)
-"""The names of the roles, for a task without a role."""
-RESTARTS: Final = "a task that fails is started again, up to retries times"
+ROLE_LIST: Final = either(ROLE_NAMES)
+"""The names of the roles, for messages about a task without a role."""
+RESTARTS: Final = "a failed task restarts, up to retries times"
 _METADATA: Final[Fields] = {
     "name": carried("metadata", "name"),
     "namespace": carried("metadata", "namespace"),
-    "generateName": changed("metadata", "name", why="a job has one name, and each run of it another"),
+    "generateName": changed("metadata", "name", why="the name of a job is fixed, and each run has a name"),
 }
-WHY_DEADLINE: Final = "it counts the time that the ending task runs, and no longer the time in a queue"
+WHY_DEADLINE: Final = (
+    "the deadline of tfgen counts the run time of the task that ends the job, without the time in a queue"
+)
 AS_PODS: Final[Fields] = {
     "activeDeadlineSeconds": changed("spec", "deadline", why=WHY_DEADLINE),
-    "ttlSecondsAfterFinished": dropped("what git has would be made anew; retire the job with enabled: false"),
+    "ttlSecondsAfterFinished": dropped(
+        "a GitOps tool would create a deleted job again; retire the job with enabled: false"
+    ),
 }
-"""Fields of all forms, for a job of another workload kind."""
+"""Fields of all formats, for a job of another workload kind."""
 AS_WORKLOAD: Final[Fields] = {key: carried("spec", "workload", key) for key in ("suspend", "ttlSecondsAfterFinished")}
-"""Fields of all forms, for a job that keeps its workload kind."""
+"""Fields of all formats, for a job that keeps its workload kind."""
 
 
 class JobReader(FieldReader):
-    """The reading of one foreign job."""
+    """Reader of a foreign job. Each format has a subclass."""
 
     format: ClassVar[str]
     kind: ClassVar[WorkloadKind]
     queue_kinds: ClassVar[str] = ""
-    """The workload kinds for which Kueue's queue is carried, as text."""
+    """The workload kinds that support Kueue's queue for this format, as text. Empty: the label is an ordinary label."""
 
     def __init__(self, item: Part, job: Part, options: Options, report: ImportReport) -> None:
         super().__init__(report)
@@ -80,13 +84,14 @@ class JobReader(FieldReader):
             self.set_value({"scheduler": "kueue", "queue": queue.as_text}, "spec", "gang")
             self.report.carry(queue, "spec", "gang", "queue")
         elif queue and self.queue_kinds:
-            self.report.drop(queue, f"Kueue admits one object at a time; import with --workload {self.queue_kinds}")
+            why = f"Kueue needs a single object for the job; import with --workload {self.queue_kinds}"
+            self.report.drop(queue, why)
         part = part.without(LAST_APPLIED, *([keys.QUEUE] if self.queue_kinds else []))
         if entries := pod_template.user_keys(part, ("spec", key), self.report):
             self.set_value(entries, "spec", key)
 
     def foreign_job(self, plan: TrainingPlan, **fields: Any) -> ForeignJob:
-        """Return the result of the reading."""
+        """Return the foreign job with the data that the reader has collected."""
         self.spec.update(legacy_keys(self.commands.values()))
         if port := next((command.port for command in self.commands.values() if command.port), None):
             self.spec.setdefault("port", port)
@@ -114,7 +119,7 @@ def command_of(owner: Part, *path: str) -> TaskCommand:
 def read_pod(
     template: Part, role: RoleName, command: TaskCommand, report: ImportReport, port_names: Sequence[str] = ()
 ) -> pod_template.PodData | None:
-    """Return the data of a pod template, without its restart policy and without what tells the task its place."""
+    """Return the data of a pod template, without its restart policy and its cluster configuration."""
     main = pod_template.main_container(template)
     for key in ("command", "args"):
         if command.program.command is not None and main and (part := main.get(key)):

@@ -1,6 +1,6 @@
-"""JobSets that run TensorFlow: each replicated Job is a role, told its place by TF_CONFIG or by flags.
+"""Reader of JobSets that run TensorFlow. A replicated Job is a role, and has its cluster in TF_CONFIG or flags.
 
-Fields by JobSet's own types: https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/api/jobset/v1alpha2/jobset_types.go.
+Fields: https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/api/jobset/v1alpha2/jobset_types.go.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tfgen.importers.import_report import ImportReport
 from tfgen.importers.job_reader import (
     AS_PODS,
     AS_WORKLOAD,
-    NO_ROLE,
     RESTARTS,
+    ROLE_LIST,
     ROLE_WORDS,
     JobReader,
     by_role,
@@ -42,22 +42,22 @@ _SPEC: Final[Fields] = {
     **AS_PODS,
     "coordinator": dropped("TF_CONFIG names the chief"),
     "failurePolicy": None,
-    "managedBy": dropped("it hands the JobSet to another controller"),
-    "network": dropped("tfgen gives each task a name of its own, ready or not"),
+    "managedBy": dropped("the field selects another controller for the JobSet"),
+    "network": dropped("tfgen gives each task a host name, even before the task is ready"),
     "replicatedJobs": None,
-    "startupPolicy": dropped("all tasks start together, and TensorFlow waits for its ps itself"),
+    "startupPolicy": dropped("all tasks start together, and TensorFlow waits for its ps"),
     "successPolicy": None,
-    "suspend": dropped("the job starts when it is applied; import it with --workload JobSet to keep it"),
-    "volumeClaimPolicies": dropped("it asks for no claims"),
-    ANY_KEY: dropped("tfgen knows no field {key} of a JobSet"),
+    "suspend": dropped("the job starts as soon as it is applied; import with --workload JobSet to keep suspend"),
+    "volumeClaimPolicies": dropped("the list is empty"),
+    ANY_KEY: dropped("job.yaml has no field for {key} of a JobSet"),
 }
 _FAILURES: Final[Fields] = {
-    "maxRestarts": changed("spec", "retries", why="a task that is lost is started again by itself", sets=False),
-    ANY_KEY: dropped("tfgen has its own rules of restarts"),
+    "maxRestarts": changed("spec", "retries", why="a lost task restarts without the job", sets=False),
+    ANY_KEY: dropped("tfgen sets the rules of restarts; see spec.retries"),
 }
 _JOB: Final[Fields] = {
     **dict.fromkeys(("template", "parallelism", "completions", POLICY)),
-    ANY_KEY: dropped("tfgen has its own rules for the Jobs of a role; see spec.retries"),
+    ANY_KEY: dropped("tfgen sets this field of a role's Jobs; see spec.retries"),
 }
 
 
@@ -80,12 +80,12 @@ _SHAPE: Final = {
 
 
 def is_job_set(item: Part) -> bool:
-    """Whether an object is a JobSet."""
+    """Return whether an object is a JobSet."""
     return kind(item) == "JobSet" and api_group(item) == GROUP
 
 
 def canonical(item: Part) -> Part:
-    """The JobSet as its tasks by role: how many there are, and their pod template."""
+    """Return the JobSet as the number of tasks and the pod template of each role."""
     jobs = list(item.items("spec", "replicatedJobs"))
     tasks = {key: _task(job) for key, job in by_role(jobs, _role).items()}
     spec = item.get("spec") or item
@@ -94,8 +94,8 @@ def canonical(item: Part) -> Part:
 
 def _task(job: Part) -> Part:
     template = job.get("template", "spec", "template")
-    part_of = template.without_path(pod_template.RESTART_POLICY) if template else None
-    return mapping(job, {"replicas": job.scalar(_replicas(job)), "template": part_of})
+    pod_template_part = template.without_path(pod_template.RESTART_POLICY) if template else None
+    return mapping(job, {"replicas": job.scalar(_replicas(job)), "template": pod_template_part})
 
 
 def _command(job: Part) -> TaskCommand:
@@ -103,13 +103,13 @@ def _command(job: Part) -> TaskCommand:
 
 
 def _role(job: Part) -> RoleName | None:
-    """A replicated Job's role: as its own command says, or by its name."""
+    """Return the role of a replicated Job, from its command or else from its name."""
     words = re.split(r"[-_]", job.text_at("name").lower())
     return _ROLE_WORDS.get((_command(job).role or "").lower()) or _ROLE_WORDS.get(words[-1])
 
 
 def _replicas(job: Part) -> int:
-    """How many pods a replicated Job has: those of each of its Jobs."""
+    """Return the number of pods of a replicated Job."""
     return _number(job.get("replicas")) * _number(job.get("template", "spec", "parallelism"))
 
 
@@ -117,15 +117,15 @@ def _number(part: Part | None) -> int:
     return part.value if part and isinstance(part.value, int) and not isinstance(part.value, bool) else 1
 
 
-def read(item: Part, _others: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """A JobSet; None where it cannot be imported, which the account then says."""
+def read(item: Part, _companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
+    """Read a JobSet. None: the report has the problems."""
     if refuse_misshapen(item, _SHAPE, report):
         return None
     return _JobSet(item, item, options, report).read()
 
 
 class _JobSet(JobReader):
-    """The reading of one JobSet."""
+    """Reader of a JobSet."""
 
     format = "JobSet"
     kind = "JobSet"
@@ -135,29 +135,30 @@ class _JobSet(JobReader):
         item, report = self.item, self.report
         jobs = list(item.items("spec", "replicatedJobs"))
         commands = [_command(job) for job in jobs]
-        if not any(command.tells for command in commands):
-            why = no_cluster_message(commands, "TF_CONFIG, nor --ps_hosts and --worker_hosts")
-            report.refuse(item, f"this JobSet {why}")
+        if not any(command.has_cluster for command in commands):
+            report.refuse(item, no_cluster_message("JobSet", commands, "TF_CONFIG, or --ps_hosts and --worker_hosts"))
             return None
         if (policies := item.get("spec", "volumeClaimPolicies")) and policies.value != []:
-            why = "tfgen makes no claims of templates; make them yourself, and name them in the pods' volumes"
-            report.refuse(policies, why)
+            message = "tfgen does not create claims from templates; create the claims, and add them to the pod template"
+            report.refuse(policies, message)
             return None
         roles: dict[RoleName, ForeignRole] = {}
         for job, command in zip(jobs, commands, strict=True):
             role = _role(job)
             if role is None or role in roles:
                 name = job.text_at("name")
-                report.refuse(job, f"nothing says which role of its own the Job {name} has: {NO_ROLE}")
+                problem = "no role" if role is None else f"the role {role}, as an earlier Job"
+                cure = f"name the Job {ROLE_LIST}, or set the role in TF_CONFIG or --job_name"
+                report.refuse(job, f"the Job {name} has {problem}; {cure}")
             elif read_role := self._read_role(role, job, command):
                 roles[role] = read_role
         if report.problems or not roles:
             return None
         self.metadata()
-        plan = training_plan(roles, _ends(item, roles, report), report, self.options.single_task_strategy)
-        if plan.ends != ("Worker0" if plan.strategy == "MultiWorkerMirrored" else "Chief"):
-            self.set_value(plan.ends, "spec", "completion", "by")
-        self._whole()
+        plan = training_plan(roles, _completion_by(item, roles, report), report, self.options.single_task_strategy)
+        if plan.completion_by != ("Worker0" if plan.strategy == "MultiWorkerMirrored" else "Chief"):
+            self.set_value(plan.completion_by, "spec", "completion", "by")
+        self._read_spec()
         read_failure_policies([part for job in jobs if (part := job.get("template", "spec"))], self)
         self.commands = {str(number): command for number, command in enumerate(commands)}
         return self.foreign_job(plan)
@@ -166,13 +167,14 @@ class _JobSet(JobReader):
         report, template = self.report, job.get("template", "spec", "template")
         replicas = _replicas(job)
         if template is None:
-            report.refuse(job, "the Job has no pod template")
+            report.refuse(job, "the Job has no pod template; add template.spec.template")
             return None
         if replicas < 1 or (replicas > 1 and role in ("chief", "evaluator")):
-            report.refuse(job, f"a job has one {role}, not {replicas}" if replicas else "it has no tasks")
+            allowed = "exactly 1" if role in ("chief", "evaluator") else "1 or more"
+            report.refuse(job, f"found {replicas} tasks of {role}, expected {allowed}")
             return None
-        if command.refused:
-            report.refuse(job, command.refused)
+        if command.refusal:
+            report.refuse(job, command.refusal)
         for path in (("replicas",), ("template", "spec", "parallelism"), ("template", "spec", "completions")):
             if part := job.get(*path):
                 report.carry(part, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
@@ -182,15 +184,15 @@ class _JobSet(JobReader):
             report.change(part, "spec", "retries", why=RESTARTS)
         self.fields(job.get("template", "spec"), _JOB)
         if part := job.get("template", "metadata"):
-            report.drop(part, "the Jobs have tfgen's labels")
+            report.drop(part, "tfgen sets the labels and annotations of Jobs")
         pod = read_pod(template, role, command, report)
         if pod is None:
             return None
         if pod.scheduler:
-            report.drop(pod.scheduler, "see spec.gang")
+            report.drop(pod.scheduler, "use spec.gang for a gang scheduler")
         return ForeignRole(job, replicas, pod)
 
-    def _whole(self) -> None:
+    def _read_spec(self) -> None:
         if self.options.kind != "StatefulSet":
             self.set_value(self.options.kind, "spec", "workload", "kind")
         self.fields(self.item.get("spec"), {**_SPEC, **(AS_WORKLOAD if self.keeps_kind else {})})
@@ -198,30 +200,31 @@ class _JobSet(JobReader):
         self.fields(self.item.get("spec", "failurePolicy"), {**_FAILURES, **restarts})
 
 
-def _ends(item: Part, roles: Mapping[RoleName, ForeignRole], report: ImportReport) -> CompletionBy:
-    """Whose end ends the job: a JobSet's success policy, or all of its Jobs."""
-    ends: CompletionBy = "Chief" if "chief" in roles else "AllWorkers"
+def _completion_by(item: Part, roles: Mapping[RoleName, ForeignRole], report: ImportReport) -> CompletionBy:
+    """Return the role whose end completes the job, and report the success policy. Without one, all Jobs must end."""
+    completion_by: CompletionBy = "Chief" if "chief" in roles else "AllWorkers"
+    end = f"the job ends with {'its chief' if 'chief' in roles else 'all workers'}"
     policy = item.get("spec", "successPolicy")
     if policy is None:
         if "ps" in roles:
-            why = "it ends with all of its Jobs, and a ps never ends; here the end of the "
-            report.note(item.value["spec"], why + ("chief does" if "chief" in roles else "workers does"))
-        return ends
+            report.note(item.value["spec"], f"the JobSet ends with all of its Jobs, but a ps never ends; {end}")
+        return completion_by
     by_name = {job.text_at("name"): job for job in item.items("spec", "replicatedJobs")}
-    named = policy.texts_at("targetReplicatedJobs") or [*by_name]
-    targets = {_role(by_name[target]) or target if target in by_name else target for target in named}
+    names = policy.texts_at("targetReplicatedJobs") or [*by_name]
+    targets = {_role(by_name[target]) or target if target in by_name else target for target in names}
     role = "chief" if "chief" in roles else "worker"
     if role not in targets:
-        report.refuse(policy, f"the end of {either(sorted(targets))} ends it; in tfgen's that of its {role}")
-        return ends
-    jobs = sum(_number(job.get("replicas")) for key, job in by_name.items() if key in named)
+        ends = either(sorted(targets))
+        report.refuse(policy, f"the JobSet ends with its {ends}; in tfgen, a job with these roles ends with its {role}")
+        return completion_by
+    jobs = sum(_number(job.get("replicas")) for key, job in by_name.items() if key in names)
     operator = policy.get("operator")
-    here = f"here the end of {'all workers' if role == 'worker' else 'the chief'} does"
     if operator and operator.value == "Any" and jobs > 1:
-        report.change(policy, "spec", "completion", "by", why=f"the first of {jobs} Jobs to end ended it; {here}")
+        why = f"the JobSet ended with the first of {jobs} Jobs; {end}"
+        report.change(policy, "spec", "completion", "by", why=why)
     elif targets != {role}:
-        why = f"the ends of its {either(sorted(targets), 'and')} together ended it; {here}"
+        why = f"the JobSet ended with its {either(sorted(targets), 'and')} together; {end}"
         report.change(policy, "spec", "completion", "by", why=why)
     else:
         report.carry(policy, "spec", "completion", "by")
-    return ends
+    return completion_by

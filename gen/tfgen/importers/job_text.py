@@ -123,7 +123,7 @@ def _length(value: Any) -> int:
     if isinstance(value, Mapping):
         return 2 + sum(len(str(key)) + 4 + _length(child) for key, child in value.items())
     if isinstance(value, list):
-        return 2 + sum(2 + _length(inner) for inner in value)
+        return 2 + sum(2 + _length(child) for child in value)
     return len(scalar(value))
 
 

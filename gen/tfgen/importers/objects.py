@@ -1,4 +1,4 @@
-"""The objects in foreign files: one a document, or the items of a List; and what the API server adds to them."""
+"""Objects of foreign files, and the fields that the API server adds to live objects."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _OF_SERVER: Final = (
 )
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
-_STAYS: Final = "it is no part of the job; go on applying it"
-_KEPT: Final[Mapping[str, str]] = {
-    "PersistentVolumeClaim": "the job has it by its name, and the model with it; leave it where it is",
-    "PersistentVolume": "a claim has it; leave it where it is",
-    "ConfigMap": "the job has it by its name; go on applying it",
-    "Secret": "the job has it by its name; go on applying it",
-    "ServiceAccount": "the job has it by its name; go on applying it",
-    "Namespace": "the job runs in it; go on applying it",
-    "Service": "the job has Services of its own; go on applying it only if something else asks for its name",
+_DEFAULT_REASON: Final = "the object is not part of the job; continue to apply the object"
+_REASONS: Final[Mapping[str, str]] = {
+    "PersistentVolumeClaim": "the job refers to the claim by name; keep the claim, which may contain the model",
+    "PersistentVolume": "a claim uses the volume; do not delete the volume",
+    **dict.fromkeys(
+        ("ConfigMap", "Secret", "ServiceAccount"), "the job refers to the object by name; continue to apply the object"
+    ),
+    "Namespace": "the job runs in the namespace; continue to apply the namespace",
+    "Service": "tfgen creates the Services of the job; continue to apply this Service only if a client uses its name",
 }
-"""What becomes of the objects beside a job, by their kind."""
+"""The reason to keep an object of the files that no job was made of, by kind."""
 
 
 def objects(documents: Iterable[Document]) -> Iterator[Part]:
-    """All objects of some documents, those in a List, or in a List of it, one by one."""
+    """Yield the objects of some documents, and the items of a List in place of the List."""
     for document in documents:
         yield from _items(document_part(document))
 
@@ -50,38 +50,37 @@ def _items(part: Part) -> Iterator[Part]:
 
 
 def api_group(item: Part) -> str:
-    """The API group of an object; empty for the core group."""
+    """Return the API group of an object; empty for the core group."""
     return item.text_at("apiVersion").rpartition("/")[0]
 
 
 def api_version(item: Part) -> str:
-    """The version of an object's API group."""
+    """Return the version of an object's API group."""
     return item.text_at("apiVersion").rpartition("/")[2]
 
 
 def kind(item: Part) -> str:
-    """The kind of an object."""
+    """Return the kind of an object."""
     return item.text_at("kind")
 
 
 def name(item: Part) -> str:
-    """The name of an object."""
+    """Return the name of an object."""
     return item.text_at("metadata", "name")
 
 
 def drop_server_fields(item: Part, report: ImportReport) -> None:
-    """Name what the API server adds to an object that lives: it is no loss."""
+    """Mark the fields that the API server adds to a live object as read. The user did not write these fields."""
     for key, part in item.entries("metadata"):
         if key in _OF_SERVER:
             report.mark_read(part)
-    last = item.get("metadata", "annotations")
-    if last:
-        report.mark_read(last.replaced(value={k: v for k, v in last.value.items() if k == LAST_APPLIED}))
+    if last_applied := item.get("metadata", "annotations", LAST_APPLIED):
+        report.mark_read(last_applied)
     for key in ("apiVersion", "kind", "status"):
         if field := item.get(key):
             report.mark_read(field)
 
 
-def keep(item: Part, report: ImportReport) -> None:
-    """Say what becomes of an object beside the job."""
-    report.keep(item, _KEPT.get(kind(item), _STAYS))
+def keep_object(item: Part, report: ImportReport) -> None:
+    """Report an object that stays beside the job."""
+    report.keep(item, _REASONS.get(kind(item), _DEFAULT_REASON))

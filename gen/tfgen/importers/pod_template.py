@@ -1,7 +1,7 @@
-"""A foreign pod template in the words of a role of job.yaml.
+"""Converter of a foreign pod template to the fields of a role in job.yaml.
 
-What a role has no word for goes into its ``podTemplate``, in Kubernetes' own words. What stands in the template but
-is not a role's to say (its scheduler, its port, its rights) is given beside the role.
+A setting without a field in a role goes into ``podTemplate``. A setting of the job (the scheduler, the port, the
+rights) is a separate attribute of `PodData`.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from tfgen.schema import file as schema_file
 from tfgen.schema import kubernetes_fields
 
 CONTAINER: Final = "tensorflow"
-"""The main container's name: that which Kubeflow's operator asks for."""
+"""The name of the main container, which Kubeflow's operator requires."""
 
 PORT: Final = 2222
-"""TensorFlow's port, unless something else is said."""
+"""The default port of TensorFlow."""
 
 RESTART_POLICY: Final = ("spec", "restartPolicy")
-"""Where a pod template has it. tfgen says it itself."""
+"""The path of the restart policy in a pod template. tfgen sets the policy."""
 
-_AT: Final = ("spec", "roles", ROLE)
-_POD: Final = (*_AT, "podTemplate", "spec")
+_ROLE: Final = ("spec", "roles", ROLE)
+_POD: Final = (*_ROLE, "podTemplate", "spec")
 _MAIN: Final = (*_POD, "containers", 0)
-_OF_ROLE: Final = carried(*_AT, KEY)
+_OF_ROLE: Final = carried(*_ROLE, KEY)
 _OF_POD: Final = carried(*_POD, KEY)
 
 
@@ -46,7 +46,7 @@ def _by_default(*target: str | int, **values: Any) -> dict[str, Row]:
 
 
 def _as_tfgen(*target: str | int, **values: Any) -> dict[str, Row]:
-    """Return rows of fields with the values that tfgen's pods have."""
+    """Return rows of fields with the values that tfgen sets in its pods."""
     return {key: carried(*target, KEY, default=value) for key, value in values.items()}
 
 
@@ -57,13 +57,13 @@ _SPEC: Final[Fields] = {
     **_by_default(*_POD, dnsPolicy="ClusterFirst", hostIPC=False, hostNetwork=False, hostPID=False),
     **_by_default(*_POD, setHostnameAsFQDN=False, shareProcessNamespace=False),
     **_as_tfgen(*_POD, automountServiceAccountToken=False, enableServiceLinks=False),
-    "activeDeadlineSeconds": dropped("the limit of one pod; set deadline, which holds for the task that ends the job"),
-    "ephemeralContainers": dropped("they are for looking into a pod that runs"),
-    "hostname": dropped("each task has a host name of its own"),
-    "priority": dropped("priorityClassName says it"),
-    "subdomain": dropped("the tasks have a Service of their own"),
+    "activeDeadlineSeconds": dropped("the limit is for one pod; use deadline, which limits the task that ends the job"),
+    "ephemeralContainers": dropped("ephemeral containers are for debugging a running pod"),
+    "hostname": dropped("tfgen sets the host name of each task"),
+    "priority": dropped("Kubernetes sets the priority from priorityClassName"),
+    "subdomain": dropped("tfgen sets the subdomain to the Service of the job"),
 }
-"""The fields of a pod.
+"""The outcomes of the fields of a pod.
 
 Defaults: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/.
 """
@@ -73,8 +73,8 @@ _CONTAINER_FIELDS: Final[Fields] = {
     **_by_default(*_MAIN, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File"),
     ANY_KEY: carried(*_MAIN, KEY),
 }
-"""The fields of the main container."""
-_SECURITY: Final = carried(*_AT, "security", KEY)
+"""The outcomes of the fields of the main container."""
+_SECURITY: Final = carried(*_ROLE, "security", KEY)
 _PROFILE: Final = {"type": "RuntimeDefault"}
 _POD_SECURITY: Final[Fields] = {
     **dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup"), _SECURITY),
@@ -90,38 +90,38 @@ _MAIN_SECURITY: Final[Fields] = {
 }
 _SCHEDULER: Final = "default-scheduler"
 _TOKEN: Final = changed(
-    *_AT,
+    *_ROLE,
     "serviceAccountName",
-    why="its token is not mounted; a program that calls the API server needs "
+    why="tfgen does not mount the token; for a program that calls the API server, set "
     "podTemplate: {spec: {automountServiceAccountToken: true}}",
 )
-_OF_OPERATORS: Final = re.compile(
+_OPERATOR_LABEL: Final = re.compile(
     r"(training\.kubeflow\.org|volcano\.sh|batch\.kubernetes\.io|jobset\.sigs\.k8s\.io)/"
     r"|tf[-_]job|tf-replica|group[-_]name$|job[-_](name|role|type)$|replica-(index|type)$|runtime_id$|task_index$"
 )
-"""Keys of labels that controllers put on their pods. An affinity that looks for them finds no pod of tfgen's."""
+"""Keys of labels that operators add to their pods. The pods of tfgen lack these labels."""
 
 _WHY_PULL_SECRETS: Final = "a job has one list of imagePullSecrets for all roles"
-"""The reason for an imagePullSecrets that the foreign pod lacks."""
+"""The reason for an additional Secret in a pod."""
 
-_OF_THE_HOST: Final = ("hostIP", "hostPort")
-"""What a port says of the node."""
+_NODE_PORT_FIELDS: Final = ("hostIP", "hostPort")
+"""The fields of a port that open a port of the node."""
 
-_OF_RUNS: Final = ("TFGEN_RUN", "TFGEN_RUN_FOLDER")
-"""Variables of a job that tfgen rendered."""
+_RUN_VARIABLES: Final = ("TFGEN_RUN", "TFGEN_RUN_FOLDER")
+"""Variables that tfgen sets, and that a rendered manifest contains."""
 PULL_SECRETS: Final = ("spec", "imagePullSecrets")
 """The path of the pull secrets in a job."""
-_OF_CHARTS: Final = ("chart", "heritage", "release")
-"""Labels that charts for Helm 2 put on all objects: https://v2.helm.sh/docs/chart_best_practices/#standard-labels."""
+_HELM_2_LABELS: Final = ("chart", "heritage", "release")
+"""Labels that charts for Helm 2 set on all objects: https://v2.helm.sh/docs/chart_best_practices/#standard-labels."""
 
 
 class Program(Record):
-    """What runs in the main container, where a reader has taken something off the command.
+    """Program of the main container without its cluster configuration.
 
     Attributes:
-        command: program and first arguments, without what told the task its place.
-        args: the arguments after it.
-        omitted: variables that are not carried, and why.
+        command: the program and its first arguments. None: the command of the container is unchanged.
+        args: the arguments after the command.
+        omitted: the variables to omit, each with the reason.
     """
 
     command: Sequence[str] | None = None
@@ -130,16 +130,16 @@ class Program(Record):
 
 
 class PodData(Record):
-    """A pod template, translated.
+    """Pod template in the fields of job.yaml.
 
     Attributes:
-        role: the keys of a role.
+        role: the fields of the role.
         storage: the volumes that the main container mounts, by name.
-        pull_secrets: the Secrets that images are pulled with.
-        security: the keys of ``security`` that the template asks for.
-        port: where TensorFlow's port is said.
-        scheduler: where another scheduler than Kubernetes' own is named.
-        instance: what it says of the cloud's instances that the pods run on.
+        pull_secrets: the names of the pull secrets.
+        security: the fields of ``security``.
+        port: the part with the port of TensorFlow, if any.
+        scheduler: the part with a scheduler other than the default, if any.
+        instance: the settings of the cloud's instances.
     """
 
     role: Mapping[str, Any]
@@ -152,7 +152,7 @@ class PodData(Record):
 
 
 def join_pull_secrets(pods: Sequence[PodData], report: ImportReport) -> list[str]:
-    """Return the Secrets of all pods of a job, and report them as changed where a pod has fewer."""
+    """Return the pull secrets of all pods of a job. Report a change if a pod has fewer secrets."""
     names = list(dict.fromkeys(name for pod in pods for name in pod.pull_secrets))
     if any({*pod.pull_secrets} < {*names} for pod in pods):
         report.change_target(PULL_SECRETS, _WHY_PULL_SECRETS)
@@ -160,42 +160,42 @@ def join_pull_secrets(pods: Sequence[PodData], report: ImportReport) -> list[str
 
 
 def main_container(template: Part) -> Part | None:
-    """The container of the program: the one named tensorflow, or else the first."""
+    """Return the container of the program: the container named tensorflow, or the first container."""
     containers = [item for item in template.items("spec", "containers") if isinstance(item.value, Mapping)]
-    named = (item for item in containers if (name := item.get("name")) and name.value == CONTAINER)
-    return next(named, containers[0] if containers else None)
+    by_name = (item for item in containers if (name := item.get("name")) and name.value == CONTAINER)
+    return next(by_name, containers[0] if containers else None)
 
 
 def translate(
     template: Part, role: str, report: ImportReport, ports: Sequence[str | int], program: Program
 ) -> PodData | None:
-    """The pod template in a role's words; None where it has no container, or a field is of another type.
+    """Convert a pod template to the fields of a role. None: the report has a problem of the template.
 
     Args:
         template: a PodTemplateSpec.
-        role: the role that it becomes.
-        report: what becomes of each of its lines.
+        role: the role of the pods.
+        report: gets the outcome of each line.
         ports: the names and the number of TensorFlow's port, in order of preference.
-        program: what runs, where it is not what the template says.
+        program: the program without its cluster configuration.
     """
-    shaped_template = shaped(template, report)
-    if shaped_template is None:
+    valid = valid_template(template, report)
+    if valid is None:
         return None
-    template, instance = eci.take(shaped_template)
+    template, instance = eci.extract_instance(valid)
     main = main_container(template)
     if main is None:
         report.refuse(template, "the pod template has no container")
         return None
-    pod = _Translation(template, main, role, report).pod_data(ports, program)
+    pod = _PodReader(template, main, role, report).pod_data(ports, program)
     for part, path, _ in instance.parts:
         report.carry(part, "spec", "roles", role, "cloud", *path)
     return pod.replaced(instance=instance)
 
 
-def shaped(template: Part, report: ImportReport) -> Part | None:
-    """The template without what Kubernetes does not know; None where a field is of another type than Kubernetes'."""
-    fits = True
-    known = template
+def valid_template(template: Part, report: ImportReport) -> Part | None:
+    """Return the template without unknown fields. None: a field has the wrong type, and the report has the problem."""
+    is_valid = True
+    valid = template
 
     def at(path: Sequence[str | int]) -> Part | None:
         part: Any = template
@@ -207,77 +207,77 @@ def shaped(template: Part, report: ImportReport) -> Part | None:
         part = at(path)
         return (part.text if part else None) or ""
 
-    for misfit in kubernetes_fields.misfits((), _lenient(template), "PodTemplateSpec", text):
+    for misfit in kubernetes_fields.misfits((), _plain_data(template), "PodTemplateSpec", text):
         part = at(misfit.path)
         if part is None:
             continue
         if misfit.mistake == "shape":
             report.refuse(part, misfit.message.partition(": ")[2] or misfit.message)
-            fits = False
+            is_valid = False
         else:
-            report.drop(part, f"{misfit.message}; Kubernetes drops it, too")
-            known = known.without_path(misfit.path)
-    return known if fits else None
+            report.drop(part, f"{misfit.message}; Kubernetes drops the field as well")
+            valid = valid.without_path(misfit.path)
+    return valid if is_valid else None
 
 
-def _lenient(part: Part) -> Any:
-    """The data with numbers where Kubernetes' own reader, which is one of YAML 1.1, has them, and text as text."""
+def _plain_data(part: Part) -> Any:
+    """Return the plain data with octal file modes as numbers, because Kubernetes reads YAML 1.1."""
     if isinstance(part.value, Mapping):
-        return {key: _lenient(inner) for key, inner in part.value.items()}
+        return {key: _plain_data(child) for key, child in part.value.items()}
     if isinstance(part.value, list):
-        return [_lenient(inner) for inner in part.value]
+        return [_plain_data(child) for child in part.value]
     return volumes.octal_value(part)
 
 
-class _Translation(FieldReader):
-    """The translation of one pod template."""
+class _PodReader(FieldReader):
+    """Reader of a pod template."""
 
     def __init__(self, template: Part, main: Part, role: str, report: ImportReport) -> None:
         super().__init__(report, role)
         self.template, self.main = template, main
         self.name = main.text_at("name")
-        self.at: Path = ("spec", "roles", role)
-        self.pod: Path = (*self.at, "podTemplate", "spec")
-        self.container: Path = (*self.pod, "containers", 0)
+        self.role_path: Path = ("spec", "roles", role)
+        self.pod_path: Path = (*self.role_path, "podTemplate", "spec")
+        self.container_path: Path = (*self.pod_path, "containers", 0)
         self.pull_secrets: list[str] = []
         self.port: Part | None = None
         self.scheduler: Part | None = None
 
     def set_value(self, value: Any, *path: str | int) -> None:
-        """Set a value of the role or of its podTemplate. The role gets no empty values."""
-        if path[:-1] != self.at or value not in ("", [], {}):
+        """Set a value of the role or of its podTemplate. Skip an empty value of the role."""
+        if path[:-1] != self.role_path or value not in ("", [], {}):
             super().set_value(value, *path)
 
     def pod_data(self, ports: Sequence[str | int], program: Program) -> PodData:
         """Return the data of the pod."""
         for key, part in self.template.entries("metadata"):
             if key in ("labels", "annotations"):
-                self.set_value(user_keys(part, (*self.at, key), self.report), *self.at, key)
+                self.set_value(user_keys(part, (*self.role_path, key), self.report), *self.role_path, key)
             else:
-                self.report.drop(part, "each pod has a name and a namespace of its own")
-        self._main(ports, program)
+                self.report.drop(part, "the pods of tfgen have their own names and namespaces")
+        self._read_main_container(ports, program)
         for key in ("command", "args"):
-            # A script may stand in args alone, and leave a command.
-            self.set_value(list(getattr(program, key) or ()), *self.at, key)
-        volume_data = volumes.translate(self.template, self.main, self.at, self.report)
+            # A reader of a script in args may turn the script into a command without args.
+            self.set_value(list(getattr(program, key) or ()), *self.role_path, key)
+        volume_data = volumes.translate(self.template, self.main, self.role_path, self.report)
         for key, value in volume_data.role.items():
-            self.set_value(value, *self.at, key)
+            self.set_value(value, *self.role_path, key)
         if volume_data.mounts:
-            self.set_value(list(volume_data.mounts), *self.container, "volumeMounts")
+            self.set_value(list(volume_data.mounts), *self.container_path, "volumeMounts")
         if volume_data.volumes:
-            self.set_value(with_container(volume_data.volumes, self.name), *self.pod, "volumes")
-        self._spec()
-        self._beside(volume_data.names)
-        role = data_path.at(self.data, self.at) or {}
+            self.set_value(with_container(volume_data.volumes, self.name), *self.pod_path, "volumes")
+        self._read_spec()
+        self._read_sidecars(volume_data.names)
+        role = data_path.at(self.data, self.role_path) or {}
         security = role.pop("security", {})
         if pod := role.pop("podTemplate", None):
             containers = pod["spec"].pop("containers", None)
-            more = {"containers": [{"name": CONTAINER, **containers[0]}]} if containers else {}
-            role["podTemplate"] = {"spec": {**pod["spec"], **more}}
+            main = {"containers": [{"name": CONTAINER, **containers[0]}]} if containers else {}
+            role["podTemplate"] = {"spec": {**pod["spec"], **main}}
         storage = with_container(volume_data.storage, self.name)
         return PodData(role, storage, self.pull_secrets, security, self.port, self.scheduler)
 
-    def _spec(self) -> None:
+    def _read_spec(self) -> None:
         special: Fields = {
             "affinity": self._affinity,
             "imagePullSecrets": self._pull_secrets,
@@ -301,76 +301,68 @@ class _Translation(FieldReader):
         self.report.carry(part, *PULL_SECRETS)
 
     def _node_selector(self, key: str, part: Part) -> None:
-        super().set_value({name: value.as_text for name, value in part.entries()}, *self.at, key)
-        self.report.carry(part, *self.at, key)
+        super().set_value({name: value.as_text for name, value in part.entries()}, *self.role_path, key)
+        self.report.carry(part, *self.role_path, key)
 
     def _service_account(self, _key: str, part: Part) -> None:
-        if data_path.has(self.data, (*self.at, "serviceAccountName")):
-            self.report.drop(part, "serviceAccountName says it")
+        if data_path.has(self.data, (*self.role_path, "serviceAccountName")):
+            self.report.drop(part, "serviceAccountName has the same meaning")
         else:
-            super().set_value(part.as_text, *self.at, "serviceAccountName")
+            super().set_value(part.as_text, *self.role_path, "serviceAccountName")
             self.apply_row(part, _TOKEN._replace(sets=False))
 
     def _grace_period(self, key: str, part: Part) -> None:
         if part.value == 0:
-            self.report.drop(part, "0 kills at once; tfgen lets a task stop, in 5 seconds or 30")
+            self.report.drop(part, "0 kills a task at once; tfgen gives a task 5 or 30 seconds to stop")
         else:
             self.apply_row(part, _OF_ROLE, key)
 
     def _affinity(self, key: str, part: Part) -> None:
         self.apply_row(part, _OF_ROLE, key)
-        self._watch_selectors(part)
+        self._report_operator_labels(part)
 
-    def _watch_selectors(self, part: Part) -> None:
-        """Say which labels a rule of placement looks for that the operator's pods had, and tfgen's have not."""
-        for scalar_part in part.leaves():
-            names = [step for step in scalar_part.path if isinstance(step, str)]
-            keys = (
-                [scalar_part.as_text]
-                if names[-1:] == ["key"]
-                else names[-1:]
-                if names[-2:-1] == ["matchLabels"]
-                else []
-            )
+    def _report_operator_labels(self, part: Part) -> None:
+        """Report each selector of an operator's label, because the pods of tfgen lack these labels."""
+        for scalar in part.leaves():
+            names = [step for step in scalar.path if isinstance(step, str)]
+            keys = [scalar.as_text] if names[-1:] == ["key"] else names[-1:] if names[-2:-1] == ["matchLabels"] else []
             for key in keys:
-                if _OF_OPERATORS.match(key):
-                    self.report.note(
-                        scalar_part,
-                        f"it looks for the operator's label {key}, which tfgen's pods do not have; see tfgen/role",
-                    )
+                if _OPERATOR_LABEL.match(key):
+                    why = f"the selector uses the operator's label {key}, which pods of tfgen lack; use tfgen/role"
+                    self.report.note(scalar, why)
 
-    def _main(self, ports: Sequence[str | int], program: Program) -> None:
+    def _read_main_container(self, ports: Sequence[str | int], program: Program) -> None:
         if name := self.main.get("name"):
             self.report.mark_read(name)
             if name.value != CONTAINER:
-                self.report.note(name, f"the container is named {CONTAINER}")
-        # The reader of the form reports a command that it changes.
+                self.report.note(name, f"in the job the name of the container is {CONTAINER}")
+        # The reader of the format reports a command that it changes.
         arguments = self._arguments if program.command is None else None
         special: Fields = {
             **dict.fromkeys(("command", "args"), arguments),
             "env": lambda _, part: self._env(part, program),
             "ports": lambda _, part: self._ports(part, ports),
             "resources": lambda key, part: self.set_value(
-                resources.translate(part, (*self.at, key), self.report), *self.at, key
+                resources.translate(part, (*self.role_path, key), self.report), *self.role_path, key
             ),
             "securityContext": self._container_security,
         }
         self.fields(self.main, {**_CONTAINER_FIELDS, **special})
 
     def _arguments(self, key: str, part: Part) -> None:
-        self.set_value(part.texts_at(), *self.at, key)
-        self.report.carry(part, *self.at, key)
+        self.set_value(part.texts_at(), *self.role_path, key)
+        self.report.carry(part, *self.role_path, key)
 
     def _env(self, part: Part, program: Program) -> None:
         variables: dict[str, Any] = {}
         parts: dict[str, Part] = {}
-        odd: list[Any] = []
+        raw_items: list[Any] = []
         for item in part.items():
             name = item.get("name")
             if name is None:
                 continue
-            if name.as_text in _OF_RUNS:
-                self.report.drop(item, "tfgen sets it itself")
+            if name.as_text in _RUN_VARIABLES:
+                self.report.drop(item, "tfgen sets the variable")
                 continue
             if name.as_text in program.omitted:
                 self.report.drop(item, program.omitted[name.as_text])
@@ -380,85 +372,87 @@ class _Translation(FieldReader):
             parts[name.as_text] = item
             value = _variable(item, self.name)
             if value is None:
-                odd.append(item.data)
-                self.report.carry(item, *self.container, "env")
+                raw_items.append(item.data)
+                self.report.carry(item, *self.container_path, "env")
                 continue
             variables[name.as_text] = value
-            self.report.carry(item, *self.at, "env", name.as_text)
-        self.set_value(variables, *self.at, "env")
-        if odd:
-            self.set_value(odd, *self.container, "env")
+            self.report.carry(item, *self.role_path, "env", name.as_text)
+        self.set_value(variables, *self.role_path, "env")
+        if raw_items:
+            self.set_value(raw_items, *self.container_path, "env")
 
     def _ports(self, part: Part, preferred: Sequence[str | int]) -> None:
         ports = list(part.items())
         fields = [(port, field) for key in ("name", "containerPort") for port in ports if (field := port.get(key))]
         main = next((port for port, field in fields if field.value in preferred), None)
-        companions = []
+        extra_ports = []
         for port in ports:
             if port is main:
                 self.port = port.get("containerPort")
                 self.report.carry(port, "spec", "port")
             else:
-                companions.append(port.without(*_OF_THE_HOST).data)
-                self.report.carry(port, *self.at, "ports")
-        self.set_value(companions, *self.at, "ports")
+                extra_ports.append(port.without(*_NODE_PORT_FIELDS).data)
+                self.report.carry(port, *self.role_path, "ports")
+        self.set_value(extra_ports, *self.role_path, "ports")
         if host_ports := [data for port in ports if (data := self._host_port(port))]:
-            self.set_value(host_ports, *self.container, "ports")
+            self.set_value(host_ports, *self.container_path, "ports")
 
     def _host_port(self, port: Part) -> dict[str, Any] | None:
-        """Return the port of podTemplate for a port of the node, and report the fields of the node."""
-        # To Kubernetes, the port 0 is none.
-        of_the_host = {key: part for key in _OF_THE_HOST if (part := port.get(key)) and part.value != 0}
+        """Return the port of podTemplate that opens a port of the node, or None. Report the fields of the node."""
+        # In Kubernetes, hostPort 0 means no port of the node.
+        node_fields = {key: part for key in _NODE_PORT_FIELDS if (part := port.get(key)) and part.value != 0}
         network = self.template.get("spec", "hostNetwork")
         if network and network.value is True:
-            for part in of_the_host.values():
-                self.report.drop(part, "a pod of the host's network has all its ports there")
+            for part in node_fields.values():
+                self.report.drop(part, "hostNetwork opens all ports of the pod on the node")
             return None
-        for part in of_the_host.values():
-            self.report.carry(part, *self.container, "ports")
-        if not of_the_host:
+        for part in node_fields.values():
+            self.report.carry(part, *self.container_path, "ports")
+        if not node_fields:
             return None
         data = {"containerPort": port.value["containerPort"].value, "protocol": port.text_at("protocol") or "TCP"}
-        return data | {key: part.value for key, part in of_the_host.items()}
+        return data | {key: part.value for key, part in node_fields.items()}
 
     def _container_security(self, _key: str, context: Part) -> None:
-        users = dict.fromkeys(("runAsUser", "runAsGroup"), _SECURITY) if self._is_alone() else {}
+        # The fields of a role set the user of the whole pod, so they fit only a pod with a single container.
+        users = dict.fromkeys(("runAsUser", "runAsGroup"), _SECURITY) if self._has_single_container() else {}
         self.fields(context, {**_MAIN_SECURITY, **users})
 
-    def _is_alone(self) -> bool:
-        """Whether the pod has no other container, whose user the pod's would be, too."""
-        return len(list(self.template.items("spec", "containers"))) == 1 and not any(
-            True for _ in self.template.items("spec", "initContainers")
-        )
+    def _has_single_container(self) -> bool:
+        return sum(1 for key in ("containers", "initContainers") for _ in self.template.items("spec", key)) == 1
 
-    def _beside(self, names: Mapping[str, str]) -> None:
-        """The other containers: those that come first, and those that run beside the program."""
-        first: list[Any] = []
-        sidecars: list[Any] = []
+    def _read_sidecars(self, names: Mapping[str, str]) -> None:
+        """Read the init containers, and the containers that run beside the main container."""
+        containers: dict[str, list[Any]] = {"initContainers": [], "sidecars": []}
         for container in self.template.items("spec", "initContainers"):
             policy = container.get("restartPolicy")
             key = "sidecars" if policy and policy.value == "Always" else "initContainers"
-            (sidecars if key == "sidecars" else first).append(self._beside_main(container, names))
-            self.report.carry(container, *self.at, key)
+            containers[key].append(self._container_data(container, names))
+            self.report.carry(container, *self.role_path, key)
         for container in self.template.items("spec", "containers"):
             if container is not self.main:
-                sidecars.append(self._beside_main(container, names))
-                why = "it ends with the program, and is ready before it starts"
-                self.report.change(container, *self.at, "sidecars", why=why)
-        self.set_value(first, *self.at, "initContainers")
-        self.set_value(sidecars, *self.at, "sidecars")
+                containers["sidecars"].append(self._container_data(container, names))
+                why = "a sidecar is ready before the program starts, and stops with the program"
+                self.report.change(container, *self.role_path, "sidecars", why=why)
+        for key, items in containers.items():
+            self.set_value(items, *self.role_path, key)
 
-    def _beside_main(self, container: Part, names: Mapping[str, str]) -> dict[str, Any]:
-        data: dict[str, Any] = with_container(_beside(container.data, names), self.name)
-        return data
+    def _container_data(self, container: Part, names: Mapping[str, str]) -> dict[str, Any]:
+        """Return a sidecar with the names of volumes and of the main container in the job."""
+        data = container.data
+        data.pop("restartPolicy", None)
+        if mounts := data.get("volumeMounts"):
+            data["volumeMounts"] = [{**m, "name": names.get(m.get("name"), m.get("name"))} for m in mounts]
+        renamed: dict[str, Any] = with_container(data, self.name)
+        return renamed
 
 
 def with_container(data: Any, name: str) -> Any:
-    """Return the data of a pod in which each reference to the main container's amounts has tfgen's name for it.
+    """Return the data of a pod with tfgen's name of the main container in each resourceFieldRef.
 
     Args:
         data: any part of a pod.
-        name: the main container's name in the foreign pod.
+        name: the name of the main container in the foreign pod.
     """
     if isinstance(data, Mapping):
         return {
@@ -470,24 +464,15 @@ def with_container(data: Any, name: str) -> Any:
     return data
 
 
-def _beside(container: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """A container with the names that its volumes have in the job."""
-    container.pop("restartPolicy", None)
-    mounts = container.get("volumeMounts")
-    if mounts:
-        container["volumeMounts"] = [{**m, "name": names.get(m.get("name"), m.get("name"))} for m in mounts]
-    return container
-
-
 def _variable(item: Part, container: str) -> Any:
-    """A variable of a container as job.yaml has it; None for a source that job.yaml does not know."""
+    """Return the value of a variable for ``env`` of job.yaml, or None for a source that ``env`` does not support."""
     source = item.get("valueFrom")
     if source is None:
         value = item.get("value")
         return value.as_text if value else ""
     data = source.data
     match data:
-        case {"fieldRef": {"fieldPath": path, **rest}} if rest.keys() <= {"apiVersion"}:
+        case {"fieldRef": {"fieldPath": path, **options}} if options.keys() <= {"apiVersion"}:
             return {"fieldRef": {"fieldPath": path}}
         case {"resourceFieldRef": dict(field)} if field.get("containerName", container) == container:
             return {"resourceFieldRef": {key: value for key, value in field.items() if key != "containerName"}}
@@ -497,16 +482,16 @@ def _variable(item: Part, container: str) -> Any:
 
 
 def user_keys(part: Part, target: Path, report: ImportReport) -> dict[str, str]:
-    """The labels or annotations that are the user's; those that tfgen or a controller writes itself are dropped."""
+    """Return the labels or annotations of the user. Drop the keys that tfgen or a controller sets."""
     reserved = schema_file.target(schema_file.load(), "#/definitions/ownLabelKey")["not"]["pattern"]
-    own: dict[str, str] = {}
-    of_chart = _OF_CHARTS if part.get("heritage") else ()
+    entries: dict[str, str] = {}
+    helm_labels = _HELM_2_LABELS if part.get("heritage") else ()
     for key, value in part.entries():
-        if key in of_chart:
-            report.drop(value, "it tells of the chart that the manifest came from; tfgen's chart has labels of its own")
+        if key in helm_labels:
+            report.drop(value, "the label is from the chart of the manifest; the chart of tfgen sets its own labels")
         elif re.search(reserved, key):
-            report.drop(value, "tfgen, or the controller of the pods, writes its own")
+            report.drop(value, "tfgen or a controller sets this key")
         else:
-            own[key] = value.as_text
+            entries[key] = value.as_text
             report.carry(value, *target, key)
-    return own
+    return entries

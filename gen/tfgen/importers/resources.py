@@ -1,4 +1,4 @@
-"""The requests and limits of a foreign container in the short words of job.yaml.
+"""Converter of a foreign container's requests and limits to the ``resources`` of a role.
 
 limits: {cpu: 4, nvidia.com/gpu: 1}, requests: {cpu: 4, memory: 8Gi}
     ->  {cpu: 4, requests: {memory: 8Gi}, gpu: {count: 1}}
@@ -13,38 +13,38 @@ from tfgen.importers.import_report import ImportReport
 from tfgen.importers.part import Part
 from tfgen.kubernetes import quantity
 
-NVIDIA: Final = "nvidia.com/gpu"
-ALPHA: Final = "alpha.kubernetes.io/nvidia-gpu"
-"""What a GPU was called until Kubernetes 1.10."""
-_GPUS: Final = (NVIDIA, "amd.com/gpu", "gpu.intel.com/i915")
+NVIDIA_GPU: Final = "nvidia.com/gpu"
+ALPHA_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
+"""The resource name of a GPU before Kubernetes 1.10."""
+_GPUS: Final = (NVIDIA_GPU, "amd.com/gpu", "gpu.intel.com/i915")
 
 _LARGEST: Final = 999_999
-"""The largest amount that job.yaml has as a number; a larger one is text."""
+"""The largest amount that the import writes as a number. A larger amount is a text."""
 
 
 def translate(part: Part, target: Path, report: ImportReport) -> dict[str, Any]:
-    """The ``resources`` of a role."""
+    """Return the ``resources`` of a role."""
     requests, limits = dict(part.entries("requests")), dict(part.entries("limits"))
     data: dict[str, Any] = {"requests": {}, "limits": {}}
     for name in dict.fromkeys((*limits, *requests)):
         request, limit = requests.get(name), limits.get(name)
-        if name in (*_GPUS, ALPHA) and _is_count(limit or request) and "gpu" not in data:
+        if name in (*_GPUS, ALPHA_GPU) and _is_count(limit or request) and "gpu" not in data:
             _gpu(name, request, limit, data, target, report)
-        elif name in ("cpu", "memory") and limit and (request is None or _same(request, limit)):
+        elif name in ("cpu", "memory") and limit and (request is None or _is_equal(request, limit)):
             data[name] = _amount(limit)
             _carry(report, (request, limit), (*target, name))
         else:
             if limit:
                 data["limits"][name] = _amount(limit)
                 report.carry(limit, *target, "limits", name)
-            if request and not (limit and "/" in name and _same(request, limit)):
+            if request and not (limit and "/" in name and _is_equal(request, limit)):
                 data["requests"][name] = _amount(request)
                 report.carry(request, *target, "requests", name)
             elif request:
                 report.carry(request, *target, "limits", name)
-    for key, other in part.entries():
+    for key, field in part.entries():
         if key not in ("requests", "limits"):
-            report.drop(other, "tfgen knows requests and limits; claims of devices stand in podTemplate")
+            report.drop(field, "job.yaml has only requests and limits; use podTemplate for resource claims")
     order = ("cpu", "memory", "requests", "limits", "gpu")
     return {key: data[key] for key in order if data.get(key)}
 
@@ -55,15 +55,15 @@ def _gpu(
     count = limit or request
     assert count is not None  # noqa: S101 - one of the two has the name
     if count.value in (0, "0"):
-        _carry(report, (request, limit), (*target, "gpu"), why="no GPU, as is the default")
+        _carry(report, (request, limit), (*target, "gpu"), why="the default is no GPU")
         return
     data["gpu"] = {"count": int(count.as_text)}
-    if name == ALPHA:
+    if name == ALPHA_GPU:
         for part in (request, limit):
             if part:
-                report.change(part, *target, "gpu", "count", why=f"Kubernetes calls it {NVIDIA} since 1.10")
+                report.change(part, *target, "gpu", "count", why=f"since Kubernetes 1.10 the resource is {NVIDIA_GPU}")
         return
-    if name != NVIDIA:
+    if name != NVIDIA_GPU:
         data["gpu"]["resource"] = name
     _carry(report, (request, limit), (*target, "gpu", "count"))
 
@@ -82,8 +82,8 @@ def _amount(part: Part) -> int | str:
     return int(part.as_text) if _is_count(part) and int(part.as_text) <= _LARGEST else part.as_text
 
 
-def _same(one: Part, other: Part) -> bool:
+def _is_equal(request: Part, limit: Part) -> bool:
     try:
-        return quantity.parse(one.as_text) == quantity.parse(other.as_text)
+        return quantity.parse(request.as_text) == quantity.parse(limit.as_text)
     except ValueError:
-        return one.as_text == other.as_text
+        return request.as_text == limit.as_text

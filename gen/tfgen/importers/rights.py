@@ -1,7 +1,7 @@
-"""Whom the pods of a foreign job run as, and whether they may write to their image's files: as before the import.
+"""Rights of the pods of a foreign job: the user, and the access to the files of the image.
 
-tfgen's own pods run as user 1000 and cannot write to the image's files. Pods that say no user run as their image's,
-which is often root; so an imported job says null, where Kubernetes' pod says nothing.
+By default, the pods of tfgen run as user 1000 with a read-only root file system. Foreign pods without a user run as the
+user of their image, which is often root. An imported job keeps this behavior: it sets the user to null.
 """
 
 from __future__ import annotations
@@ -17,48 +17,49 @@ from tfgen.importers.pod_template import CONTAINER
 _IDENTITY: Final = ("runAsUser", "runAsGroup", "fsGroup")
 _READ_ONLY: Final = "readOnlyRootFilesystem"
 _CONTEXT: Final = ("podTemplate", "spec", "securityContext")
-_COMMENT: Final = "As before the import: the pods run as their image's user, who may write to the image's files."
+_COMMENT: Final = "As before the import, the pods run as the user of their image, with a writable root file system."
 
 
 def add_rights(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> None:
-    """Say in a spec, whose roles say all of their own, what a job's pods say of their rights.
+    """Add the rights of the pods to a full spec.
 
     Args:
-        spec: changed in place.
+        spec: the spec, which the function changes.
         job: the foreign job.
-        report: where the targets are that move.
+        report: gets the new targets.
     """
     security = {name: role.pod.security for name, role in job.roles.items()}
     rights: dict[str, Any] = {}
     for key in _IDENTITY:
-        values = [own.get(key) for own in security.values()]
-        is_one = values[0] is not None and values.count(values[0]) == len(values)
-        for name, own in security.items():
-            if not is_one:
-                spec["roles"][name] = with_value(spec["roles"][name], (*_CONTEXT, key), own.get(key))
-            target = ("spec", "security") if is_one else (*ROLES, name, *_CONTEXT)
+        values = [fields.get(key) for fields in security.values()]
+        is_shared = values[0] is not None and values.count(values[0]) == len(values)
+        for name, fields in security.items():
+            if not is_shared:
+                spec["roles"][name] = with_value(spec["roles"][name], (*_CONTEXT, key), fields.get(key))
+            target = ("spec", "security") if is_shared else (*ROLES, name, *_CONTEXT)
             report.move_targets({(*ROLES, name, "security", key): (*target, key)})
-        rights |= {key: values[0]} if is_one else {}
-    read_only = {name: own.get(_READ_ONLY, False) for name, own in security.items()}
-    rights[_READ_ONLY] = all(read_only.values()) and not any(map(_has_writable_beside, spec["roles"].values()))
+        rights |= {key: values[0]} if is_shared else {}
+    read_only = {name: fields.get(_READ_ONLY, False) for name, fields in security.items()}
+    # spec.security is for all containers, so a writable sidecar makes the whole job writable.
+    rights[_READ_ONLY] = all(read_only.values()) and not any(map(_has_writable_sidecar, spec["roles"].values()))
     for name, is_read_only in read_only.items():
         if is_read_only and not rights[_READ_ONLY]:
             spec["roles"][name] = _with_read_only_files(spec["roles"][name])
         report.move_targets({(*ROLES, name, "security", _READ_ONLY): ("spec", "security", _READ_ONLY)})
-    if any("runAsUser" not in own and name not in _non_root(spec) for name, own in security.items()):
+    if any("runAsUser" not in fields and name not in _non_root(spec) for name, fields in security.items()):
         rights = {"profile": "baseline", **rights}
     spec["security"] = {**rights, **spec.get("security", {})}
 
 
 def _non_root(spec: Mapping[str, Any]) -> list[str]:
-    """The roles whose pods do not start as root, whatever their image says."""
+    """Return the roles whose pods set runAsNonRoot, so that Kubernetes refuses an image that runs as root."""
     return [name for name, role in spec["roles"].items() if at(role, (*_CONTEXT, "runAsNonRoot"))]
 
 
-def _has_writable_beside(role: Mapping[str, Any]) -> bool:
-    """Whether a container beside the program may write to its image's files; what the job says holds for all."""
-    beside = (*role.get("initContainers", ()), *role.get("sidecars", ()))
-    return not all(at(container, ("securityContext", _READ_ONLY)) for container in beside)
+def _has_writable_sidecar(role: Mapping[str, Any]) -> bool:
+    """Return whether a sidecar or an init container has a writable root file system."""
+    containers = (*role.get("initContainers", ()), *role.get("sidecars", ()))
+    return not all(at(container, ("securityContext", _READ_ONLY)) for container in containers)
 
 
 def _with_read_only_files(role: Mapping[str, Any]) -> Any:
@@ -68,7 +69,7 @@ def _with_read_only_files(role: Mapping[str, Any]) -> Any:
 
 
 def comments(data: Mapping[str, Any]) -> dict[Path, str]:
-    """What the document of a job should say of the rights of its pods."""
+    """Return the comments of job.yaml about the rights of the pods, by path."""
     context = at(data, ("spec", *_CONTEXT)) or {}
-    is_of_image = "runAsUser" in context and context["runAsUser"] is None
-    return {("spec", "security"): _COMMENT} if is_of_image and not at(data, ("spec", "security", _READ_ONLY)) else {}
+    is_image_user = "runAsUser" in context and context["runAsUser"] is None
+    return {("spec", "security"): _COMMENT} if is_image_user and not at(data, ("spec", "security", _READ_ONLY)) else {}

@@ -1,12 +1,12 @@
-"""What a container's command says of its task's place in the cluster, and the command without it.
+"""Reader of the cluster configuration in a container: the role, the index and the hosts of a task.
 
-A task is told its place in one of four ways, all of which tfgen replaces by its own:
+Foreign manifests pass the cluster configuration to a task in four ways. tfgen replaces all of them:
 
-- a shell script makes TF_CONFIG of Volcano's host files, and starts the program;
-- flags of TensorFlow 1's programs: --job_name, --task_index, --ps_hosts, --worker_hosts;
-- a variable TF_CONFIG of the container;
-- variables of the flags' names: JOB_NAME, TASK_INDEX, PS_HOSTS, WORKER_HOSTS. Where there are flags, too, the variables
-  are for them: ``--job_name=$(JOB_NAME)``.
+- A shell script sets TF_CONFIG from Volcano's host files, and starts the program.
+- Flags of programs for TensorFlow 1: --job_name, --task_index, --ps_hosts, --worker_hosts.
+- A variable TF_CONFIG of the container.
+- Variables with the names of the flags: JOB_NAME, TASK_INDEX, PS_HOSTS, WORKER_HOSTS. A container with flags uses such
+  variables only in the flags: ``--job_name=$(JOB_NAME)``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tfgen.importers import shell
 from tfgen.importers.part import Part
@@ -31,7 +31,7 @@ _FLAG_IN_SCRIPT: Final = re.compile(
     r"((?:\"[^\"]*\"|'[^']*'|\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`|[^\s\\;|&\"'`])+)"
 )
 TASK_TYPES: Final = ("chief", "master", "ps", "worker", "evaluator")
-"""The types of tasks that TensorFlow knows."""
+"""The task types of TensorFlow."""
 _HOST_FILE: Final = re.compile(r"/etc/volcano/([-\w.]+?)\.host\b")
 _PORT: Final = re.compile(r":(\d{2,5})\b")
 _PORT_OF_HOST: Final = re.compile(r"[\w.)}-]:(\d{2,5})\\?[\"']")
@@ -40,40 +40,40 @@ _VARIABLE: Final = re.compile(r"\$\{?(\w+)\}?")
 _REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{?(\w+)\}?")
 _INDEX: Final = re.compile(r"\$\{?V[KC]_TASK_INDEX\}?")
 _INDEX_NAMES: Final = ("VK_TASK_INDEX", "VC_TASK_INDEX")
-WHY_TF_CONFIG: Final = "tfgen tells each task its cluster"
+WHY_TF_CONFIG: Final = "tfgen sets TF_CONFIG for each task"
 _HOST_VARIABLES: Final = ("PS_HOSTS", "WORKER_HOSTS")
-TOLD: Final = "tfgen tells each task its place and the hosts"
+WHY_CLUSTER: Final = "tfgen sets the role, the index and the hosts of each task"
 _VARIABLES: Final[Mapping[str, str]] = {
-    "JOB_NAME": "tfgen tells each task its role, chief, ps, worker or evaluator, by the same variable",
-    "TASK_INDEX": "tfgen tells each task its index, by the same variable",
-    **dict.fromkeys(_HOST_VARIABLES, "tfgen tells each task the hosts, by the same variable"),
+    "JOB_NAME": "tfgen sets the variable to the role of the task: chief, ps, worker or evaluator",
+    "TASK_INDEX": "tfgen sets the variable to the index of the task",
+    **dict.fromkeys(_HOST_VARIABLES, "tfgen sets the variable to the hosts of the role"),
 }
-"""The variables that tfgen sets for a job of `legacyVariables`."""
+"""The variables that tfgen sets for a job with `legacyVariables`, and the reason to omit each from ``env``."""
 _WHOLE_REFERENCE: Final = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
 _INDEX_FIELD: Final = re.compile(
     r"metadata\.(labels|annotations)\["
     r"'(apps\.kubernetes\.io/pod-index|batch\.kubernetes\.io/job-completion-index|(training\.kubeflow\.org/|tf-)?"
     r"replica-index|jobset\.sigs\.k8s\.io/job-index|volcano\.sh/task-index)'\]"
 )
-"""Where the controllers of pods put a task's index."""
+"""The path of the label or annotation in which a controller stores the index of a task."""
 
 
 class TaskCommand(Record):
-    """A container's command, read.
+    """Command of a container and its cluster configuration.
 
     Attributes:
-        program: the command without what told the task its place; `omitted` has its variables.
-        role: the task's type, as TensorFlow calls it; none where it is not said.
-        index: its index as it is written; none where it is not said.
-        hosts: the list of the hosts of each type of task, with commas, as far as the manifest has it.
-        port: TensorFlow's port in the lists of hosts.
-        tells: whether anything in it tells of a cluster of TensorFlow's.
-        legacy: whether it is told by flags.
-        legacy_variables: whether it is told by the variables of their names.
-        references: the variables that what is taken off names.
-        lone_role: the role in a --job_name that tells nothing, since nothing tells the hosts.
-        notes: what is odd in it.
-        refused: why the command cannot be carried; empty where it can.
+        program: the command without the cluster configuration, and the variables to omit.
+        role: the type of the task. None: the configuration names no type.
+        index: the text of the index. None: the configuration has no index.
+        hosts: the comma-separated hosts of each task type that the manifest lists.
+        port: the port of TensorFlow in the lists of hosts.
+        has_cluster: whether the container has a cluster configuration.
+        legacy: whether flags contain the configuration.
+        legacy_variables: whether variables with the names of the flags contain the configuration.
+        references: the variables that the removed configuration uses.
+        flag_role: the role in a --job_name without hosts, which is not a cluster configuration.
+        notes: changes for the import report.
+        refusal: the message about a command that cannot be imported; empty for all other commands.
     """
 
     program: Program = Program()
@@ -81,29 +81,29 @@ class TaskCommand(Record):
     index: str | None = None
     hosts: Mapping[str, str] = EMPTY
     port: int | None = None
-    tells: bool = False
+    has_cluster: bool = False
     legacy: bool = False
     legacy_variables: bool = False
     references: tuple[str, ...] = ()
-    lone_role: str = ""
+    flag_role: str = ""
     notes: tuple[str, ...] = ()
-    refused: str = ""
+    refusal: str = ""
 
 
 def read_command(container: Part) -> TaskCommand:
-    """What a container's command and variables say."""
+    """Read the command and the variables of a container."""
     command = [item.as_text for item in container.items("command")]
     args = [item.as_text for item in container.items("args")]
     env = _env(container)
     variable = _tf_config_text(env)
-    read = (_script if shell.is_shell([*command, *args]) else _flags)(command, args, env)
+    read = (_read_script if shell.is_shell([*command, *args]) else _read_words)(command, args, env)
     if variable is None:
         return _with_variables(read, container)
     read = _with_variables(read.replaced(references=(*read.references, *_names(variable))), container)
     variable = expand(variable, {name: value.as_text for name, item in env.items() if (value := item.get("value"))})
     config = _tf_config(variable)
     return read.replaced(
-        tells=True,
+        has_cluster=True,
         role=read.role or config.role,
         index=read.index or config.index,
         hosts=read.hosts or config.hosts,
@@ -121,45 +121,46 @@ def variables_of_tf_config(container: Part) -> Mapping[str, str]:
 
 
 def legacy_keys(commands: Iterable[TaskCommand]) -> dict[str, bool]:
-    """The keys of a job's spec that tell its tasks their place as these commands were told it."""
-    told = list(commands)
+    """Return the fields of spec that pass the cluster configuration in the same way as some commands."""
+    commands = list(commands)
     keys = {
-        "legacyFlags": any(command.legacy for command in told),
-        "legacyVariables": any(command.legacy_variables for command in told),
+        "legacyFlags": any(command.legacy for command in commands),
+        "legacyVariables": any(command.legacy_variables for command in commands),
     }
-    return {key: True for key, is_told in keys.items() if is_told}
+    return {key: True for key, is_set in keys.items() if is_set}
 
 
 def change_reason(command: TaskCommand) -> str:
-    """Why a command is not carried as it is written."""
+    """Return the reason for a changed command."""
     if not command.legacy:
-        return "tfgen writes TF_CONFIG itself"
+        return "tfgen sets TF_CONFIG"
     if command.hosts:
-        return "tfgen tells the task its place by flags"
-    return "tfgen tells the task its place and the hosts by flags; a host that the program names has another name here"
+        return "tfgen sets the flags of the cluster configuration"
+    return "tfgen sets the flags of the cluster configuration; the hosts have other names than before the import"
 
 
-def no_cluster_message(commands: Iterable[TaskCommand], neither: str) -> str:
-    """Why commands tell tasks of no cluster.
+def no_cluster_message(kind: str, commands: Iterable[TaskCommand], expected: str) -> str:
+    """Return the message about a job without a cluster configuration.
 
     Args:
-        commands: those of all tasks.
-        neither: what would tell them, and is not there.
+        kind: the kind of the job.
+        commands: the commands of all tasks.
+        expected: the cluster configurations that the kind supports.
     """
-    role = next((command.lone_role for command in commands if command.lone_role), "")
-    lone = f"; --job_name={role} is not enough without the hosts" if role else ""
-    return f"tells its tasks of no TensorFlow cluster: it has neither {neither}{lone}"
+    role = next((command.flag_role for command in commands if command.flag_role), "")
+    hint = f"; --job_name={role} without the hosts is not enough" if role else ""
+    return f"the {kind} does not configure a TensorFlow cluster; expected {expected}{hint}"
 
 
 def _tf_config_text(env: Mapping[str, Part]) -> str | None:
-    """The text of a variable TF_CONFIG, empty where it comes from elsewhere; None where there is no such variable."""
+    """Return the text of a variable TF_CONFIG, or None without such a variable. Empty: the value has another source."""
     item = env.get(TF_CONFIG)
     value = item.get("value") if item else None
     return (value.as_text if value else "") if item else None
 
 
 def _env(container: Part) -> dict[str, Part]:
-    """The entries of a container's variables by name; a later one wins."""
+    """Return the entries of a container's env by name. As in Kubernetes, the last entry of a name wins."""
     return {name.as_text: item for item in container.items("env") if (name := item.get("name"))}
 
 
@@ -167,41 +168,38 @@ def _env(container: Part) -> dict[str, Part]:
 
 
 def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
-    """What is read of a command, with what the container's variables say of the task's place."""
+    """Add the cluster configuration in the container's variables to the configuration in the command."""
     env = _env(container)
-    by_variables = not read.hosts and _tell_hosts(env)
+    by_variables = not read.hosts and _has_host_variables(env)
     replaced = {TF_CONFIG: WHY_TF_CONFIG}
     if read.legacy or by_variables:
-        # tfgen's flags take their values from its own variables of these names; --job_name takes none.
+        # With legacyFlags, tfgen sets the same variables for its flags, except JOB_NAME: --job_name is a literal.
         replaced |= {name: why for name, why in _VARIABLES.items() if not read.legacy or name != "JOB_NAME"}
     program = read.program
-    left = _words(container) if program.command is None else [*program.command, *(program.args or ())]
+    words = _words(container) if program.command is None else [*program.command, *(program.args or ())]
     if not (read.legacy or by_variables):
-        return read.replaced(program=program.replaced(omitted=_omitted(read.references, env, replaced, left)))
-    role, index, named, hosts, refused = read.role, read.index, read.references, read.hosts, read.refused
+        return read.replaced(program=program.replaced(omitted=_omitted(read.references, env, replaced, words)))
+    role, index, references, hosts, refusal = read.role, read.index, read.references, read.hosts, read.refusal
     if by_variables:
-        role, index = (
-            told or (f"$({name})" if name in env else None)
-            for told, name in ((role, "JOB_NAME"), (index, "TASK_INDEX"))
-        )
-        refused = refused or ("" if read.index else _unknown_index(env.get("TASK_INDEX")))
-        named = (*named, *_HOST_VARIABLES)
+        role = role or ("$(JOB_NAME)" if "JOB_NAME" in env else None)
+        index = index or ("$(TASK_INDEX)" if "TASK_INDEX" in env else None)
+        refusal = refusal or ("" if read.index else _index_problem(env.get("TASK_INDEX")))
+        references = (*references, *_HOST_VARIABLES)
         hosts = {name.removesuffix("_HOSTS").lower(): f"$({name})" for name in _HOST_VARIABLES}
     role, index = _resolved(role, env), _resolved(index, env)
-    lists = [f"$({name})" for name in named]
     return read.replaced(
-        program=program.replaced(omitted=_omitted(named, env, replaced, left)),
+        program=program.replaced(omitted=_omitted(references, env, replaced, words)),
         role=None if role and "$" in role else role,
         index=index,
-        hosts={role_type: _resolved(listed, env) or "" for role_type, listed in hosts.items()},
-        port=read.port or _port_in(_resolved(listed, env) or "" for listed in lists),
-        tells=True,
+        hosts={role_type: _resolved(host_list, env) or "" for role_type, host_list in hosts.items()},
+        port=read.port or _port_in(_resolved(f"$({name})", env) or "" for name in references),
+        has_cluster=True,
         legacy_variables=not read.legacy,
-        refused=refused,
+        refusal=refusal,
     )
 
 
-def _tell_hosts(env: Mapping[str, Part]) -> bool:
+def _has_host_variables(env: Mapping[str, Part]) -> bool:
     return all(name in env for name in _HOST_VARIABLES)
 
 
@@ -210,57 +208,59 @@ def _words(container: Part) -> list[str]:
 
 
 def _omitted(
-    named: Iterable[str], env: Mapping[str, Part], replaced: Mapping[str, str], left: Iterable[str]
+    references: Iterable[str], env: Mapping[str, Part], replaced: Mapping[str, str], words: Iterable[str]
 ) -> dict[str, str]:
-    """Return the variables of a container that the job does not need, each with the reason; see `_only_for`."""
-    omitted = {**dict.fromkeys(_only_for(named, env, replaced, left), TOLD), **replaced}
+    """Return the variables of a container that the job does not need, each with the reason."""
+    omitted = {**dict.fromkeys(_cluster_variables(references, env, replaced, words), WHY_CLUSTER), **replaced}
     return {name: why for name, why in omitted.items() if name in env}
 
 
-def _only_for(
-    named: Iterable[str], env: Mapping[str, Part], replaced: Mapping[str, str], left: Iterable[str]
+def _cluster_variables(
+    references: Iterable[str], env: Mapping[str, Part], replaced: Mapping[str, str], words: Iterable[str]
 ) -> set[str]:
-    """The variables that serve only to tell the task its place: those named for it, and what their values name.
+    """Return the variables that only the cluster configuration uses, directly or through another variable.
 
     Args:
-        named: the variables that what tells the task names.
+        references: the variables that the cluster configuration uses.
         env: all variables of the container.
-        replaced: those that tfgen sets itself.
-        left: the words of the command that is left.
+        replaced: the variables that tfgen sets.
+        words: the words of the command without the cluster configuration.
     """
     values = {name: value.as_text if (value := item.get("value")) else "" for name, item in env.items()}
-    only: set[str] = set()
-    waiting = [name for name in named if name in env]
+    unused: set[str] = set()
+    waiting = [name for name in references if name in env]
     while waiting:
         name = waiting.pop()
-        if name not in only:
-            only.add(name)
-            waiting += (inner for inner in _names(values[name]) if inner in env)
-    waiting = [name for word in left for name in _names(word)]
-    waiting += (inner for name in env if name not in only and name not in replaced for inner in _names(values[name]))
+        if name not in unused:
+            unused.add(name)
+            waiting += (reference for reference in _names(values[name]) if reference in env)
+    # The command and all further variables may use some of these variables as well. The job needs those.
+    waiting = [name for word in words for name in _names(word)]
+    remaining = [name for name in env if name not in unused and name not in replaced]
+    waiting += (reference for name in remaining for reference in _names(values[name]))
     while waiting:
         name = waiting.pop()
-        if name in only:
-            only.remove(name)
+        if name in unused:
+            unused.remove(name)
             waiting += _names(values[name])
-    return only
+    return unused
 
 
 def _resolved(text: str | None, env: Mapping[str, Part]) -> str | None:
-    """What a text says that may be one variable: its value, where the manifest has it; else the text."""
-    seen: set[str] = set()
+    """Return the literal value of a text that is a reference to a variable. All other texts stay unchanged."""
+    visited: set[str] = set()
     while text and (match := _WHOLE_REFERENCE.fullmatch(text)):
         name = next(group for group in match.groups() if group)
         value = env[name].get("value") if name in env else None
-        if value is None or name in seen:
+        if value is None or name in visited:
             break
-        seen.add(name)
+        visited.add(name)
         text = value.as_text
     return text
 
 
-def _unknown_index(variable: Part | None) -> str:
-    """Why a variable TASK_INDEX cannot be tfgen's; empty where it is a number, or comes from where an index stands."""
+def _index_problem(variable: Part | None) -> str:
+    """Return the message about a TASK_INDEX that is not the index of the task; empty for a number or an index field."""
     if variable is None:
         return ""
     value, field = variable.get("value"), variable.get("valueFrom", "fieldRef", "fieldPath")
@@ -269,21 +269,22 @@ def _unknown_index(variable: Part | None) -> str:
     if field and _INDEX_FIELD.fullmatch(field.as_text):
         return ""
     return (
-        f"TASK_INDEX is {field.as_text if field else 'not a number'}, and tfgen's is the task's index; let the "
-        "program read it so"
+        f"TASK_INDEX is {field.as_text if field else 'not a number'}, and tfgen sets TASK_INDEX to the index of the "
+        "task; change the program to use this index"
     )
 
 
 def _names(text: str) -> Iterator[str]:
-    return (one or other for one, other in _REFERENCE.findall(text))
+    """Yield the names of the variables in a text, in the syntax of Kubernetes or of a shell."""
+    return (kubernetes_name or shell_name for kubernetes_name, shell_name in _REFERENCE.findall(text))
 
 
 def _port_in(hosts: Iterable[str]) -> int | None:
-    return next((int(match[1]) for listed in hosts if (match := _PORT.search(listed))), None)
+    return next((int(match[1]) for host_list in hosts if (match := _PORT.search(host_list))), None)
 
 
 def _tf_config(text: str) -> TaskCommand:
-    """What a literal TF_CONFIG says; no more than the type where it has variables in it."""
+    """Read a literal TF_CONFIG. From a text that is not JSON, because it has variables, read only the type."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -295,20 +296,20 @@ def _tf_config(text: str) -> TaskCommand:
         role=role if isinstance(role, str) else None,
         index=str(index) if isinstance(index, (int, str)) else None,
         hosts={
-            role_type: ",".join(listed)
-            for role_type, listed in cluster.items()
-            if isinstance(listed, list) and all(isinstance(host, str) for host in listed)
+            role_type: ",".join(host_list)
+            for role_type, host_list in cluster.items()
+            if isinstance(host_list, list) and all(isinstance(host, str) for host in host_list)
         },
     )
 
 
 def _mapping(data: Any) -> Mapping[str, Any]:
-    """The data, where it is a mapping; else none."""
+    """Return the data, or an empty mapping for data that is not a mapping."""
     return data if isinstance(data, Mapping) else EMPTY
 
 
 def _port_of(config: str) -> int | None:
-    """The port of the first host in the text of a TF_CONFIG."""
+    """Return the port of the first host in the text of a TF_CONFIG."""
     match = _PORT_OF_HOST.search(config)
     return int(match[1]) if match else None
 
@@ -316,15 +317,16 @@ def _port_of(config: str) -> int | None:
 # -- flags in a list of words ------------------------------------------------------------------------------------
 
 
-def _flags(command: list[str], args: list[str], env: Mapping[str, Part]) -> TaskCommand:
+def _read_words(command: list[str], args: list[str], env: Mapping[str, Part]) -> TaskCommand:
     flags: dict[str, str] = {}
-    kept_command, kept_args = (list(_without_flags(words, flags)) for words in (command, args))
-    if not _tell(flags, env):
-        return TaskCommand(lone_role=_lone_role(flags, env))
-    return _told_by_flags(flags, Program(kept_command, kept_args))
+    command, args = (list(_take_flags(words, flags)) for words in (command, args))
+    if not _have_cluster(flags, env):
+        return TaskCommand(flag_role=_flag_role(flags, env))
+    return _legacy_command(flags, Program(command, args))
 
 
-def _without_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
+def _take_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
+    """Yield the words without the flags of the cluster configuration. Add these flags to a mapping."""
     waiting = iter(words)
     for word in waiting:
         match = _FLAG.fullmatch(word)
@@ -334,22 +336,23 @@ def _without_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
             flags[match[1]] = match[2] if match[2] is not None else next(waiting, "")
 
 
-def _tell(flags: Mapping[str, str], env: Mapping[str, Part]) -> bool:
-    """Whether flags tell of a place in a cluster.
+def _have_cluster(flags: Mapping[str, str], env: Mapping[str, Part]) -> bool:
+    """Return whether flags are a part of the cluster configuration.
 
-    --job_name alone may be a name of the program's own. It tells the role where variables tell of the cluster, and not
-    of the role. Beside a JOB_NAME or a TF_CONFIG that has the role, the flag stays as it is.
+    A program may use --job_name for another purpose. Without further flags, --job_name is the role only if the
+    variables configure the cluster without the role. Next to a JOB_NAME or a TF_CONFIG with the role, --job_name stays
+    in the command.
     """
     if not flags or flags.keys() - {"job_name"}:
         return bool(flags)
     config = _tf_config_text(env)
-    if config is None and not _tell_hosts(env):
+    if config is None and not _has_host_variables(env):
         return False
-    told = _tf_config(config).role if config is not None else _resolved("$(JOB_NAME)", env)
-    return _is_role(_resolved(flags["job_name"], env)) and not _is_role(told)
+    variable_role = _tf_config(config).role if config is not None else _resolved("$(JOB_NAME)", env)
+    return _is_role(_resolved(flags["job_name"], env)) and not _is_role(variable_role)
 
 
-def _lone_role(flags: Mapping[str, str], env: Mapping[str, Part]) -> str:
+def _flag_role(flags: Mapping[str, str], env: Mapping[str, Part]) -> str:
     role = _resolved(flags.get("job_name"), env)
     return role if role and _is_role(role) else ""
 
@@ -358,15 +361,15 @@ def _is_role(text: str | None) -> bool:
     return (text or "").lower() in TASK_TYPES
 
 
-def _told_by_flags(flags: Mapping[str, str], program: Program) -> TaskCommand:
-    hosts = {name.removesuffix("_hosts"): listed for name, listed in flags.items() if name.endswith("_hosts")}
+def _legacy_command(flags: Mapping[str, str], program: Program) -> TaskCommand:
+    hosts = {name.removesuffix("_hosts"): host_list for name, host_list in flags.items() if name.endswith("_hosts")}
     return TaskCommand(
         program,
         flags.get("job_name"),
         flags.get("task_index"),
         hosts,
         _port_in(hosts.values()),
-        tells=True,
+        has_cluster=True,
         legacy=True,
         references=tuple(dict.fromkeys(name for value in flags.values() for name in _names(value))),
     )
@@ -375,76 +378,99 @@ def _told_by_flags(flags: Mapping[str, str], program: Program) -> TaskCommand:
 # -- a script ----------------------------------------------------------------------------------------------------
 
 
-def _script(command: list[str], args: list[str], env: Mapping[str, Part]) -> TaskCommand:
+class _Script(NamedTuple):
+    """Shell script and its TF_CONFIG.
+
+    Attributes:
+        statements: the statements that do not set TF_CONFIG.
+        hosts: the values of the variables that the script sets from Volcano's host files.
+        config: the shell's text of TF_CONFIG, or None for a script that does not set TF_CONFIG.
+        port: the first port in the hosts or in TF_CONFIG.
+    """
+
+    statements: list[Statement]
+    hosts: Mapping[str, str]
+    config: str | None
+    port: int | None
+
+
+def _read_script(command: list[str], args: list[str], env: Mapping[str, Part]) -> TaskCommand:
     words = [*command, *args]
-    head, script, rest = words[:2], words[2] if len(words) > 2 else "", words[3:]
-    kept: list[Statement] = []
+    head, script, script_args = words[:2], words[2] if len(words) > 2 else "", words[3:]
+    statements, hosts, config, port = _split_script(script)
+    flags: dict[str, str] = {}
+    without_flags = [part._replace(text=_take_flags_in_script(part.text, flags)) for part in statements]
+    flag_role = ""
+    if _have_cluster(flags, env):
+        statements = without_flags
+    else:
+        flag_role, flags = _flag_role(flags, env), {}
+    statements = _without_unused(statements, " ".join((config or "", *flags.values())))
+    if not (hosts or config or flags):
+        refusal = _script_problem(script, {}) if TF_CONFIG in script else ""
+        return TaskCommand(has_cluster=TF_CONFIG in script, refusal=refusal, flag_role=flag_role)
+    text = shell.joined(statements)
+    refusal = _script_problem(text, hosts)
+    program = _program(head, _INDEX.sub("${TASK_INDEX}", text), script_args, has_flags=bool(flags))
+    if flags:
+        read = _legacy_command(flags, program)
+    else:
+        match = _TYPE.search(config or "")
+        references = tuple(_names(" ".join((config or "", *hosts.values()))))
+        role = match[1] if match else None
+        read = TaskCommand(program, role, has_cluster=config is not None, references=references)
+    notes = tuple(_unset_variables(config or "", (*hosts, *env), script))
+    return read.replaced(port=port or read.port, refusal=refusal, notes=notes)
+
+
+def _split_script(script: str) -> _Script:
+    """Separate the statements of a script that set TF_CONFIG, and the comments behind them, from the program."""
+    remaining: list[Statement] = []
     hosts: dict[str, str] = {}
     config: str | None = None
     port: int | None = None
-    kept_last = True
-    statements = shell.statements(script)
-    for number, statement in enumerate(statements):
-        is_beside = number > 0 and not kept_last and statements[number - 1].end == ";"
-        if is_beside and statement.text.startswith("#"):
-            continue  # a comment behind what is taken off
-        kept_last = False
-        assigned = shell.assignment(statement.text)
-        if assigned and _HOST_FILE.search(assigned[1]):
-            hosts[assigned[0]] = assigned[1]
-            port = port or next((int(number) for number in _PORT.findall(assigned[1])), None)
-        elif assigned and assigned[0] == TF_CONFIG:
-            config = assigned[1]
-            port = port or _port_of(config)
-        elif statement.text in (f"export {TF_CONFIG}", *(f"export {name}" for name in hosts)):
-            continue
-        else:
-            kept.append(statement)
-            kept_last = True
-    flags: dict[str, str] = {}
-    without_flags = [part._replace(text=_without_flags_in_script(part.text, flags)) for part in kept]
-    lone_role = ""
-    if _tell(flags, env):
-        kept = without_flags
-    else:
-        lone_role, flags = _lone_role(flags, env), {}
-    kept = _without_unused(kept, " ".join((config or "", *flags.values())))
-    if not (hosts or config or flags):
-        refused = _refused(script, {}) if TF_CONFIG in script else ""
-        return TaskCommand(tells=TF_CONFIG in script, refused=refused, lone_role=lone_role)
-    left = shell.joined(kept)
-    refused = _refused(left, hosts)
-    left = _INDEX.sub("${TASK_INDEX}", left)
-    program = _program(head, left, rest, is_told=bool(flags))
-    if flags:
-        read = _told_by_flags(flags, program)
-    else:
-        match = _TYPE.search(config or "")
-        named = tuple(_names(" ".join((config or "", *hosts.values()))))
-        read = TaskCommand(program, match[1] if match else None, tells=config is not None, references=named)
-    return read.replaced(
-        port=port or read.port, refused=refused, notes=tuple(_odd_variables(config or "", (*hosts, *env), script))
-    )
+    is_removed, end = False, ""
+    for statement in shell.statements(script):
+        is_comment = is_removed and end == ";" and statement.text.startswith("#")
+        name, value = shell.assignment(statement.text) or ("", "")
+        is_removed, end = True, statement.end
+        if _HOST_FILE.search(value):
+            hosts[name] = value
+            port = port or next((int(number) for number in _PORT.findall(value)), None)
+        elif name == TF_CONFIG:
+            config = value
+            port = port or _port_of(value)
+        elif not is_comment and statement.text not in (f"export {TF_CONFIG}", *(f"export {name}" for name in hosts)):
+            remaining.append(statement)
+            is_removed = False
+    return _Script(remaining, hosts, config, port)
 
 
-def _without_unused(kept: list[Statement], config: str) -> list[Statement]:
-    """The statements without those that only make a part of TF_CONFIG, such as a task's index."""
-    of_config = set(_VARIABLE.findall(config))
+def _without_unused(statements: list[Statement], config: str) -> list[Statement]:
+    """Return the statements without assignments that only TF_CONFIG uses, such as the index of a task."""
+    config_variables = set(_VARIABLE.findall(config))
     while True:
-        used = {name for statement in kept for name in _VARIABLE.findall(statement.text)}
-        left = [part for part in kept if not _only_sets(part, of_config - used)]
-        if len(left) == len(kept):
-            return kept
-        of_config |= {name for part in kept if part not in left for name in _VARIABLE.findall(part.text)}
-        kept = left
+        used = {name for statement in statements for name in _VARIABLE.findall(statement.text)}
+        remaining = [statement for statement in statements if not _only_sets(statement, config_variables - used)]
+        if len(remaining) == len(statements):
+            return statements
+        # A removed assignment may be the only use of another variable.
+        removed = [statement for statement in statements if statement not in remaining]
+        config_variables |= {name for statement in removed for name in _VARIABLE.findall(statement.text)}
+        statements = remaining
 
 
 def _only_sets(statement: Statement, names: set[str]) -> bool:
-    assigned = shell.assignment(statement.text)
-    return assigned is not None and assigned[0] in names
+    assignment = shell.assignment(statement.text)
+    return assignment is not None and assignment[0] in names
 
 
-def _without_flags_in_script(text: str, flags: dict[str, str]) -> str:
+def _take_flags_in_script(text: str, flags: dict[str, str]) -> str:
+    """Remove the flags of the cluster configuration from a script, and add the flags to a mapping.
+
+    `"$@"` replaces the first flag, because tfgen passes its flags as arguments of the script.
+    """
+
     def take(match: re.Match[str]) -> str:
         is_first = not flags
         flags[match[1]] = match[2].strip("\"'")
@@ -453,30 +479,28 @@ def _without_flags_in_script(text: str, flags: dict[str, str]) -> str:
     return _FLAG_IN_SCRIPT.sub(take, text)
 
 
-def _program(head: list[str], script: str, rest: list[str], *, is_told: bool) -> Program:
-    """The command that is left: without a shell, where it needs none."""
-    plain = shell.words(script.replace(' "$@"', ""))
-    if plain and not rest:
-        return Program(plain, [])
-    if is_told:
-        return Program([*head, script, head[0], *rest], [])
-    return Program([*head, script, *rest], [])
+def _program(head: list[str], script: str, script_args: list[str], *, has_flags: bool) -> Program:
+    """Return the program of a script, without the shell if the script is one plain command."""
+    words = shell.words(script.replace(' "$@"', ""))
+    if words and not script_args:
+        return Program(words, [])
+    # `sh -c SCRIPT NAME ARGUMENT...`: the first argument is $0 of the script, and not a part of "$@".
+    shell_name = [head[0]] if has_flags else []
+    return Program([*head, script, *shell_name, *script_args], [])
 
 
-def _refused(script: str, hosts: Mapping[str, str]) -> str:
+def _script_problem(script: str, hosts: Mapping[str, str]) -> str:
+    """Return the message about a script that still sets or uses the cluster configuration, or an empty text."""
     if re.search(rf"\b{TF_CONFIG}=", script):
-        return (
-            "the script sets TF_CONFIG in a way that tfgen cannot take off; take it off: tfgen writes TF_CONFIG itself"
-        )
+        return "the script sets TF_CONFIG in a way that tfgen cannot remove; remove these lines: tfgen sets TF_CONFIG"
+    cure = "tfgen provides the hosts only in TF_CONFIG; read the hosts from TF_CONFIG"
     if _HOST_FILE.search(script):
-        return "the script reads Volcano's host files for more than TF_CONFIG; tfgen has the hosts in TF_CONFIG alone"
+        return f"the script uses Volcano's host files not only for TF_CONFIG; {cure}"
     used = sorted({name for name in _VARIABLE.findall(script) if name in hosts})
-    if used:
-        return f"the script uses ${used[0]}, made of Volcano's host files; tfgen has the hosts in TF_CONFIG alone"
-    return ""
+    return f"the script uses ${used[0]}, which has the content of Volcano's host files; {cure}" if used else ""
 
 
-def _odd_variables(config: str, known: Iterable[str], script: str) -> Iterator[str]:
+def _unset_variables(config: str, names: Iterable[str], script: str) -> Iterator[str]:
     for name in dict.fromkeys(_VARIABLE.findall(config)):
-        if name not in (*known, *_INDEX_NAMES) and not re.search(rf"\b{name}=", script):
-            yield f"TF_CONFIG names ${name}, which nothing sets, so that it was empty; here it has every task"
+        if name not in (*names, *_INDEX_NAMES) and not re.search(rf"\b{name}=", script):
+            yield f"TF_CONFIG used ${name}, which was not set; the TF_CONFIG of tfgen is complete"

@@ -1,14 +1,14 @@
-"""TFJobs of Kubeflow, in all the shapes that they had.
+"""Reader of Kubeflow's TFJobs, in the shapes of all versions.
 
-    tensorflow.org/v1alpha1                 kind TfJob, and later TFJob, else as the next
+    tensorflow.org/v1alpha1                 kind TfJob, later TFJob; the same fields as kubeflow.org/v1alpha1
     kubeflow.org/v1alpha1                   spec.replicaSpecs[].tfReplicaType
     kubeflow.org/v1alpha2, v1beta1          spec.cleanPodPolicy, spec.tfReplicaSpecs
     kubeflow.org/v1beta2, v1 up to 1.0.0    and spec.activeDeadlineSeconds, spec.backoffLimit
     kubeflow.org/v1                         spec.runPolicy, spec.tfReplicaSpecs
 
-`canonical` puts each into the last shape, and the reader knows that one alone. Fields and defaults by the operator's
-own types: https://github.com/kubeflow/trainer/tree/release-1.9/pkg/apis/kubeflow.org/v1, and
-pkg/apis/tensorflow/VERSION/types.go of its earlier branches.
+`canonical` converts each shape to the last one, and the reader reads only this one. Source of the fields and defaults:
+https://github.com/kubeflow/trainer/tree/release-1.9/pkg/apis/kubeflow.org/v1, and pkg/apis/tensorflow/VERSION/types.go
+of its earlier branches.
 """
 
 from __future__ import annotations
@@ -47,39 +47,43 @@ _TYPES: Final[Mapping[str, str]] = {
     "evaluator": "Evaluator",
     "eval": "Evaluator",
 }
-"""The replica types of today's operator, by the type in lower case."""
+"""The replica types of the operator, by the type in lower case. The operator ignores the case."""
 
 _POLICY_KEYS: Final = ("activeDeadlineSeconds", "backoffLimit", "cleanPodPolicy", "ttlSecondsAfterFinished")
 _MOVED: Final[Mapping[str, str]] = {**{key: key for key in _POLICY_KEYS}, "cleanupPodPolicy": "cleanPodPolicy"}
-"""The fields of spec that moved to spec.runPolicy, with their names there."""
+"""The names in spec.runPolicy of the fields that were fields of spec in earlier versions."""
 
-_OLD: Final[Fields] = {
-    "RuntimeId": dropped("the operator wrote it"),
-    "tfImage": dropped("the image of the server that the operator ran for a ps without a template"),
+_OLD_FIELDS: Final[Fields] = {
+    "RuntimeId": dropped("the operator sets the field"),
+    "tfImage": dropped("the field is the image that the operator used for a ps without a template"),
 }
-"""Fields of v1alpha1 without a meaning for a job."""
+"""Fields of v1alpha1 that a job does not need."""
 
-_NEVER: Final = "Never"
-"""The restart policy of a replica that says none (pkg/apis/kubeflow.org/v1/tensorflow_defaults.go)."""
+_DEFAULT_RESTART_POLICY: Final = "Never"
+"""The restart policy of a replica without restartPolicy (pkg/apis/kubeflow.org/v1/tensorflow_defaults.go)."""
 
-_CLEANS_NONE: Final = (1, 6)
-"""From this version of the operator on it leaves all pods where cleanPodPolicy is not said."""
-_TELLS_EVALUATOR: Final = (1, 1)
-"""From this version on the evaluator stands in every task's cluster."""
+_CLEANS_NO_PODS: Final = (1, 6)
+"""The first version of the operator that keeps all pods of a TFJob without cleanPodPolicy."""
+_EVALUATOR_IN_CLUSTER: Final = (1, 1)
+"""The first version of the operator that lists the evaluator in the TF_CONFIG of all tasks."""
 
-_OF_ONE_TASK: Final = "one task alone is told of no cluster, and the program had this value before"
-"""Why a variable TF_CONFIG is dropped that no operator replaced."""
+_WHY_SINGLE_TASK: Final = "a single task gets no TF_CONFIG; before the import, the program had this value"
+"""The reason to drop a variable TF_CONFIG that the operator did not replace."""
 _TENSORBOARD: Final = "tensorboard"
-"""v1alpha1's field, in lower case. Go's reader of JSON, and so the operator, takes it in any case."""
+"""A field of v1alpha1, in lower case. The operator ignores the case of the field, as Go does in JSON."""
 
 _TF_JOB: Final = ("spec", "workload", "tfJob")
 _POLICY: Final[Fields] = {
     **AS_PODS,
-    "backoffLimit": changed("spec", "retries", why="each task's own failures are counted, not all together"),
+    "backoffLimit": changed(
+        "spec", "retries", why="retries limits the failures of each task, not of all tasks together"
+    ),
     "cleanPodPolicy": None,
-    "managedBy": dropped("it hands the TFJob to another controller"),
+    "managedBy": dropped("the field selects another controller for the TFJob"),
     "schedulingPolicy": None,
-    "suspend": dropped("the job starts when it is applied; import it with --workload TFJob to keep it", default=False),
+    "suspend": dropped(
+        "the job starts as soon as it is applied; import with --workload TFJob to keep suspend", default=False
+    ),
 }
 _POLICY_OF_TF_JOB: Final[Fields] = {
     **AS_WORKLOAD,
@@ -87,7 +91,7 @@ _POLICY_OF_TF_JOB: Final[Fields] = {
     "backoffLimit": carried("spec", "retries"),
 }
 """Fields of runPolicy that differ for a job that stays a TFJob."""
-_DYNAMIC: Final = dropped("every task knows all others; a new number of workers is a new run", default=False)
+_DYNAMIC: Final = dropped("TF_CONFIG lists all tasks; another number of workers needs a new run", default=False)
 _DYNAMIC_TF_JOB: Final = carried(*_TF_JOB, "enableDynamicWorker", default=False)
 
 _RUN_POLICY: Final = {
@@ -114,12 +118,12 @@ _TENSORBOARD_SHAPE: Final = {"logDir": SCALAR}
 
 
 def is_tf_job(item: Part) -> bool:
-    """Whether an object is a TFJob, of a version that there was or not; the first were of TensorFlow's own group."""
+    """Return whether an object is a TFJob of any version. The group of the first version was tensorflow.org."""
     return kind(item) in _KINDS and api_group(item) in _GROUPS
 
 
 def canonical(item: Part) -> Part:
-    """The object in the shape of today's kubeflow.org/v1, each part where it stands in the file."""
+    """Return the object in the shape of kubeflow.org/v1, with the positions of the parts in the file."""
     spec = item.get("spec")
     if spec is None or not isinstance(spec.value, Mapping):
         return item
@@ -155,7 +159,7 @@ def _replica_specs(spec: Part) -> Part:
 
 
 def _written_type(replica: Part) -> str:
-    """The type of a replica in v1alpha1's list; its operator's default, where it says none."""
+    """Return the type of a replica in the list of v1alpha1. MASTER is the default of the operator."""
     return replica.text_at("tfReplicaType") or "MASTER"
 
 
@@ -168,23 +172,24 @@ def _type(text: str) -> str:
 
 
 def _refuse_second_replicas(item: Part, report: ImportReport) -> None:
-    """Refuse replicas of a role that earlier replicas have."""
+    """Refuse the second replicas of each role."""
     replicas = [(_written_type(replica), replica) for replica in item.items("spec", "replicaSpecs")]
     replicas += [*item.entries("spec", "tfReplicaSpecs")]
     roles: set[RoleName | None] = {None}
     for text, part in replicas:
         role = _role(text)
         if role == "chief" and role in roles:
-            report.refuse(part, "a job has one chief: Chief, or Master")
+            report.refuse(part, "the TFJob has a second chief; Chief and Master are the same role: keep one of them")
         elif role and role in roles:
-            report.refuse(part, f"{_type(text)} stands here twice; a TFJob has it once")
+            report.refuse(part, f"the TFJob has {_type(text)} twice; keep one of them")
         roles.add(role)
 
 
 def read(item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """A TFJob and what belongs to it beside it; None where it cannot be imported, which the account then says."""
+    """Read a TFJob and its PodGroup. None: the report has the problems."""
     if api_version(item) not in VERSIONS:
-        report.refuse(item.value["apiVersion"], f"no TFJob has this version; known are {either(VERSIONS, 'and')}")
+        version = item.value["apiVersion"]
+        report.refuse(version, f"found the version {api_version(item)} of a TFJob, expected {either(VERSIONS)}")
         return None
     boards = [part for key, part in item.entries("spec") if key.lower() == _TENSORBOARD]
     if any(
@@ -192,13 +197,13 @@ def read(item: Part, companions: Sequence[Part], options: Options, report: Impor
     ):
         return None
     if len(boards) > 1:
-        report.refuse(boards[1], f"it stands here twice, first as {boards[0].path[-1]}; a TFJob has it once")
+        report.refuse(boards[1], f"the TFJob has the field twice, first as {boards[0].path[-1]}; keep one of them")
     _refuse_second_replicas(item, report)
     return _TFJob(item, companions, options, report).read()
 
 
 class _TFJob(JobReader):
-    """The reading of one TFJob."""
+    """Reader of a TFJob."""
 
     format = "TFJob"
     kind = "TFJob"
@@ -211,8 +216,8 @@ class _TFJob(JobReader):
         self.policies: dict[RoleName, Part | None] = {}
 
     @property
-    def _is_alone(self) -> bool:
-        """Whether the job is one task, which is told of no cluster."""
+    def _is_single_task(self) -> bool:
+        """Return whether the job is a single task, which gets no TF_CONFIG."""
         numbers = {role: part.get("replicas") for role, part in self.job.entries("spec", "tfReplicaSpecs")}
         tasks = {role: number.value if number else 1 for role, number in numbers.items() if not number or number.value}
         return self.options.single_task_strategy == "Single" and list(tasks.values()) == [1] and "PS" not in tasks
@@ -225,23 +230,23 @@ class _TFJob(JobReader):
         roles = self._roles(replicas)
         if not roles:
             if not self.report.problems:
-                self.report.refuse(replicas, "no replica has any tasks")
+                self.report.refuse(replicas, "the TFJob has no tasks; set replicas to 1 or more")
             return None
         for replica in self.item.items("spec", "replicaSpecs"):
             if task_type := replica.get("tfReplicaType"):
                 self.report.carry(task_type, *ROLES, ROLE_WORDS[task_type.as_text.lower()])
         self.metadata()
         roles = self._with_policies(roles)
-        plan = training_plan(roles, self._ends(roles), self.report, self.options.single_task_strategy)
-        self._completion(plan)
-        policy = {**self._unknown("runPolicy"), **_POLICY, **(_POLICY_OF_TF_JOB if self.keeps_kind else {})}
+        plan = training_plan(roles, self._completion_by(roles), self.report, self.options.single_task_strategy)
+        self._read_completion(plan)
+        policy = {**self._ignored_fields("runPolicy"), **_POLICY, **(_POLICY_OF_TF_JOB if self.keeps_kind else {})}
         self.fields(self.job.get("spec", "runPolicy"), policy)
         self._workload(plan, replicas)
         self._gang(plan)
         board = self._tensorboard()
         for _, replica in replicas.entries():
-            self.fields(replica, self._unknown("a TFJob", "replicas", "restartPolicy", "template", "tfPort"))
-        self.fields(self.job, self._unknown("a TFJob", "apiVersion", "kind", "metadata", "status", "spec"))
+            self.fields(replica, self._ignored_fields("a TFJob", "replicas", "restartPolicy", "template", "tfPort"))
+        self.fields(self.job, self._ignored_fields("a TFJob", "apiVersion", "kind", "metadata", "status", "spec"))
         return self.foreign_job(plan, tensorboard_storage=board)
 
     # -- roles ----------------------------------------------------------------------------------------------------
@@ -253,7 +258,9 @@ class _TFJob(JobReader):
                 parts.setdefault(role, part)
             else:
                 near = meant(nearest(key, list(_TYPES.values())))
-                self.report.refuse(part, f"a TFJob has no replica type {key}{near}")
+                self.report.refuse(
+                    part, f"found the replica type {key}, expected {either(dict.fromkeys(_TYPES.values()))}{near}"
+                )
         roles = {role: read for role, part in parts.items() if (read := self._read_role(role, part, parts))}
         return {} if self.report.problems else roles
 
@@ -263,10 +270,10 @@ class _TFJob(JobReader):
             return None
         template = part.get("template") or self._borrowed_template(part, parts)
         if template is None or not isinstance(template.value, Mapping):
-            self.report.refuse(part, "the replica has no template")
+            self.report.refuse(part, "the replica has no pod template; add template")
             return None
         if pod_policy := template.get("spec", "restartPolicy"):
-            self.report.drop(pod_policy, "the replica's restartPolicy wins")
+            self.report.drop(pod_policy, "the operator uses the restartPolicy of the replica")
         binding = gang.unbind(template)
         self.bindings += binding.parts
         self.commands[role] = command = self._command(binding.template)
@@ -280,79 +287,85 @@ class _TFJob(JobReader):
         return ForeignRole(part, replicas, pod)
 
     def _command(self, template: Part) -> TaskCommand:
-        """What tells a program of TensorFlow 1 its place; the operator's own TF_CONFIG is no line of the manifest.
+        """Return the command of a pod template, whose cluster configuration may be flags or variables.
 
-        The hosts of a TFJob that stays one keep their names.
+        A job that stays a TFJob keeps its command, because the names of its hosts stay the same.
         """
         command = TaskCommand() if self.keeps_kind else command_of(template)
         if not legacy_keys([command]):
-            # The operator puts its own TF_CONFIG behind that of a program, but gives none to one task alone.
+            # The operator adds TF_CONFIG after the variables of the container, except for a single task.
             main = pod_template.main_container(template)
             omitted = variables_of_tf_config(main) if main else {}
-            if self._is_alone and TF_CONFIG in omitted:
-                omitted = {**omitted, TF_CONFIG: _OF_ONE_TASK}
+            if self._is_single_task and TF_CONFIG in omitted:
+                omitted = {**omitted, TF_CONFIG: _WHY_SINGLE_TASK}
             return TaskCommand(Program(omitted=omitted))
-        if command.refused:
-            self.report.refuse(pod_template.main_container(template) or template, command.refused)
+        if command.refusal:
+            self.report.refuse(pod_template.main_container(template) or template, command.refusal)
         return command
 
     def _borrowed_template(self, part: Part, parts: Mapping[RoleName, Part]) -> Part | None:
-        """The template of another replica: v1alpha1's operator ran a server of its own for a ps without one."""
-        lender = parts.get("worker") or parts.get("chief")
-        template = lender.get("template") if lender and self.version == "v1alpha1" else None
-        if template is None or lender is part:
+        """Return the template of the worker or the chief, for a ps of v1alpha1 without a template.
+
+        The operator of v1alpha1 ran its own server for such a ps.
+        """
+        peer = parts.get("worker") or parts.get("chief")
+        template = peer.get("template") if peer and self.version == "v1alpha1" else None
+        if template is None or peer is part:
             return None
-        self.report.note(
-            part,
-            "the operator ran a server of its own for it; here it runs the program, which must serve as a ps",
-            covers=True,
+        why = "the operator ran its own server as the ps; in the job, the program must contain the code of the ps"
+        self.report.note(part, why, covers=True)
+        self.comments[(*ROLES, "ps")] = (
+            "The operator ran its own server; now the program must contain the code of the ps."
         )
-        self.comments[(*ROLES, "ps")] = "The operator ran a server of its own here; now the program must serve as a ps."
         containers = [c for c in template.items("spec", "containers") if isinstance(c.value, Mapping)]
         main = pod_template.main_container(template)
         if main is None:
             return template
-        part_of = [c.without("resources") if c is main else c for c in containers]
+        containers = [c.without("resources") if c is main else c for c in containers]
         template = template.without_path(pod_template.RESTART_POLICY)
-        return template.with_part(("spec", "containers"), sequence(template.value["spec"].value["containers"], part_of))
+        anchor = template.value["spec"].value["containers"]
+        return template.with_part(("spec", "containers"), sequence(anchor, containers))
 
-    # -- what the job says as a whole ------------------------------------------------------------------------------
+    # -- fields of the job -----------------------------------------------------------------------------------------
 
-    def _ends(self, roles: Mapping[RoleName, ForeignRole]) -> CompletionBy:
-        """Whose end ends the job, by the operator's own rule (updateJobStatus of its TFJob controller)."""
-        ends: CompletionBy = "Worker0"
+    def _completion_by(self, roles: Mapping[RoleName, ForeignRole]) -> CompletionBy:
+        """Return the role whose end completes the job, as in updateJobStatus of the operator's TFJob controller."""
+        completion_by: CompletionBy = "Worker0"
         policy = self.job.get("spec", "successPolicy")
         if policy and policy.value == "AllWorkers":
             if "chief" in roles:
-                self.report.drop(policy, "the chief's end ends the job")
+                self.report.drop(policy, "the job ends with its chief")
             elif sum(role.replicas for role in roles.values()) == 1:
-                self.report.drop(policy, "the end of the one task ends the job")
+                self.report.drop(policy, "the job ends with its single task")
             else:
-                ends = "AllWorkers"
+                completion_by = "AllWorkers"
                 self.report.carry(policy, "spec", "completion", "by")
         elif policy:
             if policy.value == "":
                 self.report.carry(policy, why="the operator's default")
             else:
-                self.report.refuse(policy, f"found {policy.as_text}, expected AllWorkers, or nothing")
+                self.report.refuse(policy, f"found {policy.as_text}, expected AllWorkers or an empty text")
         if chief := self.job.get("spec", "terminationPolicy", "chief"):
-            self._old_chief(chief, roles)
-        return ends
+            self._read_termination_chief(chief, roles)
+        return completion_by
 
-    def _old_chief(self, chief: Part, roles: Mapping[RoleName, ForeignRole]) -> None:
-        """v1alpha1 names the task that ends the job."""
-        named, index = chief.get("replicaName"), chief.get("replicaIndex")
-        role = _role(named.as_text if named else "master") or "chief"
-        ends = "chief" if "chief" in roles else "worker"
-        if role != ends or (index and index.value != 0):
-            self.report.refuse(chief, f"the task that ends a job with these replicas is {ends} 0; see spec.completion")
+    def _read_termination_chief(self, chief: Part, roles: Mapping[RoleName, ForeignRole]) -> None:
+        """Read the task that completes a job of v1alpha1."""
+        replica, index = chief.get("replicaName"), chief.get("replicaIndex")
+        role = _role(replica.as_text if replica else "master") or "chief"
+        last_role = "chief" if "chief" in roles else "worker"
+        if role != last_role or (index and index.value != 0):
+            task = f"{role} {index.as_text if index else 0}"
+            self.report.refuse(
+                chief, f"found {task}, expected {last_role} 0, which completes the job; see spec.completion"
+            )
         else:
             self.report.carry(chief, "spec", "completion", "by")
 
     def _with_policies(self, roles: Mapping[RoleName, ForeignRole]) -> dict[RoleName, ForeignRole]:
-        """The roles with their restart policies, as a TFJob has them; what Kubernetes' kinds do otherwise is said."""
+        """Return the roles with the restart policies of a TFJob. For all other kinds, report how tasks restart."""
         by_role: dict[RoleName, str] = {
-            role: policy.as_text if (policy := self.policies[role]) else _NEVER for role in roles
+            role: policy.as_text if (policy := self.policies[role]) else _DEFAULT_RESTART_POLICY for role in roles
         }
         values = list(by_role.values())
         common = max(values, key=values.count)
@@ -363,7 +376,7 @@ class _TFJob(JobReader):
                 continue
             if part is None:
                 if not self.keeps_kind:
-                    self.report.note(roles[role].part, f"it says no restartPolicy; here {self._restarts(role, '')}")
+                    self.report.note(roles[role].part, f"the replica has no restartPolicy; {self._restarts(role, '')}")
             elif self.keeps_kind:
                 path = ("spec", "workload", "tfJob") if by_role[role] == common else (*ROLES, role)
                 self.report.carry(part, *path, "restartPolicy")
@@ -372,42 +385,41 @@ class _TFJob(JobReader):
         if not self.keeps_kind:
             return dict(roles)
         return {
-            name: role if by_role[name] == common else role.replaced(own={"restartPolicy": by_role[name]})
+            name: role if by_role[name] == common else role.replaced(fields={"restartPolicy": by_role[name]})
             for name, role in roles.items()
         }
 
     def _restarts(self, role: RoleName, policy: str) -> str:
-        serves = role == "ps"
-        here = "a ps is always started again" if serves else RESTARTS
+        restarts = "a stopped ps always restarts" if role == "ps" else RESTARTS
         if policy != "ExitCode":
-            return here
-        codes = "codes below 128 failed the job at once"
+            return restarts
+        codes = "in the operator, an exit code below 128 failed the job at once"
         if self.options.operator is None or self.options.operator < (1, 5):
-            codes += " (up to operator 1.4 all codes but 130, 137, 138 and 143 did)"
-        return f"{here}, whatever its exit code; {codes}"
+            codes += " (up to version 1.4: all exit codes except 130, 137, 138 and 143)"
+        return f"{restarts}, after any exit code; {codes}"
 
-    def _completion(self, plan: TrainingPlan) -> None:
-        ends_alone = "Chief" if plan.strategy != "MultiWorkerMirrored" else "Worker0"
-        if plan.ends != ends_alone:
-            self.set_value(plan.ends, *_COMPLETION, "by")
-            if plan.ends == "Worker0":
-                self.comments[(*_COMPLETION, "by")] = "Without a chief, worker 0 ends the job."
+    def _read_completion(self, plan: TrainingPlan) -> None:
+        default = "Chief" if plan.strategy != "MultiWorkerMirrored" else "Worker0"
+        if plan.completion_by != default:
+            self.set_value(plan.completion_by, *_COMPLETION, "by")
+            if plan.completion_by == "Worker0":
+                self.comments[(*_COMPLETION, "by")] = "Without a chief, the job ends with worker 0."
         spec, policy = self.item.value["spec"], self.job.get("spec", "runPolicy", "cleanPodPolicy")
         if policy:
             self._clean(policy)
-        elif self._cleans_none():
+        elif self._cleans_no_pods():
             self.set_value("Keep", *_COMPLETION, "release")
-            version = ".".join(map(str, self.options.operator or _CLEANS_NONE))
-            self.report.note(spec, f"operator {version} leaves the pods of a TFJob without cleanPodPolicy")
+            version = ".".join(map(str, self.options.operator or _CLEANS_NO_PODS))
+            self.report.note(spec, f"without cleanPodPolicy, version {version} of the operator deletes no pods")
         elif self.version == "v1" and self.options.operator is None:
             why = (
-                "it says no cleanPodPolicy, for which operators up to 1.5 delete what still runs, and those from 1.6 "
-                "nothing; tfgen frees what still runs. See --operator-version"
+                "the TFJob has no cleanPodPolicy; when the job ends, tfgen releases the running tasks, as the operator "
+                "up to version 1.5 did; from 1.6 the operator deletes no pods: set --operator-version for this behavior"
             )
             self.report.note(spec, why)
 
-    def _cleans_none(self) -> bool:
-        return self.version == "v1" and self.options.operator is not None and self.options.operator >= _CLEANS_NONE
+    def _cleans_no_pods(self) -> bool:
+        return self.version == "v1" and self.options.operator is not None and self.options.operator >= _CLEANS_NO_PODS
 
     def _clean(self, part: Part) -> None:
         release = (*_COMPLETION, "release")
@@ -416,14 +428,14 @@ class _TFJob(JobReader):
                 self.set_value("Keep", *release)
                 self.report.carry(part, *release)
                 self.comments[release] = (
-                    "As cleanPodPolicy None: what still runs stays, with its GPUs. Without this it is freed."
+                    "cleanPodPolicy was None: running tasks keep their GPUs when the job ends. The default frees them."
                 )
             case "Running" | "":
                 self.report.carry(part, *release)
             case "All" if self.keeps_kind:
                 self.apply_row(part, carried(*_TF_JOB, "cleanPodPolicy"))
             case "All":
-                why = "what still runs is freed; pods that have ended stay, with their logs"
+                why = "tfgen releases the running tasks; ended pods stay, with their logs"
                 self.report.change(part, *release, why=why)
             case _:
                 self.report.refuse(part, f"found {part.as_text}, expected None, Running or All")
@@ -437,24 +449,27 @@ class _TFJob(JobReader):
             if is_master:
                 self.set_value("Master", *_TF_JOB, "leader")
         elif is_master and plan.strategy == "Single":
-            self.report.note(replicas.value["Master"], "one task alone is told of no cluster")
+            self.report.note(replicas.value["Master"], "a single task gets no TF_CONFIG")
         elif is_master:
-            self.report.note(replicas.value["Master"], "TF_CONFIG calls it chief, which TensorFlow takes for the same")
+            self.report.note(
+                replicas.value["Master"], "TF_CONFIG names the task chief, a synonym of master in TensorFlow"
+            )
         dynamic = _DYNAMIC_TF_JOB if self.keeps_kind else _DYNAMIC
         read = ("runPolicy", "successPolicy", _TENSORBOARD, "tfReplicaSpecs", "terminationPolicy")
-        self.fields(self.job.get("spec"), {**self._unknown("a TFJob", *read), "enableDynamicWorker": dynamic})
-        tells_evaluator = self.options.operator is None or self.options.operator >= _TELLS_EVALUATOR
-        if "evaluator" in plan.roles and not self.keeps_kind and tells_evaluator:
-            why = "the evaluator stands in its own TF_CONFIG alone; operators from 1.1 put it into all"
+        self.fields(self.job.get("spec"), {**self._ignored_fields("a TFJob", *read), "enableDynamicWorker": dynamic})
+        in_cluster = self.options.operator is None or self.options.operator >= _EVALUATOR_IN_CLUSTER
+        if "evaluator" in plan.roles and not self.keeps_kind and in_cluster:
+            why = "the evaluator appears only in its own TF_CONFIG; the operator listed it in all, from version 1.1"
             self.report.note(plan.roles["evaluator"].part, why)
 
     def _gang(self, plan: TrainingPlan) -> None:
         roles = plan.roles
         schedulers = [role.pod.scheduler for role in roles.values() if role.pod.scheduler]
         tasks = sum(role.replicas for name, role in roles.items() if name != "evaluator")
-        every = sum(role.replicas for role in roles.values())
+        tasks_with_evaluator = sum(role.replicas for role in roles.values())
         policy = self.job.get("spec", "runPolicy", "schedulingPolicy")
-        sources = gang.Sources(self.name, self.bindings, schedulers, policy, self.companions, (tasks, every))
+        numbers = (tasks, tasks_with_evaluator)
+        sources = gang.Sources(self.name, self.bindings, schedulers, policy, self.companions, numbers)
         foreign_gang = gang.read(sources, self.report)
         if foreign_gang.scheduler_name:
             self.spec["podTemplate"] = {"spec": {"schedulerName": foreign_gang.scheduler_name}}
@@ -466,10 +481,10 @@ class _TFJob(JobReader):
             self.set_value("Operator", *_TF_JOB, "gang")
             for key in ("schedulerName", "scheduleTimeoutSeconds"):
                 if self.spec["gang"].pop(key, None) is not None:
-                    self.report.note(policy or self.item, f"the operator that makes the PodGroup has its own {key}")
+                    self.report.note(policy or self.item, f"the operator creates the PodGroup, and sets {key}")
 
     def _tensorboard(self) -> Mapping[str, Any]:
-        """The TensorBoard of v1alpha1, and its volumes."""
+        """Read the TensorBoard of v1alpha1, and return its volumes."""
         board = self.job.get("spec", _TENSORBOARD)
         if board is None:
             return {}
@@ -478,29 +493,30 @@ class _TFJob(JobReader):
                 self.spec["tensorboard"] = {"logDir": part.as_text}
                 self.report.carry(part, "spec", "tensorboard", "logDir")
             elif key not in ("volumes", "volumeMounts"):
-                self.report.drop(part, "its Service is for the cluster alone; see spec.tensorboard")
+                self.report.drop(part, "tfgen sets the Service of TensorBoard; see spec.tensorboard")
         container = {"name": board.scalar("tensorboard")}
         container |= {key: part for key, part in board.entries() if key == "volumeMounts"}
         spec = {key: part for key, part in board.entries() if key == "volumes"}
         spec["containers"] = sequence(board, [mapping(board, container)])
-        template = pod_template.shaped(mapping(board, {"spec": mapping(board, spec)}), self.report)
+        template = pod_template.valid_template(mapping(board, {"spec": mapping(board, spec)}), self.report)
         main = pod_template.main_container(template) if template else None
         if template is None or main is None:
             return {}
         translated = volumes.translate(template, main, (*ROLES, "tensorboard"), self.report)
         if translated.volumes or translated.mounts:
-            self.report.refuse(board, "its volumes are none that spec.storage has a word for")
+            why = "spec.storage has no equivalent for a volume of this TensorBoard; mount a claim, or remove the volume"
+            self.report.refuse(board, why)
         return translated.storage
 
-    # -- what is left ----------------------------------------------------------------------------------------------
+    # -- fields that the operator ignores --------------------------------------------------------------------------
 
-    def _unknown(self, owner: str, *read: str) -> Fields:
-        """The outcomes of the fields that the operator ignores as well: all but those that another step reads."""
-        return {**_OLD, **dict.fromkeys(read), ANY_KEY: lambda key, part: self._ignored(key, part, owner)}
+    def _ignored_fields(self, owner: str, *read: str) -> Fields:
+        """Return a table that drops all fields except the ones that another step reads."""
+        return {**_OLD_FIELDS, **dict.fromkeys(read), ANY_KEY: lambda key, part: self._drop_ignored(key, part, owner)}
 
-    def _ignored(self, key: str, part: Part, owner: str) -> None:
+    def _drop_ignored(self, key: str, part: Part, owner: str) -> None:
         near = meant(nearest(key, _field_names(schema_file.load("tfjob.kubeflow.org.v1.json"))))
-        self.report.drop(part, f"{owner} has no field {key}, and the operator ignores it{near}")
+        self.report.drop(part, f"{owner} has no field {key}, so the operator ignores the field{near}")
 
 
 def _field_names(schema: Mapping[str, Any]) -> set[str]:

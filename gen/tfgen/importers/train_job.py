@@ -1,9 +1,9 @@
-"""TrainJobs of Kubeflow's Trainer v2 that tell their tasks a cluster of TensorFlow's, with the runtime that they name.
+"""Reader of TrainJobs of Kubeflow Trainer v2 that run TensorFlow, with their runtimes.
 
-A TrainJob says what is its own, and its runtime holds a JobSet. Trainer makes one JobSet of both, and so does this
-module; each part of that JobSet stands where the TrainJob or the runtime says it. Fields and their order by Trainer's
-own types and builder: https://github.com/kubeflow/trainer/tree/v2.2.0, pkg/apis/trainer/v1alpha1 and
-pkg/runtime/framework/plugins/jobset/builder.go.
+A runtime contains the template of a JobSet, and a TrainJob changes this template. As Trainer does, this module merges
+both to one JobSet, and `job_set` reads the result. Each part of the JobSet keeps its position in the TrainJob or in the
+runtime. Source of the fields and of their precedence: https://github.com/kubeflow/trainer/tree/v2.2.0,
+pkg/apis/trainer/v1alpha1 and pkg/runtime/framework/plugins/jobset/builder.go.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ FORMAT: Final = "TrainJob"
 GROUP: Final = "trainer.kubeflow.org"
 
 _RUNTIMES: Final = ("ClusterTrainingRuntime", "TrainingRuntime")
-"""The kinds of a runtime; the first is the one that is meant where a TrainJob names none."""
+"""The kinds of runtimes. The first is the default of a TrainJob."""
 _PODS: Final = ("template", "spec", "template")
 """The path of the pod template in a replicated Job."""
 _STEP: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
-"""The label of the replicated Job that a TrainJob's ``trainer`` is about."""
+"""The label of the replicated Job that gets the ``trainer`` of a TrainJob."""
 _NODE: Final = "node"
-"""The name of that Job's container, and the usual one of the Job."""
+"""The name of this Job's container, and the usual name of the Job."""
 _QUEUE: Final = "scheduling.volcano.sh/queue-name"
 
 _MERGED: Final[Mapping[str, str]] = {**MERGE_KEYS, "replicatedJobs": "name"}
-_WHOLE: Final = ("env", "resources")
-"""What a TrainJob gives as a whole: an entry of env, and all amounts."""
-_WINS: Final = "the TrainJob says it otherwise"
+_ATOMIC_KEYS: Final = ("env", "resources")
+"""Fields that a TrainJob replaces without a merge: an entry of env, and all resources."""
+_WHY_REPLACED: Final = "the TrainJob replaces this value"
 _MOST_CHANGES: Final = 100
-"""Overrides and patches of a TrainJob; people write a few."""
-_OTHER_FRAMEWORKS: Final = ("flux", "jax", "mpi", "torch", "xgboost")
+"""The limit of overrides and patches. Each of them merges the whole runtime, and usual TrainJobs have few."""
+_FOREIGN_FRAMEWORKS: Final = ("flux", "jax", "mpi", "torch", "xgboost")
 
 
 _SHAPE: Final = {
@@ -62,24 +62,25 @@ _RUNTIME_SHAPE: Final = {
 
 
 def is_train_job(item: Part) -> bool:
-    """Whether an object is a TrainJob."""
+    """Return whether an object is a TrainJob."""
     return kind(item) == "TrainJob" and api_group(item) == GROUP
 
 
 def read(item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """A TrainJob and its runtime; None where they cannot be imported, which the account then says."""
+    """Read a TrainJob and its runtime. None: the report has the problems."""
     if refuse_misshapen(item, _SHAPE, report):
         return None
     runtime = _runtime(item, companions)
     if runtime and refuse_misshapen(runtime, _RUNTIME_SHAPE, report):
         return None
     if initializer := item.get("spec", "initializer"):
-        why = "tfgen has no step before the tasks; fetch the data in an initContainer of their role"
-        report.refuse(initializer, why)
+        message = "tfgen does not support a step before the tasks; fetch the data in an initContainer of the role"
+        report.refuse(initializer, message)
         return None
     changes = [*item.items("spec", "podTemplateOverrides"), *item.items("spec", "runtimePatches")]
     if len(changes) > _MOST_CHANGES:
-        report.refuse(changes[_MOST_CHANGES], f"a TrainJob changes its runtime at most {_MOST_CHANGES} times")
+        message = f"found {len(changes)} overrides and patches of the runtime, expected at most {_MOST_CHANGES}"
+        report.refuse(changes[_MOST_CHANGES], message)
         return None
     joined = _job_set(item, runtime, report)
     if joined is None:
@@ -93,23 +94,22 @@ def read(item: Part, companions: Sequence[Part], options: Options, report: Impor
         report.change(deadline, "spec", "deadline", why=WHY_DEADLINE)
     if runtime and "gang" not in spec:
         spec |= _gang(runtime, report)
-    # No one wrote what stands for the runtime's template.
-    usual = (item.get("spec", "trainer") or item.value["spec"]).name
-    report.entries = [entry for entry in report.entries if entry.source != usual]
+    # The parts of the default template have the name of this part. The user did not write them.
+    default = (item.get("spec", "trainer") or item.value["spec"]).name
+    report.entries = [entry for entry in report.entries if entry.source != default]
     return job.replaced(format=FORMAT, spec=spec)
 
 
 def _runtime(item: Part, companions: Sequence[Part]) -> Part | None:
-    """The runtime that a TrainJob names, where it stands beside it."""
-    wanted = item.get("spec", "runtimeRef", "kind")
-    named = item.get("spec", "runtimeRef", "name")
-    of_kind = wanted.as_text if wanted else _RUNTIMES[0]
-    runtimes = (other for other in companions if kind(other) == of_kind and api_group(other) == GROUP)
-    return next((other for other in runtimes if named and name(other) == named.as_text), None)
+    """Return the runtime of a TrainJob, or None for a runtime that is not among the files."""
+    runtime_name = item.text_at("spec", "runtimeRef", "name")
+    runtime_kind = item.text_at("spec", "runtimeRef", "kind") or _RUNTIMES[0]
+    runtimes = (item for item in companions if kind(item) == runtime_kind and api_group(item) == GROUP)
+    return next((runtime for runtime in runtimes if runtime_name and name(runtime) == runtime_name), None)
 
 
 def _job_set(item: Part, runtime: Part | None, report: ImportReport) -> Part | None:
-    """The JobSet that Trainer makes of a TrainJob; None where it tells no task a cluster."""
+    """Return the JobSet that Trainer creates for a TrainJob. None: the report has the problem."""
     spec = item.get("spec") or item
     template = runtime.get("spec", "template") if runtime else None
     template = template or _bare_template(spec)
@@ -119,10 +119,10 @@ def _job_set(item: Part, runtime: Part | None, report: ImportReport) -> Part | N
     node = _trainer_job(jobs)
     if node is not None:
         jobs = [_with_trainer(job, spec, runtime, report) if job is node else job for job in jobs]
-    if not any(_tells(job) for job in jobs):
-        report.refuse(item, f"nothing tells its tasks of a cluster of TensorFlow's: {_where_it_may_be(item, runtime)}")
+    if not any(command_of(job, *_PODS).has_cluster for job in jobs):
+        report.refuse(item, f"the TrainJob does not configure a TensorFlow cluster; {_cluster_hint(item, runtime)}")
         return None
-    _account_for(item, runtime, report)
+    _report_train_job(item, runtime, report)
     fields = {**dict((template.get("spec") or spec).entries()), "replicatedJobs": sequence(spec, jobs)}
     fields |= {key: part for key in ("suspend", "managedBy") if (part := spec.get(key))}
     head = {key: item.value[key].scalar(text) for key, text in _HEAD.items()}
@@ -133,14 +133,14 @@ _HEAD: Final[Mapping[str, str]] = {"apiVersion": f"{job_set.GROUP}/v1alpha2", "k
 
 
 def _bare_template(spec: Part) -> Part:
-    """Return the known part of a runtime in another file: one replicated Job, whose tasks are the nodes."""
+    """Return the default template, for a runtime that is not among the files: one replicated Job with the nodes."""
     pods = {"spec": {"containers": [{"name": _NODE}]}}
     job = {"name": _NODE, "template": {"spec": {"template": pods}}}
     return build_part(spec.get("trainer") or spec, {"spec": {"replicatedJobs": [job]}})
 
 
 def _patches(item: Part, template: Part, report: ImportReport) -> Iterator[Part]:
-    """What a TrainJob changes in its runtime's template, in the order in which Trainer does."""
+    """Yield the changes of a TrainJob to the template of its runtime, in the order of Trainer."""
     for override in item.items("spec", "podTemplateOverrides"):
         targets = [part.text_at("name") for part in override.items("targetJobs") if part.get("name")]
         if part := override.get("targetJobs"):
@@ -161,28 +161,28 @@ def _patches(item: Part, template: Part, report: ImportReport) -> Iterator[Part]
             yield part
 
 
-def _merged(under: Part, over: Part, report: ImportReport, key: str = "") -> Part:
-    """A part with another over it, as Kubernetes' strategic merge has it; what loses is dropped.
+def _merged(base: Part, patch: Part, report: ImportReport, key: str = "") -> Part:
+    """Return the strategic merge of a patch into a part, and report the replaced parts as dropped.
 
-    `kubernetes.merge` does the same with plain data. Here each part keeps its position, and the account has it.
+    `kubernetes.merge` merges plain data by the same rules. This function keeps the position of each part.
     """
-    if isinstance(under.value, Mapping) and isinstance(over.value, Mapping) and key not in _WHOLE:
-        values = dict(under.value)
-        for inner, part in over.entries():
-            below = under.get(inner)
-            values[inner] = part if below is None else _merged(below, part, report, inner)
-        return under.replaced(value=values)
-    if isinstance(under.value, list) and isinstance(over.value, list) and key in _MERGED:
-        items = {_identity(item, _MERGED[key], number): item for number, item in enumerate(under.value)}
-        for number, item in enumerate(over.value, len(items)):
+    if isinstance(base.value, Mapping) and isinstance(patch.value, Mapping) and key not in _ATOMIC_KEYS:
+        values = dict(base.value)
+        for field_key, part in patch.entries():
+            base_field = base.get(field_key)
+            values[field_key] = part if base_field is None else _merged(base_field, part, report, field_key)
+        return base.replaced(value=values)
+    if isinstance(base.value, list) and isinstance(patch.value, list) and key in _MERGED:
+        items = {_identity(item, _MERGED[key], number): item for number, item in enumerate(base.value)}
+        for number, item in enumerate(patch.value, len(items)):
             identity = _identity(item, _MERGED[key], number)
             items[identity] = _merged(items[identity], item, report, key) if identity in items else item
-        return under.replaced(value=list(items.values()))
-    if under.data == over.data:
-        report.mark_read(under)
+        return base.replaced(value=list(items.values()))
+    if base.data == patch.data:
+        report.mark_read(base)
     else:
-        report.drop(under, _WINS)
-    return over
+        report.drop(base, _WHY_REPLACED)
+    return patch
 
 
 def _identity(item: Part, key: str, number: int) -> str | int:
@@ -191,14 +191,14 @@ def _identity(item: Part, key: str, number: int) -> str | int:
 
 
 def _trainer_job(jobs: Sequence[Part]) -> Part | None:
-    """The replicated Job that ``trainer`` is about: the labelled one."""
+    """Return the replicated Job that gets the ``trainer``: the Job with the label, or the Job with the usual name."""
     steps = {number: job.get("template", "metadata", "labels", _STEP) for number, job in enumerate(jobs)}
     labelled = next((jobs[number] for number, part in steps.items() if part and part.value == "trainer"), None)
     return labelled or next((job for job in jobs if job.text_at("name") == _NODE), None)
 
 
 def _with_trainer(job: Part, spec: Part, runtime: Part | None, report: ImportReport) -> Part:
-    """A replicated Job with what a TrainJob says of it: how many tasks, and what they run."""
+    """Return a replicated Job with the program and the number of nodes of a TrainJob."""
     trainer = spec.get("trainer")
     pods = job.get(*_PODS) or job
     containers = list(pods.items("spec", "containers"))
@@ -207,61 +207,58 @@ def _with_trainer(job: Part, spec: Part, runtime: Part | None, report: ImportRep
     if main is not None and trainer is not None:
         fields = {key: trainer.get(key) for key in ("image", "command", "args", "env")}
         program = _merged(main, mapping(trainer, {**fields, "resources": trainer.get("resourcesPerNode")}), report)
-        # The container that TensorFlow runs in is the first, from here on.
-        rest = [container for container in containers if container is not main]
-        pods = pods.with_part(("spec", "containers"), sequence(pods, [program, *rest]))
+        # `job_set` takes the first container as the main container.
+        sidecars = [container for container in containers if container is not main]
+        pods = pods.with_part(("spec", "containers"), sequence(pods, [program, *sidecars]))
     job = job.with_part(_PODS, pods)
-    number = trainer.get("numNodes") if trainer else None
-    of_runtime = runtime.get("spec", "mlPolicy", "numNodes") if runtime else None
-    if of_runtime and number and of_runtime is not number:
-        report.drop(of_runtime, _WINS)
-    if number := number or of_runtime:
+    nodes = trainer.get("numNodes") if trainer else None
+    default_nodes = runtime.get("spec", "mlPolicy", "numNodes") if runtime else None
+    if default_nodes and nodes and default_nodes is not nodes:
+        report.drop(default_nodes, _WHY_REPLACED)
+    if nodes := nodes or default_nodes:
         for key in ("parallelism", "completions"):
-            if old := job.get("template", "spec", key):
-                report.drop(old, "numNodes says it")
-            job = job.with_part(("template", "spec", key), number)
-        if old := job.get("replicas"):
-            report.drop(old, "Trainer makes one Job of it")
+            if number := job.get("template", "spec", key):
+                report.drop(number, "numNodes replaces this number")
+            job = job.with_part(("template", "spec", key), nodes)
+        if number := job.get("replicas"):
+            report.drop(number, "Trainer creates a single Job")
             job = job.without("replicas")
     return job
 
 
-def _tells(job: Part) -> bool:
-    return command_of(job, *_PODS).tells
-
-
-def _where_it_may_be(item: Part, runtime: Part | None) -> str:
-    named = item.get("spec", "runtimeRef", "name")
+def _cluster_hint(item: Part, runtime: Part | None) -> str:
+    """Return the place in which a TF_CONFIG is missing."""
+    reference = item.get("spec", "runtimeRef", "name")
     if runtime is not None:
-        used = next((key for key in _OTHER_FRAMEWORKS if runtime.get("spec", "mlPolicy", key) is not None), None)
-        of = f" (of {used})" if used else ""
-        return f"neither it nor its runtime {name(runtime)[:63]}{of} sets TF_CONFIG"
-    if named is None:
-        return "it sets no TF_CONFIG, and names no runtime"
-    return f"it sets no TF_CONFIG, and its runtime {named.as_text[:63]} is not among the files; name that, too"
+        framework = next((key for key in _FOREIGN_FRAMEWORKS if runtime.get("spec", "mlPolicy", key) is not None), None)
+        kind_of_runtime = f" for {framework}" if framework else ""
+        return f"expected TF_CONFIG in the TrainJob or in its runtime {name(runtime)[:63]}{kind_of_runtime}"
+    if reference is None:
+        return "expected TF_CONFIG, because the TrainJob names no runtime"
+    return f"the runtime {reference.as_text[:63]} is not among the files; add the file of the runtime, or TF_CONFIG"
 
 
 def _metadata(item: Part, template: Part, report: ImportReport) -> Part:
-    """The TrainJob's metadata, with labels and annotations of its runtime's JobSet."""
-    own = item.get("metadata") or item.replaced(value={})
-    document_part = own
+    """Return the metadata of a TrainJob, with the labels and annotations of its runtime's JobSet."""
+    metadata = item.get("metadata") or item.replaced(value={})
+    merged = metadata
     for key in ("labels", "annotations"):
         for part in (template.get("metadata", key), item.get("spec", key)):
             if part is not None and isinstance(part.value, Mapping):
-                below = mapping(own, {key: part.without(_QUEUE)})
-                document_part = _merged(below, document_part, report)
-    return document_part
+                base = mapping(metadata, {key: part.without(_QUEUE)})
+                merged = _merged(base, merged, report)
+    return merged
 
 
 def _gang(runtime: Part, report: ImportReport) -> dict[str, Any]:
-    """The gang of a runtime's PodGroup; Trainer makes one of all tasks."""
+    """Return the gang of a runtime with a podGroupPolicy. Trainer creates a PodGroup of all tasks."""
     policy = runtime.get("spec", "podGroupPolicy")
     if policy is None:
         return {}
     scheduler = "volcano" if "volcano" in policy.value else "coscheduling"
     gang: dict[str, Any] = {"scheduler": scheduler}
     report.mark_read(policy)
-    report.note(policy, f"a gang of {scheduler}, of all tasks", covers=True)
+    report.note(policy, f"the job gets a gang of {scheduler} with all tasks", covers=True)
     timeout = policy.get("coscheduling", "scheduleTimeoutSeconds")
     if timeout is not None:
         gang["scheduleTimeoutSeconds"] = timeout.value
@@ -271,25 +268,27 @@ def _gang(runtime: Part, report: ImportReport) -> dict[str, Any]:
         gang["queue"] = queue.as_text
         report.carry(queue, "spec", "gang", "queue")
     if topology := policy.get("volcano", "networkTopology"):
-        report.drop(topology, "see spec.placement")
+        report.drop(topology, "use spec.placement")
     return {"gang": gang}
 
 
-def _account_for(item: Part, runtime: Part | None, report: ImportReport) -> None:
-    """What a TrainJob and its runtime say besides the JobSet."""
+def _report_train_job(item: Part, runtime: Part | None, report: ImportReport) -> None:
+    """Report the fields of a TrainJob and of its runtime that are not part of the JobSet."""
     for part in (item.get("apiVersion"), item.get("kind")):
         if part:
             report.mark_read(part)
     reference = item.get("spec", "runtimeRef")
     trainer = item.get("spec", "trainer")
     if (processes := trainer.get("numProcPerNode") if trainer else None) is not None:
-        report.drop(processes, "it is for PyTorch and MPI; TensorFlow has one process a task")
+        report.drop(processes, "the field is for PyTorch and MPI; a task of TensorFlow is one process")
     if reference and runtime:
-        report.carry(reference, why="the job says itself what its runtime says")
-        report.keep(runtime.value["metadata"], "other TrainJobs may name it")
+        report.carry(reference, why="the job contains the fields of its runtime")
+        report.keep(runtime.value["metadata"], "further TrainJobs may use the runtime")
         for key, part in runtime.entries("spec", "mlPolicy"):
             if key != "numNodes":
-                report.drop(part, f"it is for {key}, and not for TensorFlow")
+                report.drop(part, f"the field is for {key}, not for TensorFlow")
     elif reference:
-        why = "it is not among the files; what it adds to the pods is not known here. Name it, too"
+        why = (
+            "the runtime is not among the files, so the job lacks its settings; import the file of the runtime as well"
+        )
         report.drop(reference, why)

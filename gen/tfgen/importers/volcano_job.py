@@ -1,7 +1,7 @@
-"""Volcano Jobs that run TensorFlow: by its plugin tensorflow, by TF_CONFIG made in a script, or by flags.
+"""Reader of Volcano Jobs that run TensorFlow with the plugin tensorflow, a script that sets TF_CONFIG, or flags.
 
-Fields by Volcano's own types: https://github.com/volcano-sh/volcano/blob/v1.15.1/config/crd/volcano/bases/batch.volcano.sh_jobs.yaml,
-and the plugins' by https://github.com/volcano-sh/volcano/tree/v1.15.1/pkg/controllers/job/plugins.
+Fields: https://github.com/volcano-sh/volcano/blob/v1.15.1/config/crd/volcano/bases/batch.volcano.sh_jobs.yaml.
+Plugins: https://github.com/volcano-sh/volcano/tree/v1.15.1/pkg/controllers/job/plugins.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.data_path import Path
 from tfgen.importers import pod_template
 from tfgen.importers.fields import TFGEN_DEFAULT, Fields, carried, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, TrainingPlan, number_of_tasks, training_plan
@@ -18,8 +17,8 @@ from tfgen.importers.import_report import ImportReport
 from tfgen.importers.job_reader import (
     AS_PODS,
     AS_WORKLOAD,
-    NO_ROLE,
     RESTARTS,
+    ROLE_LIST,
     ROLE_WORDS,
     JobReader,
     by_role,
@@ -37,38 +36,39 @@ from tfgen.words import either
 
 GROUP: Final = "batch.volcano.sh"
 
-_OTHER_PLUGINS: Final = ("mpi", "pytorch", "ray", "hcclrank")
+_FOREIGN_PLUGINS: Final = ("mpi", "pytorch", "ray", "hcclrank")
 _PORT_NAMES: Final = ("tfjob-port", "tensorflow")
 _TASK: Final[Fields] = {
-    "dependsOn": dropped("all tasks start together, and TensorFlow waits for its ps itself"),
-    "maxRetry": dropped("a job's retries hold for every task"),
-    "minAvailable": dropped("gang.minAvailable holds for the whole job"),
-    "partitionPolicy": dropped("tfgen has no partitions of a role"),
-    "topologyPolicy": dropped("tfgen knows no NUMA policy; the kubelet's own holds"),
+    "dependsOn": dropped("all tasks start together, and TensorFlow waits for its ps"),
+    "maxRetry": dropped("spec.retries applies to all tasks of a job"),
+    "minAvailable": dropped("gang.minAvailable applies to the whole job"),
+    "partitionPolicy": dropped("tfgen does not support partitions of a role"),
+    "topologyPolicy": dropped("tfgen does not support NUMA policies; the policy of the kubelet applies"),
 }
 _PLUGINS: Final[Fields] = {
-    "env": carried(why="tfgen tells each task its index"),
-    "svc": carried(why="tfgen gives each task a name"),
-    "ssh": dropped("TensorFlow's tasks need no ssh"),
-    ANY_KEY: dropped("tfgen knows no plugin {key}"),
+    "env": carried(why="tfgen sets the index of each task"),
+    "svc": carried(why="tfgen gives each task a host name"),
+    "ssh": dropped("TensorFlow does not need ssh between tasks"),
+    ANY_KEY: dropped("tfgen does not support the plugin {key}"),
 }
 _VOLCANO_JOB: Final = ("spec", "workload", "volcanoJob")
 _SPEC: Final[Fields] = {
     **AS_PODS,
     **dict.fromkeys(("tasks", "policies", "plugins")),
-    "minSuccess": dropped("the end of one role ends the job"),
-    "networkTopology": dropped("a PodGroup of tfgen has none; import with --workload VolcanoJob"),
-    "runningEstimate": dropped("only Volcano's simulator reads it"),
-    ANY_KEY: dropped("tfgen knows no field {key} of a Volcano Job"),
+    "minSuccess": dropped("a job ends with one of its roles; see spec.completion"),
+    "networkTopology": dropped("the PodGroup of tfgen has no such field; import with --workload VolcanoJob"),
+    "runningEstimate": dropped("the field is for Volcano's simulator"),
+    ANY_KEY: dropped("job.yaml has no field for {key} of a Volcano Job"),
 }
 _SPEC_OF_VOLCANO_JOB: Final[Fields] = {
     "networkTopology": carried(*_VOLCANO_JOB, "networkTopology"),
     "ttlSecondsAfterFinished": AS_WORKLOAD["ttlSecondsAfterFinished"],
 }
 """Fields of spec that differ for a job that stays a Volcano Job."""
-_LOST: Final = (("PodEvicted", "RestartJob"), ("PodFailed", "RestartJob"))
+_RESTART_POLICIES: Final = (("PodEvicted", "RestartJob"), ("PodFailed", "RestartJob"))
+"""The event and the action of the policies that restart a job after the loss of a pod."""
 _MAX_RETRY: Final = 3
-"""Volcano's default."""
+"""The default of Volcano."""
 
 
 _POLICY: Final = {"action": SCALAR, "event": SCALAR, "events": [SCALAR], "exitCode": SCALAR}
@@ -91,12 +91,12 @@ _SHAPE: Final = {
 
 
 def is_volcano_job(item: Part) -> bool:
-    """Whether an object is a Volcano Job."""
+    """Return whether an object is a Volcano Job."""
     return kind(item) == "Job" and api_group(item) == GROUP
 
 
 def canonical(item: Part) -> Part:
-    """The object with its tasks by role, each where it stands in the file; those of no role by their own names."""
+    """Return the object with its tasks by role. A task without a role keeps its name."""
     spec, tasks = item.get("spec"), item.get("spec", "tasks")
     if spec is None or tasks is None or not isinstance(tasks.value, list):
         return item
@@ -106,7 +106,7 @@ def canonical(item: Part) -> Part:
 
 
 def _plugin_roles(item: Part) -> dict[str, RoleName]:
-    """The roles that the plugin tensorflow is told, by the names of the tasks."""
+    """Return the roles in the arguments of the plugin tensorflow, by the names of the tasks."""
     if item.get("spec", "plugins", "tensorflow") is None:
         return {}
     tasks: dict[RoleName, str] = {"ps": "ps", "worker": "worker", "chief": "chief", "evaluator": "evaluator"}
@@ -117,22 +117,22 @@ def _plugin_roles(item: Part) -> dict[str, RoleName]:
 
 
 def _role(task: Part, plugin: Mapping[str, RoleName]) -> RoleName | None:
-    """A task's role: as the plugin is told, as its own command says, or by its name."""
-    words = task.text_at("name").lower()
-    texts = ((command_of(task, "template").role or "").lower(), words, re.split(r"[-_]", words)[-1])
-    named = (ROLE_WORDS[text] for text in texts if text in ROLE_WORDS)
-    return plugin.get(task.text_at("name")) or next(named, None)
+    """Return the role of a task: from the plugin, or else from the command, or else from the name."""
+    name = task.text_at("name").lower()
+    texts = ((command_of(task, "template").role or "").lower(), name, re.split(r"[-_]", name)[-1])
+    roles = (ROLE_WORDS[text] for text in texts if text in ROLE_WORDS)
+    return plugin.get(task.text_at("name")) or next(roles, None)
 
 
-def read(item: Part, _others: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """A Volcano Job; None where it cannot be imported, which the account then says."""
+def read(item: Part, _companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
+    """Read a Volcano Job. None: the report has the problems."""
     if refuse_misshapen(item, _SHAPE, report):
         return None
     return _VolcanoJob(item, canonical(item), options, report).read()
 
 
 class _VolcanoJob(JobReader):
-    """The reading of one Volcano Job."""
+    """Reader of a Volcano Job."""
 
     format = "Volcano Job"
     kind = "VolcanoJob"
@@ -140,69 +140,70 @@ class _VolcanoJob(JobReader):
     def read(self) -> ForeignJob | None:
         tasks = dict(self.job.entries("spec", "tasks"))
         if not tasks:
-            self.report.refuse(self.item, "the Volcano Job has no tasks")
+            self.report.refuse(self.item, "the Volcano Job has no tasks; add spec.tasks")
             return None
         self.commands = {key: command_of(task, "template") for key, task in tasks.items()}
         if not self._is_tensorflow(tasks):
-            neither = "the plugin tensorflow, nor TF_CONFIG, nor --ps_hosts and --worker_hosts"
-            why = no_cluster_message(self.commands.values(), neither)
-            self.report.refuse(self.job.value["spec"], f"this Volcano Job {why}")
+            expected = "the plugin tensorflow, TF_CONFIG, or --ps_hosts and --worker_hosts"
+            message = no_cluster_message("Volcano Job", self.commands.values(), expected)
+            self.report.refuse(self.job.value["spec"], message)
             return None
         roles = self._roles(tasks)
         if not roles:
             if not self.report.problems:
-                self.report.refuse(self.job.value["spec"], "no task has any replicas")
+                self.report.refuse(self.job.value["spec"], "the Volcano Job has no tasks; set replicas to 1 or more")
             return None
         self.metadata()
-        plan = training_plan(roles, self._ends(tasks, roles), self.report, self.options.single_task_strategy)
-        if plan.ends not in (None, "Chief") or "chief" not in plan.roles:
-            self.set_value(plan.ends, "spec", "completion", "by")
+        plan = training_plan(roles, self._completion_by(tasks, roles), self.report, self.options.single_task_strategy)
+        if plan.completion_by not in (None, "Chief") or "chief" not in plan.roles:
+            self.set_value(plan.completion_by, "spec", "completion", "by")
         self._workload()
-        self._whole(plan)
+        self._read_spec(plan)
         return self.foreign_job(plan)
 
     def _is_tensorflow(self, tasks: Mapping[str, Part]) -> bool:
         plugins = dict(self.job.entries("spec", "plugins"))
-        if any(plugin in plugins for plugin in _OTHER_PLUGINS):
+        if any(plugin in plugins for plugin in _FOREIGN_PLUGINS):
             return False
-        if "tensorflow" in plugins or any(command.tells for command in self.commands.values()):
+        if "tensorflow" in plugins or any(command.has_cluster for command in self.commands.values()):
             return True
-        (task, *companions) = tasks.values()
+        task, *further_tasks = tasks.values()
         replicas = task.get("replicas")
-        is_alone = not companions and (replicas is None or replicas.value == 1)
-        return is_alone and any("tensorflow" in scalar_part.as_text.lower() for scalar_part in task.leaves())
+        is_single_task = not further_tasks and (replicas is None or replicas.value == 1)
+        return is_single_task and any("tensorflow" in scalar.as_text.lower() for scalar in task.leaves())
 
     # -- tasks ----------------------------------------------------------------------------------------------------
 
     def _roles(self, tasks: Mapping[str, Part]) -> dict[RoleName, ForeignRole]:
         roles: dict[RoleName, ForeignRole] = {}
-        is_one = len(tasks) == 1
+        default: RoleName | None = "worker" if len(tasks) == 1 else None
         for key, task in tasks.items():
-            role = ROLE_WORDS.get(key) or ("worker" if is_one else None)
+            role = ROLE_WORDS.get(key, default)
             if role is None:
                 self._refuse_role(task)
-                continue
-            read = self._task(role, key, task)
-            if read:
-                roles[role] = read
+            elif read_role := self._read_task(role, key, task):
+                roles[role] = read_role
         return {} if self.report.problems else roles
 
     def _refuse_role(self, task: Part) -> None:
         role = _role(task, _plugin_roles(self.item))
         if role:
-            why = f"it is {role}, and so is another task; a job has each role once. See its TF_CONFIG or --job_name"
+            message = f"the role of the task is {role}, as of another task; change the role in TF_CONFIG or --job_name"
         else:
-            why = f"nothing says which role the task {task.text_at('name')} has: {NO_ROLE}"
-        self.report.refuse(task, why)
+            name = task.text_at("name")
+            message = (
+                f"the task {name} has no role; name the task {ROLE_LIST}, or set the role in TF_CONFIG or --job_name"
+            )
+        self.report.refuse(task, message)
 
-    def _task(self, role: RoleName, key: str, task: Part) -> ForeignRole | None:
+    def _read_task(self, role: RoleName, key: str, task: Part) -> ForeignRole | None:
         template, command = task.get("template"), self.commands[key]
         if template is None or not isinstance(template.value, Mapping):
-            self.report.refuse(task, "the task has no template")
+            self.report.refuse(task, "the task has no pod template; add template")
             return None
         task_name = task.get("name")
         if task_name and task_name.as_text != role:
-            self.report.change(task_name, *ROLES, role, why="a role has TensorFlow's name")
+            self.report.change(task_name, *ROLES, role, why="a role has the name of its task type in TensorFlow")
         elif task_name:
             self.report.carry(task_name, *ROLES, role)
         replicas = number_of_tasks(task, role, self.report)
@@ -210,14 +211,14 @@ class _VolcanoJob(JobReader):
             return None
         if policy := template.get("spec", "restartPolicy"):
             default = "OnFailure" if self.keeps_kind else None
-            why = "a program that fails is started again in its pod" if self.keeps_kind else RESTARTS
+            why = "a failed program restarts in its pod" if self.keeps_kind else RESTARTS
             if policy.value == default:
                 self.apply_row(policy, TFGEN_DEFAULT)
             else:
                 self.report.change(policy, "spec", "retries", why=why)
         if main := pod_template.main_container(template):
-            if command.refused:
-                self.report.refuse(main.get("command") or main, command.refused)
+            if command.refusal:
+                self.report.refuse(main.get("command") or main, command.refusal)
             for note in command.notes:
                 self.report.note(main.get("command") or main, note)
         pod = read_pod(template, role, command, self.report, _PORT_NAMES)
@@ -228,51 +229,55 @@ class _VolcanoJob(JobReader):
             self.report.carry(scheduler, "spec", "gang", "scheduler")
         return ForeignRole(task, replicas, pod)
 
-    # -- the whole ------------------------------------------------------------------------------------------------
+    # -- the job --------------------------------------------------------------------------------------------------
 
-    def _ends(self, tasks: Mapping[str, Part], roles: Mapping[RoleName, ForeignRole]) -> CompletionBy:
-        """Whose end ends the job; and what becomes of all policies."""
-        by: set[str] = set()
+    def _completion_by(self, tasks: Mapping[str, Part], roles: Mapping[RoleName, ForeignRole]) -> CompletionBy:
+        """Return the role whose end completes the job, and report all policies."""
+        last_role: RoleName = "chief" if "chief" in roles else "worker"
+        policy_roles: set[str] = set()
         for key, task in tasks.items():
             for policy in task.items("policies"):
                 if self._event(policy) == ("TaskCompleted", "CompleteJob"):
-                    by.add(ROLE_WORDS.get(key, "worker"))
+                    policy_roles.add(ROLE_WORDS.get(key, "worker"))
                     self.report.carry(policy, "spec", "completion", "by")
                 else:
-                    self._other_policy(policy)
+                    self._read_policy(policy)
         for policy in self.job.items("spec", "policies"):
             if self._event(policy) == ("TaskCompleted", "CompleteJob"):
-                self.report.change(policy, "spec", "completion", "by", why="one role's end ends the job")
-                by.add("chief" if "chief" in roles else "worker")
+                self.report.change(policy, "spec", "completion", "by", why=f"in tfgen, a job ends with its {last_role}")
+                policy_roles.add(last_role)
             else:
-                self._other_policy(policy)
-        ends: CompletionBy = "Chief" if "chief" in roles else "AllWorkers"
-        role = "chief" if "chief" in roles else "worker"
-        if by and role not in by:
+                self._read_policy(policy)
+        spec = self.job.value["spec"]
+        if policy_roles and last_role not in policy_roles:
+            ends = either(sorted(policy_roles))
             self.report.refuse(
-                self.job.value["spec"], f"the end of {either(sorted(by))} ends this job; in tfgen's that of its {role}"
+                spec, f"the job ends with its {ends}; in tfgen, a job with these roles ends with its {last_role}"
             )
-        if not by:
-            why = f"no policy completes it, and a ps never ends; here the end of its {role} does"
-            if "ps" in roles:
-                self.report.note(self.job.value["spec"], why)
-        return ends
+        if not policy_roles and "ps" in roles:
+            self.report.note(
+                spec, f"no policy completes the job, and a ps never ends; the job ends with its {last_role}"
+            )
+        return "Chief" if "chief" in roles else "AllWorkers"
 
     def _event(self, policy: Part) -> tuple[str, str]:
+        """Return the event and the action of a policy. A policy with several events has the event ""."""
         events = [part.as_text for part in (policy.get("event"), *policy.items("events")) if part]
         action = policy.get("action")
         return (events[0] if len(events) == 1 else "", action.as_text if action else "")
 
-    def _other_policy(self, policy: Part) -> None:
+    def _read_policy(self, policy: Part) -> None:
+        """Report a policy that does not complete the job."""
         event, action = self._event(policy)
-        if (event, action) in _LOST and self.keeps_kind:
+        if (event, action) in _RESTART_POLICIES and self.keeps_kind:
             self.apply_row(policy, TFGEN_DEFAULT)
-        elif (event, action) in _LOST:
-            self.report.change(policy, "spec", "retries", why="each task that is lost is started again by itself")
+        elif (event, action) in _RESTART_POLICIES:
+            self.report.change(policy, "spec", "retries", why="a lost task restarts without the job")
         else:
             code = policy.get("exitCode")
-            what = f"{f'exit code {code.as_text}' if code else event or 'a list of events'} to {action or 'nothing'}"
-            self.report.drop(policy, f"tfgen has no word for {what}; lost tasks are started again")
+            trigger = f"exit code {code.as_text}" if code else event or "a list of events"
+            why = f"tfgen does not support the action {action or 'nothing'} for {trigger}; lost tasks restart"
+            self.report.drop(policy, why)
 
     def _workload(self) -> None:
         if self.keeps_kind:
@@ -280,20 +285,20 @@ class _VolcanoJob(JobReader):
         self.fields(self.job.get("spec", "plugins"), {**_PLUGINS, "tensorflow": self._plugin})
 
     def _plugin(self, _key: str, part: Part) -> None:
-        self.report.carry(part, why="" if self.keeps_kind else "tfgen writes TF_CONFIG itself")
+        self.report.carry(part, why="" if self.keeps_kind else "tfgen sets TF_CONFIG")
         for argument in part.texts_at():
             if match := re.fullmatch(r"--?port=(\d{1,5})", argument):
                 self.set_value(int(match[1]), "spec", "port")
         if self.keeps_kind:
             self.set_value("Plugin", *_VOLCANO_JOB, "tfConfig")
 
-    def _whole(self, plan: TrainingPlan) -> None:
+    def _read_spec(self, plan: TrainingPlan) -> None:
         members = sum(role.replicas for key, role in plan.roles.items() if key != "evaluator")
-        every = sum(role.replicas for role in plan.roles.values())
+        members_with_evaluator = sum(role.replicas for role in plan.roles.values())
         spec = self.job.value["spec"]
         tasks = spec.get("minAvailable")
         defaults = {
-            "minAvailable": tasks.value if tasks and tasks.value in (members, every) else None,
+            "minAvailable": tasks.value if tasks and tasks.value in (members, members_with_evaluator) else None,
             "priorityClassName": None,
             "queue": "default",
             "schedulerName": "volcano",
@@ -301,7 +306,7 @@ class _VolcanoJob(JobReader):
         for key, default in defaults.items():
             part = spec.get(key)
             if part and default is not None and part.value == default:
-                self.report.carry(part, "spec", "gang", why="as is the default")
+                self.report.carry(part, "spec", "gang", why="tfgen's default")
             elif part:
                 self.apply_row(part, carried("spec", "gang", key))
         by_kind = _SPEC_OF_VOLCANO_JOB if self.keeps_kind else {}
@@ -311,40 +316,39 @@ class _VolcanoJob(JobReader):
         if plan.strategy != "Single" or self.keeps_kind:
             self.spec["gang"] = {"scheduler": "volcano", **gang}
         elif gang:
-            self.report.note(spec, "one task needs no gang")
+            self.report.note(spec, "a single task needs no gang")
 
     def _retries(self, _key: str, part: Part) -> None:
         if not isinstance(part.value, int) or part.value < 1:
-            self.report.drop(part, f"Volcano takes it for its own default, {_MAX_RETRY}")
+            self.report.drop(part, f"Volcano uses its default {_MAX_RETRY} in place of this value")
             return
+        # Volcano counts the first start as well.
         self.set_value(part.value - 1, "spec", "retries")
         if self.keeps_kind:
-            self.report.carry(part, "spec", "retries", why="Volcano counts the first start")
+            self.report.carry(part, "spec", "retries", why="maxRetry includes the first start")
         else:
-            self.report.change(part, "spec", "retries", why="each task's own failures are counted, not the job's")
+            self.report.change(part, "spec", "retries", why="retries limits the failures of each task, not of the job")
 
     def _volumes(self, _key: str, volumes: Part) -> None:
-        """The volumes of all tasks: claims by name, and claims that are made for the job."""
+        """Read the volumes of all tasks: existing claims, and claims that Volcano creates for the job."""
         storage = self.spec.setdefault("storage", {})
         for volume in volumes.items():
             path, claim = volume.get("mountPath"), volume.get("volumeClaimName")
             if path is None:
-                self.report.refuse(volume, "it has no mountPath")
+                self.report.refuse(volume, "the volume has no mountPath; add mountPath")
                 continue
             key = volume_name(path.as_text)
-            target: Path = ("spec", "storage", key)
-            own_claim = volume.get("volumeClaim")
-            source: dict[str, Any] | None = {"name": claim.as_text} if claim else _claim(own_claim)
+            source: dict[str, Any] | None = {"name": claim.as_text} if claim else _claim(volume.get("volumeClaim"))
             if source is None:
-                self.report.drop(volume, "it has neither a claim nor a size; Volcano gives the tasks an empty folder")
+                self.report.drop(volume, "the volume has no claim and no size; Volcano mounts an empty folder")
                 storage[key] = {"mountPath": path.as_text, "emptyDir": {}}
                 continue
             storage[key] = {"mountPath": path.as_text, "claim": source}
-            self.report.carry(volume, *target)
+            self.report.carry(volume, "spec", "storage", key)
 
 
 def volume_name(path: str) -> str:
-    """What a volume is called in the job that has only a path in the Volcano Job."""
+    """Return the name of a volume in the job. A volume of a Volcano Job has only a path."""
     return re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "data"
 
 

@@ -1,4 +1,4 @@
-"""The volumes of a foreign pod, and where its program mounts them, in the words of ``storage``."""
+"""Converter of a foreign pod's volumes and of the mounts of its main container to ``storage``."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from tfgen.schema import file as schema_file
 
 _SHM: Final = "/dev/shm"  # noqa: S108 - a path in the pod
 _TMP: Final = "/tmp"  # noqa: S108 - a path in the pod
-_TAKEN: Final = ("tmp", "shm")
-"""Names of volumes that tfgen's pods have."""
-_OF_A_MOUNT: Final = ("name", "mountPath", "subPath", "subPathExpr", "readOnly")
+_RESERVED_NAMES: Final = ("tmp", "shm")
+"""Names of volumes that tfgen adds to pods."""
+_MOUNT_FIELDS: Final = ("name", "mountPath", "subPath", "subPathExpr", "readOnly")
+"""Fields of a mount that ``storage`` supports."""
 _MODES: Final = ("defaultMode", "mode")
 
 
 class VolumeData(Record):
-    """The volumes of a pod, translated.
+    """Volumes of a pod in the fields of job.yaml.
 
     Attributes:
-        storage: by name, without ``for``.
-        role: ``shm``, where there is one.
-        volumes: what ``storage`` has no word for, for podTemplate.
-        mounts: the same of the main container's mounts.
-        names: the name in the job of each volume that has another one there.
+        storage: the entries of ``storage`` by name, without ``for``.
+        role: the fields of the role: ``shm``, or no field.
+        volumes: the volumes that ``storage`` does not support, for podTemplate.
+        mounts: the mounts of the main container that ``storage`` does not support, for podTemplate.
+        names: the new names of renamed volumes, by the names in the foreign pod.
     """
 
     storage: Mapping[str, Any]
@@ -39,38 +40,47 @@ class VolumeData(Record):
 
 
 def octal_value(part: Part) -> Any:
-    """A scalar, where Kubernetes' reader takes 0644 for an octal number; job.yaml has decimal ones."""
+    """Return the value of a scalar. A file mode such as 0644 is octal in Kubernetes, and decimal in job.yaml."""
     if part.path and part.path[-1] in _MODES and re.fullmatch("0o?[0-7]{1,4}", part.text or ""):
         return int(part.as_text.replace("o", ""), 8)
     return part.value
 
 
-def translate(template: Part, main: Part, at: Path, report: ImportReport) -> VolumeData:
-    """The volumes of a pod template.
+def translate(template: Part, main: Part, role_path: Path, report: ImportReport) -> VolumeData:
+    """Convert the volumes of a pod template.
 
     Args:
         template: the template.
         main: its main container.
-        at: the path of the role in the job.
-        report: what becomes of each line.
+        role_path: the path of the role in the job.
+        report: gets the outcome of each line.
     """
-    return _Volumes(template, main, at, report).volume_data()
+    return _Volumes(template, main, role_path, report).volume_data()
 
 
 class _Volumes:
-    """The translation of one pod's volumes."""
+    """Converter of the volumes of a pod.
 
-    def __init__(self, template: Part, main: Part, at: Path, report: ImportReport) -> None:
-        self.report, self.at = report, at
+    Attributes:
+        sources: the volumes by name.
+        mounts: the mounts of the main container.
+        sidecar_mounts: the names of the volumes that the sidecars and init containers mount.
+        raw_volumes: the volumes for podTemplate.
+        raw_mounts: the mounts for podTemplate.
+        names: the new names of renamed volumes.
+    """
+
+    def __init__(self, template: Part, main: Part, role_path: Path, report: ImportReport) -> None:
+        self.report, self.role_path = report, role_path
         self.sources = {item.text_at("name"): item for item in template.items("spec", "volumes") if item.get("name")}
         self.mounts = [item for item in main.items("volumeMounts") if item.get("name") and item.get("mountPath")]
-        beside = [c for key in ("containers", "initContainers") for c in template.items("spec", key) if c is not main]
-        self.beside = {mount.text_at("name") for container in beside for mount in container.items("volumeMounts")}
+        sidecars = [c for key in ("containers", "initContainers") for c in template.items("spec", key) if c is not main]
+        self.sidecar_mounts = {mount.text_at("name") for c in sidecars for mount in c.items("volumeMounts")}
         self.storage: dict[str, Any] = {}
         self.role: dict[str, Any] = {}
-        self.odd: dict[str, Any] = {}
-        self.odd_mounts: list[Any] = []
-        self.names = {name: f"{name}-volume" for name in self.sources if name in _TAKEN}
+        self.raw_volumes: dict[str, Any] = {}
+        self.raw_mounts: list[Any] = []
+        self.names = {name: f"{name}-volume" for name in self.sources if name in _RESERVED_NAMES}
 
     def volume_data(self) -> VolumeData:
         by_name = {name: [m for m in self.mounts if m.text_at("name") == name] for name in self.sources}
@@ -79,78 +89,79 @@ class _Volumes:
                 self.report.refuse(mount, f"the pod has no volume {mount.text_at('name')}")
         for name, source in self.sources.items():
             self._volume(name, source, by_name[name])
-        return VolumeData(self.storage, self.role, list(self.odd.values()), self.odd_mounts, self.names)
+        return VolumeData(self.storage, self.role, list(self.raw_volumes.values()), self.raw_mounts, self.names)
 
     def _volume(self, name: str, source: Part, mounts: Sequence[Part]) -> None:
-        if not mounts and name not in self.beside:
-            self.report.drop(source, "no container mounts it")
+        if not mounts and name not in self.sidecar_mounts:
+            self.report.drop(source, "no container mounts the volume")
             return
-        known = _known(source) if mounts and not _is_odd(mounts[0]) else None
-        if known is None:
-            self.odd[name] = {**source.data, "name": self._final(name)}
-            self.report.carry(source, *self.at, "podTemplate", "spec", "volumes")
+        storage_source = _storage_source(source) if mounts and not _is_raw(mounts[0]) else None
+        if storage_source is None:
+            self.raw_volumes[name] = {**source.data, "name": self._job_name(name)}
+            self.report.carry(source, *self.role_path, "podTemplate", "spec", "volumes")
             for mount in mounts:
-                self._odd_mount(mount)
+                self._raw_mount(mount)
             return
-        first, *companions = mounts
-        if self._is_own(name, known, first, companions):
+        # An entry of storage has a single mount path. All further mounts go to podTemplate.
+        first, *further = mounts
+        if self._is_built_in(name, storage_source, first, further):
             return
         entry: dict[str, Any] = {"mountPath": clean_path(first.value["mountPath"].as_text)}
         entry |= {key: first.data[key] for key in ("subPath", "subPathExpr") if first.data.get(key)}
         if first.data.get("readOnly") or source.data.get("persistentVolumeClaim", {}).get("readOnly"):
             entry["readOnly"] = True
-        target = (*self.at, "storage", self._final(name))
-        self.storage[self._final(name)] = {**entry, **known}
+        target = (*self.role_path, "storage", self._job_name(name))
+        self.storage[self._job_name(name)] = {**entry, **storage_source}
         if (claim := source.get("persistentVolumeClaim", "readOnly")) and claim.value is True:
-            self.report.change(claim, *target, "readOnly", why="where it is mounted")
+            self.report.change(claim, *target, "readOnly", why="readOnly is a field of the mount in job.yaml")
         self.report.carry(source, *target)
         self.report.carry(first, *target, "mountPath")
-        for mount in companions:
-            self._odd_mount(mount)
+        for mount in further:
+            self._raw_mount(mount)
 
-    def _is_own(self, name: str, known: Mapping[str, Any], first: Part, companions: Sequence[Part]) -> bool:
-        """Whether tfgen's pods have such a volume by themselves, or by ``shm``."""
+    def _is_built_in(self, name: str, storage_source: Mapping[str, Any], first: Part, further: Sequence[Part]) -> bool:
+        """Return whether the volume is the /tmp that tfgen adds to each pod, or the volume of ``shm``."""
         is_plain = {key for key, part in first.entries() if part.value is not False} <= {"name", "mountPath"}
-        if "emptyDir" not in known or companions or name in self.beside or not is_plain:
+        if "emptyDir" not in storage_source or further or name in self.sidecar_mounts or not is_plain:
             return False
-        source, place = known["emptyDir"], clean_path(first.value["mountPath"].as_text)
-        if place == _TMP and not source.get("medium"):
+        source, mount_path = storage_source["emptyDir"], clean_path(first.value["mountPath"].as_text)
+        if mount_path == _TMP and not source.get("medium"):
             for part in (self.sources[name], first):
-                self.report.carry(part, why="each of tfgen's pods has a /tmp")
+                self.report.carry(part, why="tfgen adds an empty /tmp to each pod")
             return True
-        if place == _SHM and source.get("medium") == "Memory" and source.get("sizeLimit"):
+        if mount_path == _SHM and source.get("medium") == "Memory" and source.get("sizeLimit"):
             self.role["shm"] = source["sizeLimit"]
             for part in (self.sources[name], first):
-                self.report.carry(part, *self.at, "shm")
+                self.report.carry(part, *self.role_path, "shm")
             return True
         return False
 
-    def _odd_mount(self, mount: Part) -> None:
-        self.odd_mounts.append({**mount.data, "name": self._final(mount.text_at("name"))})
-        self.report.carry(mount, *self.at, "podTemplate", "spec", "containers", 0, "volumeMounts")
+    def _raw_mount(self, mount: Part) -> None:
+        self.raw_mounts.append({**mount.data, "name": self._job_name(mount.text_at("name"))})
+        self.report.carry(mount, *self.role_path, "podTemplate", "spec", "containers", 0, "volumeMounts")
 
-    def _final(self, name: str) -> str:
+    def _job_name(self, name: str) -> str:
         return self.names.get(name, name)
 
 
-def _is_odd(mount: Part) -> bool:
-    """Whether a mount says what ``storage`` has no word for."""
-    return any(key not in _OF_A_MOUNT for key, _ in mount.entries())
+def _is_raw(mount: Part) -> bool:
+    """Return whether a mount has a field that ``storage`` does not support."""
+    return any(key not in _MOUNT_FIELDS for key, _ in mount.entries())
 
 
 def clean_path(path: str) -> str:
-    """A path without the slashes at its end, which mean nothing to Kubernetes."""
+    """Return a path without the slashes at its end, which Kubernetes ignores."""
     return path.rstrip("/") or "/"
 
 
-def _known(source: Part) -> dict[str, Any] | None:
-    """The source in the words of ``storage``; None where it has none."""
+def _storage_source(source: Part) -> dict[str, Any] | None:
+    """Return the source of a volume as fields of ``storage``, or None for an unsupported source."""
     kinds = [(key, part) for key, part in source.entries() if key != "name"]
     if not kinds:
         return {"emptyDir": {}}
-    ((kind, part), *companions) = kinds
-    if companions:
+    if len(kinds) > 1:
         return None
+    ((kind, part),) = kinds
     if kind == "persistentVolumeClaim":
         claim = part.get("claimName")
         return {"claim": {"name": claim.as_text}} if claim else None
@@ -164,9 +175,9 @@ def _known(source: Part) -> dict[str, Any] | None:
 
 
 def _data(part: Part) -> Any:
-    """The plain data, with modes as numbers."""
+    """Return the plain data, with file modes as decimal numbers."""
     if isinstance(part.value, Mapping):
-        return {key: _data(inner) for key, inner in part.value.items() if inner.value is not None}
+        return {key: _data(child) for key, child in part.value.items() if child.value is not None}
     if isinstance(part.value, list):
-        return [_data(inner) for inner in part.value]
+        return [_data(child) for child in part.value]
     return octal_value(part)

@@ -16,7 +16,7 @@ from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.import_report import REFUSED, Entry, ImportReport
 from tfgen.importers.job_data import job_data
 from tfgen.importers.job_text import job_text
-from tfgen.importers.objects import drop_server_fields, keep, kind, name, objects
+from tfgen.importers.objects import drop_server_fields, keep_object, kind, name, objects
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, scalar_part
 from tfgen.job.training_job import PROFILES
@@ -326,7 +326,7 @@ def _account_for(part: Part, parts: Sequence[Part], report: ImportReport) -> Non
         if kind(part) == "ConfigMap" and not _is_named(name(part), part, parts):
             report.keep(part, "nothing here uses it; go on applying it only if something else does")
         else:
-            keep(part, report)
+            keep_object(part, report)
         return
     drop_server_fields(part, report)
     for scalar in report.unread(part):

@@ -116,7 +116,7 @@ def _runs_tensorflow(item: Object, beside: Sequence[Object]) -> bool:
     reference = item.get("spec", {}).get("runtimeRef", {}) if item["kind"] == "TrainJob" else {}
     runtimes = [runtime for runtime in beside if reference and runtime["metadata"]["name"] == reference.get("name")]
     containers = [container for data in (item, *runtimes) for container in _containers(data)]
-    return any(read_command(part_of(container)).tells for container in (trainer, *containers))
+    return any(read_command(part_of(container)).has_cluster for container in (trainer, *containers))
 
 
 def _containers(data: Any) -> Iterator[Mapping[str, Any]]:

@@ -20,7 +20,7 @@ from tfgen.importers.objects import LAST_APPLIED
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, part_of
 from tfgen.importers.pod_template import CONTAINER, PULL_SECRETS, with_container
-from tfgen.importers.resources import ALPHA, NVIDIA
+from tfgen.importers.resources import ALPHA_GPU, NVIDIA_GPU
 from tfgen.importers.volcano_job import volume_name
 from tfgen.importers.volumes import clean_path
 from tfgen.kubernetes import keys, quantity
@@ -488,7 +488,7 @@ def _container(container: Mapping[str, Any]) -> dict[str, Any]:
     """A container with its requests, which are its limits where they are not said, and of devices the limits, too."""
     resources = container.get("resources", {})
     limits, requests = (
-        {NVIDIA if key == ALPHA else key: value for key, value in resources.get(kind, {}).items()}
+        {NVIDIA_GPU if key == ALPHA_GPU else key: value for key, value in resources.get(kind, {}).items()}
         for kind in ("limits", "requests")
     )
     limits = {**{key: value for key, value in requests.items() if "/" in key}, **limits}
