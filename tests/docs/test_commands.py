@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.sessions import run_session
+from tests.support.sessions import TUTORIAL, run_session, whole_session
 from tests.support.tools import ROOT, helm_template, kustomize_build
 from tfgen import cli
 from tfgen.cli.parser import read_arguments
@@ -39,8 +39,12 @@ def sessions() -> list[object]:
     return [
         pytest.param(session, id=f"{path}-{number}")
         for path, text in texts.items()
-        for number, session in enumerate(SESSION.findall(text), start=1)
+        for number, session in enumerate(_sessions_of(path.name, text), start=1)
     ]
+
+
+def _sessions_of(name: str, text: str) -> list[str]:
+    return [whole_session(text, training=False)] if name == TUTORIAL else SESSION.findall(text)
 
 
 def commands() -> list[object]:

@@ -16,6 +16,15 @@ from tests.support import git_author
 from tests.support.command import Command
 
 _LINES = r"(?:.*\n)*"
+_BLOCK = re.compile(r"^```console( training)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+TUTORIAL = "tutorial.md"
+"""The page whose blocks are one session."""
+
+
+def whole_session(page: str, *, training: bool) -> str:
+    """Return the blocks of a page as one session, with or without the blocks that need TensorFlow."""
+    return "".join(block for needs_tensorflow, block in _BLOCK.findall(page) if training or not needs_tensorflow)
 
 
 def run_session(session: str, folder: Path, temporary: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.local_job import run
-from tests.support.sessions import run_session
+from tests.support.sessions import TUTORIAL, run_session, whole_session
 from tests.support.tools import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -66,6 +66,7 @@ def sessions() -> list[object]:
     return [
         pytest.param(session, id=path.name)
         for path in documents
+        if path.name != TUTORIAL
         for session in TRAINING.findall(path.read_text(encoding="utf-8"))
     ]
 
@@ -75,3 +76,8 @@ def test_a_session_trains_as_the_document_shows(session: str, tmp_path: Path, mo
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
     assert Path(sys.executable).with_name("tfgen").exists()
     run_session(session, ROOT, tmp_path)
+
+
+def test_the_tutorial_trains_on_a_laptop(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    page = (ROOT / "docs" / TUTORIAL).read_text(encoding="utf-8")
+    run_session(whole_session(page, training=True), tmp_path, tmp_path_factory.mktemp("temporary"))
