@@ -15,7 +15,7 @@ from tests.support.rendered import Rendered
 from tfgen.check.jobs import check
 from tfgen.problems import has_errors
 from tfgen.schema import kubernetes_fields
-from tfgen.targets.kustomize.build import built
+from tfgen.targets.kustomize.build import build_objects
 from tfgen.targets.kustomize.patch import strategic_merge_patch
 from tfgen.text.yaml_text import documents, dump
 
@@ -69,7 +69,7 @@ def test_a_patch_that_does_not_replace_such_a_list_is_read_as_kustomize_reads_it
         (tmp_path / path).write_text(dump(data), encoding="utf-8")
     by_kustomize = normal.read(tools.kustomize_build(tmp_path / "dev"))
     assert list(by_kustomize.values()) == [pod([constraints["c"], spread("d"), constraints["a"]])]
-    assert normal.by_identity(built({path: dump(data) for path, data in files.items()}, "dev")) == by_kustomize
+    assert normal.by_identity(build_objects({path: dump(data) for path, data in files.items()}, "dev")) == by_kustomize
 
 
 def pod(constraints: Sequence[Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tfgen.check.jobs import check
 from tfgen.graph.built import plain_objects
 from tfgen.kubernetes.object import identity
 from tfgen.report.problems import as_text
-from tfgen.targets.kustomize.build import built
+from tfgen.targets.kustomize.build import build_objects
 from tfgen.targets.render import render
 
 JOB = """\
@@ -98,7 +98,7 @@ spec:
     data = checked.documents[0].data
     files = {path.removeprefix("overlays/mnist/"): text for path, text in render(data).tree.files.items()}
     for environment in (None, "dev"):
-        assert by_identity(built(files, environment)) == by_identity(plain_objects(data, environment))
+        assert by_identity(build_objects(files, environment)) == by_identity(plain_objects(data, environment))
 
 
 def by_identity(objects):

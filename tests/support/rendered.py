@@ -20,7 +20,7 @@ from tfgen.graph.built import plain_objects
 from tfgen.graph.fill import Scope
 from tfgen.graph.graph import graph, objects
 from tfgen.job.training_job import TrainingJob
-from tfgen.targets.kustomize.build import built
+from tfgen.targets.kustomize.build import build_objects
 from tfgen.targets.render import render
 
 
@@ -85,7 +85,7 @@ class Rendered:
         folder = self.out / "overlays" / self.name
         files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
         texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
-        return normal.by_identity(built(texts, environment))
+        return normal.by_identity(build_objects(texts, environment))
 
     def by_tfgen(self, environment: str | None) -> Objects:
         """What tfgen itself fills the graph with."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfgen.targets.kustomize.images import Image, as_changed, image_changes, with_images
+from tfgen.targets.kustomize.images import Image, image_changer, image_changes, with_images
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -68,7 +68,7 @@ def test_said_by_images(name):
     before, after, expected = SAID[name]
     changes = image_changes(before, after, after)
     assert [change.to_kustomize() for change in changes] == expected
-    assert [with_images(item, as_changed(changes)) for item in before] == after
+    assert [with_images(item, image_changer(changes)) for item in before] == after
 
 
 @pytest.mark.parametrize("name", LEFT_TO_PATCHES)

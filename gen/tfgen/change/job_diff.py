@@ -234,7 +234,7 @@ def _delivery(document: Document | None) -> tuple[dict[Any, Object], dict[Any, O
     delivery = gitops(built.job, built.environments)
     own, shared = (
         {(path, identity(item)): item for path, items in files.items() for item in items}
-        for files in (delivery.own, delivery.shared)
+        for files in (delivery.job_files, delivery.shared_files)
     )
     return own, shared
 

@@ -27,7 +27,7 @@ from tfgen.kubernetes.object import Object
 from tfgen.places import OVERLAYS
 from tfgen.problems import Place, Problem, in_order
 from tfgen.record import Record
-from tfgen.targets.kustomize.build import built, is_built
+from tfgen.targets.kustomize.build import build_objects, has_overlay
 from tfgen.targets.render import input_digest
 from tfgen.text.document import Document
 from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
@@ -181,9 +181,9 @@ def _problems_of_job(before: Document, after: Document, versions: _Versions) -> 
 
 def _losses(before: Document, after: Document, environment: str | None, versions: _Versions) -> Mapping[str, Loss]:
     """The losses of an environment's committed objects, without those by the job's own change."""
-    if not (is_built(versions.before, environment) and is_built(versions.after, environment)):
+    if not (has_overlay(versions.before, environment) and has_overlay(versions.after, environment)):
         return {}
-    was, now = built(versions.before, environment), built(versions.after, environment)
+    was, now = build_objects(versions.before, environment), build_objects(versions.after, environment)
     losses = find_losses(was, now)
     if _runs(was).isdisjoint(_runs(now)):
         losses.pop(NEW_RUN, None)

@@ -216,7 +216,7 @@ def _files(document: Document) -> dict[str, Any]:
 
     job = TrainingJob.from_document(document.data)
     files = gitops(job, {environment.name: {} for environment in job.environments})
-    all_files = {**files.own, **files.shared}
+    all_files = {**files.job_files, **files.shared_files}
     return {path: items for path, items in all_files.items() if all(item["kind"] != "Namespace" for item in items)}
 
 

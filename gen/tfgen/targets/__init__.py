@@ -1,1 +1,1 @@
-"""What a graph of objects becomes: a chart, kustomize overlays. Each target gives a FileTree."""
+"""Targets of an object graph: the chart, the kustomize overlays and the GitOps objects of a job."""

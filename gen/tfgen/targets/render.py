@@ -1,4 +1,4 @@
-"""A checked job to everything that is written for it.
+"""Renderer of a checked job: from the document of a job to the files of the chart, the overlays and the GitOps objects.
 
 job.yaml -> TrainingJob -> graph -> FileTree: charts/NAME, overlays/NAME, or both
 """
@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tfgen.graph.built import BuiltJob, Objects, build
 from tfgen.job.facts import own_data
@@ -21,14 +21,20 @@ from tfgen.text.document import Document
 from tfgen.tree.file_tree import FileTree
 from tfgen.tree.rendering import Rendering, Revision
 
+_ONE_JOB: Final = "one job"
+_SEVERAL_JOBS: Final = "several jobs"
 
-def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built: BuiltJob | None = None) -> Rendering:
-    """All files of the outputs that the job asks for, in a document that has no errors.
+
+def render(
+    data: Mapping[str, Any], job_data: Mapping[str, Any] | None = None, built: BuiltJob | None = None
+) -> Rendering:
+    """Render all outputs of a job without errors.
 
     Args:
-        data: the job, with what is merged under it.
-        own: what the job's own file says, where something is: the ledger tells a change of one from that of the other.
-        built: what `build` makes of the data, where that is there already.
+        data: the job, merged with its layers.
+        job_data: the job without its layers. None: the job has no layers. With both, the ledger can distinguish a
+            change of the job from a change of a layer.
+        built: the result of `build` for the data, if the caller has it.
     """
     built = built or build(data)
     job, environments = built.job, built.environments
@@ -43,9 +49,9 @@ def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built:
     return Rendering(
         job=job.name,
         tree=FileTree.combine(parts),
-        input_digest=_digest(data if own is None else own),
-        defaults_digest=_digest(data) if own is not None else "",
-        shared=frozenset(delivery.get("other jobs too", ())),
+        input_digest=_digest(data if job_data is None else job_data),
+        defaults_digest=_digest(data) if job_data is not None else "",
+        shared=frozenset(delivery.get(_SEVERAL_JOBS, ())),
         revision=version,
     )
 
@@ -55,20 +61,20 @@ def _digest(data: Mapping[str, Any]) -> str:
 
 
 def input_digest(document: Document) -> str:
-    """The digest of what a job's own file says, which its ledger has."""
+    """Return the digest of a job without its layers, for the ledger."""
     return _digest(own_data(document))
 
 
 def render_document(document: Document, built: BuiltJob | None = None) -> Rendering:
-    """The same of a document as it was read from disk, with the file that it was read from."""
+    """Render a job of a document, and add the path of the document's file."""
     return render(document.data, document.unmerged, built).replaced(source=source_name(Path(document.file)))
 
 
 def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, dict[str, str]]:
-    """What the GitOps tools apply it by."""
+    """Return the files of the GitOps objects, by their owner."""
     if job.gitops is None:
         return {}
-    from tfgen.targets.gitops.gitops import gitops, texts  # 5 ms, which a job without it need not pay
+    from tfgen.targets.gitops.gitops import gitops, texts  # 5 ms, which jobs without gitops save
 
     delivery = gitops(job, environments)
-    return {"one job": texts(delivery.own), "other jobs too": texts(delivery.shared)}
+    return {_ONE_JOB: texts(delivery.job_files), _SEVERAL_JOBS: texts(delivery.shared_files)}

@@ -25,7 +25,7 @@ from tfgen.kubernetes.object import Object, identity
 from tfgen.places import OVERLAYS
 from tfgen.problems import Problem
 from tfgen.record import Record
-from tfgen.targets.kustomize.build import built, is_built
+from tfgen.targets.kustomize.build import build_objects, has_overlay
 from tfgen.text.document import Document
 from tfgen.tree.ledger import Ledger
 from tfgen.workers import map_items
@@ -92,12 +92,13 @@ def _check(out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, do
 
 def _built(document: Document, files: Mapping[str, str]) -> BuiltJob | None:
     """Return a job with the objects of its overlays. A job that has no overlays gives None."""
-    if not is_built(files, None):
+    if not has_overlay(files, None):
         return None
     fresh = build(document.data)
-    environments = {name: built(files, name) for name in fresh.environments if is_built(files, name)}
+    environments = {name: build_objects(files, name) for name in fresh.environments if has_overlay(files, name)}
     return fresh.replaced(
-        base=_by_name(built(files)), environments={name: _by_name(items) for name, items in environments.items()}
+        base=_by_name(build_objects(files)),
+        environments={name: _by_name(items) for name, items in environments.items()},
     )
 
 

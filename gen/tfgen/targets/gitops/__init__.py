@@ -1,1 +1,1 @@
-"""The objects by which Argo CD and Flux apply a job."""
+"""Objects with which Argo CD and Flux apply a job."""

@@ -1,13 +1,13 @@
-"""What Argo CD applies a job by: ``overlays/argocd``.
+"""Objects of Argo CD for a job: the files in ``overlays/argocd``.
 
-An Application for each job and environment, or for each environment one ApplicationSet that finds all jobs of the
-repository; and the health checks of the kinds that Argo CD does not know, as a patch of its ConfigMap.
+The files contain an Application for each job and environment, or an ApplicationSet for each environment that finds all
+jobs of the repository. A patch of Argo CD's ConfigMap adds health checks for custom kinds.
 
-- The finisher's scale to 0, and the start of what is suspended, is ignored by group and kind (without the group it is
-  ignored without effect), and not undone by a sync (RespectIgnoreDifferences).
-- A failed sync is tried again with the newest commit (``refresh``) and without end, so that a good commit mends what a
-  bad one did, and a kind that is installed later is waited for.
-- There is no hook, and nothing is replaced: each would run a finished training again.
+- The Application ignores the fields that the finisher and queues change, by group and kind: an entry without the group
+  has no effect. With RespectIgnoreDifferences, a sync does not reset these fields.
+- Argo CD retries a failed sync without a limit and with the newest commit (``refresh``). So a later commit repairs a
+  failed sync, and a sync waits for the installation of a custom kind.
+- The Application has no hook and no Replace, because both would run a finished training again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tfgen.targets.gitops.delivery import SUSPENDED, ChangedField, Delivery, Sit
 
 API_VERSION: Final = "argoproj.io/v1alpha1"
 IN_CLUSTER: Final = "https://kubernetes.default.svc"
-"""The cluster that Argo CD runs in."""
+"""The URL of the cluster that Argo CD runs in."""
 
 _FINALIZER: Final = "resources-finalizer.argocd.argoproj.io"
 _RETRY: Final = {"limit": -1, "refresh": True, "backoff": {"duration": "10s", "factor": 2, "maxDuration": "3m"}}
@@ -35,39 +35,39 @@ _ANY_JOB: Final = (
     *((group, kind, field) for (group, kind), field in SUSPENDED.items()),
 )
 _HEALTH: Final = Path(__file__).parent / "health"
-# The kinds beside the gangs, of which all have one check: those of the operators that tfgen makes objects for.
+# The health checks of the operators' kinds. All kinds of gangs share one check.
 _OPERATORS: Final = {f"{group}_{kind}": resource.argocd_health for (group, kind), resource in RESOURCES.items()}
 
 
 def argocd(sites: Sequence[Site]) -> Delivery:
-    """The files for the environments of one job, which has ``gitops.argocd``."""
-    own: dict[str, tuple[Object, ...]] = {}
-    shared: dict[str, tuple[Object, ...]] = {f"{ARGOCD}/patches/argocd-cm.yaml": (health_checks(),)}
+    """Return the files for the environments of a job with ``gitops.argocd``."""
+    job_files: dict[str, tuple[Object, ...]] = {}
+    shared_files: dict[str, tuple[Object, ...]] = {f"{ARGOCD}/patches/argocd-cm.yaml": (health_checks(),)}
     for site in sites:
         if _settings(site)["generator"] == "ApplicationSet":
-            shared[f"{ARGOCD}/applicationset-{site.environment.name}.yaml"] = (application_set(site),)
+            shared_files[f"{ARGOCD}/applicationset-{site.environment.name}.yaml"] = (application_set(site),)
         else:
-            own[f"{ARGOCD}/{site.name}.yaml"] = (application(site),)
-    return Delivery(own, shared)
+            job_files[f"{ARGOCD}/{site.name}.yaml"] = (application(site),)
+    return Delivery(job_files, shared_files)
 
 
 def application(site: Site) -> Object:
-    """The Application of one environment."""
+    """Return the Application of an environment."""
     if site.is_chart:
         values = [f"values-{site.environment.name}.yaml"]
         source = {"path": site.chart, "helm": {"releaseName": site.job.name, "valueFiles": values}}
     else:
         source = {"path": site.overlay}
-    # A job that is retired and has no claim leaves nothing, on purpose.
+    # The overlay of a retired job without claims is empty. Argo CD must prune all objects of such a job.
     parts = _application(site, source, tuple(changed_outside(site.objects)), may_be_empty=not site.environment.enabled)
     parts["metadata"] = {"name": site.name, "namespace": _settings(site)["namespace"], **parts["metadata"]}
     return {"apiVersion": API_VERSION, "kind": "Application", **parts}
 
 
 def application_set(site: Site) -> Object:
-    """The ApplicationSet of one environment: an Application for each overlay of that name, so never for a base.
+    """Return the ApplicationSet of an environment, with an Application for each overlay of the environment.
 
-    The folders of the GitOps tools' own objects, in which a cluster may have the environment's name, are no jobs.
+    The generator excludes the folders of the GitOps objects, because a cluster may have the name of the environment.
     """
     overlays = site.path(OVERLAYS)
     directories: list[dict[str, Any]] = [{"path": f"{overlays}/*/{site.environment.name}"}]
@@ -90,7 +90,7 @@ def application_set(site: Site) -> Object:
 
 
 def health_checks() -> Object:
-    """The part of Argo CD's ConfigMap with the checks, for ``kubectl patch --patch-file``.
+    """Return the health checks as a patch of Argo CD's ConfigMap, for ``kubectl patch --patch-file``.
 
     https://argo-cd.readthedocs.io/en/stable/operator-manual/health/
     """
@@ -101,7 +101,7 @@ def health_checks() -> Object:
 
 
 def check(name: str) -> str:
-    """A health check in Lua."""
+    """Return the Lua text of a health check."""
     return (_HEALTH / f"{name}.lua").read_text(encoding="utf-8")
 
 
@@ -115,7 +115,7 @@ def _settings(site: Site) -> Mapping[str, Any]:
 
 
 def _application(site: Site, source: Object, ignored: Sequence[ChangedField], *, may_be_empty: bool) -> dict[str, Any]:
-    """An Application without its name, or the template of one."""
+    """Return an Application without its name, or the template of an ApplicationSet."""
     settings, gitops = _settings(site), site.gitops
     empty = {"allowEmpty": True} if may_be_empty else {}
     automated = {"prune": settings["prune"], "selfHeal": settings["selfHeal"], **empty}
@@ -127,7 +127,7 @@ def _application(site: Site, source: Object, ignored: Sequence[ChangedField], *,
     }
     policy = {
         **({"automated": automated} if settings["automated"] else {}),
-        "syncOptions": [f"{option}=true" for option, wanted in options.items() if wanted],
+        "syncOptions": [f"{option}=true" for option, is_on in options.items() if is_on],
         **({"managedNamespaceMetadata": {"labels": pod_security(site.job)}} if gitops.create_namespace else {}),
         "retry": _RETRY,
     }

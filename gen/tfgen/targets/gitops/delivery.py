@@ -1,7 +1,7 @@
-"""What Argo CD's objects and Flux's have in common.
+"""Records and fields that the objects of Argo CD and Flux share.
 
-A file is a path below the output folder and its objects. Some files belong to several jobs, which all say the same of
-them: no job's file lists the others, since two authors who add a job each would then meet in one line.
+A file has a path in the output folder, and objects. Several jobs may share a file, which is the same for all of them.
+No shared file lists the jobs, because two authors who each add a job would then have a merge conflict.
 """
 
 from __future__ import annotations
@@ -26,18 +26,23 @@ SUSPENDED: Final[Mapping[tuple[str, str], str]] = {
     ("batch", "Job"): "/spec/suspend",
     **{key: resource.suspend for key, resource in sorted(RESOURCES.items()) if resource.suspend},
 }
-"""The field that holds an object back, by group and kind."""
+"""The field that suspends an object, by group and kind."""
 
 
 class Delivery(Record):
-    """Files by path: those of the job alone, and those that it shares."""
+    """GitOps objects of a job.
 
-    own: Files
-    shared: Files
+    Attributes:
+        job_files: the files of the job, by path.
+        shared_files: the files that jobs share, by path.
+    """
+
+    job_files: Files
+    shared_files: Files
 
 
 class Site(Record):
-    """An environment as a GitOps tool sees it: where it is, and what is applied there."""
+    """Environment of a job as the target of a GitOps tool, with its objects."""
 
     job: TrainingJob
     gitops: GitOps
@@ -46,39 +51,39 @@ class Site(Record):
 
     @property
     def name(self) -> str:
-        """The name of the tool's object."""
+        """The name of the GitOps object."""
         return f"{self.job.name}-{self.environment.name}"
 
     @property
     def namespace(self) -> str:
-        """The namespace that the job runs in; a rule says that there is one."""
+        """The namespace of the job. A rule requires a namespace for gitops."""
         return self.environment.namespace or "default"
 
     @property
     def is_chart(self) -> bool:
-        """Whether the chart is applied. Where the job is retired its overlay is, which has the claims alone."""
+        """True for an environment whose tool applies the chart. The overlay of a retired job contains only claims."""
         return self.gitops.is_chart and self.environment.enabled
 
     def path(self, *parts: str) -> str:
-        """A path from the repository's root."""
+        """Return a path from the root of the repository."""
         return "/".join(part for part in (self.gitops.path, *parts) if part)
 
     @property
     def overlay(self) -> str:
-        """The overlay's path."""
+        """The path of the overlay."""
         return self.path(OVERLAYS, self.job.name, self.environment.name)
 
     @property
     def chart(self) -> str:
-        """The chart's path."""
+        """The path of the chart."""
         return self.path(CHARTS, self.job.name)
 
 
 def changed_outside(objects: Iterable[Object]) -> Iterator[ChangedField]:
-    """Group, kind and field of what a controller in the cluster changes: no GitOps tool may put it back.
+    """Yield the fields that a controller in the cluster changes, and that a GitOps tool must not reset.
 
-    The finisher scales what its Role names. What git suspends, or the webhook of the queue that it names, somebody lets
-    start later: put back, its pods would be killed.
+    The finisher changes the replicas of the kinds in its Role. A controller resumes an object that git or the webhook
+    of its queue suspended. A reset of this field would kill the pods.
     """
     fields: dict[ChangedField, None] = {}
     for item in objects:
@@ -97,5 +102,5 @@ def changed_outside(objects: Iterable[Object]) -> Iterator[ChangedField]:
 
 
 def pod_security(job: TrainingJob) -> dict[str, str]:
-    """The label of a namespace that takes the job's pods and no weaker ones."""
+    """Return the Pod Security label of a namespace for the pods of a job."""
     return {keys.POD_SECURITY: job.structure.profile}

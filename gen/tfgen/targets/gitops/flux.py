@@ -1,13 +1,14 @@
-"""What Flux applies a job by: ``overlays/flux``, with a folder for each cluster that has a name.
+"""Objects of Flux for a job: the files in ``overlays/flux``, with a folder for each named cluster.
 
-A Kustomization or a HelmRelease for each environment; and the GitRepository and the Namespace, which jobs share. The
-folders have no kustomization.yaml: Flux applies all that is in one, and a list of the files would be a place where two
-authors who add a job each meet.
+The files contain a Kustomization or a HelmRelease for each environment, and the GitRepository and the Namespace, which
+jobs share. The folders have no kustomization.yaml. Flux applies all files of a folder, and a list of the files would
+cause a merge conflict between two authors who each add a job.
 
-- The finisher's scale to 0, and the start of what is suspended, is ignored (``ignore``, since kustomize-controller
-  1.9), and so not undone.
-- ``force`` would delete and run again what cannot be changed in place; ``wait`` would hold up each commit for as long
-  as a training takes, unless it is asked for; without ``postBuild`` no ``$`` of a program is Flux's.
+- ``ignore`` (since kustomize-controller 1.9) lists the fields that the finisher and queues change, so that Flux does
+  not reset these fields.
+- ``force`` is off, because it would delete and run again an object with an immutable field.
+- ``wait`` is off by default, because each commit would wait until the training ends.
+- ``postBuild`` is missing, because it would replace each ``$`` in a program.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from tfgen.places import FLUX
 from tfgen.schema.workload_kinds import RESOURCES
 from tfgen.targets.gitops.delivery import ChangedField, Delivery, Site, changed_outside, pod_security
 
-# It goes on waiting for its pods where there are none yet: that it is known to its scheduler is all it can be.
+# A PodGroup without pods stays pending. With a phase, its scheduler has accepted the PodGroup.
 _POD_GROUP: Final = {"current": "has(status.phase)"}
 _HEALTH: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
-    # Not Kubernetes' own, which has no phase: to Flux it is ready once it is there, as any without an expression.
+    # The PodGroup of Kubernetes has no phase. Without an expression, Flux takes an existing object as ready.
     ("scheduling.incubator.k8s.io", "PodGroup"): _POD_GROUP,
     ("scheduling.volcano.sh", "PodGroup"): _POD_GROUP,
     ("scheduling.x-k8s.io", "PodGroup"): _POD_GROUP,
@@ -35,21 +36,21 @@ _HEALTH: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
 
 
 def flux(sites: Sequence[Site]) -> Delivery:
-    """The files for the environments of one job, which has ``gitops.flux``."""
-    own: dict[str, tuple[Object, ...]] = {}
-    shared: dict[str, tuple[Object, ...]] = {}
+    """Return the files for the environments of a job with ``gitops.flux``."""
+    job_files: dict[str, tuple[Object, ...]] = {}
+    shared_files: dict[str, tuple[Object, ...]] = {}
     for site in sites:
         folder = f"{FLUX}/{site.environment.cluster}" if site.environment.cluster else FLUX
         repository = git_repository(site)
-        own[f"{folder}/{site.name}.yaml"] = (_release(site) if site.is_chart else _kustomization(site),)
-        shared[f"{folder}/gitrepository-{repository['metadata']['name']}.yaml"] = (repository,)
+        job_files[f"{folder}/{site.name}.yaml"] = (_release(site) if site.is_chart else _kustomization(site),)
+        shared_files[f"{folder}/gitrepository-{repository['metadata']['name']}.yaml"] = (repository,)
         if site.gitops.create_namespace:
-            shared[f"{folder}/namespace-{site.namespace}.yaml"] = (_namespace(site),)
-    return Delivery(own, shared)
+            shared_files[f"{folder}/namespace-{site.namespace}.yaml"] = (_namespace(site),)
+    return Delivery(job_files, shared_files)
 
 
 def git_repository(site: Site) -> Object:
-    """The repository. Its name is made from all that it says, so that jobs which say the same share one."""
+    """Return the GitRepository. The digest of the spec in its name lets jobs with equal specs share the object."""
     settings = _settings(site)
     spec = {
         "interval": settings["interval"],
@@ -67,7 +68,10 @@ def git_repository(site: Site) -> Object:
 
 
 def _url(address: str) -> str:
-    """Flux knows no ``git@host:path``: https://fluxcd.io/flux/components/source/gitrepositories/#url."""
+    """Convert ``git@host:path``, which Flux does not accept.
+
+    https://fluxcd.io/flux/components/source/gitrepositories/#url
+    """
     if "://" in address:
         return address
     host, _, path = address.partition(":")
@@ -99,11 +103,11 @@ def _kustomization(site: Site) -> Object:
 
 
 def _release(site: Site) -> Object:
-    """The HelmRelease. Its chart's version changes with its content, so that Flux sees each change.
+    """Return the HelmRelease. The version of the chart changes with its content, so that Flux applies each change.
 
-    The environment's values come with the chart (``valuesFiles``), and not with the release (``values``). Flux reads
-    the two from sources that it asks at times of their own. With the values in the release, a commit of a new run and a
-    new image was seen to start that run by the chart of the commit before; the chart that came next was then refused.
+    The values of the environment come with the chart (``valuesFiles``), not with the release (``values``), because Flux
+    fetches both at different times. With the values in the release, a commit with a new run and a new image can start
+    the run with the chart of the previous commit. The run then refuses the new chart.
     """
     settings = _settings(site)
     ignored = ignore(changed_outside(site.objects))
@@ -136,7 +140,7 @@ def _release(site: Site) -> Object:
 
 
 def _namespace(site: Site) -> Object:
-    """The namespace. What is in it outlives what Flux knows of it."""
+    """Return the namespace. Flux must not prune it, because the namespace may contain further objects."""
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -162,7 +166,7 @@ def ignore(fields: Iterable[ChangedField]) -> list[dict[str, Any]]:
 
 
 def _health(site: Site) -> dict[str, Any]:
-    """How the custom kinds that the job has are known to be done, for ``wait``: without it nothing looks."""
+    """Return the health checks of the job's custom kinds. Flux evaluates the checks only with ``wait``."""
     if not _settings(site)["wait"]:
         return {}
     checks = {

@@ -1,4 +1,4 @@
-"""What the GitOps tools of a job apply it by: the files of those that it names."""
+"""Files of the GitOps tools that a job names."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tfgen.text import yaml_text
 
 
 def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -> Delivery:
-    """The files of a job; none for one without ``gitops``.
+    """Return the files of a job. A job without ``gitops`` has no files.
 
     Args:
         job: the job.
-        environments: the objects of each environment, by their files' names.
+        environments: the objects of each environment, by the names of their files.
     """
     if job.gitops is None:
         return Delivery({}, {})
@@ -30,11 +30,11 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
         *([flux(sites)] if job.gitops.flux is not None else []),
     ]
     return Delivery(
-        {path: objects for delivery in deliveries for path, objects in delivery.own.items()},
-        {path: objects for delivery in deliveries for path, objects in delivery.shared.items()},
+        {path: objects for delivery in deliveries for path, objects in delivery.job_files.items()},
+        {path: objects for delivery in deliveries for path, objects in delivery.shared_files.items()},
     )
 
 
 def texts(files: Files) -> dict[str, str]:
-    """The files as text, by path."""
+    """Return the texts of the files, by path."""
     return {path: yaml_text.documents(map(dict, objects)) for path, objects in files.items()}

@@ -1,8 +1,9 @@
-"""The objects that a job's overlay builds: of kustomize, what `kustomize` writes, read back.
+"""Builder of the objects of a rendered overlay, with the features of kustomize that tfgen uses.
 
-    built({"base/kustomization.yaml": ..., "dev/kustomization.yaml": ...}, "dev")  ->  ({"kind": "Service", ...}, ...)
+    build_objects({"base/kustomization.yaml": ..., "dev/kustomization.yaml": ...}, "dev")
+        ->  ({"kind": "Service", ...}, ...)
 
-So what is committed can be compared on a machine that has no kustomize, whatever version of tfgen wrote it.
+So tfgen can compare committed overlays of any version of tfgen on a machine without kustomize.
 """
 
 from __future__ import annotations
@@ -24,27 +25,27 @@ BASE: Final = "base"
 _KUSTOMIZATION: Final = "kustomization.yaml"
 
 
-def built(files: Mapping[str, str], environment: str | None = None) -> Sequence[Object]:
-    """The objects of a job itself, or of one of its environments.
+def build_objects(files: Mapping[str, str], environment: str | None = None) -> Sequence[Object]:
+    """Return the objects of the base or of the overlay of an environment.
 
     Args:
-        files: text by path, from the job's folder in overlays/.
-        environment: its name.
+        files: the texts by path in the job's folder of overlays/.
+        environment: the name of the environment. None: the base.
 
     Raises:
-        TfgenError: the files are not as tfgen writes them.
+        TfgenError: the files are not an overlay of tfgen.
     """
     folder = environment or BASE
     try:
         return tuple(_objects(files, folder))
-    # They are what somebody committed, of any shape.
+    # Committed files may have any shape.
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         reason = str(error) if isinstance(error, ValueError) else repr(error)
         raise TfgenError(f"{folder}/{_KUSTOMIZATION}: not an overlay that tfgen wrote ({reason})") from error
 
 
-def is_built(files: Mapping[str, str], environment: str | None) -> bool:
-    """Whether there is an overlay of the environment."""
+def has_overlay(files: Mapping[str, str], environment: str | None) -> bool:
+    """Return whether the files contain the overlay of an environment."""
     return f"{environment or BASE}/{_KUSTOMIZATION}" in files
 
 
@@ -79,15 +80,15 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
 
 
 def _target(items: Iterable[Object], target: Mapping[str, str]) -> tuple[str, str, str]:
-    """The one object that a patch is for which does not name it. tfgen once wrote no group."""
+    """Return the identity of the single object that matches a target. Old versions of tfgen omitted the group."""
     kind, name = target["kind"], target["name"]
-    of_kind = [item for item in items if item["kind"] == kind and target.get("group", group(item)) == group(item)]
-    (item,) = (item for item in of_kind if re.fullmatch(name, item["metadata"]["name"]))
+    candidates = [item for item in items if item["kind"] == kind and target.get("group", group(item)) == group(item)]
+    (item,) = (item for item in candidates if re.fullmatch(name, item["metadata"]["name"]))
     return identity(item)
 
 
 def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) -> Object:
-    """The ConfigMap that an entry of ``configMapGenerator`` makes, with each file under its own name."""
+    """Return the ConfigMap of an entry of ``configMapGenerator``, with the names of the files as keys."""
     options = entry["options"]
     return {
         "apiVersion": "v1",
@@ -99,7 +100,7 @@ def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) 
 
 
 def _changed(images: Mapping[str, Mapping[str, str]], image: Image) -> Image | None:
-    """What an entry of ``images`` makes of an image; None where there is none for it."""
+    """Return the image after the change by its entry of ``images``, or None without an entry."""
     entry = images.get(image.name)
     if entry is None:
         return None

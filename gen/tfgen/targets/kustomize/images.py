@@ -1,11 +1,11 @@
-"""kustomize's ``images``: the changes of image that it can say exactly.
+"""The field ``images`` of a kustomization: the changes of images that the field can express exactly.
 
     images:
     - name: registry.example.com/ml/dist-mnist
       newTag: 1.5.0
 
-It changes every container whose image has the name, whatever the tag, so it is used only where every one of them is
-to become the same. https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/images/
+kustomize changes each container whose image has the name, with any tag. So tfgen uses the field only if all these
+containers get the same image. https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/images/
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _PATHS: Final = tuple(
 )
 """The paths of images in every object, from kustomize's api/internal/konfig/builtinpluginconsts/images.go."""
 
-_NOT_SEARCHED: Final = "CustomResourceDefinition"
-"""The kind whose lists of containers kustomize leaves alone."""
+_SKIPPED_KIND: Final = "CustomResourceDefinition"
+"""The kind whose lists of containers kustomize does not change."""
 
 
 class Image(Record):
-    """An image's parts: its name with the registry, and a tag, a digest, both or none."""
+    """Parts of an image: the name with the registry, the tag and the digest. A missing part is empty."""
 
     name: str
     tag: str
@@ -40,9 +40,9 @@ class Image(Record):
 
     @classmethod
     def parse(cls, text: str) -> Image:
-        """The parts of ``NAME[:TAG][@DIGEST]``; a colon before the last slash belongs to the registry's port."""
-        rest, _, digest = text.partition("@")
-        path, slash, last = rest.rpartition("/")
+        """Parse ``NAME[:TAG][@DIGEST]``. A colon before the last slash is part of the registry's port."""
+        tagged_name, _, digest = text.partition("@")
+        path, slash, last = tagged_name.rpartition("/")
         base, _, tag = last.partition(":")
         return cls(path + slash + base, tag, digest)
 
@@ -51,13 +51,13 @@ class Image(Record):
 
 
 class ImageChange(Record):
-    """Every container of the one image gets the other."""
+    """Change of the image of all containers with the old image."""
 
     old: Image
     new: Image
 
     def to_kustomize(self) -> dict[str, str]:
-        """The entry of ``images``."""
+        """Return the entry of ``images``."""
         entry = {"name": self.old.name}
         if self.new.name != self.old.name:
             entry["newName"] = self.new.name
@@ -69,65 +69,66 @@ class ImageChange(Record):
 
 
 def image_changes(
-    before: Sequence[Object], after: Sequence[Object], wanted: Sequence[Object]
+    before: Sequence[Object], after: Sequence[Object], overlay: Sequence[Object]
 ) -> tuple[ImageChange, ...]:
-    """The changes of image that kustomize says exactly; the others are left to patches.
+    """Return the changes that ``images`` can express exactly. Patches make all further changes.
 
-    Those are: an image to lose its tag or digest, two of one name that part ways, and one whose name an object is to
-    have in the end with another tag, for ``images`` comes after the patches and reaches every object. All changes are
-    left to patches where kustomize would look for an image in a node that has another shape: the build would fail.
+    Patches make these changes: an image loses its tag or digest; two containers with one image get different images; an
+    object of the result has the name of the image with another tag, because kustomize applies ``images`` after the
+    patches and to all objects. Patches also make all changes if an object has a node of an unexpected shape at the path
+    of an image, because the build of kustomize would fail.
 
     Args:
-        before: the objects that stay, as they are.
-        after: the same objects, as wanted.
-        wanted: every object that the overlay is to give.
+        before: the objects that stay, before the change.
+        after: the same objects, after the change.
+        overlay: all objects of the overlay, after the change.
     """
     differing = ((old, new) for old, new in zip(before, after, strict=True) if old is not new)
     if all([*_images(old)] == [*_images(new)] for old, new in differing):
         return ()
-    items = {id(item): item for item in (*before, *after, *wanted)}  # most are the same in several of these
+    items = {id(item): item for item in (*before, *after, *overlay)}  # most objects are in several of the arguments
     images = {key: [*_images(item)] for key, item in items.items()}
     pairs: dict[str, set[tuple[str, str]]] = {}
     for old, new in zip(before, after, strict=True):
-        of_new = dict(images[id(new)])
-        for place, image in images[id(old)]:
-            if place in of_new:
-                pairs.setdefault(Image.parse(image).name, set()).add((image, of_new[place]))
-    final = {image for item in wanted for image in reached(item)}
+        new_images = dict(images[id(new)])
+        for path, image in images[id(old)]:
+            if path in new_images:
+                pairs.setdefault(Image.parse(image).name, set()).add((image, new_images[path]))
+    final = {image for item in overlay for image in matched_images(item)}
     if None in final:
         return ()
     changes = []
-    for name, ways in sorted(pairs.items()):
-        (old_text, new_text), *others = ways
+    for name, changes_of_name in sorted(pairs.items()):
+        (old_text, new_text), *conflicts = changes_of_name
         change = ImageChange(Image.parse(old_text), Image.parse(new_text))
-        undisturbed = all(image == new_text for image in final if image is not None and _reaches(name, image))
-        if not others and old_text != new_text and _reaches(name, old_text) and _is_exact(change) and undisturbed:
+        is_safe = all(image == new_text for image in final if image is not None and _matches(name, image))
+        if not conflicts and old_text != new_text and _matches(name, old_text) and _is_exact(change) and is_safe:
             changes.append(change)
     return tuple(changes)
 
 
-def reached(item: Object) -> Iterator[str | None]:
+def matched_images(item: Object) -> Iterator[str | None]:
     """Yield each text of an object that kustomize takes for an image, and None for each node on which it fails."""
-    if item["kind"] != _NOT_SEARCHED:
-        yield from _of_containers(item)
+    if item["kind"] != _SKIPPED_KIND:
+        yield from _container_images(item)
     for path in _PATHS:
         yield from _at(item, path)
 
 
 def with_images(item: Object, change: Callable[[Image], Image | None]) -> Object:
-    """The object with other images in its containers; they keep theirs where the change says none."""
-    replaced: Object = item if item["kind"] == _NOT_SEARCHED else _replaced(item, change)
+    """Return the object with changed images. A container keeps its image if the change returns None."""
+    replaced: Object = item if item["kind"] == _SKIPPED_KIND else _replaced(item, change)
     return replaced
 
 
-def as_changed(changes: Sequence[ImageChange]) -> Callable[[Image], Image | None]:
-    """What kustomize's ``images`` makes of an image."""
+def image_changer(changes: Sequence[ImageChange]) -> Callable[[Image], Image | None]:
+    """Return a function that changes an image as ``images`` of kustomize does."""
     new = {change.old.name: change.new for change in changes}
     return lambda image: new.get(image.name)
 
 
-def _reaches(name: str, image: str) -> bool:
-    """Whether kustomize takes the image for one of the name, which it takes for a pattern: any character for a dot.
+def _matches(name: str, image: str) -> bool:
+    """Return whether kustomize matches an image with a name. The name is a pattern, so a dot matches any character.
 
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/image/image.go
     """
@@ -141,22 +142,22 @@ def _is_exact(change: ImageChange) -> bool:
     return not old.digest and bool(new.tag)
 
 
-def _images(node: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Where each container's image stands, by the container's name, and the image."""
+def _images(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the path and the image of each container. The name of the container is part of the path."""
     if isinstance(node, dict):
         for key, child in node.items():
             if key in _LISTS and isinstance(child, list):
                 for index, container in enumerate(child):
                     if _has_image(container):
-                        yield (*place, key, container.get("name", index)), container["image"]
+                        yield (*path, key, container.get("name", index)), container["image"]
             else:
-                yield from _images(child, (*place, key))
+                yield from _images(child, (*path, key))
 
 
-def _of_containers(node: Any) -> Iterator[str | None]:
+def _container_images(node: Any) -> Iterator[str | None]:
     if isinstance(node, dict):
         for key, child in node.items():
-            yield from _of_containers(child)
+            yield from _container_images(child)
             for container in child if key in _LISTS and isinstance(child, list) else ():
                 if not isinstance(container, dict):
                     yield None
@@ -164,7 +165,7 @@ def _of_containers(node: Any) -> Iterator[str | None]:
                     yield _text(container["image"])
     elif isinstance(node, list):
         for child in node:
-            yield from _of_containers(child)
+            yield from _container_images(child)
 
 
 def _at(node: Any, path: Sequence[str]) -> Iterator[str | None]:
@@ -175,9 +176,9 @@ def _at(node: Any, path: Sequence[str]) -> Iterator[str | None]:
         for child in node:
             yield from _at(child, path)
     elif isinstance(node, dict):
-        key, *below = path
+        key, *further = path
         if key in node:
-            yield from _at(node[key], below)
+            yield from _at(node[key], further)
     else:
         yield None
 

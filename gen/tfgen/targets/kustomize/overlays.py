@@ -22,7 +22,7 @@ from tfgen.graph.built import BuiltJob, Objects, objects_before_rename
 from tfgen.kubernetes.object import identity
 from tfgen.places import OVERLAYS
 from tfgen.record import EMPTY
-from tfgen.targets.kustomize.images import as_changed, image_changes, with_images
+from tfgen.targets.kustomize.images import image_changer, image_changes, with_images
 from tfgen.targets.kustomize.pairs import object_pairs
 from tfgen.targets.kustomize.patch_entry import Patch, delete_patch, object_patch, patch_target, patch_text
 from tfgen.targets.kustomize.rename import Rename
@@ -81,7 +81,7 @@ def _overlay(base: Objects, rename: Rename, sources: Sources, namespace: str | N
         else:
             # kustomize changes replicas and images after the patches, so a patch leaves both out.
             changed = with_replicas(item, replicas.get(final[name][1]["metadata"]["name"]) if name in final else None)
-            patch = object_patch(with_images(changed, as_changed(images)) if images else changed, pairs[name][1])
+            patch = object_patch(with_images(changed, image_changer(images)) if images else changed, pairs[name][1])
         if patch:
             path = f"{file_stem(name)}.patch.yaml"
             files[path] = patch_text(item, patch)

@@ -12,7 +12,7 @@ from tfgen.kubernetes.object import Object, identity, literal_name
 from tfgen.targets.kustomize.references import references
 
 
-def object_pairs(base: Objects, wanted: Objects) -> dict[str, tuple[Object, Object]]:
+def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Object]]:
     """Return the objects of the base that stay, each with the object that it becomes, by the keys of the base.
 
     An object without a namesake gets the name of the object with the same kind and key, which is the object of a
@@ -21,24 +21,24 @@ def object_pairs(base: Objects, wanted: Objects) -> dict[str, tuple[Object, Obje
     of `objects` in job.yaml, because any text can refer to the object.
     """
     before = {identity(item) for item in base.values()}
-    after = {identity(item): item for item in wanted.values()}
-    others = {name: item for name, item in wanted.items() if identity(item) not in before}
+    after = {identity(item): item for item in target.values()}
+    new_objects = {name: item for name, item in target.items() if identity(item) not in before}
     pairs = {}
     renamed = {}
     for name, item in base.items():
         version, kind, _ = identity(item)
-        new = after.get(identity(item)) or others.get(name)
+        new = after.get(identity(item)) or new_objects.get(name)
         if new and identity(new)[:2] == (version, kind):
             pairs[name] = (item, new)
             if identity(new) != identity(item):
                 renamed[name] = (item, new)
     if renamed:
-        referred = {reference for item in wanted.values() for reference in references(item)}
-        named = {text for item in wanted.values() if literal_name(item) is not None for _, text in texts(item)}
+        referred = {reference for item in target.values() for reference in references(item)}
+        user_texts = {text for item in target.values() if literal_name(item) is not None for _, text in texts(item)}
     for name, (item, new) in renamed.items():
-        _, kind, own_name = identity(item)
-        followed = (kind, own_name) in referred or own_name in named or literal_name(item) is not None
-        if followed or not _is_renamable(item, new):
+        _, kind, old_name = identity(item)
+        is_referred = (kind, old_name) in referred or old_name in user_texts or literal_name(item) is not None
+        if is_referred or not _is_renamable(item, new):
             del pairs[name]
     return pairs
 

@@ -1,6 +1,7 @@
-"""What changes one object into another, as a patch that a reviewer can read; `kubernetes.merge` goes the way back.
+"""Patches from one object to another, short enough for a reviewer. `kubernetes.merge` applies such a patch.
 
-strategic_merge_patch({"spec": {"a": 1, "b": 2}}, {"spec": {"a": 1, "b": 3}})  ->  {"spec": {"b": 3}}
+>>> strategic_merge_patch({"spec": {"a": 1, "b": 2}}, {"spec": {"a": 1, "b": 3}})
+{'spec': {'b': 3}}
 """
 
 from __future__ import annotations
@@ -15,31 +16,31 @@ from tfgen.kubernetes.object import Object, group
 from tfgen.record import EMPTY
 
 _Keys = Mapping[str, Sequence[str]]
-"""The lists that merge item by item, each with the fields that tell its items apart."""
+"""The lists that merge item by item, each with the fields that identify its items."""
 
 
 def merge_patch(before: Object, after: Object) -> dict[str, Any]:
-    """A JSON merge patch (RFC 7386): null removes, lists are whole."""
+    """Return a JSON merge patch (RFC 7386), which removes a field by null and replaces whole lists."""
     return _difference(before, after, EMPTY)
 
 
 def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
-    """A strategic merge patch: the lists of `kustomize_keys` item by item.
+    """Return a strategic merge patch, which merges the lists of `kustomize_keys` item by item.
 
-    kustomize puts the items that a patch names before those that it does not, so a patch of such a list names all items
-    up to the last that is new or changes, in the order wanted:
-    https://github.com/kubernetes-sigs/kustomize/issues/4045. Where several keys tell the items apart, it leaves those
-    that are there where they are, so a patch replaces such a list. So it does where one key does not tell them apart,
-    such as two ports of one number.
+    kustomize inserts the items of a patch before all further items, so a patch names all items up to the last new or
+    changed item, in the order of the result: https://github.com/kubernetes-sigs/kustomize/issues/4045. If several keys
+    identify an item, kustomize keeps the old order, so the patch replaces the whole list. The patch also replaces a
+    list with two items of one key, such as two ports with one number.
     """
     return _difference(before, after, kustomize_keys(after.get("kind", "")))
 
 
 def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
-    """A patch of an object whose lists tfgen does not know: what holds another list is replaced whole.
+    """Return a patch of an object of an unknown kind, which replaces each mapping with a changed list.
 
-    So nothing depends on whether kustomize knows the kind, and by which keys it merges its lists. It takes the
-    directive in any mapping but the object itself; of the lists there, it merges those of `TOP_LISTS`.
+    The result does not depend on the keys by which kustomize merges the lists of the kind. kustomize accepts the
+    directive ``$patch: replace`` in each mapping except the object itself. Of the lists in the object itself, kustomize
+    merges those of `TOP_LISTS`.
     """
     merging = TOP_LISTS.get((group(before), before["kind"]), ())
     patch = _replacing(before, after)
@@ -62,17 +63,17 @@ def _shape(value: Any) -> type:
 
 
 def has_bare_item(patch: Object) -> bool:
-    """Whether a list of a strategic merge patch has an item that changes nothing, and only keeps the order."""
+    """Return whether a list of a strategic merge patch has an item without changes, which only keeps the order."""
     return _has_bare_item(patch, kustomize_keys(patch.get("kind", "")))
 
 
 def _has_bare_item(patch: Any, keys: _Keys) -> bool:
     if not isinstance(patch, dict):
         return False
-    keyed = [(keys[key], inner or ()) for key, inner in patch.items() if key in keys]
-    inside = [child for item in patch.values() for child in (item if isinstance(item, list) else [item])]
-    return any(item.keys() <= {*names} for names, items in keyed for item in items) or any(
-        _has_bare_item(child, keys) for child in inside
+    keyed_lists = [(keys[key], items or ()) for key, items in patch.items() if key in keys]
+    children = [child for item in patch.values() for child in (item if isinstance(item, list) else [item])]
+    return any(item.keys() <= {*names} for names, items in keyed_lists for item in items) or any(
+        _has_bare_item(child, keys) for child in children
     )
 
 
@@ -91,25 +92,25 @@ def _difference(before: Object, after: Object, keys: _Keys) -> dict[str, Any]:
 def _replacing(before: Object, after: Object) -> dict[str, Any]:
     patch: dict[str, Any] = {key: None for key in before if key not in after}
     for key, value in after.items():
-        was = before.get(key)
-        if key in before and _is_same(was, value):
+        old = before.get(key)
+        if key in before and _is_equal(old, value):
             continue
-        if isinstance(was, dict) and isinstance(value, dict):
-            patch[key] = {**REPLACE, **value} if _is_merged_otherwise(was, value) else _replacing(was, value)
+        if isinstance(old, dict) and isinstance(value, dict):
+            patch[key] = {**REPLACE, **value} if _must_replace(old, value) else _replacing(old, value)
         else:
             patch[key] = value
     return patch
 
 
-def _is_merged_otherwise(before: Object, after: Object) -> bool:
-    """Return whether two mappings differ in a list, or in the shape of a field: kustomize merges neither."""
+def _must_replace(before: Object, after: Object) -> bool:
+    """Return whether two mappings differ in a list or in the shape of a field, which kustomize does not merge."""
     pairs = [(before[key], value) for key, value in after.items() if key in before]
-    return any(isinstance(was, list) or _shape(was) != _shape(now) for was, now in pairs if not _is_same(was, now))
+    return any(isinstance(old, list) or _shape(old) != _shape(new) for old, new in pairs if not _is_equal(old, new))
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    """Whether two values have the same text: to Python, true is 1."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+def _is_equal(before: Any, after: Any) -> bool:
+    """Return whether two values have the same text. In Python, True equals 1."""
+    return json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)
 
 
 def _changed(key: str, before: Any, after: Any, keys: _Keys) -> Any:
@@ -127,19 +128,19 @@ def _items(
     if len(names) > 1 or len(old) < len(before) or len(new) < len(after):
         return [dict(REPLACE), *(dict(item) for item in after)]
     patches = [
-        {**_named(item, names), **_difference(old[key], item, keys)} if key in old else dict(item)
+        {**_item_key(item, names), **_difference(old[key], item, keys)} if key in old else dict(item)
         for key, item in new.items()
     ]
-    gone = [{"$patch": "delete", **_named(item, names)} for key, item in old.items() if key not in new]
-    return patches[: _named_first(patches, list(old), list(new), names)] + gone
+    deletions = [{"$patch": "delete", **_item_key(item, names)} for key, item in old.items() if key not in new]
+    return patches[: _needed_patches(patches, list(old), list(new), names)] + deletions
 
 
-def _named_first(patches: Sequence[Object], old: Sequence[Any], new: Sequence[Any], names: Sequence[str]) -> int:
-    """How many items, from the first on, a patch must name: those behind them stay, and come in their old order."""
+def _needed_patches(patches: Sequence[Object], old: Sequence[Any], new: Sequence[Any], names: Sequence[str]) -> int:
+    """Return the number of leading items that a patch must name. All further items follow in their old order."""
     count = len(patches)
     while count and patches[count - 1].keys() <= {*names}:
-        rest = new[count - 1 :]
-        if [key for key in old if key in rest] != rest:
+        remaining = new[count - 1 :]
+        if [key for key in old if key in remaining] != remaining:
             break
         count -= 1
     return count
@@ -149,5 +150,5 @@ def _by_names(items: Sequence[Object], names: Sequence[str]) -> dict[tuple[Any, 
     return {tuple(item.get(name) for name in names): item for item in items}
 
 
-def _named(item: Object, names: Sequence[str]) -> dict[str, Any]:
+def _item_key(item: Object, names: Sequence[str]) -> dict[str, Any]:
     return {name: item[name] for name in names if name in item}

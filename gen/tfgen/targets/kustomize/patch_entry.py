@@ -36,39 +36,39 @@ def delete_patch(item: Object) -> Patch:
     return {**_head(item), "$patch": "delete"}
 
 
-def object_patch(item: Object, wanted: Object) -> Patch | None:
+def object_patch(item: Object, target: Object) -> Patch | None:
     """Return the patch that changes an object into the wanted object; None for equal objects."""
     is_literal = literal_name(item) is not None
-    if not is_literal and not merges_by_key(item) and changes_items(item, wanted) and _takes_json_patch(item, wanted):
-        return json_patch(item, wanted)
-    if is_literal and changes_shape(item, wanted):
-        return json_patch(item, wanted)
+    if not is_literal and not merges_by_key(item) and changes_items(item, target) and _takes_json_patch(item, target):
+        return json_patch(item, target)
+    if is_literal and changes_shape(item, target):
+        return json_patch(item, target)
     if is_literal:
-        difference = replacing_patch(item, wanted)
+        difference = replacing_patch(item, target)
     else:
-        difference = strategic_merge_patch(item, wanted) if merges_by_key(item) else merge_patch(item, wanted)
+        difference = strategic_merge_patch(item, target) if merges_by_key(item) else merge_patch(item, target)
     if not difference:
         return None
     head = _head(item)
     return {**head, **difference, "metadata": {**head["metadata"], **difference.get("metadata", {})}}
 
 
-def _takes_json_patch(item: Object, wanted: Object) -> bool:
+def _takes_json_patch(item: Object, target: Object) -> bool:
     """Return whether kustomize can apply a JSON patch to the object.
 
-    It writes the whole object as YAML before and after such a patch, and reads each text back:
+    kustomize writes the whole object as YAML before and after such a patch, and reads each text back:
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/filters/patchjson6902/patchjson6902.go
     """
-    return not any(yaml_text.is_misread_by_kustomize(text) for part in (item, wanted) for _, text in texts(part))
+    return not any(yaml_text.is_misread_by_kustomize(text) for part in (item, target) for _, text in texts(part))
 
 
 def merges_by_key(item: Object) -> bool:
-    """Whether a patch of the object goes by the keys of its lists: where kustomize and tfgen both know them."""
+    """Return whether kustomize merges the lists of the object by the keys in `kustomize_keys`."""
     return group(item) in STRATEGIC_GROUPS and literal_name(item) is None
 
 
 def patch_target(item: Object, patch: Patch) -> dict[str, Any]:
-    """Return the fields of an entry whose patch renames the object, or is a JSON patch; empty for the other patches.
+    """Return the fields of an entry whose patch renames the object, or is a JSON patch. Empty for all further patches.
 
     https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/
     """
@@ -79,9 +79,9 @@ def patch_target(item: Object, patch: Patch) -> dict[str, Any]:
         is_renamed = patch["metadata"]["name"] != name
         if not is_renamed:
             return {}
-    pattern = name.replace(".", r"\.")  # of what a name may have, the one that a pattern reads otherwise
-    of_group = {"group": group(item)} if group(item) else {}
-    target = {**of_group, "kind": item["kind"], "name": f"^{pattern}$"}
+    pattern = name.replace(".", r"\.")  # the only character of a name with a meaning in a pattern
+    group_field = {"group": group(item)} if group(item) else {}
+    target = {**group_field, "kind": item["kind"], "name": f"^{pattern}$"}
     return {"target": target, **({"options": {"allowNameChange": True}} if is_renamed else {})}
 
 

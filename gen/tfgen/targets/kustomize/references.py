@@ -1,10 +1,12 @@
-"""kustomize's name references: where it writes an object's new name for the old one.
+"""References to names that kustomize updates after the rename of an object.
 
-    references({"spec": {"serviceName": "mnist", ...}})  ->  ("Service", "mnist"), ...
+>>> list(references({"spec": {"serviceName": "mnist"}}))
+[('Service', 'mnist')]
 
-A patch that renames an object makes kustomize look for its old name in all others. What tfgen writes names the new one
-already. But a user's own reference may say what another environment calls one of ours, and must not be followed.
-The fields: https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/namereference.go
+If a patch renames an object, kustomize replaces the old name in the references of all objects. The objects of tfgen
+already have the new name. A reference of the user may be the name of an object in another environment, and must not
+change. The fields:
+https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/namereference.go
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-# Of the kinds that a run names. Under a field stands a name, something with a `name`, or a list of these.
+# The kinds whose names contain the run. The value of a field is a name, a mapping with `name`, or a list of both.
 _KINDS: Final[Mapping[str, str]] = {
     "configMap": "ConfigMap",
     "configMapKeyRef": "ConfigMap",
@@ -26,7 +28,7 @@ _KINDS: Final[Mapping[str, str]] = {
 
 
 def references(node: Any) -> Iterator[tuple[str, str]]:
-    """The kind and the name that each reference in an object says: all that kustomize follows, and perhaps more."""
+    """Yield the kind and the name of each reference in an object. Some of them kustomize may not update."""
     if isinstance(node, Mapping):
         for key, child in node.items():
             for target in child if isinstance(child, list) else [child]:

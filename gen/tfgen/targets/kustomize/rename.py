@@ -34,8 +34,8 @@ class Rename(Record):
     @staticmethod
     def of(before: Objects, after: Objects) -> Rename:
         """Return the rename of objects; `before` and `after` are the same for an environment without a run."""
-        same = {key: (item, item) for key, item in after.items()}
-        return Rename(before, after, same if before is after else object_pairs(before, after))
+        identical = {key: (item, item) for key, item in after.items()}
+        return Rename(before, after, identical if before is after else object_pairs(before, after))
 
     def followed(self, pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, tuple[Object, Object]]:
         """Return pairs whose second objects have their new names, without the objects that cannot be renamed."""

@@ -16,21 +16,21 @@ _SIZED: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulS
 _REPLICAS: Final = ("spec", "replicas")
 
 
-def replica_counts(pairs: Mapping[str, tuple[Object, Object]], wanted: Objects) -> dict[str, int]:
+def replica_counts(pairs: Mapping[str, tuple[Object, Object]], overlay: Objects) -> dict[str, int]:
     """Return the sizes of the StatefulSets whose size changes, by their names.
 
     A StatefulSet that shares its name with an object of a different kind with a size is left out, because kustomize
     finds the objects by name alone:
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/replicas.go
     """
-    names = Counter(item["metadata"]["name"] for item in wanted.values() if item["kind"] in _SIZED)
+    names = Counter(item["metadata"]["name"] for item in overlay.values() if item["kind"] in _SIZED)
     counts = {
         new["metadata"]["name"]: (_size(old), _size(new)) for old, new in pairs.values() if new["kind"] == "StatefulSet"
     }
     return {
-        name: now
-        for name, (was, now) in counts.items()
-        if names[name] == 1 and was is not None and now is not None and was != now
+        name: new
+        for name, (old, new) in counts.items()
+        if names[name] == 1 and old is not None and new is not None and old != new
     }
 
 

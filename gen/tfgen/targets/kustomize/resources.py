@@ -36,23 +36,23 @@ class Resources(Record):
 def resources(objects: Objects, sources: Sources) -> Resources:
     """Return objects in the form that kustomize reads, each under its key."""
     by_generator = {name for name, item in objects.items() if name in sources and _is_generated(item, sources[name])}
-    written = {f"{file_stem(name)}.yaml": dict(item) for name, item in objects.items() if name not in by_generator}
+    object_files = {f"{file_stem(name)}.yaml": dict(item) for name, item in objects.items() if name not in by_generator}
     generated = [(item, sources[name]) for name, item in objects.items() if name in by_generator]
     texts = {file.path: file.text for _, files in generated for file in files.values()}
     entries = [_generator(item, files) for item, files in generated]
     return Resources(
-        tuple(written),
+        tuple(object_files),
         {"configMapGenerator": entries} if entries else {},
-        {**{path: yaml_text.dump(item) for path, item in written.items()}, **texts},
+        {**{path: yaml_text.dump(item) for path, item in object_files.items()}, **texts},
     )
 
 
 def _is_generated(item: Object, files: Mapping[str, File]) -> bool:
-    """Whether kustomize can make the ConfigMap. Where it cannot, the build fails.
+    """Return whether kustomize can generate the ConfigMap without an error.
 
-    It writes the keys of labels, annotations and data without quotes, and ``1e3`` is no text then (SetField in
-    https://github.com/kubernetes-sigs/kustomize/blob/master/kyaml/yaml/fns.go). It writes a text of several lines as a
-    literal block (`yaml_text.is_misread_by_kustomize`).
+    kustomize writes the keys of labels, annotations and data without quotes, and then reads ``1e3`` as a number
+    (SetField in https://github.com/kubernetes-sigs/kustomize/blob/master/kyaml/yaml/fns.go). kustomize writes a text of
+    several lines as a literal block (`yaml_text.is_misread_by_kustomize`).
     """
     metadata = item["metadata"]
     keys = [*metadata.get("labels", {}), *metadata.get("annotations", {}), *files]
@@ -61,7 +61,7 @@ def _is_generated(item: Object, files: Mapping[str, File]) -> bool:
 
 
 def _generator(item: Object, files: Mapping[str, File]) -> dict[str, Any]:
-    """The entry that makes a ConfigMap of files, each under its own name. The graph's name says the digest already.
+    """Return the entry that makes a ConfigMap of files. The name in the object graph already contains the digest.
 
     https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/configmapgenerator/
     """
@@ -79,10 +79,10 @@ def _generator(item: Object, files: Mapping[str, File]) -> dict[str, Any]:
 
 
 def file_stem(name: str) -> str:
-    """The name of an object's file, without its ending: no other's, and none that a file may not have.
+    """Return the file name of an object, without its ending. The name is valid, and differs for each object.
 
-    Behind a ``-`` in it may stand what a user calls a volume or a class: as long as a file's name, and with dots,
-    ``x.patch`` too.
+    The name may contain the user's name of a volume or a class, which may be as long as a file name and contain dots,
+    as in ``x.patch``.
     """
     stem = name.replace(".", "_")
     if len(stem) <= _LONGEST_STEM:
