@@ -168,4 +168,4 @@ def test_a_single_task_has_no_index() -> None:
     single = text.replace("  roles: {chief: {}, ps: {}, worker: {}}", "  strategy: Single\n  roles: {chief: {}}")
     (problem,) = check(single, "job.yaml").problems
     assert problem.rule == "sub-path-variable"
-    assert problem.message.endswith("; only the tasks of a cluster have an index, and strategy Single has one task")
+    assert problem.message.endswith("; strategy Single has one task, which has no index")

@@ -242,7 +242,7 @@ spec:
             """\
             storage: {logs: {mountPath: /logs, claim: {name: logs}, for: [tensorboard]}}
             """,
-            "7:65: storage.logs is for the role tensorboard, which the job lacks; it has chief [unknown-role]\n",
+            "7:65: storage.logs.for lists tensorboard, but the roles of the job are chief [unknown-role]\n",
         ),
     ],
 )

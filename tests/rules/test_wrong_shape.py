@@ -89,13 +89,13 @@ def test_a_reference_has_the_shape_that_kustomize_reads(kind: str, path: str) ->
     [
         (
             {"apiVersion": "example.com/v1", "kind": "CronJob", "spec": {"jobTemplate": "text"}},
-            'job.yaml:8:92: objects.x.spec.jobTemplate: found the text "text", expected a mapping or a list: kustomize '
-            "reads the field in each CronJob [wrong-shape]",
+            'job.yaml:8:92: objects.x.spec.jobTemplate: found the text "text", expected a mapping or a list, because '
+            "kustomize reads this field of each CronJob [wrong-shape]",
         ),
         (
             {"apiVersion": "example.com/v1", "kind": "Role", "rules": [{"resourceNames": [["text"]]}]},
-            "job.yaml:8:94: objects.x.rules[0].resourceNames[0]: found a list, expected a name: kustomize reads the "
-            "field in each Role [wrong-shape]",
+            "job.yaml:8:94: objects.x.rules[0].resourceNames[0]: found a list, expected a name, because kustomize "
+            "reads this field of each Role [wrong-shape]",
         ),
         (
             {"apiVersion": "v1", "kind": "ServiceAccount", "imagePullSecrets": "hub"},

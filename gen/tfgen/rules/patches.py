@@ -1,4 +1,4 @@
-"""Patches that find nothing to change, or change what tfgen or another key of the job says."""
+"""Patches without a target, and patches of fields that tfgen or a key of the job controls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _check_targets(view: View) -> Iterator[Finding]:
     entries = patched_graph(view.job.structure).entries
     forms = view.all_values if view.environment is None else (view.values,)
     scopes = [Scope(values, release=view.job.name, chart=view.job.name) for values in forms]
-    for patch, template in ((entry.patch, entry.template) for entry in _of_form(view, entries)):
+    for patch, template in ((entry.patch, entry.template) for entry in _variant_parts(view, entries)):
         names = [*dict.fromkeys(name for scope in scopes for name, _ in template.objects(scope))]
         if patch.target not in names:
             message = f"the job has no {patch.kind} {patch.target}{likely(patch.target, names)}"
@@ -32,7 +32,7 @@ def _check_targets(view: View) -> Iterator[Finding]:
 
 
 def _check_fields(view: View) -> Iterator[Finding]:
-    """What is no pod at all, the rules of its shape say."""
+    """Report the fields that a patch may not change, except in a patch whose shape the rule wrong-shape reports."""
     if not _has_patches(view):
         return
     misfits = [misfit.path for misfit in misfits_of_patches(view)]
@@ -46,19 +46,22 @@ def _has_patches(view: View) -> bool:
 
 
 def _faults(view: View) -> Sequence[Fault]:
-    """What is wrong with the patches of this form: what the job's own lack for that has no line of its own."""
-    faults = _of_form(view, patched_graph(view.job.structure).faults)
+    """Return the faults of the patches of this variant.
+
+    A fault of a patch of the job appears in an environment only if the environment has no fault of its own patches.
+    """
+    faults = _variant_parts(view, patched_graph(view.job.structure).faults)
     return [fault for fault in faults if fault.path[1] in view.own.get("patches", {})] or faults
 
 
-def _of_form(view: View, by_environment: Mapping[str, Sequence[_Part]]) -> Sequence[_Part]:
-    """What this form of the job has, and the job itself has not."""
+def _variant_parts(view: View, by_environment: Mapping[str, Sequence[_Part]]) -> Sequence[_Part]:
+    """Return the parts of this variant, without the parts that the job has in every environment."""
     if view.environment is None:
         return by_environment[""]
     return [part for part in by_environment.get(view.environment, ()) if part not in by_environment[""]]
 
 
 RULES: Final = (
-    Rule("patch-field", "error", "A patch changes what tfgen, or another key of the job, says.", _check_fields),
+    Rule("patch-field", "error", "A patch changes a field that tfgen, or a key of the job, controls.", _check_fields),
     Rule("patch-target", "error", "A patch is for an object that the job does not have.", _check_targets),
 )

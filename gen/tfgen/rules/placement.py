@@ -1,4 +1,4 @@
-"""Two answers to where a role's pods run."""
+"""Roles with both a placement and an affinity, which contradict each other."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tfgen.rules.view import View
 
 def _check(view: View) -> Iterator[Finding]:
     for role in view.roles:
-        placement, word = view.effective(role.name, "placement")
-        affinity, rules = view.effective(role.name, "affinity")
-        if rules and word != "none":
+        placement_path, placement = view.effective(role.name, "placement")
+        affinity_path, affinity = view.effective(role.name, "affinity")
+        if affinity and placement != "none":
             message = (
-                f"role {role.name} has an affinity, which takes the place of placement {word}; "
-                "say all of it in the affinity, and set placement to none"
+                f"role {role.name} has an affinity, which overrides placement {placement}; set placement to none, and "
+                "write the complete affinity"
             )
-            yield Finding(view.blamed(placement, affinity), message)
+            yield Finding(view.blamed(placement_path, affinity_path), message)
 
 
 RULES: Final = (Rule("placement-and-affinity", "error", "A role has both a placement and an affinity.", _check),)

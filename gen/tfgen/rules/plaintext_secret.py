@@ -1,6 +1,6 @@
-"""Secrets written into a job, and so into git.
+"""Secrets in the text of a job, which would be committed to git.
 
-The value itself is never in the message.
+A message never contains the value of the secret.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tfgen.secret_text import find_secret_arguments, has_secret, looks_secret, n
 from tfgen.words import path_name
 
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
-"""Between the words of a name such as akSecret, as drivers call their options."""
+"""Boundary between the words of a camel case name such as akSecret. The options of drivers have such names."""
 
 _SECRET_DATA: Final = ("data", "stringData")
 
@@ -32,48 +32,53 @@ def _check(view: View) -> Iterator[Finding]:
         looks = "value" if has_secret(value) else "name" if names_secret(name, value) else None
         if looks:
             message = (
-                f"the {looks} of the variable {name} looks like a secret's, which would stand in git; "
-                "put it into a Secret, and write secretKeyRef: {name: ..., key: ...}"
+                f"the {looks} of the variable {name} looks like a secret, and git would store the secret; create a "
+                "Secret, and write secretKeyRef: {name: ..., key: ...}"
             )
             yield Finding(path, message)
     for path, name, value in _options(view):
         if looks_secret(_HUMP.sub("-", name), value):
             message = (
-                f"{path_name(path)} looks like a secret, which would stand in git; put it into a Secret, and let the "
-                f"volume name that ({_REFERENCE[str(path[2])]})"
+                f"{path_name(path)} looks like a secret, and git would store the secret; create a Secret, and write "
+                f"its name in {_REFERENCE[str(path[2])]} of the volume"
             )
             yield Finding(path, message)
     for path, arguments in _arguments(view):
         for index in find_secret_arguments(arguments):
-            message = "this argument looks like a secret, which would stand in git; pass a variable with secretKeyRef"
+            message = (
+                "this argument looks like a secret, and git would store the secret; pass a variable with secretKeyRef"
+            )
             yield Finding((*path, index), message)
     for path, message in _literals(view):
         yield Finding(path, message)
 
 
 def _literals(view: View) -> Iterator[tuple[Path, str]]:
-    """The Secrets among what stands in the job as it is, and each text elsewhere in it that has the form of one."""
+    """Yield the Secrets among the objects of the job, and each text of a different object that looks like a secret."""
     for name, item in view.values["objects"].items():
         path: Path = ("objects", name)
         if item["kind"] == "Secret" and any(item.get(field) for field in _SECRET_DATA):
             field = next(field for field in _SECRET_DATA if item.get(field))
             message = (
-                f"{path_name((*path, field))}: the values of a Secret would stand in git; make the Secret in the "
-                "cluster, or write an object that fetches it, such as an ExternalSecret or a SealedSecret"
+                f"{path_name((*path, field))}: git would store the values of the Secret; create the Secret in the "
+                "cluster, or write an ExternalSecret or a SealedSecret"
             )
             yield (*path, field), message
         else:
-            for place, text in texts(item, path):
+            for text_path, text in texts(item, path):
                 if has_secret(text):
-                    message = f"{path_name(place)} looks like a secret, which would stand in git; put it into a Secret"
-                    yield place, message
+                    message = (
+                        f"{path_name(text_path)} looks like a secret, and git would store the secret; create a Secret "
+                        "in the cluster"
+                    )
+                    yield text_path, message
 
 
 def _variables(view: View) -> Iterator[tuple[Path, str, Any]]:
     yield from ((("env", name), name, value) for name, value in view.values["env"].items())
     for role in view.roles:
-        own = view.values["roles"][role.name]["env"]
-        yield from ((("roles", role.name, "env", name), name, value) for name, value in own.items())
+        role_env = view.values["roles"][role.name]["env"]
+        yield from ((("roles", role.name, "env", name), name, value) for name, value in role_env.items())
         for parts in (
             pod_parts.beside(view, role.name),
             pod_parts.patched(view, role.name, "containers"),
@@ -85,7 +90,7 @@ def _variables(view: View) -> Iterator[tuple[Path, str, Any]]:
 
 
 def _options(view: View) -> Iterator[tuple[Path, str, str]]:
-    """What storage tells drivers."""
+    """Yield the options of the storage drivers."""
     for volume, source_fields in view.values["storage"].items():
         for source, field in (("flexVolume", "options"), ("csi", "volumeAttributes")):
             for name, value in source_fields.get(source, {}).get(field, {}).items():
@@ -93,7 +98,7 @@ def _options(view: View) -> Iterator[tuple[Path, str, str]]:
 
 
 def _arguments(view: View) -> Iterator[tuple[Path, Sequence[Any]]]:
-    """The commands and arguments of all containers of tasks, each as a whole list with its path."""
+    """Yield the list of the command and the list of the arguments of every container of a task."""
     for role in view.roles:
         for field in ("command", "args"):
             yield view.effective(role.name, field)
@@ -108,4 +113,4 @@ def _arguments(view: View) -> Iterator[tuple[Path, Sequence[Any]]]:
                         yield (*container.path, field), container.data[field]
 
 
-RULES: Final = (Rule("plaintext-secret", "warning", "A secret seems to stand in the job as text.", _check),)
+RULES: Final = (Rule("plaintext-secret", "warning", "A value of the job looks like a secret.", _check),)

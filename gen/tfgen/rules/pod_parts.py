@@ -1,9 +1,9 @@
-"""What a user adds to a role's pod in Kubernetes' own words, piece by piece, each with its path.
+"""Parts of a pod that a user writes in the syntax of Kubernetes, each with its path.
 
-    beside(view, "worker")             -> the init containers and sidecars of the job, then those of the role
+    beside(view, "worker")             -> the init containers and sidecars of the job, then of the role
     items(part, "volumeMounts")        -> Part(("sidecars", 0, "volumeMounts", 0), {"name": "data", ...}), ...
 
-What has another shape than Kubernetes gives it is left out: `wrong_shape` reports it.
+The functions skip a part with a wrong shape, because the rule `wrong_shape` reports the part.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ class Part(NamedTuple):
 
 
 def beside(view: View, role: RoleName) -> Iterator[Part]:
-    """The containers that a role's pods have beside the main one."""
+    """Yield the init containers and the sidecars of a role."""
     for part in _levels(view, role):
         yield from items(part, "initContainers")
         yield from items(part, "sidecars")
 
 
 def templates(view: View, role: RoleName) -> Iterator[Part]:
-    """The pod templates that are merged over the role's: the job's, then its own."""
+    """Yield the pod templates that tfgen merges into the pods of a role: podTemplate of the job, then of the role."""
     for part in _levels(view, role):
         yield from child(part, "podTemplate")
 
 
 def specs(view: View, role: RoleName) -> Iterator[Part]:
-    """The pod specs of those templates."""
+    """Yield the pod specs of the pod templates of a role."""
     for template in templates(view, role):
         yield from child(template, "spec")
 
 
 def of_patches(view: View) -> Iterator[Part]:
-    """The pod specs that patches merge over TensorBoard's: those of all other pods refuse a patch."""
+    """Yield the pod specs that patches merge into the pod of TensorBoard, the only pod that accepts a patch."""
     for patch in view.patches:
         if patch.kind != "Deployment":
             continue
@@ -55,25 +55,25 @@ def of_patches(view: View) -> Iterator[Part]:
 
 
 def patched(view: View, role: RoleName, key: str) -> Iterator[Part]:
-    """The items that those specs have in a list, such as `volumes`."""
+    """Yield the items of a list, such as `volumes`, in the pod templates of a role."""
     for spec in specs(view, role):
         yield from items(spec, key)
 
 
 def main_container(view: View, role: RoleName) -> Iterator[Part]:
-    """What those specs say of the main container."""
+    """Yield the entries for the main container in the pod templates of a role."""
     return (part for part in patched(view, role, "containers") if name(part) == CONTAINER)
 
 
 def child(part: Part, key: str) -> Iterator[Part]:
-    """The mapping at a key, if there is one."""
+    """Yield the mapping at a key, if the value is a mapping."""
     data = part.data.get(key)
     if isinstance(data, Mapping):
         yield Part((*part.path, key), data)
 
 
 def items(part: Part, key: str) -> Iterator[Part]:
-    """The mappings in the list at a key."""
+    """Yield the mappings in the list at a key."""
     data = part.data.get(key)
     if isinstance(data, list):
         for index, item in enumerate(data):
@@ -82,13 +82,13 @@ def items(part: Part, key: str) -> Iterator[Part]:
 
 
 def name(part: Part) -> str:
-    """The name of a list's item; empty where it has none that is text."""
+    """Return the name of an item; empty for an item without a name, or with a name that is not text."""
     text = part.data.get("name")
     return text if isinstance(text, str) else ""
 
 
 def removes(part: Part) -> bool:
-    """Whether a list's item removes the one of its name, instead of adding to it."""
+    """Check for the directive that removes the item of the same name from the pod."""
     return part.data.get("$patch") == "delete"
 
 

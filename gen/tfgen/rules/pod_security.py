@@ -1,8 +1,8 @@
-"""Fields of a user's own containers and pod templates that the job's Pod Security Standard refuses.
+"""Fields of a user's containers and pod templates that the Pod Security Standard of the job refuses.
 
-https://kubernetes.io/docs/concepts/security/pod-security-standards/, as of Kubernetes 1.36. What such a container
-does not say, tfgen says for it (`objects.pod`), so only what is said can be refused. Of volumes, `volume_profile`
-speaks; of the job's own user, `guards`.
+https://kubernetes.io/docs/concepts/security/pod-security-standards/, as of Kubernetes 1.36. The rule checks only the
+fields that a user sets, because tfgen sets the missing fields (`objects.pod`). The rule `volume_profile` checks the
+volumes, and `guards` checks the user of the job.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tfgen.words import shown
 
 _HOST: Final = ("hostNetwork", "hostPID", "hostIPC")
 _PROBES: Final = ("startupProbe", "livenessProbe", "readinessProbe")
-_ADDED: Final = frozenset(
+_ADDABLE: Final = frozenset(
     (
         "AUDIT_WRITE",
         "CHOWN",
@@ -39,7 +39,7 @@ _ADDED: Final = frozenset(
         "SYS_CHROOT",
     )
 )
-"""Capabilities that baseline lets a container add; restricted only the one that binds low ports."""
+"""Capabilities that a container may add under the profile baseline. The profile restricted allows only _LOW_PORTS."""
 _LOW_PORTS: Final = "NET_BIND_SERVICE"
 _SELINUX_TYPES: Final = (None, "", "container_t", "container_init_t", "container_kvm_t", "container_engine_t")
 _SYSCTLS: Final = frozenset(
@@ -61,31 +61,38 @@ _SYSCTLS: Final = frozenset(
 
 
 class _Field(NamedTuple):
-    """A field that is said, the weakest profile that lets it pass, and what to do for a stronger one."""
+    """A field that a stronger profile refuses.
+
+    Attributes:
+        path: the path of the field.
+        profile: the strongest profile that allows the field.
+        description: the field and its value, in words.
+        cure: the change that lets the field pass under a stronger profile.
+    """
 
     path: Path
-    needs: Profile
-    what: str
-    instead: str = "remove it"
+    profile: Profile
+    description: str
+    cure: str = "remove it"
 
 
 def find_weak_fields(part: Part) -> Iterator[_Field]:
     """Yield the fields of a mapping that a stronger profile refuses, for a pod spec, a container or a volume."""
-    yield from _of_pod(part)
+    yield from _check_pod(part)
     if isinstance(part.data.get("image"), str) or isinstance(part.data.get("securityContext"), Mapping):
-        yield from _of_container(part)
+        yield from _check_container(part)
     for key in part.data if part.path[-2:-1] == ("volumes",) else ("hostPath",):
         if isinstance(part.data.get(key), Mapping):
             yield _Field((*part.path, key), least_profile(key), f"the volume source {key}")
 
 
 def _check(view: View) -> Iterator[Finding]:
-    has = view.job.structure.profile
+    job_profile = view.job.structure.profile
     for field in _fields(view):
-        if PROFILES.index(field.needs) > PROFILES.index(has):
+        if PROFILES.index(field.profile) > PROFILES.index(job_profile):
             message = (
-                f"security.profile {has} refuses {field.what}, which needs at least {field.needs}; "
-                f"{field.instead}, or set security.profile to {field.needs}"
+                f"security.profile {job_profile} refuses {field.description}; {field.cure}, or set security.profile to "
+                f"{field.profile}"
             )
             yield Finding(field.path, message)
 
@@ -93,41 +100,41 @@ def _check(view: View) -> Iterator[Finding]:
 def _fields(view: View) -> Iterator[_Field]:
     for role in view.roles:
         for spec in pod_parts.specs(view, role.name):
-            yield from _of_pod(spec)
+            yield from _check_pod(spec)
         for container in pod_parts.beside(view, role.name):
-            yield from _of_container(container)
+            yield from _check_container(container)
         for key in ("initContainers", "containers"):
             for container in pod_parts.patched(view, role.name, key):
                 if not pod_parts.removes(container):
-                    yield from _of_container(container)
+                    yield from _check_container(container)
     for spec in pod_parts.of_patches(view):
-        yield from _of_pod(spec)
+        yield from _check_pod(spec)
         for key in ("initContainers", "containers"):
             for container in pod_parts.items(spec, key):
                 if not pod_parts.removes(container):
-                    yield from _of_container(container)
+                    yield from _check_container(container)
 
 
-def _of_pod(spec: Part) -> Iterator[_Field]:
+def _check_pod(spec: Part) -> Iterator[_Field]:
     for key in _HOST:
         if spec.data.get(key) is True:
             yield _Field((*spec.path, key), "privileged", f"{key}: true")
-    yield from _without_context(spec)
+    yield from _check_removed_context(spec)
     for context in pod_parts.child(spec, "securityContext"):
-        yield from _of_context(context)
+        yield from _check_context(context)
         for key in ("runAsNonRoot", "seccompProfile"):
             if key in context.data and context.data[key] is None:
-                yield _Field((*context.path, key), "baseline", f"a pod without {key}")
+                yield _Field((*context.path, key), "baseline", f"{key}: null")
         for sysctl in pod_parts.items(context, "sysctls"):
             name = pod_parts.name(sysctl)
             if name and name not in _SYSCTLS:
                 yield _Field((*sysctl.path, "name"), "privileged", f"the sysctl {name}")
 
 
-def _of_container(container: Part) -> Iterator[_Field]:
-    yield from _without_context(container)
+def _check_container(container: Part) -> Iterator[_Field]:
+    yield from _check_removed_context(container)
     for context in pod_parts.child(container, "securityContext"):
-        yield from _of_context(context)
+        yield from _check_context(context)
         if context.data.get("privileged") is True:
             yield _Field((*context.path, "privileged"), "privileged", "privileged: true")
         if "allowPrivilegeEscalation" in context.data and context.data["allowPrivilegeEscalation"] is not False:
@@ -135,25 +142,25 @@ def _of_container(container: Part) -> Iterator[_Field]:
             yield _Field(path, "baseline", "allowPrivilegeEscalation other than false")
         if context.data.get("procMount") not in (None, "Default"):
             yield _Field((*context.path, "procMount"), "privileged", "a procMount other than Default")
-        yield from _of_capabilities(context)
+        yield from _check_capabilities(context)
     for port in pod_parts.items(container, "ports"):
         if port.data.get("hostPort") not in (None, 0):
             yield _Field((*port.path, "hostPort"), "privileged", "a hostPort")
-    yield from _of_probes(container)
+    yield from _check_probes(container)
 
 
-def _without_context(part: Part) -> Iterator[_Field]:
+def _check_removed_context(part: Part) -> Iterator[_Field]:
     if "securityContext" in part.data and part.data["securityContext"] is None:
-        yield _Field((*part.path, "securityContext"), "baseline", "a securityContext that is taken away")
+        yield _Field((*part.path, "securityContext"), "baseline", "securityContext: null")
 
 
-def _of_context(context: Part) -> Iterator[_Field]:
-    """What a pod's security context and a container's have in common."""
+def _check_context(context: Part) -> Iterator[_Field]:
+    """Check the fields that the security contexts of pods and of containers have in common."""
     if context.data.get("runAsNonRoot") is False:
         yield _Field((*context.path, "runAsNonRoot"), "baseline", "runAsNonRoot: false")
     user = context.data.get("runAsUser")
     if user == 0 and user is not False:
-        yield _Field((*context.path, "runAsUser"), "baseline", "runAsUser: 0", "name another user")
+        yield _Field((*context.path, "runAsUser"), "baseline", "runAsUser: 0", "write a different user")
     for key in ("seccompProfile", "appArmorProfile"):
         for profile in pod_parts.child(context, key):
             if profile.data.get("type") == "Unconfined":
@@ -163,30 +170,29 @@ def _of_context(context: Part) -> Iterator[_Field]:
             yield _Field((*windows.path, "hostProcess"), "privileged", "hostProcess: true")
     for labels in pod_parts.child(context, "seLinuxOptions"):
         if labels.data.get("type") not in _SELINUX_TYPES:
-            what = f"the SELinux type {shown(labels.data['type'])}"
-            yield _Field((*labels.path, "type"), "privileged", what)
+            yield _Field((*labels.path, "type"), "privileged", f"the SELinux type {shown(labels.data['type'])}")
         for key in ("user", "role"):
             if labels.data.get(key):
                 yield _Field((*labels.path, key), "privileged", f"a {key} of SELinux")
 
 
-def _of_capabilities(context: Part) -> Iterator[_Field]:
+def _check_capabilities(context: Part) -> Iterator[_Field]:
     path, fields = (*context.path, "capabilities"), context.data
     if "capabilities" in fields and fields["capabilities"] is None:
         yield _Field(path, "baseline", "capabilities that are not dropped", "write drop: [ALL]")
     for capabilities in pod_parts.child(context, "capabilities"):
         for index, name in enumerate(_list(capabilities.data, "add")):
-            here = (*capabilities.path, "add", index)
-            if not isinstance(name, str) or name not in _ADDED:
-                yield _Field(here, "privileged", f"the capability {shown(name)}")
+            path = (*capabilities.path, "add", index)
+            if not isinstance(name, str) or name not in _ADDABLE:
+                yield _Field(path, "privileged", f"the capability {shown(name)}")
             elif name != _LOW_PORTS:
-                yield _Field(here, "baseline", f"the capability {name}")
+                yield _Field(path, "baseline", f"the capability {name}")
         if "drop" in capabilities.data and "ALL" not in _list(capabilities.data, "drop"):
-            here = (*capabilities.path, "drop")
-            yield _Field(here, "baseline", "a container that does not drop ALL capabilities", "write drop: [ALL]")
+            path = (*capabilities.path, "drop")
+            yield _Field(path, "baseline", "a container that does not drop ALL capabilities", "write drop: [ALL]")
 
 
-def _of_probes(container: Part) -> Iterator[_Field]:
+def _check_probes(container: Part) -> Iterator[_Field]:
     probes = [probe for key in _PROBES for probe in pod_parts.child(container, key)]
     for lifecycle in pod_parts.child(container, "lifecycle"):
         probes += [hook for key in ("postStart", "preStop") for hook in pod_parts.child(lifecycle, key)]
@@ -194,7 +200,7 @@ def _of_probes(container: Part) -> Iterator[_Field]:
         for key in ("httpGet", "tcpSocket"):
             for action in pod_parts.child(probe, key):
                 if action.data.get("host"):
-                    yield _Field((*action.path, "host"), "privileged", "a host that the node is to ask")
+                    yield _Field((*action.path, "host"), "privileged", "a host in a probe or lifecycle hook")
 
 
 def _list(data: Mapping[str, Any], key: str) -> list[Any]:
@@ -202,4 +208,4 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     return items if isinstance(items, list) else []
 
 
-RULES: Final = (Rule("pod-security", "error", "A container or a pod needs a weaker Pod Security profile.", _check),)
+RULES: Final = (Rule("pod-security", "error", "A field of a container or a pod needs a weaker profile.", _check),)

@@ -1,8 +1,8 @@
-"""Checkpoints that the parameter servers cannot write.
+"""Volumes for checkpoints that the chief can write and the parameter servers cannot write.
 
-Each writes its own part of a checkpoint, at the path that the chief names, unless the program has the chief write all:
-https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions. Who makes a claim for one node alone, which is
-not the default, has chosen the latter.
+Each parameter server writes its part of a checkpoint at the path that the chief names. With CheckpointOptions, the
+chief writes all parts: https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions. The rule assumes
+CheckpointOptions for a claim that only one node can mount, because the default access mode allows several nodes.
 """
 
 from __future__ import annotations
@@ -15,28 +15,31 @@ from tfgen.rules.finding import Finding
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
-# Seen: /job:localhost fails when a checkpoint is saved, and /job:chief alone when it is restored.
+# The complete device name is necessary: TensorFlow fails to save a checkpoint with /job:localhost, and fails to restore
+# a checkpoint with /job:chief.
 _CHIEF: Final = "/job:chief/replica:0/task:0/device:CPU:0"
-_OF_ONE_NODE: Final = ("ReadWriteOnce", "ReadWriteOncePod")
+_SINGLE_NODE_MODES: Final = ("ReadWriteOnce", "ReadWriteOncePod")
 
 
 def _check(view: View) -> Iterator[Finding]:
     if not view.job.structure.role("ps"):
         return
     for name, volume in view.values["storage"].items():
-        has = volume.get("for", ["ps"])
-        if "chief" in has and "ps" not in has and _is_shared(volume):
+        roles = volume.get("for", ["ps"])
+        if "chief" in roles and "ps" not in roles and _is_shared(volume):
             message = (
-                f"storage.{name} is for the chief, but not for ps, which write parts of a checkpoint too: add ps, set "
+                f"storage.{name} is for chief and not for ps, but ps writes parts of checkpoints; add ps, set "
                 f"readOnly, or save with tf.train.CheckpointOptions(experimental_io_device='{_CHIEF}')"
             )
             yield Finding(("storage", name, "for"), message)
 
 
 def _is_shared(volume: Mapping[str, Any]) -> bool:
-    """Whether the volume can be written, and from several nodes."""
+    """Check that several nodes can write to a volume."""
     writable = any(source in volume for source in WRITABLE) and not volume.get("readOnly")
-    return writable and volume.get("claim", {}).get("accessMode") not in _OF_ONE_NODE
+    return writable and volume.get("claim", {}).get("accessMode") not in _SINGLE_NODE_MODES
 
 
-RULES: Final = (Rule("storage-not-on-ps", "warning", "The chief can write where ps cannot.", _check),)
+RULES: Final = (
+    Rule("storage-not-on-ps", "warning", "The chief can write to a volume that ps does not mount.", _check),
+)

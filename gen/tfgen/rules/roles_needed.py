@@ -1,4 +1,4 @@
-"""The roles that a strategy needs, those that it has no use for, and what must end the job."""
+"""Roles that a strategy needs, roles that a strategy does not use, and the task that ends the job."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import either
 
-_NEEDED: Final[Mapping[Strategy, Mapping[RoleName, str]]] = {
-    # tf.distribute.ParameterServerStrategy wants one of each.
+_REQUIRED: Final[Mapping[Strategy, Mapping[RoleName, str]]] = {
+    # tf.distribute.ParameterServerStrategy requires at least one ps and one worker.
     "ParameterServer": {"ps": "whose tasks hold the variables", "worker": "whose tasks compute"},
-    "MultiWorkerMirrored": {"worker": "whose tasks compute, each with all variables"},
-    "Single": {"chief": "which is its one task"},
+    "MultiWorkerMirrored": {"worker": "whose tasks compute and hold all variables"},
+    "Single": {"chief": "the only task"},
 }
 _USED: Final[Mapping[Strategy, tuple[RoleName, ...]]] = {
     "ParameterServer": ("chief", "ps", "worker", "evaluator"),
@@ -24,11 +24,11 @@ _USED: Final[Mapping[Strategy, tuple[RoleName, ...]]] = {
 }
 
 
-def _check_needed(view: View) -> Iterator[Finding]:
+def _check_required(view: View) -> Iterator[Finding]:
     strategy = view.job.structure.strategy
-    for role, what in _NEEDED[strategy].items():
+    for role, purpose in _REQUIRED[strategy].items():
         if role not in view.values["roles"]:
-            yield Finding(("roles",), f"strategy {strategy} needs the role {role}, {what}; add roles.{role}: {{}}")
+            yield Finding(("roles",), f"strategy {strategy} needs the role {role}, {purpose}; add roles.{role}: {{}}")
 
 
 def _check_used(view: View) -> Iterator[Finding]:
@@ -36,31 +36,34 @@ def _check_used(view: View) -> Iterator[Finding]:
     for role in view.roles:
         if role.name not in _USED[strategy]:
             used = either(_USED[strategy], "and")
-            yield Finding(
-                ("roles", role.name), f"strategy {strategy} has no use for the role {role.name}, only for {used}"
-            )
+            message = f"strategy {strategy} does not use the role {role.name}; the strategy uses {used}"
+            yield Finding(("roles", role.name), message)
 
 
 def _check_end(view: View) -> Iterator[Finding]:
     structure = view.job.structure
     by, chief = structure.completion, structure.role("chief")
-    says_by = bool(view.spec.get("completion", {}).get("by"))  # else it is the kind's, which says what that asks for
+    # Without completion.by, the workload kind determines the task, and reports a missing role itself.
+    sets_by = bool(view.spec.get("completion", {}).get("by"))
     if structure.strategy == "ParameterServer" and by == "Chief" and not chief:
         yield Finding(
-            ("roles",), "nothing ends this job: add roles.chief: {}, or set completion.by to Worker0 or AllWorkers"
+            ("roles",), "no task ends this job; add roles.chief: {}, or set completion.by to Worker0 or AllWorkers"
         )
-    if structure.strategy == "ParameterServer" and by != "Chief" and chief and says_by:
+    if structure.strategy == "ParameterServer" and by != "Chief" and chief and sets_by:
         yield Finding(
-            ("completion", "by"), f"completion.by is {by}, but this job has a chief, whose end would end nothing"
+            ("completion", "by"),
+            f"completion.by is {by}, so the end of the chief would not end the job; set completion.by to Chief",
         )
     if structure.strategy == "MultiWorkerMirrored" and by == "Chief":
         yield Finding(
             ("completion", "by"),
-            "completion.by is Chief, but MultiWorkerMirrored has none; it is Worker0 or AllWorkers",
+            "completion.by is Chief, but strategy MultiWorkerMirrored has no chief; set completion.by to Worker0 or "
+            "AllWorkers",
         )
-    if structure.strategy == "Single" and by != "Chief" and says_by:
+    if structure.strategy == "Single" and by != "Chief" and sets_by:
         yield Finding(
-            ("completion", "by"), f"completion.by is {by}, but strategy Single has no workers, only its chief"
+            ("completion", "by"),
+            f"completion.by is {by}, but strategy Single has no workers; set completion.by to Chief",
         )
 
 
@@ -68,18 +71,18 @@ def _check_flags(view: View) -> Iterator[Finding]:
     structure = view.job.structure
     for key, is_set in (("legacyFlags", structure.legacy_flags), ("legacyVariables", structure.legacy_variables)):
         if is_set and structure.strategy != "ParameterServer":
-            message = f"{key} name ps and workers, which only ParameterServer has, not {structure.strategy}"
+            message = f"{key} lists ps and workers, but strategy {structure.strategy} has no ps; remove {key}"
             yield Finding((key,), message)
 
 
 RULES: Final = (
-    Rule("nothing-ends-the-job", "error", "No task of the job ends it.", _check_end),
-    Rule("missing-role", "error", "The strategy needs a role that the job does not have.", _check_needed),
+    Rule("nothing-ends-the-job", "error", "No task of the job ends the job.", _check_end),
+    Rule("missing-role", "error", "The strategy needs a role that the job does not have.", _check_required),
     Rule("unused-role", "error", "The job has a role that the strategy does not use.", _check_used),
     Rule(
         "legacy-flags",
         "error",
-        "The job asks for TensorFlow 1's flags or variables, but its strategy has no parameter servers.",
+        "The job has the flags or variables of TensorFlow 1, but its strategy has no parameter servers.",
         _check_flags,
     ),
 )

@@ -1,4 +1,4 @@
-"""Runs and the folders that they write to."""
+"""Volumes with `runs` that no task can lock."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ def _check(view: View) -> Iterator[Finding]:
         if volume.get("readOnly") or not any(source in volume for source in WRITABLE):
             yield Finding(
                 ("storage", name, "runs"),
-                f"storage.{name} has runs, but is none that a task writes to and a later run reads",
+                f"storage.{name} has runs, but a task cannot write to the volume; remove runs, or use a writable "
+                "volume",
             )
         elif ends not in volume.get("for", [ends]):
             yield Finding(
                 ("storage", name, "runs"),
-                f"storage.{name} has runs, but is not for {ends}, which holds the lock on it; add {ends}",
+                f"storage.{name} has runs, but is not for {ends}, which locks the volume; add {ends}",
             )
 
 
-RULES: Final = (Rule("volume-runs", "error", "Runs are to take turns on a volume that cannot be locked.", _check),)
+RULES: Final = (Rule("volume-runs", "error", "A volume has runs, but no task can lock the volume.", _check),)

@@ -1,4 +1,4 @@
-"""Objects that stand in several jobs or environments as they are, and that one place has once."""
+"""Objects under ``objects`` that several jobs or environments create with the same name in the same place."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
 
 
 def _record(document: Document) -> Any:
-    """The objects of each environment."""
+    """Return the objects of each environment."""
     return [
-        [environment, *one]
+        [environment, *described_object]
         for environment, settings in environments_of(document).items()
-        for one in _names(document, settings)
+        for described_object in _objects(document, settings)
     ]
 
 
 def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
-    first: dict[tuple[str, ...], tuple[str, str]] = {}
+    owners: dict[tuple[str, ...], tuple[str, str]] = {}
     for number, job, record in jobs:
-        for environment, key, name, item in record:
-            other = first.setdefault(tuple(key), (job, environment))
-            if other != (job, environment):
-                who = f"{other[1]} of the job {other[0]}" if other[0] != job else other[1]
+        for environment, key, name, description in record:
+            owner_job, owner_environment = owners.setdefault(tuple(key), (job, environment))
+            if (owner_job, owner_environment) != (job, environment):
+                owner = owner_environment if owner_job == job else f"{owner_environment} of the job {owner_job}"
                 message = (
-                    f"the environments {who} and {environment} both make {item}: whoever applies it last wins, "
-                    f"and it goes with either; give it another metadata.name, or write "
-                    f"objects: {{{name}: null}} in all but one"
+                    f"the environments {owner} and {environment} both create {description}, and would overwrite and "
+                    f"delete the same object; change metadata.name, or write objects: {{{name}: null}} in one "
+                    "environment"
                 )
                 yield Clash(number, ("spec", "environments", environment, "objects", name), message)
 
 
-def _names(document: Document, settings: EnvironmentData) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """For each object in an environment: where it is and what it is called there, its name in the job, and it in words.
+def _objects(document: Document, settings: EnvironmentData) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Yield each object of an environment: its place and name in the cluster, its key in ``objects``, its description.
 
-    Of a namespace that is not said nobody knows which it is.
+    The function skips the objects of an environment without a namespace, because the place of the objects is unknown.
     """
     if not settings.get("enabled", True):
         return
@@ -52,19 +52,19 @@ def _names(document: Document, settings: EnvironmentData) -> Iterator[tuple[tupl
     for name, item in tunables.merge(data["spec"].get("objects", {}), settings.get("objects", {})).items():
         if item is None:
             continue
-        own_name = (item.get("metadata") or {}).get("name") or f"{name_of(document)}-{name}"
-        is_of_cluster = item["kind"] in CLUSTER_KINDS
-        if is_of_cluster or namespace:
-            place = (cluster, "" if is_of_cluster else str(namespace))
-            where = f" in the namespace {namespace}" if not is_of_cluster else " of one cluster"
-            yield (*place, group(item), item["kind"], own_name), name, f"the {item['kind']} {own_name}{where}"
+        object_name = (item.get("metadata") or {}).get("name") or f"{name_of(document)}-{name}"
+        is_cluster_wide = item["kind"] in CLUSTER_KINDS
+        if is_cluster_wide or namespace:
+            place = (cluster, "" if is_cluster_wide else str(namespace))
+            where = "one cluster" if is_cluster_wide else f"the namespace {namespace}"
+            yield (*place, group(item), item["kind"], object_name), name, f"the {item['kind']} {object_name} in {where}"
 
 
 RULES: Final = (
     AcrossRule(
         "shared-object",
         "warning",
-        "Two jobs or environments make the same object in one place.",
+        "Two jobs or environments create the same object in the same place.",
         _record,
         _check,
     ),

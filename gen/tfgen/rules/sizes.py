@@ -1,7 +1,7 @@
-"""Arguments, variables and annotations that are larger than Linux or Kubernetes takes.
+"""Arguments, variables and annotations that are larger than Linux or Kubernetes allows.
 
-Kubernetes accepts such arguments and variables, and no container starts. What `$(X)` stands for is counted where the
-job says it; what comes out of Secrets, ConfigMaps and envFrom is not known here, and counts nothing.
+Kubernetes accepts such arguments and variables, but the container does not start. The rules count the expanded value of
+`$(X)` if the job sets X. Values from Secrets, ConfigMaps and envFrom count as 0 bytes, because tfgen cannot read them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tfgen.rules.view import View
 
 
 class _String(NamedTuple):
-    """An argument or a variable: where it is said, the variable's name (an argument has none), and its bytes."""
+    """An argument or a variable, with its path, the name of the variable (None for an argument), and its bytes."""
 
     path: Path
     variable: str | None
@@ -31,28 +31,28 @@ class _String(NamedTuple):
 
 def _check_programs(view: View) -> Iterator[Finding]:
     for role in view.roles:
-        yield from _of_program(_main_program(view, role.name))
-        others = (part for part in pod_parts.patched(view, role.name, "containers") if not _is_main(part))
-        for container in (*pod_parts.beside(view, role.name), *others):
+        yield from _check_strings(_main_program(view, role.name))
+        added = (part for part in pod_parts.patched(view, role.name, "containers") if not _is_main(part))
+        for container in (*pod_parts.beside(view, role.name), *added):
             variables = [(item.path, item.data) for item in pod_parts.items(container, "env")]
             sizes: dict[str, int] = {}
-            yield from _of_program([*_variables(variables, sizes), *_arguments_of(container, sizes)])
+            yield from _check_strings([*_variables(variables, sizes), *_arguments_of(container, sizes)])
 
 
-def _of_program(strings: Sequence[_String]) -> Iterator[Finding]:
+def _check_strings(strings: Sequence[_String]) -> Iterator[Finding]:
     for path, variable, size in strings:
         if size > STRING_MAX:
             name = "this argument" if variable is None else f"the variable {variable}"
             message = (
-                f"{name} has {size:,} bytes, more than the {STRING_MAX:,} that one may have, and no container would "
-                "start; put the text into a file, by code or a ConfigMap in storage"
+                f"{name} has {size:,} bytes, but Linux allows at most {STRING_MAX:,}, so the container would not "
+                "start; write the text to a file, by code or a ConfigMap in storage"
             )
             yield Finding(path, message)
     total = sum(string.size + STRING_COST for string in strings)
     if total > PROGRAM_MAX:
         message = (
-            f"the arguments and variables of a container have {total:,} bytes together, more than the {PROGRAM_MAX:,} "
-            "that Linux gives a program; put their texts into files, by code or a ConfigMap in storage"
+            f"the arguments and variables of a container have {total:,} bytes, but Linux allows at most "
+            f"{PROGRAM_MAX:,}; write long texts to files, by code or a ConfigMap in storage"
         )
         yield Finding(max(strings, key=lambda string: string.size).path, message)
 
@@ -74,7 +74,7 @@ def _is_main(part: Part) -> bool:
 
 
 def _variables(items: Sequence[tuple[Path, Mapping[str, Any]]], sizes: dict[str, int]) -> Iterator[_String]:
-    """The variables of a list, in its order; notes the size of each one's value, by its name."""
+    """Yield the variables of a list in order, and add the size of each value to ``sizes``."""
     for path, item in items:
         name, value = item.get("name"), item.get("value", "")
         if isinstance(name, str):
@@ -109,18 +109,18 @@ def _check_annotations(view: View) -> Iterator[Finding]:
         if total > ANNOTATIONS_MAX:
             path, _ = annotations[max(sizes, key=lambda key: sizes[key])]
             message = (
-                f"the annotations of a pod have {total:,} bytes together, more than the {ANNOTATIONS_MAX:,} that "
-                "Kubernetes takes; put long texts into a ConfigMap"
+                f"the annotations of a pod have {total:,} bytes, but Kubernetes allows at most {ANNOTATIONS_MAX:,}; "
+                "write long texts to a ConfigMap"
             )
             yield Finding(path, message)
 
 
 def _annotation_path(view: View, role: RoleName, key: str) -> Path:
-    own: Path = ("roles", role, "annotations", key)
-    return own if key in view.values["roles"][role]["annotations"] else ("annotations", key)
+    role_path: Path = ("roles", role, "annotations", key)
+    return role_path if key in view.values["roles"][role]["annotations"] else ("annotations", key)
 
 
 RULES: Final = (
-    Rule("annotations-size", "error", "Annotations are larger than Kubernetes takes.", _check_annotations),
-    Rule("program-size", "error", "Arguments or variables are larger than Linux gives a program.", _check_programs),
+    Rule("annotations-size", "error", "Annotations are larger than Kubernetes allows.", _check_annotations),
+    Rule("program-size", "error", "Arguments or variables are larger than Linux allows.", _check_programs),
 )

@@ -1,4 +1,4 @@
-"""A deadline for the start that an image which cannot be pulled switches off."""
+"""Start deadlines that have no effect if the image cannot be pulled, because the finisher runs in the roles image."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def _check(view: View) -> Iterator[Finding]:
     if plan is None or not view.values["startDeadline"]:
         return
     image = view.evaluate(finisher.image(structure, plan))
-    same = [role.name for role in view.roles if view.evaluate(value_for_role(role.name, "image")) == image]
-    if same:
+    roles = [role.name for role in view.roles if view.evaluate(value_for_role(role.name, "image")) == image]
+    if roles:
         message = (
-            f"startDeadline releases nothing where the image of {either(same, 'and')} cannot be pulled, because the "
-            "finisher runs in it; name another in completion.image"
+            f"startDeadline cannot release the job if the image of {either(roles, 'and')} cannot be pulled, because "
+            "the finisher runs in the same image; set a different completion.image"
         )
         yield Finding(("startDeadline",), message)
 
@@ -33,7 +33,7 @@ RULES: Final = (
     Rule(
         "start-deadline-image",
         "warning",
-        "The finisher needs the job's image to release a job at its startDeadline.",
+        "The finisher, which releases a job at startDeadline, runs in the image of the job.",
         _check,
     ),
 )

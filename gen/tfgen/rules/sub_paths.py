@@ -1,4 +1,4 @@
-"""Folders within a volume that no pod could mount.
+"""Folders within a volume that a pod cannot mount.
 
 https://kubernetes.io/docs/concepts/storage/volumes/#using-subpath-expanded-environment
 """
@@ -25,21 +25,21 @@ def _check_both(view: View) -> Iterator[Finding]:
 
 
 def _check_variables(view: View) -> Iterator[Finding]:
-    lacking: dict[tuple[str, str], list[RoleName]] = {}
-    known: dict[RoleName, set[str]] = {}
+    roles_by_reference: dict[tuple[str, str], list[RoleName]] = {}
+    variables_by_role: dict[RoleName, set[str]] = {}
     for role in view.roles:
         referring = {n: v["subPathExpr"] for n, v in view.volumes(role.name).items() if v.get("subPathExpr")}
         if not referring or view.effective(role.name, "envFrom")[1]:
-            continue  # what comes out of envFrom is not known here
-        known[role.name] = set(_variables(view, role.name))
+            continue  # envFrom may set every name
+        variables_by_role[role.name] = set(_variables(view, role.name))
         for volume, text in referring.items():
-            for to in find_references(text):
-                if to not in known[role.name]:
-                    lacking.setdefault((volume, to), []).append(role.name)
-    for (volume, to), roles in lacking.items():
+            for target in find_references(text):
+                if target not in variables_by_role[role.name]:
+                    roles_by_reference.setdefault((volume, target), []).append(role.name)
+    for (volume, target), roles in roles_by_reference.items():
         message = (
-            f"storage.{volume}.subPathExpr refers to $({to}), which is no variable of {either(roles, 'and')}: "
-            f"the pods would not start{_hint(view, to, known[roles[0]])}"
+            f"storage.{volume}.subPathExpr refers to $({target}), which is not set in {either(roles, 'and')}, so "
+            f"the pods would not start{_hint(view, target, variables_by_role[roles[0]])}"
         )
         yield Finding(("storage", volume, "subPathExpr"), message)
 
@@ -50,13 +50,13 @@ def _variables(view: View, role: RoleName) -> Iterator[str]:
         yield from (pod_parts.name(item) for item in pod_parts.items(container, "env"))
 
 
-def _hint(view: View, name: str, known: set[str]) -> str:
+def _hint(view: View, name: str, variables: set[str]) -> str:
     if name == "TASK_INDEX" and not view.job.structure.is_distributed:
-        return f"; only the tasks of a cluster have an index, and strategy {view.job.structure.strategy} has one task"
-    return did_you_mean(name, sorted(known))
+        return f"; strategy {view.job.structure.strategy} has one task, which has no index"
+    return did_you_mean(name, sorted(variables))
 
 
 RULES: Final = (
     Rule("sub-path-twice", "error", "A volume has both subPath and subPathExpr.", _check_both),
-    Rule("sub-path-variable", "error", "A folder is named by a variable that is not set.", _check_variables),
+    Rule("sub-path-variable", "error", "subPathExpr refers to a variable that is not set.", _check_variables),
 )

@@ -1,4 +1,4 @@
-"""The rules that a job keeps by itself, and each of its environments."""
+"""Table of the rules that check a single job, and each environment of the job."""
 
 from __future__ import annotations
 

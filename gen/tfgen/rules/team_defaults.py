@@ -1,4 +1,4 @@
-"""What a team's tfgen.yaml says, and what becomes of it in a job: tolerations that go, an environment that comes."""
+"""Defaults of a tfgen.yaml with a surprising effect: replaced tolerations, and an environment of every job."""
 
 from __future__ import annotations
 
@@ -20,36 +20,38 @@ def _replaced_tolerations(view: View) -> Iterator[Finding]:
     path, default = _default_tolerations(view)
     if not default or view.document.under is None:
         return
-    own: list[tuple[Path, Any]] = [((_TOLERATIONS,), view.values[_TOLERATIONS])]
-    own += [(("roles", role.name, _TOLERATIONS), view.values["roles"][role.name][_TOLERATIONS]) for role in view.roles]
-    for where, tolerations in own:
+    lists: list[tuple[Path, Any]] = [((_TOLERATIONS,), view.values[_TOLERATIONS])]
+    lists += [
+        (("roles", role.name, _TOLERATIONS), view.values["roles"][role.name][_TOLERATIONS]) for role in view.roles
+    ]
+    for list_path, tolerations in lists:
         missing = [toleration for toleration in default if toleration not in tolerations]
-        if missing and (tolerations or where == (_TOLERATIONS,)):
+        if missing and (tolerations or list_path == (_TOLERATIONS,)):
             message = (
-                f"{path_name(where)} takes the place of those of {view.document.under.place(path)}, and lacks "
-                f"{shown(missing[0])}; repeat it here, or leave this out"
+                f"{path_name(list_path)} replaces the tolerations of {view.document.under.place(path)}, but lacks "
+                f"{shown(missing[0])}; add the toleration, or remove this list"
             )
-            yield Finding(where, message)
+            yield Finding(list_path, message)
 
 
 def _default_tolerations(view: View) -> tuple[Path, Any]:
-    """Where the defaults say tolerations for this form of the job, and which; None where they do not."""
+    """Return the path of the default tolerations for this variant, and the tolerations; None without tolerations."""
     data = view.document.under.data if view.document.under else {}
     shared: Path = ("spec", _TOLERATIONS)
-    of_form: Path = ("spec", "environments", view.environment or "", _TOLERATIONS)
-    path = of_form if data_path.has(data, of_form) else shared
+    in_environment: Path = ("spec", "environments", view.environment or "", _TOLERATIONS)
+    path = in_environment if data_path.has(data, in_environment) else shared
     return path, data_path.at(data, path)
 
 
-def _environments_of_all(view: View) -> Iterator[Finding]:
+def _check_default_environments(view: View) -> Iterator[Finding]:
     if view.environment is not None or view.document.under is None:
         return
-    own = data_path.at(own_data(view.document), ("spec", "environments"))
-    for name in view.spec.get("environments", {}) if own else ():
-        if name not in own:
+    environments = data_path.at(own_data(view.document), ("spec", "environments"))
+    for name in view.spec.get("environments", {}) if environments else ():
+        if name not in environments:
             message = (
-                f"each job below runs in the environment {name} too, those too that name only others; a job that does "
-                f"not says {name}: {{enabled: false}} or {name}: null in its environments"
+                f"every job of this folder runs in the environment {name}, even a job that lists different "
+                f"environments; to leave {name} out, a job writes {name}: {{enabled: false}} or {name}: null"
             )
             yield Finding(("environments", name), message)
 
@@ -59,12 +61,12 @@ RULES = (
         "environment-of-all",
         "warning",
         "A team's defaults start a job in an environment that the job does not name.",
-        _environments_of_all,
+        _check_default_environments,
     ),
     Rule(
         "tolerations-replaced",
         "warning",
-        "A job's tolerations take the place of those in a team's defaults.",
+        "The tolerations of a job replace the tolerations of a team's defaults.",
         _replaced_tolerations,
     ),
 )

@@ -1,4 +1,4 @@
-"""A TensorBoard without its program, and logs that TensorBoard does not see."""
+"""Images without TensorBoard, and log folders that TensorBoard cannot read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tfgen.rules.view import View
 from tfgen.words import shown
 
 _IMAGE: Final = re.compile(r"(?:.*/)?tensorflow/tensorflow:(?:(\d+)\.(\d+)|nightly)")
-"""TensorFlow's published image, in any registry: its package alone is installed."""
+"""Pattern of the published image of TensorFlow in any registry, which contains no further Python packages."""
 _FIRST_WITHOUT: Final = (2, 21)
 """The first version of TensorFlow that does not install TensorBoard."""
 
@@ -42,24 +42,24 @@ def _check_log_dir(view: View) -> Iterator[Finding]:
     log_dir = clean_path(view.values["tensorboard"]["logDir"])
     volumes = {clean_path(volume["mountPath"]): volume for volume in view.volumes(ROLE).values()}
     mount = max((mount for mount in volumes if posixpath.commonpath((mount, log_dir)) == mount), key=len, default="")
-    # An emptyDir is each pod's own.
+    # Pods do not share an emptyDir.
     if not mount or "emptyDir" in volumes[mount]:
         message = (
-            f"tensorboard.logDir {shown(log_dir)} is on no volume that TensorBoard shares with the job, so it would "
-            f"show nothing; mount storage there, for {ROLE} too"
+            f"tensorboard.logDir {shown(log_dir)} is not on a volume that TensorBoard shares with the job; mount a "
+            f"volume of storage at logDir, and add {ROLE} to its for"
         )
         yield Finding(("tensorboard", "logDir"), message)
     elif volumes[mount].get("runs") == "Separate" and log_dir != mount:
         run = view.evaluate(environment.run_folder())
         if posixpath.relpath(log_dir, mount).partition("/")[0] != run:
             message = (
-                f"tensorboard.logDir {shown(log_dir)} is not there: TensorBoard sees the folders of all runs below "
-                f"{mount}, {run} among them; say {mount}, which shows the runs side by side"
+                f"tensorboard.logDir {shown(log_dir)} does not exist, because TensorBoard reads a folder for each run "
+                f"under {mount}, for example {run}; write {mount}, which shows all runs"
             )
             yield Finding(("tensorboard", "logDir"), message)
 
 
 RULES: Final = (
     Rule("tensorboard-image", "warning", "The image has no TensorBoard.", _check_image),
-    Rule("tensorboard-log-dir", "warning", "TensorBoard does not see the logs.", _check_log_dir),
+    Rule("tensorboard-log-dir", "warning", "TensorBoard cannot read the logs.", _check_log_dir),
 )

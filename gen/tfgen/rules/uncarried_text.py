@@ -1,8 +1,8 @@
-"""Text that kustomize would change, or fail on, however it is written.
+"""Text that kustomize changes or cannot read, with or without quotes.
 
-kustomize 5 resolves the keys of an object's own annotations once more when it applies a patch, as YAML 1.1 does and
-quotes or not, and writes their values as blocks whose indentation it then cannot read. It does the first with the keys
-of labels, too, of what it renames and of a ConfigMap that it makes of files, and with the name that it gives.
+When kustomize 5 applies a patch, kustomize reads the keys of an object's annotations as YAML 1.1, even in quotes, and
+writes the values as blocks whose indentation kustomize cannot read again. kustomize also reads these names as YAML 1.1:
+the label keys of a renamed object, the label keys of a generated ConfigMap, and the new name of a renamed object.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tfgen.schema.workload_kinds import FACTS
 from tfgen.text.yaml_text import is_misread_by_kustomize
 from tfgen.words import path_name, shown
 
-# Of the forms that goyaml's resolve.go reads as something else, those that a label key can have.
+# The texts that resolve.go of goyaml does not read as a string and that a label key can have.
 NOT_TEXT: Final = re.compile(
     r"""
       null | Null | NULL | true | True | TRUE | false | False | FALSE
@@ -30,30 +30,30 @@ NOT_TEXT: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""The keys of an object's labels and annotations that kustomize takes for something else."""
+"""Keys of labels and annotations that kustomize does not read as text."""
 
 
 def _check(view: View) -> Iterator[Finding]:
     for base, metadata in _metadata(view):
-        yield from _of_metadata(base, metadata)
-    yield from _of_new_name(view)
+        yield from _check_metadata(base, metadata)
+    yield from _check_new_name(view)
 
 
-def _of_new_name(view: View) -> Iterator[Finding]:
-    """The Service of a run without a name has the job's own, to which kustomize renames the base's."""
+def _check_new_name(view: View) -> Iterator[Finding]:
+    """Check the name of the job, to which kustomize renames the Service of a run without a name."""
     name, run = view.job.name, view.values["run"]
     if NOT_TEXT.fullmatch(name) and not run and run != view.spec.get("run", ""):
         message = (
-            f"kustomize takes {shown(name)}, the name to which objects go back here, for a truth value or null, even "
-            "in quotes; give the run a name, or the job another"
+            f"kustomize reads {shown(name)}, the name of the objects without a run, as a truth value or null, even in "
+            "quotes; set run, or rename the job"
         )
         yield Finding(("run",), message)
 
 
 def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """What has labels and annotations of objects: the job, its patches, and each object that stands in it as it is.
+    """Yield each mapping with labels and annotations of objects: in the job, in patches, and under ``objects``.
 
-    A role's own are its pods', which kustomize leaves alone where a controller makes them.
+    The labels of a role are labels of pods. kustomize changes only the labels of pods without a controller.
     """
     yield (), view.values
     yield ("serviceAccount",), _map(view.values.get("serviceAccount"))
@@ -68,25 +68,27 @@ def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         yield ("patches", patch.name, "merge", "metadata"), _map(patch.merge.get("metadata"))
 
 
-def _of_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding]:
     for field, noun in (("labels", "label"), ("annotations", "annotation")):
         for key in _map(metadata.get(field)):
             if NOT_TEXT.fullmatch(key):
                 message = (
-                    f"kustomize takes the {noun} {shown(key)} for a number, a date, a truth value or null, even in "
-                    f'quotes; give it a prefix, such as "example.com/{key}"'
+                    f"kustomize reads the {noun} {shown(key)} as a number, a date, a truth value or null, even in "
+                    f'quotes; write the key with a prefix, such as "example.com/{key}"'
                 )
                 yield Finding((*base, field, key), message)
     for key, text in _map(metadata.get("annotations")).items():
         path: Path = (*base, "annotations", key)
         if isinstance(text, str) and is_misread_by_kustomize(text):
-            message = f"{path_name(path)}: kustomize cannot read several lines that begin with a tab; indent by blanks"
+            message = (
+                f"{path_name(path)}: kustomize cannot read several lines that begin with a tab; indent with blanks"
+            )
             yield Finding(path, message)
 
 
 def _map(part: Any) -> Mapping[str, Any]:
-    """What is said as it is written; nothing where it has another shape, of which other checks speak."""
+    """Return a mapping unchanged, and an empty mapping for a value of a wrong shape, which wrong-shape reports."""
     return part if isinstance(part, Mapping) else {}
 
 
-RULES: Final = (Rule("uncarried-text", "error", "kustomize would change a text, or fail on it.", _check),)
+RULES: Final = (Rule("uncarried-text", "error", "kustomize would change a text, or cannot read the text.", _check),)

@@ -1,4 +1,4 @@
-"""Volumes that are mounted and that nobody declares."""
+"""Volumes that a container mounts and that the pod does not declare."""
 
 from __future__ import annotations
 
@@ -18,33 +18,34 @@ from tfgen.words import either
 
 
 def _check(view: View) -> Iterator[Finding]:
-    # What the job says for every role is wrong once, for the roles that lack the volume.
-    lacking: dict[tuple[Path, str], list[RoleName]] = {}
-    known = {role.name: _declared(view, role.name) for role in view.roles}
-    for role, declared in known.items():
+    # A mount of the job applies to every role. Report the mount once, with all roles whose pods lack the volume.
+    roles_by_mount: dict[tuple[Path, str], list[RoleName]] = {}
+    declared_by_role = {role.name: _declared(view, role.name) for role in view.roles}
+    for role, declared in declared_by_role.items():
         for container in _containers(view, role):
             for mount in pod_parts.items(container, "volumeMounts"):
                 name = pod_parts.name(mount)
                 if name and name not in declared and not pod_parts.removes(mount):
-                    lacking.setdefault(((*mount.path, "name"), name), []).append(role)
-    for (path, name), roles in lacking.items():
-        yield Finding(path, f'the pods of {either(roles, "and")} have no volume "{name}"{_hint(view, name, known)}')
+                    roles_by_mount.setdefault(((*mount.path, "name"), name), []).append(role)
+    for (path, name), roles in roles_by_mount.items():
+        hint = _hint(view, name, declared_by_role)
+        yield Finding(path, f'the pods of {either(roles, "and")} have no volume "{name}"{hint}')
 
 
-def _hint(view: View, name: str, known: dict[RoleName, set[str]]) -> str:
+def _hint(view: View, name: str, declared_by_role: dict[RoleName, set[str]]) -> str:
     if name in view.values["storage"]:
-        return f"; storage.{name}.for does not name them"
+        return f"; add the roles to storage.{name}.for"
     if name == SHM:
-        return "; give it a size by shm"
-    return did_you_mean(name, sorted(set().union(*known.values()))) or "; declare it in storage"
+        return "; set shm"
+    return did_you_mean(name, sorted(set().union(*declared_by_role.values()))) or "; declare the volume in storage"
 
 
 def _declared(view: View, role: RoleName) -> set[str]:
     shm = {SHM} if view.effective(role, "shm")[1] else set()
     patched = pod_parts.patched(view, role, "volumes")
-    of_code = {name for volume in code.volumes(view.job.structure) if isinstance(name := volume["name"], str)}
-    own = {TMP, *view.volumes(role), *shm, *of_code}
-    return own | {pod_parts.name(part) for part in patched if not pod_parts.removes(part)}
+    code_volumes = {name for volume in code.volumes(view.job.structure) if isinstance(name := volume["name"], str)}
+    generated = {TMP, *view.volumes(role), *shm, *code_volumes}
+    return generated | {pod_parts.name(part) for part in patched if not pod_parts.removes(part)}
 
 
 def _containers(view: View, role: RoleName) -> Iterator[Part]:

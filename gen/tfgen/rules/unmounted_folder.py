@@ -1,4 +1,4 @@
-"""Folders that have almost the path of a volume, and that no volume has."""
+"""Folders whose path is almost the path of a volume, although no volume has the folder."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tfgen.words import NEAR, nearest, shown
 _ROOT_FOLDERS: Final = "bin boot dev etc home lib lib64 media mnt opt proc root run sbin srv sys tmp usr var"
 _USR_FOLDERS: Final = "bin lib lib64 libexec local sbin share src"
 _VAR_FOLDERS: Final = "cache lib log run tmp"
-_OF_IMAGES: Final = frozenset(
+_IMAGE_FOLDERS: Final = frozenset(
     f"{parent}/{name}"
     for parent, names in (("", _ROOT_FOLDERS), ("/usr", _USR_FOLDERS), ("/var", _VAR_FOLDERS))
     for name in names.split(" ")
 )
-"""Folders that every image may have, by the Filesystem Hierarchy Standard."""
-_OF_URLS: Final = re.compile("url|route|endpoint|metrics|health|path[-_]?prefix|base[-_]?path", re.IGNORECASE)
+"""Folders that an image may have, by the Filesystem Hierarchy Standard."""
+_URL_NAMES: Final = re.compile("url|route|endpoint|metrics|health|path[-_]?prefix|base[-_]?path", re.IGNORECASE)
 """The names of flags and variables whose value is the path of an HTTP request."""
 
 
@@ -39,13 +39,13 @@ def _check(view: View) -> Iterator[Finding]:
         present = {PurePosixPath(folder) for folder in _present(view, role.name)}
         for path, text in _folders(view, role.name):
             folder = PurePosixPath(text)
-            if any(folder.is_relative_to(place) for place in present):
+            if any(folder.is_relative_to(parent) for parent in present):
                 continue
-            mount = _mount_beside(folder, volumes)
+            mount = _similar_mount(folder, volumes)
             if mount is not None:
                 message = (
-                    f"no volume has the folder {shown(text)}, which a read-only root cannot hold either; "
-                    f"storage.{volumes[mount]} is at {mount}"
+                    f"no volume contains the folder {shown(text)}, and the root is read-only; storage.{volumes[mount]} "
+                    f"is mounted at {mount}"
                 )
                 yield Finding(path, message)
 
@@ -53,7 +53,7 @@ def _check(view: View) -> Iterator[Finding]:
 def _present(view: View, role: RoleName) -> Iterator[str]:
     """Yield the folders that a role's container has: mounts, and the folders of the image that the job names."""
     yield from FOLDERS_OF_EVERY_POD
-    yield from (place for _, place in mounts_of(view, role))
+    yield from (mount for _, mount in mounts_of(view, role))
     program, folder = program_of(view, role), view.effective(role, "workingDir")[1]
     yield from ([str(program.parent)] if program and program.parent != PurePosixPath("/") else [])
     yield from ([folder] if folder else [])
@@ -62,36 +62,36 @@ def _present(view: View, role: RoleName) -> Iterator[str]:
 def _folders(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
     """Yield the absolute paths among a role's variables and the values of its flags.
 
-    A list of paths with colons, such as PATH, is the program's to read, and the path of a URL is no folder.
+    The function skips lists of paths, such as PATH, which have colons, and the paths of URLs, which are not folders.
     """
     values = [(name, value, view.env_path(role, name)) for name, value in view.env(role).items()]
-    for before, word in _with_word_before(list_words(view, role)):
+    for previous, word in _with_previous_word(list_words(view, role)):
         flag, equals, value = word.text.partition("=")
         if flag.startswith("-") and equals:
             values.append((flag, value, word.path))
-        elif before.startswith("-"):
-            values.append((before, word.text, word.path))
+        elif previous.startswith("-"):
+            values.append((previous, word.text, word.path))
     for name, text, path in values:
-        if isinstance(text, str) and text.startswith("/") and ":" not in text and not _OF_URLS.search(name):
+        if isinstance(text, str) and text.startswith("/") and ":" not in text and not _URL_NAMES.search(name):
             yield path, text
 
 
-def _with_word_before(words: Iterator[Word]) -> Iterator[tuple[str, Word]]:
-    before = ""
+def _with_previous_word(words: Iterator[Word]) -> Iterator[tuple[str, Word]]:
+    previous = ""
     for word in words:
-        yield before, word
-        before = word.text
+        yield previous, word
+        previous = word.text
 
 
-def _mount_beside(folder: PurePosixPath, mounts: Collection[str]) -> str | None:
-    """Return the mount whose path differs from a folder in the last part, and only a little."""
+def _similar_mount(folder: PurePosixPath, mounts: Collection[str]) -> str | None:
+    """Return the mount whose path differs from a folder only in the last part, by a few letters."""
     if any(folder.is_relative_to(mount) or PurePosixPath(mount).is_relative_to(folder) for mount in mounts):
         return None
     for mount in mounts:
-        *around, last = PurePosixPath(mount).parts
-        parts = folder.parts[: len(around) + 1]
-        is_of_images = str(PurePosixPath(*parts)) in _OF_IMAGES
-        if [*parts[:-1]] == around and not is_of_images and nearest(parts[-1], [last], NEAR):
+        *parents, last = PurePosixPath(mount).parts
+        parts = folder.parts[: len(parents) + 1]
+        is_in_image = str(PurePosixPath(*parts)) in _IMAGE_FOLDERS
+        if [*parts[:-1]] == parents and not is_in_image and nearest(parts[-1], [last], NEAR):
             return mount
     return None
 

@@ -1,6 +1,6 @@
-"""Containers that see GPUs which they do not ask for.
+"""Containers that can use GPUs without a request.
 
-NVIDIA's runtime gives a container the GPUs that a variable names, and Kubernetes counts none of these:
+The runtime of NVIDIA exposes the GPUs that a variable names, and Kubernetes does not count these GPUs:
 https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 """
 
@@ -31,26 +31,26 @@ def _check(view: View) -> Iterator[Finding]:
             if isinstance(variable[1], str):
                 roles.setdefault(variable, []).append(role.name)
             for container in pod_parts.main_container(view, role.name):
-                yield from _of_container(container, f"role {role.name} has")
+                yield from _check_container(container, f"role {role.name} requests")
         for container in pod_parts.beside(view, role.name):
             if not _has_gpu(container):
-                yield from _of_container(container, f"the container {pod_parts.name(container)} has")
+                yield from _check_container(container, f"the container {pod_parts.name(container)} requests")
     for (path, value), names in roles.items():
-        who = f"role {names[0]} has" if len(names) == 1 else f"the roles {either(names, 'and')} have"
-        yield from _of_value(path, value, who)
+        subject = f"role {names[0]} requests" if len(names) == 1 else f"the roles {either(names, 'and')} request"
+        yield from _check_value(path, value, subject)
 
 
-def _of_container(container: Part, who: str) -> Iterator[Finding]:
+def _check_container(container: Part, subject: str) -> Iterator[Finding]:
     for item in pod_parts.items(container, "env"):
         if pod_parts.name(item) == _VARIABLE:
-            yield from _of_value((*item.path, "value"), item.data.get("value"), who)
+            yield from _check_value((*item.path, "value"), item.data.get("value"), subject)
 
 
-def _of_value(path: Path, value: Any, who: str) -> Iterator[Finding]:
+def _check_value(path: Path, value: Any, subject: str) -> Iterator[Finding]:
     if isinstance(value, str) and value not in _NO_GPU:
         message = (
-            f"{who} no GPU, and {_VARIABLE}: {shown(value)} shows GPUs of the node that other pods have; "
-            "remove the variable, or ask for GPUs"
+            f"{subject} no GPU, but {_VARIABLE}: {shown(value)} exposes GPUs that Kubernetes may assign to other "
+            "pods; remove the variable, or request GPUs"
         )
         yield Finding(path, message)
 
@@ -64,4 +64,4 @@ def _has_gpu(container: Part) -> bool:
     return any(re.search(IS_GPU, name) for amounts in limits for name in amounts)
 
 
-RULES: Final = (Rule("visible-devices", "warning", "A container sees GPUs that it does not ask for.", _check),)
+RULES: Final = (Rule("visible-devices", "warning", "A container can use GPUs without a request.", _check),)

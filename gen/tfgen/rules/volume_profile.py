@@ -1,4 +1,4 @@
-"""Volumes that the job's Pod Security Standard refuses, in `storage`, in `podTemplate` and in patches."""
+"""Volumes that the Pod Security Standard of the job refuses, in `storage`, in `podTemplate` and in patches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the job's workload kind has no place for: the facts are in `tfgen.schema.workload_kinds`."""
+"""Keys that the workload kind of the job does not support, by the facts of `tfgen.schema.workload_kinds`."""
 
 from __future__ import annotations
 
@@ -19,39 +19,44 @@ def _check(view: View) -> Iterator[Finding]:
     kind = view.job.structure.kind
     for lack in kinds.without(view.spec):
         for path, data in _find_values(view.own, lack.path.split(".")):
-            what = "" if isinstance(data, (Mapping, list)) else f" (found {shown(data)})"
-            yield Finding(path, f"the workload kind {kind} has no {'.'.join(map(str, path))}{what}: {lack.way_out}")
+            value_text = "" if isinstance(data, (Mapping, list)) else f" (found {shown(data)})"
+            name = ".".join(map(str, path))
+            yield Finding(path, f"the workload kind {kind} does not support {name}{value_text}: {lack.way_out}")
     if view.environment is not None:
-        yield from _idle(view, view.own)
-    else:  # what decides the structure, no environment says
+        yield from _empty_records(view, view.own)
+    else:  # an environment cannot change the structure
         for key in kinds.only(view.spec):
             value = kinds.value_of(view.spec, key.path)
             if value is not None and value not in key.values:
                 allowed = either([value or '""' for value in key.values], "and")
-                message = f"the workload kind {kind} has no {key.path} {shown(value)}, only {allowed}: {key.why}"
+                message = (
+                    f"the workload kind {kind} does not support {key.path} {shown(value)}, only {allowed}: {key.why}"
+                )
                 yield Finding(tuple(key.path.split(".")), message)
 
 
-def _idle(view: View, settings: Any, above: Path = ()) -> Iterator[Finding]:
-    """Records of an environment that are empty, and of which the chart of this kind knows nothing."""
+def _empty_records(view: View, settings: Any, parent: Path = ()) -> Iterator[Finding]:
+    """Report the empty records of an environment without a field that the workload kind supports."""
     for key, value in settings.items():
-        path = (*above, key)
+        path = (*parent, key)
         node = schema_file.node(schema_file.load(), ("spec", *path))
         if isinstance(value, Mapping) and node and schema_file.is_record(node) and not kinds.lacking(view.spec, path):
-            yield from _idle(view, value, path)
+            yield from _empty_records(view, value, path)
             if not value and data_path.at(view.job.values, path) is None:
                 kind, name = view.job.structure.kind, ".".join(map(str, path))
-                yield Finding(path, f"the workload kind {kind} lets an environment set nothing in {name}; remove it")
+                yield Finding(path, f"an environment cannot set {name} with the workload kind {kind}; remove it")
 
 
-def _find_values(data: Any, steps: Sequence[str], above: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """What stands at a path with ``*`` for any key."""
+def _find_values(data: Any, steps: Sequence[str], parent: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield the values at a path in which ``*`` means any key, with their paths."""
     if not steps:
-        yield above, data
+        yield parent, data
     elif isinstance(data, Mapping):
         for key in data if steps[0] == "*" else [steps[0]]:
             if key in data:
-                yield from _find_values(data[key], steps[1:], (*above, key))
+                yield from _find_values(data[key], steps[1:], (*parent, key))
 
 
-RULES: Final = (Rule("workload-kind", "error", "The job sets a value that its workload kind cannot hold.", _check),)
+RULES: Final = (
+    Rule("workload-kind", "error", "The job sets a value that its workload kind does not support.", _check),
+)

@@ -26,14 +26,14 @@ from tfgen.schema.messages import found_words
 from tfgen.words import path_name
 
 _ANYTHING: Final = ...
-"""What may have every field, under a template."""
+"""Base of a template that may have every field."""
 
 
 def _misfits(view: View) -> Iterator[Misfit]:
-    """Of all that the schema lets through as it is written."""
+    """Yield the misfits of all values that the schema accepts without a check of the content."""
     for role in view.roles:
-        yield from _of_role(view, role)
-    yield from _of_objects(view)
+        yield from _role_misfits(view, role)
+    yield from _object_misfits(view)
     yield from misfits_of_patches(view)
     for base in ((), *(("roles", role.name) for role in view.roles)):
         values = view.values["roles"][base[1]] if base else view.values
@@ -49,65 +49,66 @@ def _misfits(view: View) -> Iterator[Misfit]:
 
 
 def has_objects(view: View) -> bool:
-    """Whether there are objects of the job to look at.
+    """Check that tfgen can build the objects of the job.
 
-    A value of the wrong shape makes no objects, nor do two containers of one name. A patch that has another
-    shape is not laid over the objects.
+    tfgen cannot build the objects with a value of a wrong shape, or with two containers of the same name. A patch of a
+    wrong shape does not matter, because tfgen does not apply the patch.
     """
     is_misshapen = any(misfit.mistake == "shape" and misfit.path[0] != "patches" for misfit in _misfits(view))
     return not is_misshapen and not has_second_container(view)
 
 
-def _of_objects(view: View) -> Iterator[Misfit]:
+def _object_misfits(view: View) -> Iterator[Misfit]:
     for name, item in view.values["objects"].items():
         path: Path = ("objects", name)
         type_name = kubernetes_fields.type_of_kind(item["apiVersion"], item["kind"])
         misfits = [*kubernetes_fields.misfits(path, item, type_name, view.text)] if type_name else []
         yield from misfits
         if not any(misfit.mistake == "shape" for misfit in misfits):
-            yield from _of_kustomize(path, item, view)
+            yield from _kustomize_misfits(path, item, view)
 
 
-def _of_kustomize(path: Path, item: Mapping[str, Any], view: View) -> Iterator[Misfit]:
+def _kustomize_misfits(path: Path, item: Mapping[str, Any], view: View) -> Iterator[Misfit]:
     """Yield the values of an object at which kustomize stops, whatever the group of the kind."""
     for steps, value, expected in unreadable(item):
-        place = (*path, *steps)
-        words = found_words(value, view.text(place))
+        field_path = (*path, *steps)
+        value_text = found_words(value, view.text(field_path))
         message = (
-            f"{path_name(place)}: found {words}, expected {expected}: kustomize reads the field in each {item['kind']}"
+            f"{path_name(field_path)}: found {value_text}, expected {expected}, because kustomize reads this field of "
+            f"each {item['kind']}"
         )
-        yield Misfit(place, "shape", message)
+        yield Misfit(field_path, "shape", message)
 
 
 def misfits_of_patches(view: View) -> Iterator[Misfit]:
-    """Of what patches merge over a pod."""
+    """Yield the misfits of the pod specs that patches merge into a pod."""
     for spec in pod_parts.of_patches(view):
         yield from kubernetes_fields.misfits(spec.path, spec.data, "PodSpec", view.text, _ANYTHING)
 
 
-def _of_role(view: View, role: Role) -> Iterator[Misfit]:
-    beside = [
+def _role_misfits(view: View, role: Role) -> Iterator[Misfit]:
+    misfits_of_containers = [
         misfit
         for part in pod_parts.beside(view, role.name)
         for misfit in kubernetes_fields.misfits(part.path, part.data, "Container", view.text)
     ]
-    yield from beside
+    yield from misfits_of_containers
     templates = list(pod_parts.templates(view, role.name))
-    under = _ANYTHING if beside or not templates else _own_template(view.job.structure, role)
+    base = _ANYTHING if misfits_of_containers or not templates else _generated_template(view.job.structure, role)
     for path, data in templates:
-        misfits = list(kubernetes_fields.misfits(path, data, "PodTemplateSpec", view.text, under))
+        misfits = list(kubernetes_fields.misfits(path, data, "PodTemplateSpec", view.text, base))
         yield from misfits
-        under = _ANYTHING if misfits or under is _ANYTHING else merge(under, data, KUBECTL)
+        base = _ANYTHING if misfits or base is _ANYTHING else merge(base, data, KUBECTL)
 
 
-def _own_template(structure: Structure, role: Role) -> Any:
-    """What a role's pods have before a podTemplate is merged over it."""
+def _generated_template(structure: Structure, role: Role) -> Any:
+    """Return the pod template of a role before tfgen merges podTemplate into the template."""
     return pod.generated_template(structure, role, pod.Controller(index_label="", fields={}))
 
 
-def _of(kind: str) -> Callable[[View], Iterator[Finding]]:
+def _check_mistake(mistake: str) -> Callable[[View], Iterator[Finding]]:
     def check(view: View) -> Iterator[Finding]:
-        yield from (Finding(misfit.path, misfit.message) for misfit in _misfits(view) if misfit.mistake == kind)
+        yield from (Finding(misfit.path, misfit.message) for misfit in _misfits(view) if misfit.mistake == mistake)
 
     return check
 
@@ -117,13 +118,18 @@ RULES: Final = (
         "misspelt-field",
         "error",
         "A field of a pod or an object is one slip from a field that Kubernetes has.",
-        _of("misspelt"),
+        _check_mistake("misspelt"),
     ),
-    Rule("unknown-field", "warning", "A field of a pod or an object is not in Kubernetes' types.", _of("unknown")),
+    Rule(
+        "unknown-field",
+        "warning",
+        "A field of a pod or an object is not in Kubernetes' types.",
+        _check_mistake("unknown"),
+    ),
     Rule(
         "wrong-shape",
         "error",
         "A part of a pod or an object does not have the shape that Kubernetes requires.",
-        _of("shape"),
+        _check_mistake("shape"),
     ),
 )
