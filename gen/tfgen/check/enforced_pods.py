@@ -200,10 +200,10 @@ def _security_faults(part: Mapping[str, Any], path: Path, enforced: list[Enforce
         if entry.path[:2] == SECURITY and entry.path[2:] in ((), ("profile",)):
             profile = data_path.at(entry.data, ("spec", "security", "profile")) or "restricted"
             for field in find_weak_fields(Part(path, part)):
-                if PROFILES.index(field.needs) > PROFILES.index(profile):
+                if PROFILES.index(field.profile) > PROFILES.index(profile):
                     message = (
-                        f"{path_name(field.path)}: {field.what} needs the profile {field.needs}, and {entry.place} "
-                        f"enforces {profile}"
+                        f"{path_name(field.path)}: {field.description} needs the profile {field.profile}, and "
+                        f"{entry.place} enforces {profile}"
                     )
                     yield _Fault(field.path, message)
 

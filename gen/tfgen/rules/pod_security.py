@@ -60,7 +60,7 @@ _SYSCTLS: Final = frozenset(
 )
 
 
-class _Field(NamedTuple):
+class WeakField(NamedTuple):
     """A field that a stronger profile refuses.
 
     Attributes:
@@ -76,14 +76,14 @@ class _Field(NamedTuple):
     cure: str = "remove it"
 
 
-def find_weak_fields(part: Part) -> Iterator[_Field]:
+def find_weak_fields(part: Part) -> Iterator[WeakField]:
     """Yield the fields of a mapping that a stronger profile refuses, for a pod spec, a container or a volume."""
     yield from _check_pod(part)
     if isinstance(part.data.get("image"), str) or isinstance(part.data.get("securityContext"), Mapping):
         yield from _check_container(part)
     for key in part.data if part.path[-2:-1] == ("volumes",) else ("hostPath",):
         if isinstance(part.data.get(key), Mapping):
-            yield _Field((*part.path, key), least_profile(key), f"the volume source {key}")
+            yield WeakField((*part.path, key), least_profile(key), f"the volume source {key}")
 
 
 def _check(view: View) -> Iterator[Finding]:
@@ -97,7 +97,7 @@ def _check(view: View) -> Iterator[Finding]:
             yield Finding(field.path, message)
 
 
-def _fields(view: View) -> Iterator[_Field]:
+def _fields(view: View) -> Iterator[WeakField]:
     for role in view.roles:
         for spec in pod_parts.specs(view, role.name):
             yield from _check_pod(spec)
@@ -115,84 +115,84 @@ def _fields(view: View) -> Iterator[_Field]:
                     yield from _check_container(container)
 
 
-def _check_pod(spec: Part) -> Iterator[_Field]:
+def _check_pod(spec: Part) -> Iterator[WeakField]:
     for key in _HOST:
         if spec.data.get(key) is True:
-            yield _Field((*spec.path, key), "privileged", f"{key}: true")
+            yield WeakField((*spec.path, key), "privileged", f"{key}: true")
     yield from _check_removed_context(spec)
     for context in pod_parts.child(spec, "securityContext"):
         yield from _check_context(context)
         for key in ("runAsNonRoot", "seccompProfile"):
             if key in context.data and context.data[key] is None:
-                yield _Field((*context.path, key), "baseline", f"{key}: null")
+                yield WeakField((*context.path, key), "baseline", f"{key}: null")
         for sysctl in pod_parts.items(context, "sysctls"):
             name = pod_parts.name(sysctl)
             if name and name not in _SYSCTLS:
-                yield _Field((*sysctl.path, "name"), "privileged", f"the sysctl {name}")
+                yield WeakField((*sysctl.path, "name"), "privileged", f"the sysctl {name}")
 
 
-def _check_container(container: Part) -> Iterator[_Field]:
+def _check_container(container: Part) -> Iterator[WeakField]:
     yield from _check_removed_context(container)
     for context in pod_parts.child(container, "securityContext"):
         yield from _check_context(context)
         if context.data.get("privileged") is True:
-            yield _Field((*context.path, "privileged"), "privileged", "privileged: true")
+            yield WeakField((*context.path, "privileged"), "privileged", "privileged: true")
         if "allowPrivilegeEscalation" in context.data and context.data["allowPrivilegeEscalation"] is not False:
             path = (*context.path, "allowPrivilegeEscalation")
-            yield _Field(path, "baseline", "allowPrivilegeEscalation other than false")
+            yield WeakField(path, "baseline", "allowPrivilegeEscalation other than false")
         if context.data.get("procMount") not in (None, "Default"):
-            yield _Field((*context.path, "procMount"), "privileged", "a procMount other than Default")
+            yield WeakField((*context.path, "procMount"), "privileged", "a procMount other than Default")
         yield from _check_capabilities(context)
     for port in pod_parts.items(container, "ports"):
         if port.data.get("hostPort") not in (None, 0):
-            yield _Field((*port.path, "hostPort"), "privileged", "a hostPort")
+            yield WeakField((*port.path, "hostPort"), "privileged", "a hostPort")
     yield from _check_probes(container)
 
 
-def _check_removed_context(part: Part) -> Iterator[_Field]:
+def _check_removed_context(part: Part) -> Iterator[WeakField]:
     if "securityContext" in part.data and part.data["securityContext"] is None:
-        yield _Field((*part.path, "securityContext"), "baseline", "securityContext: null")
+        yield WeakField((*part.path, "securityContext"), "baseline", "securityContext: null")
 
 
-def _check_context(context: Part) -> Iterator[_Field]:
+def _check_context(context: Part) -> Iterator[WeakField]:
     """Check the fields that the security contexts of pods and of containers have in common."""
     if context.data.get("runAsNonRoot") is False:
-        yield _Field((*context.path, "runAsNonRoot"), "baseline", "runAsNonRoot: false")
+        yield WeakField((*context.path, "runAsNonRoot"), "baseline", "runAsNonRoot: false")
     user = context.data.get("runAsUser")
     if user == 0 and user is not False:
-        yield _Field((*context.path, "runAsUser"), "baseline", "runAsUser: 0", "write a different user")
+        yield WeakField((*context.path, "runAsUser"), "baseline", "runAsUser: 0", "write a different user")
     for key in ("seccompProfile", "appArmorProfile"):
         for profile in pod_parts.child(context, key):
             if profile.data.get("type") == "Unconfined":
-                yield _Field((*profile.path, "type"), "privileged", f"an Unconfined {key}")
+                yield WeakField((*profile.path, "type"), "privileged", f"an Unconfined {key}")
     for windows in pod_parts.child(context, "windowsOptions"):
         if windows.data.get("hostProcess") is True:
-            yield _Field((*windows.path, "hostProcess"), "privileged", "hostProcess: true")
+            yield WeakField((*windows.path, "hostProcess"), "privileged", "hostProcess: true")
     for labels in pod_parts.child(context, "seLinuxOptions"):
         if labels.data.get("type") not in _SELINUX_TYPES:
-            yield _Field((*labels.path, "type"), "privileged", f"the SELinux type {shown(labels.data['type'])}")
+            yield WeakField((*labels.path, "type"), "privileged", f"the SELinux type {shown(labels.data['type'])}")
         for key in ("user", "role"):
             if labels.data.get(key):
-                yield _Field((*labels.path, key), "privileged", f"a {key} of SELinux")
+                yield WeakField((*labels.path, key), "privileged", f"a {key} of SELinux")
 
 
-def _check_capabilities(context: Part) -> Iterator[_Field]:
+def _check_capabilities(context: Part) -> Iterator[WeakField]:
     path, fields = (*context.path, "capabilities"), context.data
     if "capabilities" in fields and fields["capabilities"] is None:
-        yield _Field(path, "baseline", "capabilities that are not dropped", "write drop: [ALL]")
+        yield WeakField(path, "baseline", "capabilities that are not dropped", "write drop: [ALL]")
     for capabilities in pod_parts.child(context, "capabilities"):
         for index, name in enumerate(_list(capabilities.data, "add")):
             path = (*capabilities.path, "add", index)
             if not isinstance(name, str) or name not in _ADDABLE:
-                yield _Field(path, "privileged", f"the capability {shown(name)}")
+                yield WeakField(path, "privileged", f"the capability {shown(name)}")
             elif name != _LOW_PORTS:
-                yield _Field(path, "baseline", f"the capability {name}")
+                yield WeakField(path, "baseline", f"the capability {name}")
         if "drop" in capabilities.data and "ALL" not in _list(capabilities.data, "drop"):
             path = (*capabilities.path, "drop")
-            yield _Field(path, "baseline", "a container that does not drop ALL capabilities", "write drop: [ALL]")
+            yield WeakField(path, "baseline", "a container that does not drop ALL capabilities", "write drop: [ALL]")
 
 
-def _check_probes(container: Part) -> Iterator[_Field]:
+def _check_probes(container: Part) -> Iterator[WeakField]:
     probes = [probe for key in _PROBES for probe in pod_parts.child(container, key)]
     for lifecycle in pod_parts.child(container, "lifecycle"):
         probes += [hook for key in ("postStart", "preStop") for hook in pod_parts.child(lifecycle, key)]
@@ -200,7 +200,7 @@ def _check_probes(container: Part) -> Iterator[_Field]:
         for key in ("httpGet", "tcpSocket"):
             for action in pod_parts.child(probe, key):
                 if action.data.get("host"):
-                    yield _Field((*action.path, "host"), "privileged", "a host in a probe or lifecycle hook")
+                    yield WeakField((*action.path, "host"), "privileged", "a host in a probe or lifecycle hook")
 
 
 def _list(data: Mapping[str, Any], key: str) -> list[Any]:
