@@ -1,6 +1,6 @@
 """A terminal session as a document shows it: its commands are run in order, and print what stands below them.
 
-A command goes on in the lines that begin with `> `. A line `...` stands for any lines, and three dots within a line
+A command continues in the lines that begin with `>`. A line `...` stands for any lines, and three dots within a line
 for any text in it.
 """
 
@@ -48,5 +48,5 @@ def run_session(session: str, folder: Path, temporary: Path) -> None:
 def _split(step: str) -> tuple[str, str]:
     """A command, and what it prints."""
     first, *lines = step.splitlines(keepends=True)
-    more = [*itertools.takewhile(lambda line: line.startswith("> "), lines)]
-    return "".join((first, *(line.removeprefix("> ") for line in more))), "".join(lines[len(more) :])
+    more = [*itertools.takewhile(lambda line: re.match(r">( |$)", line), lines)]
+    return "".join((first, *(re.sub(r"^> ?", "", line) for line in more))), "".join(lines[len(more) :])
