@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.tools import ROOT
 from tfgen.rules.finding import Finding
-from tfgen.rules.reading import Noted, Reading
+from tfgen.rules.reading import Reading, TrackedValues
 from tfgen.rules.table import RULES
-from tfgen.rules.view import View, find_in_forms, views
+from tfgen.rules.view import View, find_in_variants, views
 from tfgen.schema import tunables, validate
 from tfgen.schema.value_paths import differences
 from tfgen.text.document import Document
@@ -26,7 +26,7 @@ VALUES = {"run": "", "roles": {"worker": {"replicas": 4, "env": {"A": "1"}}}, "g
 
 def test_a_look_at_a_value_is_noted() -> None:
     reading = Reading()
-    values = Noted(VALUES, reading)
+    values = TrackedValues(VALUES, reading)
     assert values["roles"]["worker"]["env"] == {"A": "1"}
     assert values.get("gang", {}).get("topology", "none") == "none"
     assert "tensorboard" not in values
@@ -35,7 +35,7 @@ def test_a_look_at_a_value_is_noted() -> None:
 
 def test_a_look_at_all_keys_of_a_record_is_a_look_at_all_of_it() -> None:
     reading = Reading()
-    assert [*Noted(VALUES, reading)["roles"]] == ["worker"]
+    assert [*TrackedValues(VALUES, reading)["roles"]] == ["worker"]
     assert reading.paths == {("roles",)}
 
 
@@ -62,7 +62,7 @@ spec:
   environments: {dev: {roles: {worker: {replicas: 1}}}, prod: {image: mnist:2}}
 """
     forms = views(parse(job, "job.yaml").documents[0])
-    messages = [finding.message for _, finding in find_in_forms(check, forms)]
+    messages = [finding.message for _, finding in find_in_variants(check, forms)]
     assert messages == ["4 workers", "1 workers", "4 workers"]
     assert runs == [forms[0], forms[1]]
 
@@ -75,7 +75,7 @@ def test_every_rule_finds_in_environments_what_it_finds_in_each_by_itself() -> N
         forms, alone = views(document), views(document)
         numbers = {id(form): number for number, form in enumerate(forms)}
         for rule in RULES:
-            findings = [(numbers[id(form)], finding) for form, finding in find_in_forms(rule.check, forms)]
+            findings = [(numbers[id(form)], finding) for form, finding in find_in_variants(rule.check, forms)]
             expected = [(number, finding) for number, form in enumerate(alone) for finding in rule.check(form)]
             assert findings == expected, rule.id
             of_job = {finding for number, finding in expected if number == 0}

@@ -167,12 +167,12 @@ def test_place(path: tuple[str | int, ...], in_job: tuple[int, int], in_dev: tup
 def test_blame_goes_to_what_the_environment_says() -> None:
     job, dev = both()
     paths = ("roles", "ps", "replicas"), ("roles", "worker", "env", "LEVEL")
-    assert [view.blamed(*paths) for view in (job, dev)] == [paths[0], paths[1]]
+    assert [view.reported_path(*paths) for view in (job, dev)] == [paths[0], paths[1]]
 
 
 def test_what_a_role_sees() -> None:
     job, dev = both()
-    assert job.effective("ps", "image") == (("image",), "registry.example.com/ml/mnist:1.4.0")
+    assert job.effective_field("ps", "image") == (("image",), "registry.example.com/ml/mnist:1.4.0")
     assert [set(view.volumes("ps")) for view in (job, dev)] == [{"data"}, {"model"}]
     assert [v["name"] for v in job.variables("worker")] == [
         "TASK_INDEX",

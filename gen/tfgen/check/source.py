@@ -21,7 +21,7 @@ from tfgen.problems import Place, Problem
 from tfgen.record import Record
 from tfgen.rules.rule import AcrossRule, Clash, Rule
 from tfgen.rules.table import RULES
-from tfgen.rules.view import View, find_in_forms, views
+from tfgen.rules.view import View, find_in_variants, views
 from tfgen.schema import validate as schema
 from tfgen.text.document import MAX_SIZE, Document, SourceTree
 from tfgen.words import ALSO, in_environments
@@ -217,7 +217,7 @@ def _where(occurrence: _Occurrence) -> str:
 def _findings(rule: Rule, forms: Sequence[View]) -> dict[tuple[Place, str], _Occurrence]:
     """The first `MOST` mistakes that a rule finds, by place and cause."""
     messages: dict[tuple[Place, str], _Occurrence] = {}
-    for view, (path, message, cause) in find_in_forms(rule.check, forms):
+    for view, (path, message, cause) in find_in_variants(rule.check, forms):
         place, environment = view.locate(path)
         of_cause = messages.setdefault((place, cause or message), _Occurrence([], []))
         of_cause.messages.append(message)

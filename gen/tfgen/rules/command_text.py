@@ -38,7 +38,7 @@ class Word(NamedTuple):
 
 def _check_program(view: View) -> Iterator[Finding]:
     for role in view.roles:
-        path, command = view.effective(role.name, "command")
+        path, command = view.effective_field(role.name, "command")
         if command and re.search(r"\S\s+\S", command[0]):
             words = ", ".join(command[0].split())
             message = (
@@ -88,7 +88,7 @@ def _check_operators(view: View) -> Iterator[Finding]:
 def list_words(view: View, role: RoleName) -> Iterator[Word]:
     """Yield the words of a role's command, then the words of the role's arguments."""
     for field in ("command", "args"):
-        path, words = view.effective(role, field)
+        path, words = view.effective_field(role, field)
         yield from (Word((*path, index), text) for index, text in enumerate(words))
 
 

@@ -51,7 +51,7 @@ def _check(view: View) -> Iterator[Finding]:
     for role in view.roles:
         for template in pod_parts.templates(view, role.name):
             yield from _metadata(view, role.name, template)
-        for spec in pod_parts.specs(view, role.name):
+        for spec in pod_parts.template_specs(view, role.name):
             yield from _fields(spec, role.name, _POD_OVERRIDING, _POD_LISTS)
             gang_fields = (field for field in _binding(view, role.name).spec if isinstance(field, str))
             breaking = {

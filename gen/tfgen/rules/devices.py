@@ -65,7 +65,7 @@ def _check_counts(view: View) -> Iterator[Finding]:
         counts = [(*path[:3], "gpu", "count")] if gpu["count"] and gpu["resource"] == path[-1] else []
         # The rule device-in-parts reports fractions.
         if not _is_fraction(data_path.at(view.values, path)):
-            yield Finding(view.blamed(path, *counts), message)
+            yield Finding(view.reported_path(path, *counts), message)
 
 
 def _is_fraction(amount: str | int) -> bool:
@@ -84,7 +84,7 @@ def _check_products(view: View) -> Iterator[Finding]:
                     f"role {role} has gpu.product {product}, but its nodeSelector sets {label} to {labels[label]} and "
                     "overrides the product; remove the label from nodeSelector"
                 )
-                yield Finding(view.blamed((*selector, label), (*path, "gpu", "product")), message)
+                yield Finding(view.reported_path((*selector, label), (*path, "gpu", "product")), message)
             break
 
 
@@ -93,7 +93,7 @@ def _check_volcano(view: View) -> Iterator[Finding]:
     if structure.kind == "VolcanoJob" or (structure.gang == "volcano" and view.values["gang"]["enabled"]):
         return
     for role, path, resources in _resources(view):
-        has_scheduler = any("schedulerName" in spec.data for spec in pod_parts.specs(view, role))
+        has_scheduler = any("schedulerName" in spec.data for spec in pod_parts.template_specs(view, role))
         gpu = resources["gpu"]
         virtual = [("limits", name) for name in resources["limits"] if name.startswith(_VOLCANO)]
         virtual += [("gpu", "resource")] if gpu["count"] and gpu["resource"].startswith(_VOLCANO) else []

@@ -33,7 +33,7 @@ def _check(view: View) -> Iterator[Finding]:
         yield from _find_duplicates((*base, field), constraints, KUSTOMIZE_KEYS[field])
         yield from _find_duplicates((*base, "ports"), role.ports, (*KUSTOMIZE_KEYS["ports"], _PROTOCOL))
         yield from _find_reserved_ports(view, (*base, "ports"), role.ports)
-        parts = [(part, "Container") for part in pod_parts.beside(view, role.name)]
+        parts = [(part, "Container") for part in pod_parts.extra_containers(view, role.name)]
         parts += [(part, "PodTemplateSpec") for part in pod_parts.templates(view, role.name)]
         for part, kind in parts:
             for keyed in kubernetes_fields.keyed_lists(part.path, part.data, kind):
@@ -46,13 +46,13 @@ def _check(view: View) -> Iterator[Finding]:
 
 def has_second_container(view: View) -> bool:
     """Check for a podTemplate with two containers of the same name."""
-    specs = (spec for role in view.roles for spec in pod_parts.specs(view, role.name))
+    specs = (spec for role in view.roles for spec in pod_parts.template_specs(view, role.name))
     findings = (finding for spec in specs for finding in _keyed_lists(spec.path, spec.data, "PodSpec"))
     return any(finding.path[-2] == "containers" for finding in findings)
 
 
 def _check_patches(view: View) -> Iterator[Finding]:
-    for spec in pod_parts.of_patches(view):
+    for spec in pod_parts.patch_specs(view):
         yield from _keyed_lists(spec.path, spec.data, "PodSpec")
     for patch in view.patches:
         yield from _service_ports(patch.kind, ("patches", patch.name, "merge"), patch.merge)

@@ -118,7 +118,7 @@ def _check_names(view: View) -> Iterator[Finding]:
 def _check_words(view: View) -> Iterator[Finding]:
     for role in view.roles:
         words = [word for word in list_words(view, role.name) if "$(" in word.text]
-        if not words or view.effective(role.name, "envFrom")[1]:
+        if not words or view.effective_field(role.name, "envFrom")[1]:
             continue
         order = _order(view, role.name)
         is_shell = has_shell(view, role.name)
@@ -147,7 +147,7 @@ def _references(view: View) -> Iterator[_Reference]:
         if not referring:
             continue
         order = _order(view, role.name)
-        has_env_from = bool(view.effective(role.name, "envFrom")[1])
+        has_env_from = bool(view.effective_field(role.name, "envFrom")[1])
         for name, value in referring.items():
             for target in find_references(value):
                 yield _Reference(view.env_path(role.name, name), name, target, order, has_env_from)

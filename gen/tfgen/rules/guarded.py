@@ -46,7 +46,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
 def find_broken_guards(rule: str, view: View) -> Iterator[Finding]:
     """Yield the mistakes that the guards of a rule find, at most one for each path."""
     message_by_path: dict[Path, str] = {}
-    for guard, scope in view.failing_scopes(rule):
+    for guard, scope in view.failing_guards(rule):
         steps = guard.path.split(".") if isinstance(guard.path, str) else guard.path
         path: Path = tuple(evaluate(step, scope) for step in steps)
         message = f"{evaluate(guard.message, scope)}{_ADVICE.get(rule, _no_advice)(guard, view)}"

@@ -66,7 +66,7 @@ def program_of(view: View, role: RoleName) -> PurePosixPath | None:
     if not words or words[0].path[-2] != "command":
         return None  # the entry point of the image is unknown
     name = find_program_file([word.text for word in words])
-    folder = view.effective(role, "workingDir")[1]
+    folder = view.effective_field(role, "workingDir")[1]
     path = PurePosixPath(folder or ".", name) if name else None
     return path if path is not None and path.is_absolute() else None
 
@@ -84,7 +84,7 @@ def _volume_over(view: View, role: RoleName, program: PurePosixPath) -> str | No
 def _is_empty(view: View, role: RoleName, name: str) -> bool:
     """Check that a volume starts empty, and that no container except the main container can fill the volume."""
     volume: Mapping[str, Any] = view.values["storage"][name]
-    containers = (*pod_parts.beside(view, role), *pod_parts.patched(view, role, "initContainers"))
+    containers = (*pod_parts.extra_containers(view, role), *pod_parts.template_items(view, role, "initContainers"))
     filled = any(
         pod_parts.name(mount) == name
         for container in containers

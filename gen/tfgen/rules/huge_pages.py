@@ -42,7 +42,7 @@ def _check_size(view: View, amounts: ContainerAmounts, name: str) -> Iterator[Fi
 
 def _locate(view: View, amounts: ContainerAmounts, name: str) -> Path:
     paths = [limits.locate_amount(view, amounts.path, map_, name) for map_ in ("limits", "requests")]
-    return next((path for path in paths if view.has(path)), paths[0])
+    return next((path for path in paths if view.is_set(path)), paths[0])
 
 
 RULES: Final = (Rule("huge-pages", "error", "Kubernetes refuses a request for huge pages.", _check),)

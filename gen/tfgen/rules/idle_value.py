@@ -19,7 +19,7 @@ from tfgen.words import path_name
 def _check(view: View) -> Iterator[Finding]:
     for path, why in _idle(view):
         # The rule workload-kind reports the keys that the workload kind does not support.
-        if view.has(path) and not kinds.lacking(view.spec, path):
+        if view.is_set(path) and not kinds.lacking(view.spec, path):
             yield Finding(path, f"{path_name(path)} has no effect: {why}")
 
 
@@ -70,7 +70,7 @@ def _has_gpus(values: Mapping[str, Any], role: str) -> bool:
 
 def _readers(view: View, path: Path) -> tuple[Mapping[str, Any], ...]:
     """Return the values of the variants that may read a value: for a value of the job, the values of all variants."""
-    return (view.values,) if view.says(path) else view.all_values
+    return (view.values,) if view.is_set_in_environment(path) else view.all_values
 
 
 RULES: Final = (Rule("idle-value", "warning", "The job sets a value that has no effect.", _check),)

@@ -27,6 +27,6 @@ def _images(view: View) -> Iterator[tuple[Path, Any]]:
     for name, volume in view.values["storage"].items():
         yield ("storage", name, "image", "reference"), data_path.at(volume, ("image", "reference"))
     for role in view.roles:
-        yield view.effective(role.name, "image")
-        for container in pod_parts.beside(view, role.name):
+        yield view.effective_field(role.name, "image")
+        for container in pod_parts.extra_containers(view, role.name):
             yield (*container.path, "image"), container.data.get("image")

@@ -42,7 +42,7 @@ class ContainerAmounts(NamedTuple):
 def list_amounts(view: View) -> Iterator[ContainerAmounts]:
     """Yield the resources of each role, of the helper containers, and of TensorBoard if it is enabled."""
     for role in view.roles:
-        bound = view.bound(role.name)
+        bound = view.bindings(role.name)
         path: Path = ("roles", role.name, "resources")
         yield ContainerAmounts(f"role {role.name}", path, bound[REQUESTS.name], bound[LIMITS.name])
     for owner, path in _HELPERS:
@@ -63,7 +63,7 @@ def _check(view: View) -> Iterator[Finding]:
                     f"{owner} requests {requests[name]} of {name}, but its limit is {limits[name]}; raise the limit, "
                     "or lower the request"
                 )
-                yield Finding(view.blamed(*paths), message)
+                yield Finding(view.reported_path(*paths), message)
 
 
 def locate_amount(view: View, path: Path, map_: str, name: str) -> Path:

@@ -25,14 +25,14 @@ def _check(view: View) -> Iterator[Finding]:
         return
     if not all(_lets_listen(view, role.name) for role in view.roles):
         message = f"the user {user} may not listen on port {port} in every cluster; choose a port from {_FIRST}"
-        yield Finding(view.blamed(("port",), ("security", "runAsUser")), message)
+        yield Finding(view.reported_path(("port",), ("security", "runAsUser")), message)
 
 
 def _lets_listen(view: View, role: RoleName) -> bool:
     """Check for a podTemplate of a role that grants low ports, by a sysctl, a capability or another user."""
     contexts = [
         context
-        for part in (*pod_parts.specs(view, role), *pod_parts.main_container(view, role))
+        for part in (*pod_parts.template_specs(view, role), *pod_parts.main_container(view, role))
         for context in pod_parts.child(part, "securityContext")
     ]
     sysctls = (item for context in contexts for item in pod_parts.items(context, "sysctls"))

@@ -19,15 +19,16 @@ from tfgen.rules.view import View
 
 def _check(view: View) -> Iterator[Finding]:
     for role in view.roles:
-        path, shm = view.effective(role.name, "shm")
-        memory = view.bound(role.name)[LIMITS.name].get("memory")
+        path, shm = view.effective_field(role.name, "shm")
+        memory = view.bindings(role.name)[LIMITS.name].get("memory")
         if shm and memory and quantity.parse(shm) > quantity.parse(memory):
             message = (
                 f"the shm of role {role.name} is {shm}, but its memory limit is {memory}, which includes shm; raise "
                 "the memory limit, or lower shm"
             )
             yield Finding(
-                view.blamed(path, locate_amount(view, ("roles", role.name, "resources"), "limits", "memory")), message
+                view.reported_path(path, locate_amount(view, ("roles", role.name, "resources"), "limits", "memory")),
+                message,
             )
 
 

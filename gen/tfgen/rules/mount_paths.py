@@ -22,7 +22,7 @@ FOLDERS_OF_EVERY_POD: Final = {"/tmp": "the temporary folder of every pod"}  # n
 def _check(view: View) -> Iterator[Finding]:
     for role in view.roles:
         owner_by_folder = dict(FOLDERS_OF_EVERY_POD)
-        if view.effective(role.name, "shm")[1]:
+        if view.effective_field(role.name, "shm")[1]:
             owner_by_folder["/dev/shm"] = "shm"  # noqa: S108 - a path in the pod
         yield from _find_duplicates(view, owner_by_folder, mounts_of(view, role.name))
     if view.has_tensorboard:

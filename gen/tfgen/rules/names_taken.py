@@ -36,8 +36,8 @@ def _containers(view: View, role: RoleName) -> Iterator[Finding]:
     """
     main, locks = {CONTAINER: "the main container"}, _locks(view, role)
     owner_by_name = {**main, **locks, **_code_parts(view, code.init_containers)}
-    yield from _find_duplicates("container", owner_by_name, pod_parts.beside(view, role))
-    init, regular = (_merged(pod_parts.patched(view, role, key)) for key in ("initContainers", "containers"))
+    yield from _find_duplicates("container", owner_by_name, pod_parts.extra_containers(view, role))
+    init, regular = (_merged(pod_parts.template_items(view, role, key)) for key in ("initContainers", "containers"))
     yield from _find_duplicates("container", {**main, **locks}, init.values())
     for name, part in init.items():
         if pod_parts.removes(part) and name not in locks:
@@ -76,7 +76,7 @@ def _ports(view: View, role: RoleName) -> Iterator[Part]:
 
 def _volumes(view: View, role: RoleName) -> Iterator[Part]:
     """Yield the volumes of podTemplate. Volumes with equal names in the job and in the role are merged."""
-    yield from _merged(pod_parts.patched(view, role, "volumes")).values()
+    yield from _merged(pod_parts.template_items(view, role, "volumes")).values()
 
 
 def _merged(parts: Iterable[Part]) -> dict[str, Part]:

@@ -51,7 +51,7 @@ def _faults(view: View) -> Sequence[Fault]:
     A fault of a patch of the job appears in an environment only if the environment has no fault of its own patches.
     """
     faults = _variant_parts(view, patched_graph(view.job.structure).faults)
-    return [fault for fault in faults if fault.path[1] in view.own.get("patches", {})] or faults
+    return [fault for fault in faults if fault.path[1] in view.variant_data.get("patches", {})] or faults
 
 
 def _variant_parts(view: View, by_environment: Mapping[str, Sequence[_Part]]) -> Sequence[_Part]:

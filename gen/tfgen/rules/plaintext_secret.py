@@ -80,9 +80,9 @@ def _variables(view: View) -> Iterator[tuple[Path, str, Any]]:
         role_env = view.values["roles"][role.name]["env"]
         yield from ((("roles", role.name, "env", name), name, value) for name, value in role_env.items())
         for parts in (
-            pod_parts.beside(view, role.name),
-            pod_parts.patched(view, role.name, "containers"),
-            pod_parts.patched(view, role.name, "initContainers"),
+            pod_parts.extra_containers(view, role.name),
+            pod_parts.template_items(view, role.name, "containers"),
+            pod_parts.template_items(view, role.name, "initContainers"),
         ):
             for container in parts:
                 for item in pod_parts.items(container, "env"):
@@ -101,11 +101,11 @@ def _arguments(view: View) -> Iterator[tuple[Path, Sequence[Any]]]:
     """Yield the list of the command and the list of the arguments of every container of a task."""
     for role in view.roles:
         for field in ("command", "args"):
-            yield view.effective(role.name, field)
+            yield view.effective_field(role.name, field)
         for parts in (
-            pod_parts.beside(view, role.name),
-            pod_parts.patched(view, role.name, "containers"),
-            pod_parts.patched(view, role.name, "initContainers"),
+            pod_parts.extra_containers(view, role.name),
+            pod_parts.template_items(view, role.name, "containers"),
+            pod_parts.template_items(view, role.name, "initContainers"),
         ):
             for container in parts:
                 for field in ("command", "args"):

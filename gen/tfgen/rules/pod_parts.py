@@ -1,6 +1,6 @@
 """Parts of a pod that a user writes in the syntax of Kubernetes, each with its path.
 
-    beside(view, "worker")             -> the init containers and sidecars of the job, then of the role
+    extra_containers(view, "worker")             -> the init containers and sidecars of the job, then of the role
     items(part, "volumeMounts")        -> Part(("sidecars", 0, "volumeMounts", 0), {"name": "data", ...}), ...
 
 The functions skip a part with a wrong shape, because the rule `wrong_shape` reports the part.
@@ -24,7 +24,7 @@ class Part(NamedTuple):
     data: Mapping[str, Any]
 
 
-def beside(view: View, role: RoleName) -> Iterator[Part]:
+def extra_containers(view: View, role: RoleName) -> Iterator[Part]:
     """Yield the init containers and the sidecars of a role."""
     for part in _levels(view, role):
         yield from items(part, "initContainers")
@@ -37,13 +37,13 @@ def templates(view: View, role: RoleName) -> Iterator[Part]:
         yield from child(part, "podTemplate")
 
 
-def specs(view: View, role: RoleName) -> Iterator[Part]:
+def template_specs(view: View, role: RoleName) -> Iterator[Part]:
     """Yield the pod specs of the pod templates of a role."""
     for template in templates(view, role):
         yield from child(template, "spec")
 
 
-def of_patches(view: View) -> Iterator[Part]:
+def patch_specs(view: View) -> Iterator[Part]:
     """Yield the pod specs that patches merge into the pod of TensorBoard, the only pod that accepts a patch."""
     for patch in view.patches:
         if patch.kind != "Deployment":
@@ -54,15 +54,15 @@ def of_patches(view: View) -> Iterator[Part]:
                 yield from child(template, "spec")
 
 
-def patched(view: View, role: RoleName, key: str) -> Iterator[Part]:
+def template_items(view: View, role: RoleName, key: str) -> Iterator[Part]:
     """Yield the items of a list, such as `volumes`, in the pod templates of a role."""
-    for spec in specs(view, role):
+    for spec in template_specs(view, role):
         yield from items(spec, key)
 
 
 def main_container(view: View, role: RoleName) -> Iterator[Part]:
     """Yield the entries for the main container in the pod templates of a role."""
-    return (part for part in patched(view, role, "containers") if name(part) == CONTAINER)
+    return (part for part in template_items(view, role, "containers") if name(part) == CONTAINER)
 
 
 def child(part: Part, key: str) -> Iterator[Part]:

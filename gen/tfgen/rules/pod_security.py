@@ -99,15 +99,15 @@ def _check(view: View) -> Iterator[Finding]:
 
 def _fields(view: View) -> Iterator[WeakField]:
     for role in view.roles:
-        for spec in pod_parts.specs(view, role.name):
+        for spec in pod_parts.template_specs(view, role.name):
             yield from _check_pod(spec)
-        for container in pod_parts.beside(view, role.name):
+        for container in pod_parts.extra_containers(view, role.name):
             yield from _check_container(container)
         for key in ("initContainers", "containers"):
-            for container in pod_parts.patched(view, role.name, key):
+            for container in pod_parts.template_items(view, role.name, key):
                 if not pod_parts.removes(container):
                     yield from _check_container(container)
-    for spec in pod_parts.of_patches(view):
+    for spec in pod_parts.patch_specs(view):
         yield from _check_pod(spec)
         for key in ("initContainers", "containers"):
             for container in pod_parts.items(spec, key):

@@ -1,7 +1,7 @@
-"""What a rule reads of a job, seen while it runs: where an environment does not differ in it, nothing new comes of it.
+"""Record of the values that a rule reads, so that the rule skips each environment that changes none of the values.
 
 reading = Reading()
-values = Noted(job.values, reading)
+values = TrackedValues(job.values, reading)
 values["roles"]["worker"]["replicas"]
 reading.paths                           -> {("roles", "worker", "replicas")}
 """
@@ -15,33 +15,33 @@ from tfgen.data_path import Path
 from tfgen.schema import tunables
 
 ALL: Final[Path] = ()
-"""The path of what differs in every environment, if only by the environment's name."""
+"""Path of data that differs in every environment, such as the name of the environment."""
 
 
 class Reading:
-    """What is read.
+    """Reads of a rule.
 
     Attributes:
-        paths: values paths. All that is below one is read.
-        sayings: the paths of which it counts whether the environment itself says them.
+        paths: the values paths that the rule reads, each with all values under the path.
+        queried_paths: the paths for which the rule asks if the environment sets the value.
     """
 
     def __init__(self) -> None:
         self.paths: set[Path] = set()
-        self.sayings: set[Path] = set()
+        self.queried_paths: set[Path] = set()
 
     def begin(self) -> None:
-        """Forget all, for the next who reads."""
-        self.paths, self.sayings = set(), set()
+        """Clear the record before the next rule."""
+        self.paths, self.queried_paths = set(), set()
 
 
-class Noted(Mapping[str, Any]):
-    """Complete values, or a record of them, in which a look at a value is noted. A value itself is plain data."""
+class TrackedValues(Mapping[str, Any]):
+    """Complete values, or a mapping within the values, that records each read. The values in a leaf are plain data."""
 
     def __init__(self, values: Mapping[str, Any], reading: Reading, path: Path = ()) -> None:
         self._values, self._reading, self._path = values, reading, path
         self._records = {
-            key: Noted(value, reading, (*path, key))
+            key: TrackedValues(value, reading, (*path, key))
             for key, value in values.items()
             if type(value) is dict and (*path, key) not in tunables.all_leaves()
         }
@@ -54,7 +54,7 @@ class Noted(Mapping[str, Any]):
         return self._values[key]
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value, or what is to stand for one that is missing."""
+        """Return the value at a key, or the default for a missing key."""
         record = self._records.get(key)
         if record is not None:
             return record

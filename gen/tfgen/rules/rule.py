@@ -1,4 +1,4 @@
-"""A rule, as data: what it is called, how much it weighs, and the function that finds its mistakes.
+"""Rules as data: an id, a severity, a summary, and the function that finds mistakes.
 
 RULE = Rule("gpu-on-ps", "warning", "A parameter server requests GPUs.", check)
 """
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from tfgen.rules.view import View
     from tfgen.text.document import Document
 
-_MOST_NAMES: Final = 200
-"""The search for the nearest takes time by their number, and they may be as many as a file holds."""
+_MAX_NAMES: Final = 200
+"""Maximum number of names in the search for a similar name, which takes time for each name."""
 
 
 class Recorded(NamedTuple):
-    """What a rule judges of one job.
+    """Record of a job for a rule that compares jobs.
 
     Attributes:
-        number: the job's, among all that are judged together.
-        job: its name.
-        record: as the rule's `record` gave it, or as JSON carries that: with lists for tuples.
+        number: the index of the job among the compared jobs.
+        job: the name of the job.
+        record: the result of the rule's `record`, possibly read from JSON, in which tuples are lists.
     """
 
     number: int
@@ -37,7 +37,7 @@ class Recorded(NamedTuple):
 
 
 class Clash(NamedTuple):
-    """A mistake that no job has alone: the job's number, and the path in its document."""
+    """A mistake between several jobs: the index of the reported job, the path in its document, and the message."""
 
     number: int
     path: Path
@@ -45,7 +45,7 @@ class Clash(NamedTuple):
 
 
 class Rule(Record):
-    """What must hold of a job, and of each of its environments. `summary` begins its section of docs/rules.md."""
+    """A rule that checks a job and each environment of the job. The summary begins the section in docs/rules.md."""
 
     id: str
     severity: Severity
@@ -54,13 +54,13 @@ class Rule(Record):
 
 
 class AcrossRule(Record):
-    """What must hold of several documents together.
+    """A rule that compares several documents.
 
-    A rule judges by a small record of each, so that a job whose record is known need not be read again.
+    The rule compares small records of the documents, so that tfgen does not read a document whose record is cached.
 
     Attributes:
-        record: what counts of a document, as data that JSON carries; nothing where the document cannot clash.
-        check: finds what is wrong with the records, those that are nothing left out.
+        record: the function that returns the record of a document as JSON data; None for a document that cannot clash.
+        check: the function that finds clashes between the records, without the records that are None.
     """
 
     id: str
@@ -73,7 +73,7 @@ class AcrossRule(Record):
 def rule_alone(
     rule: str, severity: Severity, summary: str, find: Callable[[Document], Iterable[Finding]]
 ) -> AcrossRule:
-    """A rule for what one document says in several environments: its record is what is wrong with it."""
+    """Return a rule that compares the environments of one document, whose record is the list of mistakes."""
     return AcrossRule(
         rule,
         severity,
@@ -87,6 +87,6 @@ def _recorded_clashes(jobs: Sequence[Recorded]) -> Iterator[Clash]:
     return (Clash(job.number, tuple(path), message) for job in jobs for path, message in job.record)
 
 
-def did_you_mean(name: str, known: Collection[str]) -> str:
-    """A question for the name of the job's own that is nearest to one that is not there."""
-    return meant(nearest(name, known)) if len(known) <= _MOST_NAMES else ""
+def did_you_mean(name: str, names: Collection[str]) -> str:
+    """Return a hint with the name that is most similar to a name that does not exist; empty without a similar name."""
+    return meant(nearest(name, names)) if len(names) <= _MAX_NAMES else ""

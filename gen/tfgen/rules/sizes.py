@@ -32,8 +32,8 @@ class _String(NamedTuple):
 def _check_programs(view: View) -> Iterator[Finding]:
     for role in view.roles:
         yield from _check_strings(_main_program(view, role.name))
-        added = (part for part in pod_parts.patched(view, role.name, "containers") if not _is_main(part))
-        for container in (*pod_parts.beside(view, role.name), *added):
+        added = (part for part in pod_parts.template_items(view, role.name, "containers") if not _is_main(part))
+        for container in (*pod_parts.extra_containers(view, role.name), *added):
             variables = [(item.path, item.data) for item in pod_parts.items(container, "env")]
             sizes: dict[str, int] = {}
             yield from _check_strings([*_variables(variables, sizes), *_arguments_of(container, sizes)])
@@ -64,7 +64,7 @@ def _main_program(view: View, role: RoleName) -> list[_String]:
     sizes: dict[str, int] = {}
     strings = list(_variables(variables, sizes))
     for field in ("command", "args"):
-        path, texts = view.effective(role, field)
+        path, texts = view.effective_field(role, field)
         strings += _arguments(path, texts, sizes)
     return strings
 
@@ -96,7 +96,7 @@ def _arguments(path: Path, texts: Sequence[Any], sizes: Mapping[str, int]) -> It
 
 def _check_annotations(view: View) -> Iterator[Finding]:
     for role in view.roles:
-        bound: Mapping[str, str] = view.bound(role.name)[labels.POD_ANNOTATIONS.name]
+        bound: Mapping[str, str] = view.bindings(role.name)[labels.POD_ANNOTATIONS.name]
         annotations = {key: (_annotation_path(view, role.name, key), text) for key, text in bound.items()}
         for template in pod_parts.templates(view, role.name):
             for metadata in pod_parts.child(template, "metadata"):

@@ -21,7 +21,7 @@ from tfgen.words import either
 def _check_both(view: View) -> Iterator[Finding]:
     for finding in find_broken_guards("sub-path-twice", view):
         volume = finding.path[:-1]
-        yield Finding(view.blamed((*volume, "subPathExpr"), (*volume, "subPath")), finding.message)
+        yield Finding(view.reported_path((*volume, "subPathExpr"), (*volume, "subPath")), finding.message)
 
 
 def _check_variables(view: View) -> Iterator[Finding]:
@@ -29,7 +29,7 @@ def _check_variables(view: View) -> Iterator[Finding]:
     variables_by_role: dict[RoleName, set[str]] = {}
     for role in view.roles:
         referring = {n: v["subPathExpr"] for n, v in view.volumes(role.name).items() if v.get("subPathExpr")}
-        if not referring or view.effective(role.name, "envFrom")[1]:
+        if not referring or view.effective_field(role.name, "envFrom")[1]:
             continue  # envFrom may set every name
         variables_by_role[role.name] = set(_variables(view, role.name))
         for volume, text in referring.items():

@@ -41,17 +41,17 @@ def _hint(view: View, name: str, declared_by_role: dict[RoleName, set[str]]) -> 
 
 
 def _declared(view: View, role: RoleName) -> set[str]:
-    shm = {SHM} if view.effective(role, "shm")[1] else set()
-    patched = pod_parts.patched(view, role, "volumes")
+    shm = {SHM} if view.effective_field(role, "shm")[1] else set()
+    patched = pod_parts.template_items(view, role, "volumes")
     code_volumes = {name for volume in code.volumes(view.job.structure) if isinstance(name := volume["name"], str)}
     generated = {TMP, *view.volumes(role), *shm, *code_volumes}
     return generated | {pod_parts.name(part) for part in patched if not pod_parts.removes(part)}
 
 
 def _containers(view: View, role: RoleName) -> Iterator[Part]:
-    yield from pod_parts.beside(view, role)
-    yield from pod_parts.patched(view, role, "containers")
-    yield from pod_parts.patched(view, role, "initContainers")
+    yield from pod_parts.extra_containers(view, role)
+    yield from pod_parts.template_items(view, role, "containers")
+    yield from pod_parts.template_items(view, role, "initContainers")
 
 
 RULES: Final = (Rule("unknown-volume", "error", "A container mounts a volume that its pod does not have.", _check),)

@@ -54,7 +54,7 @@ def _present(view: View, role: RoleName) -> Iterator[str]:
     """Yield the folders that a role's container has: mounts, and the folders of the image that the job names."""
     yield from FOLDERS_OF_EVERY_POD
     yield from (mount for _, mount in mounts_of(view, role))
-    program, folder = program_of(view, role), view.effective(role, "workingDir")[1]
+    program, folder = program_of(view, role), view.effective_field(role, "workingDir")[1]
     yield from ([str(program.parent)] if program and program.parent != PurePosixPath("/") else [])
     yield from ([folder] if folder else [])
 

@@ -1,9 +1,9 @@
-"""What a rule sees: a job, as it is or as one of its environments makes it, and where each part of it is written.
+"""View of one variant of a job for the rules: its values, and the line that sets each value.
 
     view.values["roles"]["worker"]["replicas"]             -> 8, in prod
-    view.place(("roles", "worker", "replicas"))            -> the line of prod that says so, or else the job's
+    view.place(("roles", "worker", "replicas"))            -> the line of prod or of the job that sets the value
 
-A path here is one of the values: the spec's without `spec`, keys and indexes.
+All paths are paths of the chart's values, without `spec`: keys of mappings and indexes of lists.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ from tfgen.job.training_job import Patch, Role, RoleName, Structure, TrainingJob
 from tfgen.problems import Place
 from tfgen.record import Record
 from tfgen.rules.finding import Finding
-from tfgen.rules.reading import ALL, Noted, Reading
+from tfgen.rules.reading import ALL, Reading, TrackedValues
 from tfgen.schema import tunables
 from tfgen.schema.value_paths import whole_values
 from tfgen.text.document import Document
 
 
 class View(Record):
-    """One of the forms in which a job runs.
+    """A variant of a job, for the rules.
 
-    What is another in another form is read through the properties and methods, which note it.
+    The properties and methods record each read of data that differs between variants. If an environment does not change
+    the recorded data, `find_in_variants` reuses the findings of the job.
 
     Attributes:
-        document: what the schema accepts.
-        job: what it says.
-        values: the complete values; what nothing of the job reads has its default.
-        all_values: the complete values of every form: the job's, then those of each environment.
+        document: the document, which the schema accepts.
+        job: the job of the document.
+        values: the complete values of the variant, with defaults for all missing values.
+        all_values: the complete values of the job, then the values of each environment.
     """
 
     document: Document
@@ -55,58 +56,61 @@ class View(Record):
 
     @property
     def environment(self) -> str | None:
-        """The environment's name; None for the job itself."""
+        """The name of the environment; None for the job itself."""
         self._reading.paths.add(ALL)
         return self._environment
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """The spec as it is written."""
+        """The spec of the document, without defaults of tfgen."""
         spec: Mapping[str, Any] = self.document.data["spec"]
         return spec
 
     @property
-    def own(self) -> Mapping[str, Any]:
-        """What this form itself says: the job's spec, or the environment alone."""
+    def variant_data(self) -> Mapping[str, Any]:
+        """The data that only this variant sets: the spec of the job, or the entry of the environment."""
         name = self.environment
         return self.spec if name is None else self.spec["environments"][name]
 
     @property
     def patches(self) -> tuple[Patch, ...]:
-        """The patches of this form."""
+        """The patches of this variant."""
         structure = self.job.structure
         return structure.patches_in(self.environment if structure.environment_patches else None)
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """The job's roles."""
+        """The roles of the job."""
         return self.job.structure.roles
 
     @property
     def scope(self) -> Scope:
-        """What fills the holes, as Helm sees a release that has the job's own name. Nobody knows what is read of it."""
+        """The scope that fills the holes for a release with the name of the job.
+
+        The view cannot record the reads of a scope, so each variant has separate findings.
+        """
         self._reading.paths.add(ALL)
         return self._scope
 
     def evaluate(self, node: Node) -> Any:
-        """What an expression comes to."""
+        """Return the value of an expression."""
         self._reading.paths |= whole_values(reads(node))
         return evaluate(node, self._scope)
 
     def evaluate_in_role(self, role: RoleName, node: Node) -> Any:
-        """The same inside a role's document, where all is bound that its pod template names."""
+        """Return the value of an expression in the document of a role, which has the bindings of the pod template."""
         self._reading.paths |= whole_values(pod.reads_in_role(self.job.structure, role, (node,)))
         return evaluate(node, self._role_scopes[role])
 
-    def failing_scopes(self, rule: str) -> Iterator[tuple[Guard, Scope]]:
-        """The guards of a rule that do not hold, whatever the values may be, each with what it is filled from."""
+    def failing_guards(self, rule: str) -> Iterator[tuple[Guard, Scope]]:
+        """Yield the guards of a rule that fail for the values of this variant, each with its scope."""
         for guard, paths in self._shape.guards.get(rule, ()):
             self._reading.paths |= paths
             for scope in failing_scopes(guard, self._scope):
                 yield guard, scope
 
-    def bound(self, role: RoleName) -> Mapping[str, Any]:
-        """What a role's pod template names."""
+    def bindings(self, role: RoleName) -> Mapping[str, Any]:
+        """Return the values that the pod template of a role binds to names."""
         self._reading.paths |= self._shape.bound[role]
         return self._role_scopes[role].bound
 
@@ -115,17 +119,17 @@ class View(Record):
         return {role.name: pod.role_scope(self.job.structure, self._scope, role.name) for role in self.roles}
 
     def env(self, role: RoleName) -> Mapping[str, Any]:
-        """The variables of a role by name: the user's, and those that tfgen sets unless the user does."""
-        env: Mapping[str, Any] = self.bound(role)[environment.ENV.name]
+        """Return the variables of a role by name: from the user, and defaults that the user may replace."""
+        env: Mapping[str, Any] = self.bindings(role)[environment.ENV.name]
         return env
 
     def env_path(self, role: RoleName, name: str) -> Path:
-        """Where one of a role's variables is said: the role's own env, or the job's."""
-        own: Path = ("roles", role, "env", name)
-        return own if name in self.values["roles"][role]["env"] else ("env", name)
+        """Return the path of a variable of a role: in env of the role, or in env of the job."""
+        role_path: Path = ("roles", role, "env", name)
+        return role_path if name in self.values["roles"][role]["env"] else ("env", name)
 
     def variables(self, role: RoleName) -> tuple[Mapping[str, Any], ...]:
-        """The environment of a role's main container as it is printed, in its order."""
+        """Return the environment variables of a role's main container, in the order of the rendered list."""
         self._reading.paths |= self._shape.variables[role][1]
         return self._variables[role]
 
@@ -134,71 +138,78 @@ class View(Record):
         fillers = self._shape.variables.items()
         return {role: tuple(filler(self._role_scopes[role])) for role, (filler, _) in fillers}
 
-    def effective(self, role: RoleName, field: str) -> tuple[Path, Any]:
-        """A field that a role may say for itself: the path that counts, and its value."""
-        own = self.values["roles"][role][field]
-        return (("roles", role, field), own) if own else ((field,), self.values[field])
+    def effective_field(self, role: RoleName, field: str) -> tuple[Path, Any]:
+        """Return the path and the value of a field that a role may override: of the role if set, or of the job."""
+        role_value = self.values["roles"][role][field]
+        return (("roles", role, field), role_value) if role_value else ((field,), self.values[field])
 
     @property
     def has_tensorboard(self) -> bool:
-        """Whether TensorBoard runs."""
+        """True if TensorBoard is enabled."""
         return bool(self.values.get("tensorboard", {}).get("enabled"))
 
     def volumes(self, role: str) -> Mapping[str, Any]:
-        """What a role, or TensorBoard, has of the storage, by name."""
+        """Return the volumes of a role, or of TensorBoard, by name."""
         storage = self.values["storage"]
         return {name: volume for name, volume in storage.items() if role in volume.get("for", [role])}
 
-    def says(self, path: Path) -> bool:
-        """Whether the environment itself says what the values have at the path, and does not only add to it."""
-        self._reading.sayings.add(path)
+    def is_set_in_environment(self, path: Path) -> bool:
+        """Return True if the environment sets the complete value at a path, and does not only extend a mapping."""
+        self._reading.queried_paths.add(path)
         if self._environment is None:
             return False
         data = self.spec["environments"][self._environment]
         for step in path:
             if not isinstance(data, Mapping):
-                return True  # a list or a scalar takes the place of all that the job has there
+                return True  # a list or a scalar replaces the complete value of the job
             if step not in data:
                 return False
             data = data[step]
         return not isinstance(data, Mapping) or not data_path.has(self.spec, path)
 
-    def has(self, path: Path) -> bool:
-        """Whether the environment or the job says something there; else it is a default."""
-        return self.says(path) or data_path.has(self.spec, path)
+    def is_set(self, path: Path) -> bool:
+        """Return True if the environment or the job sets a value at a path, and False for a default."""
+        return self.is_set_in_environment(path) or data_path.has(self.spec, path)
 
-    def blamed(self, *paths: Path) -> Path:
-        """Of the paths that contradict each other, the first that the environment says, or else the first."""
-        return next((path for path in paths if self.says(path)), paths[0])
+    def reported_path(self, *paths: Path) -> Path:
+        """Return the first of several contradicting paths that the environment sets; the first path if none is set."""
+        return next((path for path in paths if self.is_set_in_environment(path)), paths[0])
 
     def place(self, path: Path) -> Place:
-        """Where the value at the path is said: in the environment, else in the job, else the nearest key around."""
+        """Return the place of the value at a path: in the environment, in the job, or of the nearest parent key."""
         return self.document.place(self._in_document(path))
 
     def text(self, path: Path) -> str:
-        """The scalar at the path as it was written; empty where there is none."""
+        """Return the source text of the scalar at a path; empty if the document has no scalar at the path."""
         return self.document.text(self._in_document(path)) or ""
 
     def _in_document(self, path: Path) -> Path:
-        base: Path = ("spec", "environments", self._environment or "") if self.says(path) else ("spec",)
+        base: Path = (
+            ("spec", "environments", self._environment or "") if self.is_set_in_environment(path) else ("spec",)
+        )
         return (*base, *path)
 
     def locate(self, path: Path) -> tuple[Place, str | None]:
-        """Where a mistake is, and the environment to name with it: none for the job's, and where the place says it."""
-        return self.place(path), None if self.says(path) else self._environment
+        """Return the place of a mistake, and the environment that the message must name.
 
-    def agrees(self, reading: Reading) -> bool:
-        """Whether all that was read of the job itself is the same in this form."""
-        return self._differences.isdisjoint(reading.paths) and not any(map(self.says, reading.sayings))
+        The environment is None for the job, and for a place inside the environment.
+        """
+        return self.place(path), None if self.is_set_in_environment(path) else self._environment
+
+    def matches(self, reading: Reading) -> bool:
+        """Return True if this variant has the same data as the job, for all recorded reads of the job."""
+        return self._differences.isdisjoint(reading.paths) and not any(
+            map(self.is_set_in_environment, reading.queried_paths)
+        )
 
 
 class _Shape(Record):
-    """What follows from a job's structure, each with the paths of the values that it reads.
+    """Data that all variants of a job share, because the data follows from the structure of the job.
 
     Attributes:
-        guards: what must not be, whatever the values, by rule.
-        bound: only the paths: of what a role's pod template names.
-        variables: what makes the environment of each role's main container.
+        guards: the guards of each rule, with the paths of the values that each guard reads.
+        bound: the paths of the values that the bindings of each role's pod template read.
+        variables: the function that computes the variables of each role's main container, with the paths of its values.
     """
 
     guards: Mapping[str, Sequence[tuple[Guard, frozenset[Path]]]]
@@ -206,46 +217,50 @@ class _Shape(Record):
     variables: Mapping[RoleName, tuple[Filler, frozenset[Path]]]
 
 
-def find_in_forms(check: Callable[[View], Iterable[Finding]], forms: Sequence[View]) -> Iterator[tuple[View, Finding]]:
+def find_in_variants(
+    check: Callable[[View], Iterable[Finding]], variants: Sequence[View]
+) -> Iterator[tuple[View, Finding]]:
     """Run the check of a rule on the variants of a job, and yield each finding with its variant.
 
     Args:
-        check: runs again only for an environment that changes a value which the check reads of the job.
-        forms: the result of `views`.
+        check: the function of the rule. It runs again only for an environment that changes a value which the function
+            reads from the job.
+        variants: the result of `views`.
     """
-    job, *environments = forms
+    job, *environments = variants
     job._reading.begin()
     findings: list[Finding] = []
     for finding in check(job):
         findings.append(finding)
         yield job, finding
-    same = [form.agrees(job._reading) for form in environments]
-    for form, is_same in zip(environments, same, strict=True):
-        for finding in findings if is_same else check(form):
-            yield form, finding
+    # Compare all variants before the next check, because each check of an environment adds reads to the record.
+    matches = [variant.matches(job._reading) for variant in environments]
+    for variant, is_match in zip(environments, matches, strict=True):
+        for finding in findings if is_match else check(variant):
+            yield variant, finding
 
 
 def views(document: Document) -> tuple[View, ...]:
-    """The job of a document that the schema accepts, then each of its environments."""
+    """Return the view of the job of a valid document, then the view of each environment."""
     job = TrainingJob.from_document(document.data)
-    own, by_environment = tunables.all_values(document.data["spec"], of_any_kind=True)
-    every = (own, *(by_environment[form.name] for form in job.environments))
-    names = (None, *(form.name for form in job.environments))
+    job_values, by_environment = tunables.all_values(document.data["spec"], of_any_kind=True)
+    names = [environment.name for environment in job.environments]
+    all_values = (job_values, *(by_environment[name] for name in names))
     reading, shape, filled = Reading(), _shape(job.structure), dict[Hashable, Any]()
-    kept = [FillCache(values, own, filled) for values in every]
+    caches = [FillCache(values, job_values, filled) for values in all_values]
     return tuple(
         View(
             document=document,
             job=job,
-            values=values if name else Noted(values, reading),
-            all_values=every,
+            values=values if name else TrackedValues(values, reading),
+            all_values=all_values,
             _environment=name,
-            _scope=Scope(values, release=job.name, chart=job.name, cache=of_form),
+            _scope=Scope(values, release=job.name, chart=job.name, cache=cache),
             _shape=shape,
             _reading=reading,
-            _differences=of_form.differing | {ALL},
+            _differences=cache.differing | {ALL},
         )
-        for name, values, of_form in zip(names, every, kept, strict=True)
+        for name, values, cache in zip((None, *names), all_values, caches, strict=True)
     )
 
 
@@ -263,7 +278,7 @@ def _shape(structure: Structure) -> _Shape:
 
 
 def _variables(structure: Structure, role: RoleName) -> tuple[Filler, frozenset[Path]]:
-    told = WORKLOADS[structure.kind].has_config_map(structure)
-    variables = environment.variables(structure, role, index_label="", told=told)
+    has_config_map = WORKLOADS[structure.kind].has_config_map(structure)
+    variables = environment.variables(structure, role, index_label="", told=has_config_map)
     paths = pod.reads_in_role(structure, role, variables)
     return cached_by_values(paths, compile_filler(variables)), whole_values(paths)

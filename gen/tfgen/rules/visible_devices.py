@@ -26,13 +26,16 @@ _NO_GPU: Final = ("", "none", "void")
 def _check(view: View) -> Iterator[Finding]:
     roles: dict[tuple[Path, Any], list[str]] = {}
     for role in view.roles:
-        if not view.values["roles"][role.name]["resources"]["gpu"]["count"] and not view.bound(role.name)[DEVICES.name]:
+        if (
+            not view.values["roles"][role.name]["resources"]["gpu"]["count"]
+            and not view.bindings(role.name)[DEVICES.name]
+        ):
             variable = (view.env_path(role.name, _VARIABLE), view.env(role.name).get(_VARIABLE))
             if isinstance(variable[1], str):
                 roles.setdefault(variable, []).append(role.name)
             for container in pod_parts.main_container(view, role.name):
                 yield from _check_container(container, f"role {role.name} requests")
-        for container in pod_parts.beside(view, role.name):
+        for container in pod_parts.extra_containers(view, role.name):
             if not _has_gpu(container):
                 yield from _check_container(container, f"the container {pod_parts.name(container)} requests")
     for (path, value), names in roles.items():

@@ -25,8 +25,8 @@ def _check(view: View) -> Iterator[Finding]:
             if source in storage and refuses(profile, source):
                 message = refused_volume_message(f"storage.{name}", source, profile)
                 yield Finding(("storage", name, source), view.evaluate(message))
-    volumes = [part for role in view.roles for part in pod_parts.patched(view, role.name, "volumes")]
-    volumes += [part for spec in pod_parts.of_patches(view) for part in pod_parts.items(spec, "volumes")]
+    volumes = [part for role in view.roles for part in pod_parts.template_items(view, role.name, "volumes")]
+    volumes += [part for spec in pod_parts.patch_specs(view) for part in pod_parts.items(spec, "volumes")]
     for volume in volumes:
         for key, value in volume.data.items():
             is_source = key != "name" and not key.startswith("$") and not kubernetes_fields.is_misspelt(key, "Volume")

@@ -18,12 +18,12 @@ from tfgen.words import either, shown
 def _check(view: View) -> Iterator[Finding]:
     kind = view.job.structure.kind
     for lack in kinds.without(view.spec):
-        for path, data in _find_values(view.own, lack.path.split(".")):
+        for path, data in _find_values(view.variant_data, lack.path.split(".")):
             value_text = "" if isinstance(data, (Mapping, list)) else f" (found {shown(data)})"
             name = ".".join(map(str, path))
             yield Finding(path, f"the workload kind {kind} does not support {name}{value_text}: {lack.way_out}")
     if view.environment is not None:
-        yield from _empty_records(view, view.own)
+        yield from _empty_records(view, view.variant_data)
     else:  # an environment cannot change the structure
         for key in kinds.only(view.spec):
             value = kinds.value_of(view.spec, key.path)

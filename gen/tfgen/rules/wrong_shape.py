@@ -82,14 +82,14 @@ def _kustomize_misfits(path: Path, item: Mapping[str, Any], view: View) -> Itera
 
 def misfits_of_patches(view: View) -> Iterator[Misfit]:
     """Yield the misfits of the pod specs that patches merge into a pod."""
-    for spec in pod_parts.of_patches(view):
+    for spec in pod_parts.patch_specs(view):
         yield from kubernetes_fields.misfits(spec.path, spec.data, "PodSpec", view.text, _ANYTHING)
 
 
 def _role_misfits(view: View, role: Role) -> Iterator[Misfit]:
     misfits_of_containers = [
         misfit
-        for part in pod_parts.beside(view, role.name)
+        for part in pod_parts.extra_containers(view, role.name)
         for misfit in kubernetes_fields.misfits(part.path, part.data, "Container", view.text)
     ]
     yield from misfits_of_containers
