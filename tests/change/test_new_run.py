@@ -59,7 +59,9 @@ spec:
 
 def test_retries_by_index_cannot_change() -> None:
     assert said(MIRRORED, MIRRORED.replace("5", "6")) == runs(
-        "7:12", "retries was 5 and is 6", "Kubernetes refuses another backoffLimitPerIndex for the Job mnist-worker"
+        "7:12",
+        "retries was 5 and is 6",
+        "Kubernetes refuses to change the backoffLimitPerIndex of the Job mnist-worker",
     )
 
 
@@ -67,7 +69,7 @@ def test_exit_codes_that_cost_no_retry_cannot_change() -> None:
     first, second = (
         MIRRORED.replace("  retries: 5", f"  restart: {{ignoreExitCodes: [{codes}]}}") for codes in ("42", "42, 143")
     )
-    why = "Kubernetes refuses another podFailurePolicy for the Job mnist-worker"
+    why = "Kubernetes refuses to change the podFailurePolicy of the Job mnist-worker"
     assert said(first, second) == runs("7:13", "restart.ignoreExitCodes changed", why)
 
 
@@ -79,7 +81,7 @@ def test_the_size_of_a_cluster_of_jobs_cannot_change() -> None:
 def test_the_gang_of_kubernetes_cannot_change(scheduler: str, is_fixed: bool) -> None:
     text = f"{MIRRORED}  gang: {{scheduler: {scheduler}, priorityClassName: low}}\n"
     (before,), (after,) = (check(each, "job.yaml").documents for each in (text, text.replace("low", "high")))
-    why = "Kubernetes refuses another spec for the PodGroup mnist"
+    why = "Kubernetes refuses to change the spec of the PodGroup mnist"
     change = 'gang.priorityClassName was "low" and is "high"'
     column = text.splitlines()[-1].index("low") + 1
     assert as_text(find_new_runs(before, after)) == (runs(f"9:{column}", change, why) if is_fixed else "")
@@ -94,7 +96,7 @@ def test_more_changes_than_are_tried_are_still_a_problem(monkeypatch: pytest.Mon
     monkeypatch.setattr(new_run, "MOST", 1)
     before = MIRRORED.replace("  strategy", "  network: {policy: 'Off'}\n  strategy")
     assert said(before, MIRRORED.replace("mnist:1", "mnist:2")) == runs(
-        "4:1", "spec changed", "Kubernetes refuses another template for the Job mnist-worker"
+        "4:1", "spec changed", "Kubernetes refuses to change the template of the Job mnist-worker"
     )
 
 
@@ -120,7 +122,7 @@ def test_a_variable_goes_with_the_null_that_removed_it_in_an_environment() -> No
     """Gone from the job alone, it would leave the environment a null that removes nothing."""
     before = JOB.replace("dev: {", "dev: {env: {DATA: null}, ")
     after = JOB.replace("  env: {DATA: /data}\n", "")
-    assert said(before, after) == (runs("4:1", "env.DATA is gone", CHIEF_B, "--env prod"))
+    assert said(before, after) == (runs("4:1", "env.DATA was removed", CHIEF_B, "--env prod"))
 
 
 def test_a_job_that_had_no_environments_ran_by_itself() -> None:
@@ -161,8 +163,8 @@ def test_a_priority_class_never_changes(old: str, new: str, place: str, change: 
     after = CLASS.replace(old, new).replace("  image", "  run: '2'\n  image")
     line, column = place.split(":")
     assert said(CLASS, after) == (
-        f"job.yaml:{int(line) + 1}:{column}: priorityClasses.training.{change}: Kubernetes refuses another "
-        f"{field} for the PriorityClass training; for another one, give the class another name "
+        f"job.yaml:{int(line) + 1}:{column}: priorityClasses.training.{change}: Kubernetes refuses to change the "
+        f"{field} of the PriorityClass training; for a new class, rename the class "
         "[priority-class-change]\n"
     )
 
@@ -208,6 +210,6 @@ def test_what_a_controller_heeds_in_a_patch_may_change() -> None:
 def test_a_patch_of_an_environment_is_told_with_what_it_says_there() -> None:
     assert said(PATCHED, PATCHED.replace("PerIndex: 2", "PerIndex: 3")) == (
         "job.yaml:15:88: patches.again.merge.spec.backoffLimitPerIndex was 2 and is 3: "
-        "Kubernetes refuses another backoffLimitPerIndex for the Job mnist-chief; "
+        "Kubernetes refuses to change the backoffLimitPerIndex of the Job mnist-chief; "
         "for a new run: tfgen rerun job.yaml --env prod [new-run]\n"
     )

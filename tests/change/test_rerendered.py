@@ -84,11 +84,11 @@ def checked(capsys: Printed, *command: str) -> list[str]:
 GRACE = (PS, "enableServiceLinks: false", "enableServiceLinks: true")
 FIELD = "spec.template.spec.enableServiceLinks was true and is false"
 PS_REFUSED = (
-    f"job.yaml:3:18: StatefulSet mnist-ps: {FIELD}, {SINCE}: Kubernetes refuses another template for the "
+    f"job.yaml:3:18: StatefulSet mnist-ps: {FIELD}, {SINCE}: Kubernetes refuses to change the template of the "
     "StatefulSet mnist-ps; for a new run: tfgen rerun job.yaml [new-run]"
 )
 PROD_REFUSED = (
-    f"job.yaml:11:5: StatefulSet mnist-b-ps: {FIELD}, {SINCE}: Kubernetes refuses another template for the "
+    f"job.yaml:11:5: StatefulSet mnist-b-ps: {FIELD}, {SINCE}: Kubernetes refuses to change the template of the "
     "StatefulSet mnist-b-ps; for a new run: tfgen rerun job.yaml --env prod [new-run]"
 )
 
@@ -141,7 +141,8 @@ def test_what_the_job_asks_for_is_said_of_the_job_alone(capsys: Printed) -> None
 
 REFUSED_CHIEF = (
     'job.yaml:{}: Job {}: spec.template.spec.restartPolicy was "OnFailure" and is "Never", '
-    f"{SINCE}: Kubernetes refuses another template for the Job {{}}; for a new run: tfgen rerun job.yaml{{}} [new-run]"
+    f"{SINCE}: Kubernetes refuses to change the template of the Job {{}}; for a new run: tfgen rerun job.yaml{{}} "
+    f"[new-run]"
 )
 
 
@@ -153,7 +154,7 @@ REFUSED_CHIEF = (
             (CLAIM, "storageClassName: nfs", "storageClassName: efs"),
             [
                 'job.yaml:3:18: PersistentVolumeClaim mnist-model: spec.storageClassName was "efs" and is "nfs", '
-                f"{SINCE}: the claim mnist-model can only grow; for another one, give the volume another name "
+                f"{SINCE}: the claim mnist-model can only grow; for a new claim, rename the volume "
                 "[claim-change]",
             ],
         ),
@@ -185,7 +186,7 @@ def test_a_tree_of_before_pod_templates_had_a_hash(capsys: Printed) -> None:
     assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
     assert checked(capsys) == [
         'job.yaml:3:18: StatefulSet mnist-ps: spec.selector.matchLabels["tfgen/pod-template-hash"] is new, '
-        f"{SINCE}: Kubernetes refuses another template for the StatefulSet mnist-ps; for a new run: "
+        f"{SINCE}: Kubernetes refuses to change the template of the StatefulSet mnist-ps; for a new run: "
         "tfgen rerun job.yaml [new-run]"
     ]
 
@@ -207,7 +208,7 @@ def test_a_tree_that_was_committed_without_its_job(capsys: Printed) -> None:
     commit()
     (unrendered, found) = sorted(checked(capsys), key=lambda line: "[new-run]" in line)
     assert unrendered.endswith("[not-rendered]")
-    assert "since what is committed was rendered from another job: the tasks of a run keep their TF_CONFIG" in found
+    assert "since the committed files were rendered from a different job: running tasks keep their TF_CONFIG" in found
 
 
 def test_another_revision(capsys: Printed) -> None:
@@ -236,7 +237,7 @@ def test_a_committed_overlay_that_is_none_is_a_note(capsys: Printed, edit: tuple
     capsys.readouterr()
     assert cli.run(["check", "job.yaml"]) == 0
     assert (
-        "note: the overlays of mnist are not compared with those in HEAD: dev/kustomization.yaml: not an overlay "
+        "note: tfgen cannot compare the overlays of mnist with HEAD: dev/kustomization.yaml: not an overlay "
         f"that tfgen wrote ({reason})" in (capsys.readouterr().err)
     )
 

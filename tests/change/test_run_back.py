@@ -53,20 +53,20 @@ def test_names_without_an_order(run: str, other: str) -> None:
 
 def test_a_lower_number_is_an_earlier_run() -> None:
     assert said(f'{JOB}  run: "3"\n', f'{JOB}  run: "2"\n') == (
-        'job.yaml:7:8: run was "3" and is "2", as it once was: its objects would be made again, and train anew where '
-        "that run ended; for a new run: tfgen set job.yaml run=4 [run-goes-back]\n"
+        'job.yaml:7:8: run was "3" and is "2", the name of an earlier run: the earlier run would start again in its '
+        "old folder; for a new run: tfgen set job.yaml run=4 [run-goes-back]\n"
     )
     assert said(f'{JOB}  run: "2"\n', JOB) == (
-        'job.yaml:4:1: run was "2" and is without a name, as it once was: its objects would be made again, and train '
-        "anew where that run ended; for a new run: tfgen set job.yaml run=3 [run-goes-back]\n"
+        'job.yaml:4:1: run was "2" and is without a name, the name of an earlier run: the earlier run would start '
+        "again in its old folder; for a new run: tfgen set job.yaml run=3 [run-goes-back]\n"
     )
 
 
 def test_an_environment_that_names_its_run_stands_for_itself() -> None:
     before, after = (JOB + ENVIRONMENTS.replace("PROD", f'"{run}"') for run in (3, 2))
     assert said(before, after) == (
-        'job.yaml:7:39: run was "3" and is "2", as it once was: its objects would be made again, and train anew where '
-        "that run ended; for a new run: tfgen set job.yaml --env prod run=4 [run-goes-back]\n"
+        'job.yaml:7:39: run was "3" and is "2", the name of an earlier run: the earlier run would start again in its '
+        "old folder; for a new run: tfgen set job.yaml --env prod run=4 [run-goes-back]\n"
     )
 
 
@@ -110,8 +110,8 @@ def test_a_revert_is_said_with_the_way_out(repository: Path, capsys: Printed) ->
     assert cli.run(["check", "job.yaml", "--against", "HEAD~1"]) == 1
     (line,) = capsys.readouterr().out.splitlines()
     assert line == (
-        'job.yaml:7:8: run was "b" and is "a", as it once was: its objects would be made again, and train anew where '
-        "that run ended; for a new run: tfgen set job.yaml run=b-2 [run-goes-back]"
+        'job.yaml:7:8: run was "b" and is "a", the name of an earlier run: the earlier run would start again in its '
+        "old folder; for a new run: tfgen set job.yaml run=b-2 [run-goes-back]"
     )
     assert cli.run(["set", "job.yaml", "run=b-2"]) == 0
     assert cli.run(["render", "job.yaml"]) == 0
@@ -158,8 +158,8 @@ def test_the_way_back_of_a_retired_job_is_a_new_run(repository: Path, capsys: Pr
     retired("dev: {namespace: dev}, prod: {run: '3'}")
     retired("dev: {namespace: dev}, prod: {enabled: false, run: '3'}")
     assert checked("dev: {namespace: dev}, prod: {run: '3'}", capsys) == (
-        'job.yaml:7:41: no longer retired in prod, with the run "3" that ran there before: its objects would be made '
-        "again, and train anew where it ended; for a new run: tfgen set job.yaml --env prod run=4 [run-goes-back]\n"
+        'job.yaml:7:41: the environment prod is enabled again with the run "3", which has ended: the run would start '
+        "again in its old folder; for a new run: tfgen set job.yaml --env prod run=4 [run-goes-back]\n"
     )
     assert checked("dev: {namespace: dev}, prod: {run: '4'}", capsys) == ""
 
@@ -168,8 +168,8 @@ def test_a_retired_environment_that_follows_the_jobs_run(repository: Path, capsy
     retired("dev: {namespace: dev}, prod: {}")
     retired("dev: {namespace: dev}, prod: {enabled: false}")
     assert checked("dev: {namespace: dev}, prod: {enabled: true}", capsys) == (
-        "job.yaml:7:57: no longer retired in prod, with the run without a name that ran there before: its objects "
-        "would be made again, and train anew where it ended; for a new run: tfgen set job.yaml --env prod run=2 "
+        "job.yaml:7:57: the environment prod is enabled again with the run without a name, which has ended: the run "
+        "would start again in its old folder; for a new run: tfgen set job.yaml --env prod run=2 "
         "[run-goes-back]\n"
     )
     assert checked("dev: {namespace: dev}, prod: {}", capsys, run='  run: "2"\n') == ""
@@ -186,4 +186,4 @@ def test_an_environment_of_the_defaults_ran_where_the_job_said_nothing_of_it(rep
     )
     retired("dev: {}")
     retired("dev: {}, prod: {enabled: false}")
-    assert "no longer retired in prod, with the run without a name" in checked("dev: {}", capsys)
+    assert "the environment prod is enabled again with the run without a name" in checked("dev: {}", capsys)

@@ -15,7 +15,7 @@ from tests.support.tools import ROOT
 from tfgen import cli
 
 CHANGE = (
-    'image was "mnist:1" and is "mnist:2": Kubernetes refuses another template for the Job mnist-chief; '
+    'image was "mnist:1" and is "mnist:2": Kubernetes refuses to change the template of the Job mnist-chief; '
     "for a new run: tfgen rerun job.yaml"
 )
 
@@ -120,7 +120,7 @@ def test_what_was_wrong_then_is_a_note(job: Path, capsys: Printed) -> None:
     assert cli.run(["check", "--no-files", "job.yaml"]) == 0
     assert capsys.readouterr() == (
         "",
-        "note: job.yaml has errors in HEAD, so it is not compared with that\n"
+        "note: job.yaml has errors in HEAD, so tfgen does not compare the file with HEAD\n"
         "0 errors, 0 warnings; 0 jobs compared with HEAD\n",
     )
 
@@ -131,7 +131,7 @@ def test_without_git_the_rest_is_checked(job: Path, capsys: Printed, monkeypatch
     assert cli.run(["check", "--no-files", "job.yaml"]) == 0
     assert capsys.readouterr() == (
         "",
-        "note: git is not on the PATH, so nothing is compared with the last commit\n"
+        "note: git is not on the PATH, so tfgen compares no job with the last commit\n"
         "0 errors, 0 warnings; 0 jobs compared with HEAD\n",
     )
 

@@ -22,7 +22,7 @@ def test_a_change_is_the_data_and_no_failure_unless_asked(job: Path, capsys: Pri
     job.write_text(CHANGED, encoding="utf-8")
     assert cli.run(["diff", "job.yaml"]) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("mnist (job.yaml)\n  the job itself: pods 5")
+    assert out.startswith("mnist (job.yaml)\n  no environment: pods 5")
     assert '~ spec.template.spec.containers[tensorflow].image: "mnist:1" -> "mnist:2"\n' in out
     assert "  needs a new run:\n    job.yaml:5:10: image was" in out
     assert "\033" not in out
@@ -42,7 +42,7 @@ def test_a_change_of_what_applies_a_job_counts(job: Path, capsys: Printed) -> No
     assert capsys.readouterr() == (
         "mnist (job.yaml)\n"
         "  prod: no change\n"
-        "  what applies it:\n"
+        "  GitOps objects:\n"
         "    ~ Application mnist-prod (overlays/argocd/mnist-prod.yaml)\n"
         '        ~ spec.source.repoURL: "https://git.example.com/a.git" -> "https://git.example.com/b.git"\n',
         "1 job of 1 changed since HEAD\n",
@@ -85,8 +85,8 @@ def test_jobs_that_are_new_gone_or_moved(job: Path, capsys: Printed) -> None:
         "new (new.yaml)",
         "other (gone/job.yaml)",
     ]
-    assert "the job itself (new)" in out
-    assert "the job itself (gone)" in out
+    assert "no environment (new)" in out
+    assert "no environment (removed)" in out
     assert err == "2 jobs of 4 changed since HEAD\n"
 
 
@@ -125,7 +125,7 @@ def test_without_a_repository_everything_is_new(
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     Path("job.yaml").write_text(JOB, encoding="utf-8")
     assert cli.run(["diff", ".", "--exit-code"]) == 1
-    assert "the job itself (new)" in capsys.readouterr().out
+    assert "no environment (new)" in capsys.readouterr().out
 
 
 def test_it_works_below_the_root(job: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def claims(overlay: str) -> dict[str, str]:
 def test_a_renamed_job_is_rendered_and_can_be_committed(capsys: PRINTED, named: str) -> None:
     printed = run(capsys, named, "adverts")
     assert printed.startswith("jobs/ads.yaml: ads -> adverts\n")
-    assert "kept: PersistentVolumeClaim ads-model; claim: {name: ads-model} goes on with it\n" in printed
+    assert "kept: PersistentVolumeClaim ads-model; to use the claim again, set claim: {name: ads-model}\n" in printed
     assert printed.endswith("\nNext:\n\n  tfgen commit jobs/ads.yaml\n")
     assert text() == JOB.replace("name: ads", "name: adverts")
     assert not Path("charts/ads").exists()
@@ -225,7 +225,7 @@ def test_a_job_whose_rendered_files_are_in_another_branch(capsys: PRINTED) -> No
     job = job.replace("dev: {}", "dev: {namespace: dev}").replace("test: {", "test: {namespace: test, ")
     write("jobs/new.yaml", job)
     printed = run(capsys, "jobs/new.yaml", "newer")
-    assert "  prod (gone): pods 5 -> 0" in printed
+    assert "  prod (removed): pods 5 -> 0" in printed
     assert printed.endswith("\nNext:\n\n  tfgen commit jobs/new.yaml\n")
     assert Path("jobs/new.yaml").read_text(encoding="utf-8") == job.replace("name: new", "name: newer")
     assert not Path("charts/newer").exists()

@@ -47,7 +47,11 @@ def test_the_status_of_a_retired_environment_shows_no_task_of_an_enabled_one(
     (document,) = check(JOB, "job.yaml").documents
     run = one_run(document, "dev", may_be_retired=True).run
     metadata = {"name": "web-worker-0", "labels": {"tfgen/job": "web", "tfgen/run": "", "tfgen/role": "worker"}}
-    pod = {"metadata": {**metadata, "creationTimestamp": ""}, "spec": {"nodeName": "n", "containers": []}, "status": {}}
+    pod = {
+        "metadata": {**metadata, "creationTimestamp": ""},
+        "spec": {"nodeName": "n", "containers": [{"name": "tensorflow"}]},
+        "status": {},
+    }
     monkeypatch.setattr(status, "read_snapshot", lambda *_, **__: Snapshot((pod,)))
     clusters = SimpleNamespace(is_named=False, by_namespace=lambda runs: [(None, "ml", runs)])
     for live_runs, subjects in ((run.live_runs, []), ({}, [("worker",)])):

@@ -27,8 +27,10 @@ spec:
     prod: {namespace: ads}
 """
 HEADER = "runs that end, and claims that stay:"
-CLAIM = "    kept: PersistentVolumeClaim ads-model; claim: {name: ads-model} goes on with it"
-APPLICATION = "    - Application ads-prod (overlays/argocd/ads-prod.yaml): what it applied goes with it, but for claims"
+CLAIM = "    kept: PersistentVolumeClaim ads-model; to use the claim again, set claim: {name: ads-model}"
+APPLICATION = (
+    "    - Application ads-prod (overlays/argocd/ads-prod.yaml): the tool deletes the applied objects except claims"
+)
 
 Printed = pytest.CaptureFixture[str]
 

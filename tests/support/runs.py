@@ -23,16 +23,16 @@ spec:
 """
 
 
-CHIEF = "Kubernetes refuses another template for the Job mnist-chief"
+CHIEF = "Kubernetes refuses to change the template of the Job mnist-chief"
 
 
-CHIEF_B = "Kubernetes refuses another template for the Job mnist-b-chief"
+CHIEF_B = "Kubernetes refuses to change the template of the Job mnist-b-chief"
 
 
-FINISHER = "Kubernetes refuses another template for the Job mnist-finisher"
+FINISHER = "Kubernetes refuses to change the template of the Job mnist-finisher"
 
 
-CLUSTER = "the tasks of a run keep their TF_CONFIG"
+CLUSTER = "running tasks keep their TF_CONFIG"
 
 
 def added(line: str) -> tuple[str, str]:
@@ -51,7 +51,7 @@ def everywhere(place: str, change: str, why: str = CHIEF) -> str:
     return runs(place, change, why) + runs(place, change, of_prod, "--env prod")
 
 
-PS = "Kubernetes refuses another template for the StatefulSet mnist-ps"
+PS = "Kubernetes refuses to change the template of the StatefulSet mnist-ps"
 
 
 CASES = {
@@ -72,7 +72,7 @@ CASES = {
     ),
     "env": ("/data", "/d", everywhere("7:15", 'env.DATA was "/data" and is "/d"')),
     "env, one more": ("/data}", "/data, X: x}", everywhere("7:25", "env.X is new")),
-    "env, one less": ("{DATA: /data}", "{}", everywhere("7:3", "env.DATA is gone")),
+    "env, one less": ("{DATA: /data}", "{}", everywhere("7:3", "env.DATA was removed")),
     "args": ("--steps=600", "--steps=700", everywhere("6:3", "args changed")),
     "labels": (*added("labels: {team: a}"), everywhere("5:18", "labels.team is new")),
     "resources": (
@@ -94,7 +94,7 @@ CASES = {
     "gang removed": (
         "  gang: {scheduler: volcano, queue: research}\n",
         "",
-        everywhere("4:1", "gang is gone"),
+        everywhere("4:1", "gang was removed"),
     ),
     "network policy": (*added("network: {policy: 'Off'}"), ""),
     "disruption budget": (*added("podDisruptionBudget: {}"), ""),
@@ -118,7 +118,7 @@ CASES = {
         everywhere(
             "11:33",
             "roles.worker.runs is new",
-            "the StatefulSet mnist-worker would go while its run lasts",
+            "the change would delete the StatefulSet mnist-worker of a run that has started",
         ),
     ),
     "run raised": (*added("run: '2'"), ""),
@@ -157,23 +157,23 @@ CASES = {
         "20Gi",
         "10Gi",
         'job.yaml:13:46: storage.model.claim.size was "20Gi" and is "10Gi": the claim mnist-model can only grow; '
-        "for another one, give the volume another name [claim-change]\n",
+        "for a new claim, rename the volume [claim-change]\n",
     ),
     "storage of another class": (
         "nfs",
         "efs",
         'job.yaml:13:66: storage.model.claim.storageClass was "nfs" and is "efs": the claim mnist-model can only grow; '
-        "for another one, give the volume another name [claim-change]\n",
+        "for a new claim, rename the volume [claim-change]\n",
     ),
     "storage shrunk in a new run": (
         "  args: [--steps=600]\n  env: {DATA: /data}\n  roles:\n    chief: {}\n    ps: {replicas: 2}\n"
         "    worker: {replicas: 4}\n  storage:\n    model: {mountPath: /model, claim: {size: 20Gi",
         "  run: x\n  args: [--steps=700]\n  roles:\n    chief: {}\n    ps: {replicas: 2}\n"
         "    worker: {replicas: 4}\n  storage:\n    model: {mountPath: /model, claim: {size: 10Gi",
-        runs("4:1", "env.DATA is gone", CHIEF_B, "--env prod")
+        runs("4:1", "env.DATA was removed", CHIEF_B, "--env prod")
         + runs("7:3", "args changed", CHIEF_B, "--env prod")
         + 'job.yaml:13:46: storage.model.claim.size was "20Gi" and is "10Gi": the claim mnist-model can only grow; '
-        "for another one, give the volume another name [claim-change]\n",
+        "for a new claim, rename the volume [claim-change]\n",
     ),
     "storage of another kind, of which no half is a change": (
         "claim: {size: 20Gi, storageClass: nfs}",
@@ -183,7 +183,7 @@ CASES = {
     "storage under another name": (
         "model: {",
         "other: {",
-        everywhere("13:5", "storage.other is new") + everywhere("12:3", "storage.model is gone"),
+        everywhere("13:5", "storage.other is new") + everywhere("12:3", "storage.model was removed"),
     ),
 }
 
@@ -236,7 +236,7 @@ spec:
 
 
 def kept(place: str, change: str, why: str) -> str:
-    cure = "for another one, give the object another name (metadata.name)"
+    cure = "for a new object, change metadata.name"
     return f"job.yaml:{place}: objects.{change}: {why}; {cure} [object-change]\n"
 
 
@@ -247,7 +247,7 @@ OBJECT_CASES = {
         kept(
             "13:21",
             'settings.data.LEVEL was "info" and is "debug"',
-            "the ConfigMap settings is immutable, so that Kubernetes refuses another data",
+            "the ConfigMap settings is immutable, so Kubernetes refuses to change data",
         ),
     ),
     "the data of another ConfigMap": ("quiet", "loud", ""),
@@ -257,7 +257,7 @@ OBJECT_CASES = {
         kept(
             "21:72",
             'reader.roleRef.name was "one" and is "other"',
-            "Kubernetes refuses another name for the RoleBinding kept-reader",
+            "Kubernetes refuses to change the name of the RoleBinding kept-reader",
         ),
     ),
     "the subjects of a RoleBinding": ("name: default", "name: other", ""),
@@ -267,7 +267,7 @@ OBJECT_CASES = {
         kept(
             "27:22",
             'cache.spec.serviceName was "cache" and is "other"',
-            "Kubernetes refuses another serviceName for the StatefulSet kept-cache",
+            "Kubernetes refuses to change the serviceName of the StatefulSet kept-cache",
         ),
     ),
     "the template of a StatefulSet": ("redis:7", "redis:8", ""),
@@ -278,7 +278,7 @@ OBJECT_CASES = {
         kept(
             "38:49",
             "seed.spec.template.spec.containers changed",
-            "Kubernetes refuses another template for the Job kept-seed",
+            "Kubernetes refuses to change the template of the Job kept-seed",
         ),
     ),
     "the retries of a Job": ("backoffLimit: 1", "backoffLimit: 3", ""),
@@ -288,7 +288,7 @@ OBJECT_CASES = {
         kept(
             "42:62",
             'scratch.spec.storageClassName was "nfs" and is "efs"',
-            "Kubernetes refuses another storageClassName for the PersistentVolumeClaim kept-scratch",
+            "Kubernetes refuses to change the storageClassName of the PersistentVolumeClaim kept-scratch",
         ),
     ),
     "the size of a claim": ("20Gi", "30Gi", ""),

@@ -1,4 +1,4 @@
-"""The files of jobs beside their committed versions, before any of them is read."""
+"""Unread job files, paired with their committed versions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tfgen.job.sources import Source, defaults_paths, defaults_under
 
 
 def find_committed(sources: Sequence[Source], revision: str) -> set[str]:
-    """The names of the files that are as they are committed, with all defaults under them.
+    """Return the names of the files that equal their committed versions, including all layers.
 
     Raises:
-        UsageError: there is no such revision.
+        UsageError: the revision does not exist.
         TfgenError: git fails.
     """
     pairs = with_committed(sources, (source.file for source in sources), revision)
@@ -23,7 +23,10 @@ def find_committed(sources: Sequence[Source], revision: str) -> set[str]:
 def with_committed(
     sources: Sequence[Source], files: Iterable[str], revision: str
 ) -> Iterator[tuple[Source | None, Source]]:
-    """The files as they are, if they are there, and as they are committed, each over the defaults of its own time."""
+    """Yield each committed file with the current file; None for a file that no longer exists.
+
+    Each version of a file has the layers of the same version.
+    """
     now = {source.file: source for source in sources}
     paths = [Path(file) for file in dict.fromkeys(files)]
     layers = dict.fromkeys(layer for path in paths for layer in defaults_paths(path))

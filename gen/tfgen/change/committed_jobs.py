@@ -1,10 +1,10 @@
-"""The jobs whose rendered files are as a commit has them.
+"""The jobs whose rendered files equal the files of a commit.
 
     committed_jobs(Path("."), "origin/main")(ledgers)  ->  frozenset({"mnist", ...})
 
-A version or a digest in a ledger proves nothing, since a change of a rendered file can change the ledger as well. Git
-alone decides: the ledger, and each file that the ledger lists, has the content that the commit has. A file of several
-jobs does not count, because the render of one job writes the file for all of them.
+A version or a digest in a ledger is no proof, because a change of a rendered file can change the ledger as well. Only
+git decides: the ledger, and each file in the ledger, must have the content of the commit. A file that several jobs
+share does not count, because the render of a single job writes the shared file.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, ledger_path
 from tfgen.tree.plan import FindCommitted
 
 FindNames: TypeAlias = Callable[[], set[str]]
-"""Gives names of files, for which git is asked once."""
+"""Function that returns names of files and runs git only at the first call."""
 
 
 def committed_jobs(out: Path, revision: str, find_changed: FindNames | None = None) -> FindCommitted:
-    """Return a function that finds the jobs. Git is asked when the function is called first.
+    """Return a function that finds the jobs. The first call of the function runs git.
 
     Args:
-        out: the output folder.
-        revision: the commit.
-        find_changed: what `changed_files` gives for the same arguments, if a caller has it.
+        out: output folder.
+        revision: commit to compare with.
+        find_changed: result of `changed_files` for the same arguments, if the caller has the result.
     """
     ledger_names = cache(partial(git.committed_names, out / LEDGER_FOLDER, revision))
     return partial(_find, ledger_names, find_changed or changed_files(out, revision))
 
 
 def changed_files(out: Path, revision: str) -> FindNames:
-    """Return a function that gives the rendered files that differ from a commit, by their paths from a folder."""
+    """Return a function that returns the rendered files that differ from a commit, as paths relative to a folder."""
     return cache(partial(git.changed, out, revision, places=(CHARTS, OVERLAYS, LEDGER_FOLDER)))
 
 
@@ -44,12 +44,12 @@ def _find(ledger_names: FindNames, changed: FindNames, ledgers: Mapping[str, Led
     """Find the jobs.
 
     Args:
-        ledger_names: gives the names of the ledgers that the commit has.
-        changed: gives the rendered files that differ from the commit.
-        ledgers: the ledgers on disk, by job.
+        ledger_names: returns the names of the ledgers in the commit.
+        changed: returns the rendered files that differ from the commit.
+        ledgers: ledgers on disk, by job.
 
     Raises:
-        UsageError: there is no such revision.
+        UsageError: the revision does not exist.
         TfgenError: git or the disk fails.
     """
     names = ledger_names()

@@ -1,9 +1,9 @@
-"""Jobs as they are, against what git has of them.
+"""Current jobs compared with their committed versions.
 
-    compare(checked, "HEAD")  ->  Comparison(problems=(Problem(... "new-run"),), pairs=(Pair(...),), notes=())
+    compare(checked, "HEAD")  ->  Comparison(problems=(Problem(... "new-run"),), pairs=(PairPlaces(...),), notes=())
 
-A job is compared with the one of the same name in the committed version of its own file, or, if that has none, of
-another of the files: a job may move.
+A job is compared with the job of the same name in the committed version of the same file. If that version has no such
+job, the committed versions of the compared files follow, because a job may move to a different file.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from tfgen.workers import map_items
 
 
 class Pair(Record):
-    """A job as it was and as it is; None where it is new, or gone.
+    """The committed version and the current version of a job.
 
     Attributes:
-        earlier_runs: those that it had once, where its run is another one now, or an environment is enabled again.
+        before: committed version; None for a new job.
+        after: current version; None for a removed job.
+        earlier_runs: earlier runs of the job, read only if the run changed or an environment is enabled again.
     """
 
     before: Document | None
@@ -39,30 +41,32 @@ class Pair(Record):
 
     @property
     def name(self) -> str:
-        """The job's name."""
-        one = self.after or self.before
-        return name_of(one) if one else ""
+        """Return the name of the job."""
+        document = self.after or self.before
+        return name_of(document) if document else ""
 
     @property
     def new_runs(self) -> Iterator[Problem]:
-        """The changes that need a new run; none for a job that stays as it is committed."""
+        """Yield the changes that need a new run; nothing for an unchanged job."""
         if self.before and self.after and not self.stays:
             yield from find_new_runs(self.before, self.after)
             yield from find_runs_back(self.before, self.after, self.earlier_runs)
 
     @property
     def stays(self) -> bool:
-        """Whether the job's own file says the same. A change of the team's defaults waits for the job's next change."""
+        """Return True if the job file is unchanged. A change of a layer counts only with the job's next change."""
         if self.before is None or self.after is None:
             return False
         return self.before is self.after or own_data(self.before) == own_data(self.after)
 
 
 class PairPlaces(Record):
-    """Where a job is as it was and as it is; None where it is new, or gone. Of many jobs few are in memory at once.
+    """The places of the committed version and of the current version of a job, so that few jobs are in memory at once.
 
     Attributes:
-        revision: where it was.
+        before: place of the committed version; None for a new job.
+        after: place of the current version; None for a removed job.
+        revision: revision of the committed version.
     """
 
     before: JobPlace | None
@@ -71,37 +75,46 @@ class PairPlaces(Record):
 
     @property
     def name(self) -> str:
-        """The job's name."""
-        one = self.after or self.before
-        return one.name if one else ""
+        """Return the name of the job."""
+        place = self.after or self.before
+        return place.name if place else ""
 
     @property
-    def is_same(self) -> bool:
-        """Whether the job's file is as it was, with all defaults under it."""
+    def is_unchanged(self) -> bool:
+        """Return True if the job file and all layers are unchanged."""
         return self.before is self.after
 
     def read(self) -> Pair:
-        """The job as it was and as it is. Raises as `Source.read` does, and where git fails."""
+        """Read both versions of the job.
+
+        Raises:
+            TfgenError: as `Source.read`, or git fails.
+        """
         after = self.after.read() if self.after else None
-        if self.is_same:
+        if self.is_unchanged:
             return Pair(after, after)
         return _with_history(Pair(self.before.read() if self.before else None, after), self.revision)
 
 
 class Pairs(Record):
-    """Jobs beside their committed versions. Notes say why a job has none, where its user could expect one."""
+    """Jobs with their committed versions.
+
+    Attributes:
+        pairs: places of the versions of each job.
+        notes: reasons for committed versions that are missing unexpectedly.
+    """
 
     pairs: tuple[PairPlaces, ...]
     notes: tuple[str, ...]
 
 
 class Comparison(Record):
-    """Jobs that have a committed version, and what their changes break.
+    """Jobs with a committed version, and the problems of their changes.
 
     Attributes:
-        problems: in order.
-        pairs: the jobs that have a committed version.
-        notes: why others have none, where their user could expect one.
+        problems: problems in the order of the files.
+        pairs: jobs with a committed version.
+        notes: reasons for committed versions that are missing unexpectedly.
     """
 
     problems: tuple[Problem, ...]
@@ -110,16 +123,16 @@ class Comparison(Record):
 
 
 def compare(checked: Checked, revision: str) -> Comparison:
-    """Compare each job of the files that have no errors, but for those of which nothing has changed.
+    """Compare each changed job of the files without errors.
 
     Raises:
-        UsageError: there is no such revision.
+        UsageError: the revision does not exist.
         TfgenError: git fails.
     """
     matched = pair_jobs(checked, revision)
-    both = tuple(pair for pair in matched.pairs if pair.before and pair.after)
-    problems = map_items(_new_runs, [pair for pair in both if not pair.is_same])
-    return Comparison(in_order(chain.from_iterable(problems)), both, matched.notes)
+    pairs = tuple(pair for pair in matched.pairs if pair.before and pair.after)
+    problems = map_items(_new_runs, [pair for pair in pairs if not pair.is_unchanged])
+    return Comparison(in_order(chain.from_iterable(problems)), pairs, matched.notes)
 
 
 def _new_runs(pair: PairPlaces) -> tuple[Problem, ...]:
@@ -127,31 +140,31 @@ def _new_runs(pair: PairPlaces) -> tuple[Problem, ...]:
 
 
 def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pairs:
-    """Each job of the files that were read and have no errors beside the committed one, and those that are gone.
+    """Pair each job of the files without errors with the committed version, and add the removed jobs.
 
     Args:
-        checked: the jobs as they are.
-        revision: where the others are.
-        gone: files that are committed there, and no longer here.
+        checked: current jobs.
+        revision: revision of the committed versions.
+        gone: files that exist in the revision, but no longer on disk.
 
     Raises:
-        UsageError: there is no such revision.
+        UsageError: the revision does not exist.
         TfgenError: git fails.
     """
-    notes = [] if command.is_installed() else ["git is not on the PATH, so nothing is compared with the last commit"]
+    notes = [] if command.is_installed() else ["git is not on the PATH, so tfgen compares no job with the last commit"]
     now = {file.source.file: _places(file.source, _jobs(file)) for file in checked.whole_files if not file.is_cached}
     of_files = [*with_committed(checked.sources, [*now, *gone], revision)]
-    is_same = [source is not None and source.identity == earlier.identity for source, earlier in of_files]
-    changed = [earlier for (_, earlier), same in zip(of_files, is_same, strict=True) if not same]
-    as_they_were = {
+    unchanged = {earlier.file for source, earlier in of_files if source and source.identity == earlier.identity}
+    changed = [earlier for _, earlier in of_files if earlier.file not in unchanged]
+    committed = {
         earlier.file: None if jobs is None else _places(earlier, jobs)
         for earlier, jobs in zip(changed, map_items(_committed_jobs, changed), strict=True)
     }
     before: dict[tuple[str, str], JobPlace] = {}
-    for (_, earlier), same in zip(of_files, is_same, strict=True):
-        places = now[earlier.file] if same else as_they_were[earlier.file]
+    for _, earlier in of_files:
+        places = now[earlier.file] if earlier.file in unchanged else committed[earlier.file]
         if places is None:
-            notes.append(f"{earlier.file} has errors in {revision}, so it is not compared with that")
+            notes.append(f"{earlier.file} has errors in {revision}, so tfgen does not compare the file with {revision}")
             continue
         before |= {(earlier.file, place.name): place for place in places}
     return Pairs(tuple(_match(tuple(chain.from_iterable(now.values())), before, revision)), tuple(notes))
@@ -162,12 +175,12 @@ def _places(source: Source, jobs: Iterable[str]) -> tuple[JobPlace, ...]:
 
 
 def _jobs(file: CheckedFile) -> tuple[str, ...]:
-    """The names of the jobs in a file without errors."""
+    """Return the names of the jobs in a file without errors."""
     return tuple(record.job for record in file.result.records)
 
 
 def _committed_jobs(source: Source) -> tuple[str, ...] | None:
-    """The names of the jobs in a committed file. None where it has errors."""
+    """Return the names of the jobs in a committed file; None for a file with errors."""
     checked = check_all([source], is_guarded=False)
     return None if has_errors(checked.problems) else _jobs(checked.files[0])
 
@@ -175,12 +188,12 @@ def _committed_jobs(source: Source) -> tuple[str, ...] | None:
 def _match(
     after: Sequence[JobPlace], before: Mapping[tuple[str, str], JobPlace], revision: str
 ) -> Iterator[PairPlaces]:
-    """Each job beside its committed version: that of its own file, or else of another, and then those that are gone.
+    """Yield each job with the committed version in the same file or in a different file, and then the removed jobs.
 
     Args:
-        after: the jobs as they are.
-        before: the committed ones, by file and name.
-        revision: where those are.
+        after: current jobs.
+        before: committed jobs, by file and name.
+        revision: revision of the committed jobs.
     """
     files: dict[str, list[str]] = {}
     for file, name in before:
@@ -189,18 +202,19 @@ def _match(
     for place in after:
         file = place.source.file
         if (file, place.name) not in before:
-            file = next((other for other in files.get(place.name, ()) if (other, place.name) not in taken), file)
+            former_files = (former for former in files.get(place.name, ()) if (former, place.name) not in taken)
+            file = next(former_files, file)
         taken.add((file, place.name))
         yield PairPlaces(before.get((file, place.name)), place, revision)
     yield from (PairPlaces(place, None, revision) for key, place in before.items() if key not in taken)
 
 
 def _with_history(pair: Pair, revision: str) -> Pair:
-    """The pair with the job's earlier runs, which count only where its run changes, or where it is enabled again."""
+    """Add the job's earlier runs to a pair whose run changes, or whose job is enabled again in an environment."""
     if pair.before is None or pair.after is None or pair.stays:
         return pair
     names = (None, *(name for name in environments_of(pair.after) if name in environments_of(pair.before)))
-    is_same = all(run_of(pair.before.data, name) == run_of(pair.after.data, name) for name in names)
-    if is_same and not any(environments_enabled_again(pair.before, pair.after)):
+    are_runs_equal = all(run_of(pair.before.data, name) == run_of(pair.after.data, name) for name in names)
+    if are_runs_equal and not any(environments_enabled_again(pair.before, pair.after)):
         return pair
     return pair.replaced(earlier_runs=earlier_runs(pair.before, revision))

@@ -1,9 +1,9 @@
-"""The difference of two pieces of plain data, field by field; list items are told apart by their merge keys.
+"""The difference of two pieces of plain data, field by field. Merge keys identify list items.
 
 field_changes({"env": [{"name": "A", "value": "1"}]}, {"env": [{"name": "A", "value": "2"}]})
   ->  (FieldChange("env[A].value", "1", "2"),)
 
-By which keys, the kind of an object says: a Service's ports go by `port`, a container's by `containerPort`.
+The kind of an object decides on the keys: the ports of a Service have the key `port`, of a container `containerPort`.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ from tfgen.words import shown
 
 
 class Nothing:
-    """The type of `NOTHING`, which stands for what is not there."""
+    """The type of `NOTHING`, the value of a field that does not exist."""
 
     def __bool__(self) -> bool:
         return False
 
     def __reduce__(self) -> str:
-        return "NOTHING"  # the one that there is, in another process too
+        return "NOTHING"  # unpickled, the same object in each process
 
 
 NOTHING: Final = Nothing()
 
 
 def in_words(was: Any, now: Any, longest: int) -> str:
-    """A change as a message has it; of a scalar with both values, cut after `longest` characters.
+    """Return the words for a change in a message. A value has at most `longest` characters.
 
     >>> in_words(4, 8, 60), in_words(NOTHING, 8, 60)
     ('was 4 and is 8', 'is new')
     """
     if was is NOTHING or now is NOTHING:
-        return "is new" if was is NOTHING else "is gone"
+        return "is new" if was is NOTHING else "was removed"
     if isinstance(was, (Mapping, list)) or isinstance(now, (Mapping, list)):
         return "changed"
     return f"was {shown(was, longest)} and is {shown(now, longest)}"
 
 
 class Item(Record):
-    """A step into a list: the item with these merge keys, such as `("tensorflow",)` of containers."""
+    """A step into a list, to the item with these merge keys, such as `("tensorflow",)` of containers."""
 
     keys: tuple[Any, ...]
 
 
 class Order(Record):
-    """A step into a list, to the order of its items, where those that stay change places: their merge keys."""
+    """A step into a list, to the order of the items, for a list whose remaining items change their order."""
 
 
 Step: TypeAlias = str | Item | Order
 
 _Keys: TypeAlias = Mapping[str, Sequence[str]]
-"""The lists whose items have keys, each with these."""
+"""Merge keys of the items, by the name of the list."""
 
 
 class FieldPath(Record):
-    """Where a field is; `str` of it is as people write it: `spec.template.spec.containers[tensorflow].image`."""
+    """Path of a field. `str` returns the usual notation: `spec.template.spec.containers[tensorflow].image`."""
 
     steps: tuple[Step, ...]
 
@@ -80,7 +80,7 @@ class FieldPath(Record):
 
 
 class FieldChange(Record):
-    """A field that differs: what it was and what it is, `NOTHING` where it is not there."""
+    """A changed field with the old value and the new value; `NOTHING` for a missing field."""
 
     path: FieldPath
     before: Any
@@ -88,14 +88,14 @@ class FieldChange(Record):
 
 
 def field_changes(before: Any, after: Any) -> tuple[FieldChange, ...]:
-    """What changes, in the order of the fields afterwards; those that are gone come last of their mapping."""
+    """Return the changed fields in the order of the new data. Removed fields follow the fields of their mapping."""
     kinds = (data.get("kind") for data in (after, before) if isinstance(data, Mapping))
     kind = next((kind for kind in kinds if isinstance(kind, str)), "")
     return tuple(_changes(before, after, (), kustomize_keys(kind)))
 
 
 def _changes(before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys) -> Iterator[FieldChange]:
-    if _same(before, after):
+    if _are_equal(before, after):
         return
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in [*after, *(key for key in before if key not in after)]:
@@ -116,31 +116,31 @@ def _changes(before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys) -> I
 def _by_keys_of_both(
     before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys
 ) -> tuple[Mapping[Item, Any], Mapping[Item, Any]] | None:
-    """The items of two lists by the fewest keys that tell those of each apart; None where none do."""
+    """Return the items of two lists by the fewest keys that are unique in each list; None without unique keys."""
     field = steps[-1] if steps else None
     if not isinstance(field, str) or field not in keys:
         return None
     names = tuple(keys[field])
     further = TOLD_APART[field][:1] if field in TOLD_APART else ()
-    for more in ((), further):
-        was, now = _by_keys(before, names, more), _by_keys(after, names, more)
+    for extra_keys in ((), further):
+        was, now = _by_keys(before, names, extra_keys), _by_keys(after, names, extra_keys)
         if was is not None and now is not None:
             return was, now
     return None
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether two values are the same to Kubernetes: to Python, true is 1 and 1.0 too."""
-    if one is NOTHING or other is NOTHING:
-        return one is other
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+def _are_equal(before: Any, after: Any) -> bool:
+    """Test whether two values are equal for Kubernetes. In Python, true also equals 1 and 1.0."""
+    if before is NOTHING or after is NOTHING:
+        return before is after
+    return json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)
 
 
 def _by_keys(items: Any, names: Sequence[str], further: Sequence[str]) -> dict[Item, Any] | None:
-    """The items of a list by their merge keys, and further ones; None where one has no merge key, or two are alike."""
+    """Return the items of a list by merge keys and further keys; None for a missing merge key or equal keys."""
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         return None
-    # A key that an item lacks tells it apart all the same, but not if it lacks every one.
+    # The absence of a key identifies an item as well, but an item without any key has no identity.
     by_keys = {Item(tuple(item[name] for name in (*names, *further) if name in item)): item for item in items}
     has_keys = not any(item.keys().isdisjoint(names) for item in items)
     return by_keys if len(by_keys) == len(items) and has_keys else None

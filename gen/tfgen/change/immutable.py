@@ -1,7 +1,7 @@
-"""What Kubernetes refuses to change in a job's objects, or accepts and no running pod would ever see.
+"""Changes of a job's objects that Kubernetes refuses, or accepts without an effect on running pods.
 
 find_losses(before, after)
-    ->  {"new-run": Loss("the pods of the StatefulSet mnist-ps would stay as they are", {...}, {...})}
+    ->  {"new-run": Loss("the pods of the StatefulSet mnist-ps would stay unchanged", {...}, {...})}
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ OBJECT_CHANGE: Final = "object-change"
 PRIORITY_CLASS_CHANGE: Final = "priority-class-change"
 
 RULES: Final[Mapping[str, str]] = {
-    CLAIM_CHANGE: "A claim that is made would change in more than its size, or become smaller.",
-    NEW_RUN: "A run that is committed would change in what Kubernetes or its tasks cannot change while it lasts.",
-    OBJECT_CHANGE: "An object that stands in the job would change in what Kubernetes never changes.",
-    PRIORITY_CLASS_CHANGE: "A priority class that is made would change in what Kubernetes never changes.",
+    CLAIM_CHANGE: "A change makes an existing claim smaller, or changes a field of the claim that is immutable.",
+    NEW_RUN: "A change of a committed run needs a new run: Kubernetes refuses the change, or running tasks ignore it.",
+    OBJECT_CHANGE: "A change of an object under `objects` changes an immutable field.",
+    PRIORITY_CLASS_CHANGE: "A change of an existing priority class changes an immutable field.",
 }
-"""What each rule says; it begins the rule's section of docs/rules.md."""
+"""Summary of each rule, and first line of the rule's section in docs/rules.md."""
 
 
 class Loss(Record):
     """A change that Kubernetes refuses, or that reaches no running pod.
 
     Attributes:
-        why: what happens instead.
-        before: the object that is there; None where the change makes it.
-        after: what it would become; None where it would go.
+        effect: effect of the change in the cluster.
+        before: old object; None for a new object.
+        after: new object; None for a removed object.
     """
 
-    why: str
+    effect: str
     before: Object | None
     after: Object | None
 
@@ -50,33 +50,33 @@ def find_losses(before: Iterable[Object], after: Iterable[Object]) -> dict[str, 
     """Return the rules that a change of objects breaks, each with the first object that breaks the rule.
 
     The finisher comes last, because a user knows the tasks better. A new or removed object breaks a rule only if the
-    object makes tasks.
+    object creates tasks.
     """
     was, now = _by_name(before), _by_name(after)
     losses: dict[str, Loss] = {}
     objects = {**was, **now}
     for key in sorted(objects, key=lambda key: _is_of_finisher(objects[key])):
         _, kind, name = key
-        one = was.get(key) or now[key]
-        is_literal = literal_name(one) is not None
+        item = objects[key]
+        is_literal = literal_name(item) is not None
         if key in was and key in now:
-            why = _why(was[key], now[key])
-        elif not is_literal and _is_task(one):
-            why = f"the {kind} {name} would {'go' if key in was else 'come'} while its run lasts"
+            effect = _effect(was[key], now[key])
+        elif not is_literal and _is_task(item):
+            effect = f"the change would {'delete' if key in was else 'add'} the {kind} {name} of a run that has started"
         else:
-            why = None
-        if why:
+            effect = None
+        if effect:
             rule = OBJECT_CHANGE if is_literal else _RULE.get(kind, NEW_RUN)
-            losses.setdefault(rule, Loss(why, was.get(key), now.get(key)))
+            losses.setdefault(rule, Loss(effect, was.get(key), now.get(key)))
     return losses
 
 
-def _why(was: Object, now: Object) -> str | None:
-    """Why an object cannot become another; None where it can."""
+def _effect(was: Object, now: Object) -> str | None:
+    """Return the effect of a change that an object cannot take over; None for a possible change."""
     if literal_name(was) is not None:
         return _literal(was, now)
-    keeps = _KEPT.get((group(was), was["kind"]))
-    return keeps(was["metadata"]["name"], was, now) if keeps else None
+    find_effect = _EFFECTS.get((group(was), was["kind"]))
+    return find_effect(was["metadata"]["name"], was, now) if find_effect else None
 
 
 _RULE: Final = {"PersistentVolumeClaim": CLAIM_CHANGE, "PriorityClass": PRIORITY_CLASS_CHANGE}
@@ -87,14 +87,14 @@ def _by_name(objects: Iterable[Object]) -> dict[tuple[str, str, str], Object]:
 
 
 def _is_task(item: Object) -> bool:
-    """Whether an object makes the tasks of a role. The finisher does not, and may come and go."""
+    """Test whether an object creates the tasks of a role. The finisher creates no tasks, so a change may add it."""
     if (group(item), item["kind"]) in RESOURCES:
         return True
     return _role(item) in get_args(RoleName)
 
 
 def _role(item: Object) -> str | None:
-    """Return the role of the pods that an object makes."""
+    """Return the role of the pods that an object creates."""
     template = item if item["kind"] == "Pod" else item.get("spec", {}).get("template", {})
     labels: Mapping[str, str] = template.get("metadata", {}).get("labels", {})
     return labels.get(keys.ROLE)
@@ -105,16 +105,18 @@ def _is_of_finisher(item: Object) -> bool:
 
 
 def _config_map(name: str, was: Object, now: Object) -> str | None:
-    """All ConfigMaps are immutable, and the others are named after their content.
+    """Return the effect of a change of the ConfigMap with TF_CONFIG.
 
+    All ConfigMaps of a run are immutable. The name of each further ConfigMap contains the digest of the content.
     https://kubernetes.io/docs/concepts/configuration/configmap/#configmap-immutable
     """
-    del name  # there is one in a run
-    return None if was["data"] == now["data"] else "the tasks of a run keep their TF_CONFIG"
+    del name  # a run has a single ConfigMap with a fixed name
+    return None if was["data"] == now["data"] else "running tasks keep their TF_CONFIG"
 
 
-# ValidateJobSpecUpdate in pkg/apis/batch/validation/validation.go of Kubernetes 1.31. It lets `completions` change
-# too, together with `parallelism`; but that is the size of the cluster, which the tasks that run cannot learn.
+# ValidateJobSpecUpdate in pkg/apis/batch/validation/validation.go of Kubernetes 1.31. The function also accepts a
+# change of `completions` together with `parallelism`. But these fields are the size of the TensorFlow cluster, and
+# running tasks cannot receive a new size.
 _FREE_IN_A_JOB: Final = frozenset(
     {
         "activeDeadlineSeconds",
@@ -129,55 +131,65 @@ _FREE_IN_A_JOB: Final = frozenset(
 
 
 def _pod(name: str, was: Object, now: Object) -> str | None:
-    """Kubernetes takes another image (ValidatePodUpdate in pkg/apis/core/validation), and kills the task for it."""
-    return f"the Pod {name} cannot change without starting anew" if was["spec"] != now["spec"] else None
+    """Return the effect of a change of a Pod.
+
+    Kubernetes accepts a new image (ValidatePodUpdate in pkg/apis/core/validation), and restarts the container.
+    """
+    return f"the Pod {name} cannot change without a restart" if was["spec"] != now["spec"] else None
 
 
 def _job(name: str, was: Object, now: Object) -> str | None:
     field = next((field for field in _fields(was["spec"], now["spec"]) if field not in _FREE_IN_A_JOB), None)
-    return field and f"Kubernetes refuses another {field} for the Job {name}"
+    return field and f"Kubernetes refuses to change the {field} of the Job {name}"
 
 
-# What the controller reads anew each time that it looks at the StatefulSet (pkg/controller/statefulset of Kubernetes).
+# Fields that the controller reads at each sync of the StatefulSet (pkg/controller/statefulset of Kubernetes).
 _HEEDED_IN_A_STATEFUL_SET: Final = frozenset(
     {"minReadySeconds", "persistentVolumeClaimRetentionPolicy", "revisionHistoryLimit"}
 )
 
 
 def _stateful_set(name: str, was: Object, now: Object) -> str | None:
-    """Another template has another hash in the selector, which Kubernetes refuses (`objects.pod_template_hash`).
+    """Return the effect of a change of a StatefulSet.
 
-    It accepts another size, which is no matter of git while the finisher may scale to 0, and another way to update
-    pods, which none of the run's is made by.
+    A changed template changes the hash in the selector, and Kubernetes refuses to change the selector
+    (`objects.pod_template_hash`). Kubernetes accepts a new number of replicas, which git does not control because the
+    finisher scales to 0, and a new update strategy, which has no effect on the pods of a run.
     """
     changed = set(_fields(was["spec"], now["spec"])) - _HEEDED_IN_A_STATEFUL_SET
     if "template" in changed:
-        return f"Kubernetes refuses another template for the StatefulSet {name}"
-    return f"the pods of the StatefulSet {name} would stay as they are" if changed else None
+        return f"Kubernetes refuses to change the template of the StatefulSet {name}"
+    return f"the pods of the StatefulSet {name} would stay unchanged" if changed else None
 
 
 def _pod_group(name: str, was: Object, now: Object) -> str | None:
-    """Kubernetes' own cannot be changed; those of the other schedulers can."""
+    """Return the effect of a change of a PodGroup. Only the PodGroup of Kubernetes itself is immutable."""
     if not was["apiVersion"].startswith("scheduling.k8s.io/") or was["spec"] == now["spec"]:
         return None
-    return f"Kubernetes refuses another spec for the PodGroup {name}"
+    return f"Kubernetes refuses to change the spec of the PodGroup {name}"
 
 
 def _claim(name: str, was: Object, now: Object) -> str | None:
-    """Kubernetes lets a claim grow, and no more (ValidatePersistentVolumeClaimUpdate in pkg/apis/core/validation)."""
+    """Return the effect of a change of a claim.
+
+    Kubernetes accepts only a larger size (ValidatePersistentVolumeClaimUpdate in pkg/apis/core/validation).
+    """
     fields = set(_fields(was["spec"], now["spec"]))
     shrinks = quantity.parse(_size(now)) < quantity.parse(_size(was))
     return f"the claim {name} can only grow" if fields - {"resources"} or shrinks else None
 
 
 def _priority_class(name: str, was: Object, now: Object) -> str | None:
-    """Neither number nor policy ever changes (ValidatePriorityClassUpdate in pkg/apis/scheduling/validation)."""
+    """Return the effect of a change of a priority class.
+
+    The value and the preemption policy are immutable (ValidatePriorityClassUpdate in pkg/apis/scheduling/validation).
+    """
     field = next((field for field in ("value", "preemptionPolicy") if was[field] != now[field]), None)
-    return field and f"Kubernetes refuses another {field} for the PriorityClass {name}"
+    return field and f"Kubernetes refuses to change the {field} of the PriorityClass {name}"
 
 
-# Of a part of an object, the fields that Kubernetes lets change, where it keeps the others (Validate...Update in
-# pkg/apis/*/validation of Kubernetes 1.31).
+# For a part of an object whose fields are immutable, the mutable fields (Validate...Update in pkg/apis/*/validation of
+# Kubernetes 1.31).
 _FREE: Final[Mapping[tuple[str, str], tuple[str, frozenset[str]]]] = {
     ("", "PersistentVolumeClaim"): ("spec", frozenset({"resources", "volumeAttributesClassName"})),
     ("", "Pod"): ("spec", frozenset()),
@@ -202,17 +214,20 @@ _FREE: Final[Mapping[tuple[str, str], tuple[str, frozenset[str]]]] = {
 
 
 def _literal(was: Object, now: Object) -> str | None:
-    """What stands in the job as it is may have any shape; where it has none that Kubernetes knows, nothing is kept."""
+    """Return the effect of a change of an object under `objects`.
+
+    Such an object may have any shape. A shape that Kubernetes does not have counts as mutable.
+    """
     kind, name = was["kind"], was["metadata"]["name"]
     if kind in ("ConfigMap", "Secret") and was.get("immutable") is True:
         field = next((field for field in _fields(was, now) if field != "metadata"), None)
-        return field and f"the {kind} {name} is immutable, so that Kubernetes refuses another {field}"
+        return field and f"the {kind} {name} is immutable, so Kubernetes refuses to change {field}"
     part, free = _FREE.get((group(was), kind), ("", frozenset[str]()))
     before, after = was.get(part), now.get(part)
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return None
     field = next((field for field in _fields(before, after) if field not in free), None)
-    return field and f"Kubernetes refuses another {field} for the {kind} {name}"
+    return field and f"Kubernetes refuses to change the {field} of the {kind} {name}"
 
 
 def _size(claim: Object) -> str:
@@ -221,19 +236,23 @@ def _size(claim: Object) -> str:
 
 
 def _fields(was: Object, now: Object) -> Iterator[str]:
-    """The fields in which two objects differ."""
+    """Yield the fields in which two objects differ."""
     return (field for field in {**was, **now} if was.get(field) != now.get(field))
 
 
 def _operated(free: Sequence[str], name: str, was: Object, now: Object) -> str | None:
-    """An operator heeds the changes of its `free` fields. It refuses all others, or replaces no pod for them."""
+    """Return the effect of a change of an operator's object.
+
+    An operator applies changes of the `free` fields. The operator refuses all changes of fixed fields, or replaces no
+    pod.
+    """
     fixed_before, fixed_after = was["spec"], now["spec"]
     for path in free:
         fixed_before, fixed_after = (data_path.without(spec, path.split(".")) for spec in (fixed_before, fixed_after))
-    return f"the pods of the {was['kind']} {name} would stay as they are" if fixed_before != fixed_after else None
+    return f"the pods of the {was['kind']} {name} would stay unchanged" if fixed_before != fixed_after else None
 
 
-_KEPT: Final[Mapping[tuple[str, str], Callable[[str, Object, Object], str | None]]] = {
+_EFFECTS: Final[Mapping[tuple[str, str], Callable[[str, Object, Object], str | None]]] = {
     ("", "ConfigMap"): _config_map,
     ("batch", "Job"): _job,
     ("", "PersistentVolumeClaim"): _claim,
@@ -243,4 +262,4 @@ _KEPT: Final[Mapping[tuple[str, str], Callable[[str, Object, Object], str | None
     ("apps", "StatefulSet"): _stateful_set,
     **{kind: partial(_operated, resource.free) for kind, resource in RESOURCES.items()},
 }
-"""By group and kind: why an object cannot become another, or None where it can. Of all other kinds it can."""
+"""Functions that return the effect of an impossible change, by group and kind. Further kinds are mutable."""

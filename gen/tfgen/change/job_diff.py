@@ -1,15 +1,16 @@
-"""What a change of a job does to its objects, and to what applies them: by environment, by object, by field.
+"""The effect of a job's change on the objects, and on the GitOps objects: by environment, by object, by field.
 
     diff_job(Pair(before, after))  ->  JobDiff("mnist", environments=(EnvironmentDiff("prod", ...),), ...)
 
-Both jobs are rendered by this tfgen, so the difference is the job's own. Where a job has environments it is those that
-a cluster gets, and the job itself is not compared: what each environment overrides does not show.
+The same tfgen renders both versions, so the job alone causes the difference. For a job with environments, only the
+environments are compared, because a cluster receives no other variant.
 
-With a new run every object of the run is another, with another name. The two are compared as if the first had the
-second's name, so what differs is what somebody changed.
+A new run renames every object of the run. The old run therefore receives the name of the new run before the comparison,
+so that only the user's changes differ.
 
-A claim is kept whatever becomes of its job. So where a job no longer has one, or has it in another place, the old claim
-stays with all that is in it, and a new one begins empty: `kept` says so.
+Kubernetes never deletes a claim together with a job. A job that no longer has the claim, or that moves to a different
+namespace or cluster, leaves the old claim with all data, and starts with an empty claim. `kept_claims` lists the old
+claims.
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ _CLAIM: Final = "PersistentVolumeClaim"
 
 
 class ObjectDiff(Record):
-    """One object that changes. An object that is added or removed has no fields here.
+    """A changed object.
 
     Attributes:
-        file: where a GitOps tool's own object stands, below the output folder; a job's objects have none here.
-        is_shared: whether other jobs may have that file too.
+        fields: changed fields; empty for an added or removed object.
+        file: path of a GitOps object below the output folder; empty for an object of the job.
+        is_shared: whether several jobs share the file.
     """
 
     action: ObjectAction
@@ -52,20 +54,20 @@ class ObjectDiff(Record):
 
     @property
     def title(self) -> str:
-        """Kind and name."""
+        """Return kind and name."""
         return f"{self.item['kind']} {self.item['metadata']['name']}"
 
 
 class EnvironmentDiff(Record):
-    """What changes in one environment.
+    """The changes in an environment.
 
     Attributes:
-        environment: its name; None for the job itself.
-        before: what it asked of the cluster; None where it was not.
-        after: what it asks; None where it is no more.
-        runs: the names of both runs, where the second is a new one.
-        place: its namespace and its cluster, and whether the job runs there, where that changes.
-        kept: the claims that stay behind, each in a sentence with the way to go on with it.
+        environment: name of the environment; None for the job without an environment.
+        before: old requests to the cluster; None for a new environment.
+        after: new requests to the cluster; None for a removed environment.
+        runs: names of the old run and of the new run; None for an unchanged run.
+        place: changes of the namespace, of the cluster, and of `enabled`.
+        kept_claims: claims that stay in the cluster, each as a sentence with the way to use the claim again.
     """
 
     environment: str | None
@@ -74,7 +76,7 @@ class EnvironmentDiff(Record):
     after: Totals | None
     runs: tuple[str, str] | None = None
     place: tuple[FieldChange, ...] = ()
-    kept: tuple[str, ...] = ()
+    kept_claims: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.objects or self.runs or self.place)
@@ -83,15 +85,15 @@ class EnvironmentDiff(Record):
     def ends(self) -> bool:
         """Return whether the change ends the run in the environment, or leaves a claim."""
         is_retired = any(str(change.path) == "enabled" and change.after is False for change in self.place)
-        return self.before is not None and (self.after is None or is_retired or bool(self.kept))
+        return self.before is not None and (self.after is None or is_retired or bool(self.kept_claims))
 
 
 class JobDiff(Record):
-    """What changes of one job.
+    """The changes of a job.
 
     Attributes:
-        needs_new_run: what cannot change while a run lasts, and at which line it is asked for.
-        delivery: the GitOps tools' own objects that change.
+        needs_new_run: changes that a started run cannot take over, with their lines.
+        delivery: changed GitOps objects.
     """
 
     name: str
@@ -104,14 +106,14 @@ class JobDiff(Record):
         return any(self.environments) or bool(self.delivery)
 
     def with_users(self, users: Mapping[str, str]) -> JobDiff:
-        """Return the same difference with the users of the claims that stay.
+        """Return the difference with the users of the kept claims.
 
         Args:
-            users: the job that names a claim, by claim.
+            users: job that names a claim, by claim.
         """
         lines = {_kept_line(claim): f"kept: {_CLAIM} {claim}, in use by {job}" for claim, job in users.items()}
         environments = (
-            environment.replaced(kept=tuple(lines.get(line, line) for line in environment.kept))
+            environment.replaced(kept_claims=tuple(lines.get(line, line) for line in environment.kept_claims))
             for environment in self.environments
         )
         return self.replaced(environments=tuple(environments))
@@ -128,7 +130,7 @@ def claim_users(document: Document | None) -> dict[str, str]:
 
 
 def diff_job(pair: Pair) -> JobDiff:
-    """The difference of a job as it was and as it is."""
+    """Return the difference between the committed version and the current version of a job."""
     names = _environments(pair)
     document = pair.after or pair.before
     return JobDiff(
@@ -141,10 +143,13 @@ def diff_job(pair: Pair) -> JobDiff:
 
 
 def _environments(pair: Pair) -> Sequence[str | None]:
-    """Those of both, in the order of the job as it is; the job itself where one of the two has none."""
-    of_both = [tuple(environments_of(d)) for d in (pair.after, pair.before) if d is not None]
-    itself = [None] if not all(of_both) else []
-    return [*itself, *dict.fromkeys(name for names in of_both for name in names)]
+    """Return the environments of both versions, in the order of the current version.
+
+    None, for the job without an environment, comes first if a version has no environments.
+    """
+    name_lists = [tuple(environments_of(d)) for d in (pair.after, pair.before) if d is not None]
+    job_alone = [None] if not all(name_lists) else []
+    return [*job_alone, *dict.fromkeys(name for names in name_lists for name in names)]
 
 
 def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
@@ -165,38 +170,38 @@ def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
         totals(after) if is_after else None,
         runs,
         tuple(field_changes(*places)),
-        tuple(_kept(was, now, *places)) if is_before else (),
+        tuple(_kept_claims(was, now, *places)) if is_before else (),
     )
 
 
 def _object_diffs(was: Mapping[Any, Object], now: Mapping[Any, Object]) -> Iterator[tuple[Any, ObjectDiff]]:
-    """The objects that differ, each with the key that tells it from the others."""
+    """Yield the objects that differ, each with the object's key."""
     for key in [*now, *(key for key in was if key not in now)]:
         if key not in was:
             yield key, ObjectDiff("added", now[key])
         elif key not in now:
             yield key, ObjectDiff("removed", was[key])
-        elif fields := _said_fields(was[key], now[key]):
+        elif fields := _reported_fields(was[key], now[key]):
             yield key, ObjectDiff("changed", now[key], fields)
 
 
 def _place(document: Document | None, environment: str | None) -> dict[str, Any]:
-    """Where a job is in one of its environments, and whether it runs there; nothing where it is not."""
+    """Return the namespace, the cluster and `enabled` of an environment; empty without the environment."""
     if document is None or not _has(document, environment):
         return {}
     job = TrainingJob.from_document(document.data)
     if environment is None:
         return {} if job.namespace is None else {"namespace": job.namespace}
-    (of_job,) = (item for item in job.environments if item.name == environment)
-    place = {"namespace": of_job.namespace, "cluster": of_job.cluster, "enabled": None if of_job.enabled else False}
+    (item,) = (item for item in job.environments if item.name == environment)
+    place = {"namespace": item.namespace, "cluster": item.cluster, "enabled": None if item.enabled else False}
     return {key: value for key, value in place.items() if value is not None}
 
 
-def _kept(
-    was: Mapping[Any, Object], now: Mapping[Any, Object], place_before: Mapping[str, Any], place: Mapping[str, Any]
+def _kept_claims(
+    was: Mapping[Any, Object], now: Mapping[Any, Object], old_place: Mapping[str, Any], new_place: Mapping[str, Any]
 ) -> Iterator[str]:
-    """What is said of each claim that stays behind."""
-    before, after = (tuple(one.get(key, "") for key in ("namespace", "cluster")) for one in (place_before, place))
+    """Yield a sentence for each claim that stays in the cluster."""
+    before, after = (tuple(place.get(key, "") for key in ("namespace", "cluster")) for place in (old_place, new_place))
     for key, item in was.items():
         if item["kind"] != _CLAIM:
             continue
@@ -204,52 +209,53 @@ def _kept(
         if key not in now:
             yield _kept_line(name)
         elif before != after:
-            yield f"kept: {_CLAIM} {name}{_where(*before)}; no claim moves, and that{_where(*after)} begins empty"
+            new_claim = f"the new claim{_place_words(*after)} is empty"
+            yield f"kept: {_CLAIM} {name}{_place_words(*before)}; a claim cannot move, so {new_claim}"
 
 
 def _kept_line(claim: str) -> str:
-    return f"kept: {_CLAIM} {claim}; claim: {{name: {claim}}} goes on with it"
+    return f"kept: {_CLAIM} {claim}; to use the claim again, set claim: {{name: {claim}}}"
 
 
-def _where(namespace: str, cluster: str) -> str:
-    """A place in words, as far as it is known."""
+def _place_words(namespace: str, cluster: str) -> str:
+    """Return the words for a namespace and a cluster; an unset name is left out."""
     of_cluster = f" of the cluster {cluster}" if cluster else ""
     return f" in the namespace {namespace}{of_cluster}" if namespace else of_cluster
 
 
 def _delivery_diffs(pair: Pair) -> Iterator[ObjectDiff]:
-    """What changes of the GitOps tools' own objects, in the files of the job and in those that it shares."""
+    """Yield the changes of the GitOps objects in the job's files and in shared files."""
     before, after = _delivery(pair.before), _delivery(pair.after)
-    was, now = ({**own, **shared} for own, shared in (before, after))
+    was, now = ({**of_job, **shared} for of_job, shared in (before, after))
     for key, diff in _object_diffs(was, now):
         path, _ = key
         yield diff.replaced(file=path, is_shared=any(key in shared for _, shared in (before, after)))
 
 
 def _delivery(document: Document | None) -> tuple[dict[Any, Object], dict[Any, Object]]:
-    """The tools' objects by file and identity: those of the job, and those that it shares."""
+    """Return the GitOps objects by file and identity: the objects of the job, and the shared objects."""
     if document is None or "gitops" not in document.data["spec"]:
         return {}, {}
     built = build(document.data)
     delivery = gitops(built.job, built.environments)
-    own, shared = (
+    of_job, shared = (
         {(path, identity(item)): item for path, items in files.items() for item in items}
         for files in (delivery.job_files, delivery.shared_files)
     )
-    return own, shared
+    return of_job, shared
 
 
-def _said_fields(before: Object, after: Object) -> tuple[FieldChange, ...]:
-    """The fields that differ, but for the hash of those of a pod template."""
+def _reported_fields(before: Object, after: Object) -> tuple[FieldChange, ...]:
+    """Return the fields that differ, without the hash of a pod template."""
     return tuple(change for change in field_changes(before, after) if keys.POD_TEMPLATE_HASH not in change.path.steps)
 
 
 def _has(document: Document | None, environment: str | None) -> bool:
-    """Whether a document's job has the environment; the job itself is one where it has none."""
+    """Test whether a job has the environment. A job without environments has the environment None."""
     if document is None:
         return False
-    known = environments_of(document)
-    return environment in known or (environment is None and not known)
+    environments = environments_of(document)
+    return environment in environments or (environment is None and not environments)
 
 
 def _with_run(data: Any, environment: str | None, run: str) -> Any:

@@ -1,10 +1,10 @@
-"""What a job that runs cannot take over from its job.yaml, and the line that asks for it.
+"""Changes of job.yaml that a started run cannot take over, with their lines.
 
-    job.yaml:9:24: roles.worker.replicas was 4 and is 8: the tasks of a run keep their TF_CONFIG; for a new run: ...
+    job.yaml:9:24: roles.worker.replicas was 4 and is 8: running tasks keep their TF_CONFIG; for a new run: ...
 
-A job is compared with the committed one by their objects, for the job itself and for each environment. Kubernetes
-refuses some changes, and accepts others that no running pod would ever see. Both need another name: of the run, of the
-volume, or of the priority class. To find the line to blame, each change is tried alone.
+The objects of the current job are compared with the objects of the committed job, without an environment and for each
+environment. Kubernetes refuses some changes, and applies some changes to no running pod. Both kinds need a new name of
+the run, of the volume, or of the priority class. To find the line of the cause, tfgen tests each change separately.
 """
 
 from __future__ import annotations
@@ -28,58 +28,60 @@ from tfgen.schema import validate as schema
 from tfgen.text.document import Document
 
 MOST: Final = 20
-"""Changes of a job, or of an environment, that are tried: each makes all objects anew, and one new run serves all."""
+"""Tested changes per job or environment: each test builds all objects, and a single new run applies all changes."""
 
 _LONGEST: Final = 100
-"""Characters of a value in a message: an image's tag stands at its end."""
+"""Characters of a value in a message: the tag is at the end of an image."""
 
 
 class _Blame(NamedTuple):
-    """A change in the document that a rule forbids. The path is the document's."""
+    """A change that a rule forbids, with its path in the document.
+
+    `is_alone` is True if the change is forbidden without the remaining changes as well.
+    """
 
     path: Path
     rule: str
-    why: str
+    effect: str
     is_alone: bool
-    """Whether it would be forbidden without the other changes."""
 
 
 def find_new_runs(before: Document, after: Document) -> Iterator[Problem]:
-    """What is wrong with the second job as long as what the first one made may be running.
+    """Yield the problems of a changed job while the committed run may still run.
 
-    Both have the same name, and the schema accepts both. An environment that is new, or has a new run, is compared
-    with nothing but its claims and priority classes. A job that had environments runs as one of them, not by itself.
+    Both versions have the same name, and the schema accepts both. In an environment that is new or has a new run, only
+    claims and priority classes are compared. A job with environments never runs without an environment.
     """
-    known: dict[Path, set[str]] = {}
+    reported: dict[Path, set[str]] = {}
     environments = tuple(environments_at_work(before, after))
     following = [name for name in environments if "run" not in _spec_of(after.data, name)]
     runs_itself = not environments_of(before)
     for environment in (None, *environments):
-        says_run = environment is not None and environment not in following
-        # One command for the job, and one for each environment that it does not reach.
-        for blame in _blames(before, after, environment, {} if says_run else known):
+        names_run = environment is not None and environment not in following
+        # A command without --env reaches each environment that does not name its run.
+        for blame in _blames(before, after, environment, {} if names_run else reported):
             if environment is None:
                 if not runs_itself and not any(_reaches(before, after, name, blame) for name in following):
                     continue
-                known.setdefault(blame.path, set()).add(blame.rule)
-            path = _innermost(before.data, after.data, blame.path)
+                reported.setdefault(blame.path, set()).add(blame.rule)
+            path = _deepest(before.data, after.data, blame.path)
             message = _message(before, after, environment, blame._replace(path=path))
             yield Problem(*after.place(path), message, blame.rule)
 
 
-# -- which change is to blame ------------------------------------------------------------------------------------
+# -- cause of a problem ------------------------------------------------------------------------------------------
 
 
 def environments_at_work(before: Document, after: Document) -> Iterator[str]:
-    """The environments of both in which the job runs. Where it is retired, its run has ended."""
-    known, now = environments_of(before), environments_of(after)
-    return (name for name in now if name in known and _is_enabled(known[name]) and _is_enabled(now[name]))
+    """Yield the environments that are enabled in both versions. The run of a retired environment has ended."""
+    was, now = environments_of(before), environments_of(after)
+    return (name for name in now if name in was and _is_enabled(was[name]) and _is_enabled(now[name]))
 
 
 def environments_enabled_again(before: Document, after: Document) -> Iterator[str]:
-    """The environments of both in which the job was retired, and is no longer."""
-    known, now = environments_of(before), environments_of(after)
-    return (name for name in now if name in known and not _is_enabled(known[name]) and _is_enabled(now[name]))
+    """Yield the environments that are retired in the committed version and enabled in the current version."""
+    was, now = environments_of(before), environments_of(after)
+    return (name for name in now if name in was and not _is_enabled(was[name]) and _is_enabled(now[name]))
 
 
 def _is_enabled(environment: Mapping[str, Any]) -> bool:
@@ -88,13 +90,13 @@ def _is_enabled(environment: Mapping[str, Any]) -> bool:
 
 
 def _spec_of(data: Any, environment: str | None) -> Mapping[str, Any]:
-    """What the job, or an environment itself, says."""
+    """Return the spec of the job, or the mapping of an environment."""
     spec: Mapping[str, Any] = data["spec"]
     return spec if environment is None else spec["environments"][environment]
 
 
-def _form_of(document: Document, environment: str | None) -> JobData:
-    """The document's data with that environment alone, or with none."""
+def _variant_data(document: Document, environment: str | None) -> JobData:
+    """Return the document's data with only the given environment, or without environments."""
     spec: Any = tunables.without_environments(document.data["spec"])
     if environment is not None:
         spec["environments"] = {environment: _spec_of(document.data, environment)}
@@ -102,10 +104,10 @@ def _form_of(document: Document, environment: str | None) -> JobData:
 
 
 def _blames(
-    before: Document, after: Document, environment: str | None, known: Mapping[Path, set[str]]
+    before: Document, after: Document, environment: str | None, reported: Mapping[Path, set[str]]
 ) -> Iterator[_Blame]:
-    """What is to blame in a job or one of its environments, without what `known` has already."""
-    was, now = _form_of(before, environment), _form_of(after, environment)
+    """Yield the forbidden changes of a job or an environment that are not reported yet."""
+    was, now = _variant_data(before, environment), _variant_data(after, environment)
     runs = {("spec", "run"), ("spec", "environments", environment, "run")}
     changed = [path for path in _changed_paths(was["spec"], now["spec"], ("spec",)) if path not in runs]
     if not changed:
@@ -116,55 +118,55 @@ def _blames(
         losses.pop(NEW_RUN, None)
     unexplained = dict(losses)
     for path in islice(changed, MOST) if losses else ():
-        if path in known:
-            for rule in known[path]:
+        if path in reported:
+            for rule in reported[path]:
                 unexplained.pop(rule, None)
             continue
         tried = _with_change(was, now, path)
         if schema.check(before.replaced(data=tried)):
-            continue  # half of a change, such as one of two sources without the other
-        own_losses = find_losses(committed, plain_objects(tried, environment))
-        for rule in own_losses.keys() & losses.keys():
+            continue  # an incomplete change, such as a removed source without the new source
+        path_losses = find_losses(committed, plain_objects(tried, environment))
+        for rule in path_losses.keys() & losses.keys():
             unexplained.pop(rule, None)
-            yield _Blame(path, rule, own_losses[rule].why, is_alone=True)
+            yield _Blame(path, rule, path_losses[rule].effect, is_alone=True)
     together = data_path.shared(changed)
-    for rule in unexplained.keys() - known.get(together, set()):
-        yield _Blame(together, rule, unexplained[rule].why, is_alone=False)
+    for rule in unexplained.keys() - reported.get(together, set()):
+        yield _Blame(together, rule, unexplained[rule].effect, is_alone=False)
 
 
 def _reaches(before: Document, after: Document, environment: str, blame: _Blame) -> bool:
-    """Whether a change of the job changes the environment too: an environment may set another value there."""
-    was, now = _form_of(before, environment), _form_of(after, environment)
+    """Test whether a change of the job changes an environment as well: the environment may override the value."""
+    was, now = _variant_data(before, environment), _variant_data(after, environment)
     tried = _with_change(was, now, blame.path) if blame.is_alone else now
     if schema.check(before.replaced(data=tried)):
-        tried = now  # the environment removes what the change alone leaves nothing of
+        tried = now  # the environment removes a part that the change alone leaves empty
     return blame.rule in find_losses(plain_objects(was, environment), plain_objects(tried, environment))
 
 
 def _changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
-    """The paths at which two values differ: as deep as both are mappings."""
+    """Yield the paths of the different values in two nested mappings."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in {**before, **after}:
             if key in before and key in after:
                 yield from _changed_paths(before[key], after[key], (*path, key))
             else:
                 yield (*path, key)
-    elif json.dumps(before, sort_keys=True) != json.dumps(after, sort_keys=True):  # to Python, true is 1
+    elif json.dumps(before, sort_keys=True) != json.dumps(after, sort_keys=True):  # in Python, true equals 1
         yield path
 
 
 def _with_change(before: Any, after: Any, path: Path) -> Any:
-    """The first with what the second has at one of the paths at which they differ."""
+    """Return the old data with the new value at a path."""
     if data_path.has(after, path):
         return data_path.with_value(before, path, data_path.at(after, path))
     return data_path.without(before, path)
 
 
-# -- how it is said ----------------------------------------------------------------------------------------------
+# -- words of a problem ------------------------------------------------------------------------------------------
 
 
-def _innermost(before: Any, after: Any, path: Path) -> Path:
-    """The path to the only value below a key that is new or gone; the path itself, if there are several."""
+def _deepest(before: Any, after: Any, path: Path) -> Path:
+    """Return the path of the only value below a new or removed key; the path unchanged for several values."""
     was, now = data_path.at(before, path), data_path.at(after, path)
     only = now if was is None else was if now is None else None
     while isinstance(only, Mapping) and len(only) == 1:
@@ -180,23 +182,23 @@ def _message(before: Document, after: Document, environment: str | None, blame: 
     name = ".".join(map(str, path)) or "spec"
     was, now = (_value(document.data, environment, path) for document in (before, after))
     change = in_words(NOTHING if was is None else was, NOTHING if now is None else now, _LONGEST)
-    return f"{name} {change if blame.is_alone else 'changed'}: {blame.why}; {way_out(after, environment, blame.rule)}"
+    return f"{name} {change if blame.is_alone else 'changed'}: {blame.effect}; {cure(after, environment, blame.rule)}"
 
 
-def way_out(document: Document, environment: str | None, rule: str) -> str:
-    """What to do where one of the rules forbids a change of a job, or of one of its environments."""
+def cure(document: Document, environment: str | None, rule: str) -> str:
+    """Return the cure for a change that a rule forbids."""
     if rule == CLAIM_CHANGE:
-        return "for another one, give the volume another name"
+        return "for a new claim, rename the volume"
     if rule == OBJECT_CHANGE:
-        return "for another one, give the object another name (metadata.name)"
+        return "for a new object, change metadata.name"
     if rule == PRIORITY_CLASS_CHANGE:
-        return "for another one, give the class another name"
+        return "for a new class, rename the class"
     command = ["tfgen", "rerun", document.file, *(["--env", environment] if environment else [])]
     return f"for a new run: {shlex.join(command)}"
 
 
 def _value(data: Any, environment: str | None, path: Path) -> Any:
-    """The value at a values path: with its default, as the environment has it; None where there is none."""
+    """Return the value at a values path in an environment, or the default; None without a value."""
     spec = data["spec"]
     values: Any = tunables.values(spec) if environment is None else tunables.environment_values(spec, environment)
     places = (values, spec) if environment is None else (values, spec["environments"][environment], spec)

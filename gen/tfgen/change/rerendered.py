@@ -1,10 +1,10 @@
-"""What a committed run cannot take over from a render of the same job: by a newer tfgen, or with other defaults.
+"""Changes by a new render that a committed run cannot take over: a render by a newer tfgen, or with changed layers.
 
     job.yaml:3:18: StatefulSet mnist-ps: spec.template.spec.enableServiceLinks was true and is false, since tfgen 0.1.0
-    rendered the files, and this is tfgen 0.2.0: the pods of the StatefulSet mnist-ps would stay as they are; for a ...
+    rendered the files, and this is tfgen 0.2.0: the pods of the StatefulSet mnist-ps would stay unchanged; for a ...
 
-`new_run` says what a change of the job does, rendered twice by this tfgen. Here the overlays that are committed are
-read, and compared with those on disk, or with what is about to be written. What the job itself changes is left out.
+`new_run` compares two renders by this tfgen, and so reports the changes of the job. This module compares the committed
+overlays with the overlays on disk, or with the planned overlays, and leaves the changes of the job out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 from tfgen.change.comparison import PairPlaces
 from tfgen.change.field_diff import FieldChange, field_changes, in_words
 from tfgen.change.immutable import NEW_RUN, Loss, find_losses
-from tfgen.change.new_run import environments_at_work, way_out
+from tfgen.change.new_run import cure, environments_at_work
 from tfgen.errors import TfgenError
 from tfgen.git import read as git
 from tfgen.graph.built import plain_objects
@@ -39,25 +39,30 @@ _LONGEST: Final = 60
 """Characters of a value in a message."""
 
 _Files = Mapping[str, str]
-"""The text of each file in a job's folder of overlays/."""
+"""Text of each file in a job's folder below overlays/, by path."""
 
 
 class Rerendered(Record):
-    """What the overlays change in committed runs. A note is about overlays that could not be compared."""
+    """The changes of committed runs by their overlays.
+
+    Attributes:
+        problems: changes that a committed run cannot take over.
+        notes: reasons for overlays that could not be compared.
+    """
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
 
 
 def compare_overlays(pairs: Sequence[PairPlaces], plan: WritePlan, revision: str, *, is_written: bool) -> Rerendered:
-    """Compare the overlays of jobs with those that are committed.
+    """Compare the overlays of jobs with the committed overlays.
 
     Args:
-        pairs: the jobs, which have no errors.
-        plan: what a render of them would do.
-        revision: where the others are.
-        is_written: whether that render is about to be written. If not, it counts only for the jobs that changed since
-            they were rendered; of the others the files on disk are compared.
+        pairs: jobs without errors.
+        plan: plan of a render of the jobs.
+        revision: revision of the committed overlays.
+        is_written: whether tfgen is about to write the render. If not, the render counts only for a job that has
+            changed since the last render; for an unchanged job, the files on disk count.
 
     Raises:
         TfgenError: git or the disk fails.
@@ -69,12 +74,12 @@ def compare_overlays(pairs: Sequence[PairPlaces], plan: WritePlan, revision: str
     }
     overlays_changed = {path.partition("/")[0] for path in git.changed(plan.out / OVERLAYS, revision)}
     concerned = planned.keys() | overlays_changed
-    both = [pair for pair in pairs if pair.before and pair.after and pair.name in concerned]
+    changed_pairs = [pair for pair in pairs if pair.before and pair.after and pair.name in concerned]
     compare_job = partial(_compare_job, plan, revision, planned, overlays_changed, is_written=is_written)
-    compared = [*map_items(compare_job, both)]
+    compared = [*map_items(compare_job, changed_pairs)]
     return Rerendered(
-        in_order(problem for one in compared for problem in one.problems),
-        tuple(note for one in compared for note in one.notes),
+        in_order(problem for result in compared for problem in result.problems),
+        tuple(note for result in compared for note in result.notes),
     )
 
 
@@ -87,15 +92,15 @@ def _compare_job(
     *,
     is_written: bool,
 ) -> Rerendered:
-    """Compare one job.
+    """Compare the overlays of a job.
 
     Args:
-        plan: as `compare_overlays` has it.
-        revision: as `compare_overlays` has it; not the pair's, which may be of the branch that the job itself is in.
-        planned: the places in the plan of the jobs that it changes.
-        overlays_changed: the names of the jobs whose overlays on disk are not as they are committed.
-        pair: the job.
-        is_written: as `compare_overlays` has it.
+        plan: as in `compare_overlays`.
+        revision: as in `compare_overlays`. The revision of the pair may be a revision of a different branch.
+        planned: index in the plan of each job whose files the plan changes, by name.
+        overlays_changed: names of the jobs whose overlays on disk differ from the committed overlays.
+        pair: places of the versions of the job.
+        is_written: as in `compare_overlays`.
     """
     name = pair.name
     job = plan.jobs[planned[name]] if name in planned else None
@@ -103,20 +108,21 @@ def _compare_job(
     files: _Files | None = None
     if job and (is_written or not _is_as_rendered(job)) and _changes_overlays(job):
         ledger, files = job.target, _overlays_of(job.rendering.tree.files, name)
-    both = pair.read()
-    if not (both.before and both.after and ledger and (files or name in overlays_changed)):
+    versions_of_job = pair.read()
+    old, new = versions_of_job.before, versions_of_job.after
+    if not (old and new and ledger and (files or name in overlays_changed)):
         return Rerendered((), ())
     try:
         before = _committed_overlays(plan.out, name, revision)
         files = files or overlays_on_disk(plan.out, name, ledger)
         versions = _Versions(*before, files, ledger) if before and files else None
-        return Rerendered(tuple(_problems_of_job(both.before, both.after, versions)) if versions else (), ())
+        return Rerendered(tuple(_problems_of_job(old, new, versions)) if versions else (), ())
     except TfgenError as error:
-        return Rerendered((), (f"the overlays of {name} are not compared with those in {revision}: {error}",))
+        return Rerendered((), (f"tfgen cannot compare the overlays of {name} with {revision}: {error}",))
 
 
 class _Versions(Record):
-    """A job's overlays and ledger as they are committed, and as they are to be."""
+    """A job's overlays and ledger in the committed version and in the new version."""
 
     before: _Files
     before_ledger: Ledger
@@ -129,8 +135,8 @@ def _is_as_rendered(job: JobPlan) -> bool:
 
 
 def _changes_overlays(job: JobPlan) -> bool:
-    below = f"{OVERLAYS}/{job.rendering.job}/"
-    return any(change.path.startswith(below) and change.action is not FileAction.KEEP for change in job.changes)
+    folder = f"{OVERLAYS}/{job.rendering.job}/"
+    return any(change.path.startswith(folder) and change.action is not FileAction.KEEP for change in job.changes)
 
 
 # -- the files ---------------------------------------------------------------------------------------------------
@@ -142,7 +148,7 @@ def _overlays_of(files: _Files, name: str) -> dict[str, str]:
 
 
 def _committed_overlays(out: Path, name: str, revision: str) -> tuple[_Files, Ledger] | None:
-    """The overlays and the ledger; None where the job was not rendered by then."""
+    """Return the committed overlays and ledger; None for a job without a committed render."""
     path = out / ledger_path(name)
     ledger = git.committed(path, revision)
     if ledger is None:
@@ -153,7 +159,7 @@ def _committed_overlays(out: Path, name: str, revision: str) -> tuple[_Files, Le
 
 
 def overlays_on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
-    """The overlays; None where one was edited by hand, which is a problem of its own."""
+    """Return the overlays; None if somebody edited a file by hand, which is a separate problem."""
     paths = [path for path in ledger.files if path.startswith(f"{OVERLAYS}/{name}/")]
     with OutputFolder(out) as folder:
         on_disk = folder.survey(paths)
@@ -162,25 +168,26 @@ def overlays_on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
         return _overlays_of({path: folder.read_text(path) for path in paths}, name)
 
 
-# -- what is lost ------------------------------------------------------------------------------------------------
+# -- losses ------------------------------------------------------------------------------------------------------
 
 
 def _problems_of_job(before: Document, after: Document, versions: _Versions) -> Iterator[Problem]:
-    """A problem for the job, and one for each environment that names its run itself, for each rule."""
+    """Yield a problem per rule for the job, and for each environment that names its run."""
     runs_itself = not environments_of(before)
     reported: set[tuple[str | None, str]] = set()
     for environment in (*((None,) if runs_itself else ()), *environments_at_work(before, after)):
-        own = environment and "run" in after.data["spec"]["environments"][environment]
+        names_run = environment and "run" in after.data["spec"]["environments"][environment]
         for rule, loss in _losses(before, after, environment, versions).items():
-            of = environment if own and rule == NEW_RUN else None
-            if (of, rule) not in reported:
-                reported.add((of, rule))
-                message = f"{_field(loss)}, since {_cause(before, versions)}: {loss.why}; {way_out(after, of, rule)}"
-                yield Problem(*_place(after, of), message, rule)
+            target = environment if names_run and rule == NEW_RUN else None
+            if (target, rule) not in reported:
+                reported.add((target, rule))
+                cause = _cause(before, versions)
+                message = f"{_field(loss)}, since {cause}: {loss.effect}; {cure(after, target, rule)}"
+                yield Problem(*_place(after, target), message, rule)
 
 
 def _losses(before: Document, after: Document, environment: str | None, versions: _Versions) -> Mapping[str, Loss]:
-    """The losses of an environment's committed objects, without those by the job's own change."""
+    """Return the losses of an environment's committed objects, without the losses by the job's change."""
     if not (has_overlay(versions.before, environment) and has_overlay(versions.after, environment)):
         return {}
     was, now = build_objects(versions.before, environment), build_objects(versions.after, environment)
@@ -188,14 +195,13 @@ def _losses(before: Document, after: Document, environment: str | None, versions
     if _runs(was).isdisjoint(_runs(now)):
         losses.pop(NEW_RUN, None)
     if losses and before.data != after.data:
-        both = (plain_objects(document.data, environment) for document in (before, after))
-        for rule in find_losses(*both):
+        for rule in find_losses(*(plain_objects(document.data, environment) for document in (before, after))):
             losses.pop(rule, None)
     return losses
 
 
 def _runs(objects: Sequence[Object]) -> set[str]:
-    """The names of the runs that the pods belong to."""
+    """Return the names of the runs of the pods."""
     templates = (item["spec"].get("template") if "spec" in item else None for item in objects)
     all_labels = (
         template.get("metadata", {}).get("labels", {}) for template in templates if isinstance(template, Mapping)
@@ -203,7 +209,7 @@ def _runs(objects: Sequence[Object]) -> set[str]:
     return {labels[keys.RUN] for labels in all_labels if keys.RUN in labels}
 
 
-# -- how it is said ----------------------------------------------------------------------------------------------
+# -- words of a problem ------------------------------------------------------------------------------------------
 
 
 def _place(document: Document, environment: str | None) -> Place:
@@ -211,18 +217,18 @@ def _place(document: Document, environment: str | None) -> Place:
 
 
 def _field(loss: Loss) -> str:
-    """The object, and the first of its fields that counts."""
+    """Return the words for a lost object and the most significant changed field."""
     item = loss.after or loss.before or {}
     title = f"{item['kind']} {item['metadata']['name']}"
     if loss.before is None or loss.after is None:
-        return f"{title} is {'new' if loss.before is None else 'gone'}"
+        return f"{title} {'is new' if loss.before is None else 'was removed'}"
     changes = field_changes(loss.before, loss.after)
-    first = min(changes, key=_weight)
+    first = min(changes, key=_rank)
     return f"{title}: {first.path} {in_words(first.before, first.after, _LONGEST)}"
 
 
-def _weight(change: FieldChange) -> int:
-    """Labels of the object itself may change; of a Job, so may what is beside its template. A hash says the least."""
+def _rank(change: FieldChange) -> int:
+    """Return the rank of a changed field: fields of the pod template first, metadata last but the hash."""
     steps = change.path.steps
     if keys.POD_TEMPLATE_HASH in steps:
         return 3
@@ -231,6 +237,6 @@ def _weight(change: FieldChange) -> int:
 
 def _cause(before: Document, versions: _Versions) -> str:
     if versions.before_ledger.input_digest != input_digest(before):
-        return "what is committed was rendered from another job"
+        return "the committed files were rendered from a different job"
     causes = versions.before_ledger.causes_of_change(versions.after_ledger)
-    return " and ".join(causes) or "another build of this tfgen rendered it"
+    return " and ".join(causes) or "a different build of this tfgen rendered the files"

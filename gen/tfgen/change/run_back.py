@@ -1,9 +1,9 @@
-"""A run that goes back to the name of an earlier one: by a `git revert` of a new run, or where a job is enabled again.
+"""A run that returns to the name of an earlier run, by a `git revert` of a new run or in a job that is enabled again.
 
-    job.yaml:9:8: run was "3" and is "2", which ran before: ...; for a new run: tfgen set job.yaml run=4 [run-goes-back]
+    job.yaml:9:8: run was "3" and is "2", the name of an earlier run: ...; for a new run: tfgen set job.yaml run=4
 
-The earlier run's objects are gone from the cluster. With its name they are made again: it trains anew, in the folder in
-which it left what it had written, and nobody sees that from the job's file.
+The objects of the earlier run no longer exist. The old name would create the objects again, and the run would train
+again in the folder with the results of the earlier run. The job file does not show this.
 """
 
 from __future__ import annotations
@@ -26,42 +26,42 @@ from tfgen.words import shown
 
 RUN_GOES_BACK: Final = "run-goes-back"
 
-RULES: Final[Mapping[str, str]] = {RUN_GOES_BACK: "A run has the name of an earlier one, which would train again."}
-"""What each rule says; it begins the rule's section of docs/rules.md."""
+RULES: Final[Mapping[str, str]] = {RUN_GOES_BACK: "A run has the name of an earlier run, which would train again."}
+"""Summary of each rule, and first line of the rule's section in docs/rules.md."""
 
 Runs: TypeAlias = Collection[tuple[str | None, str]]
-"""Environments and names of their runs; of None, where a job names its run for all of them."""
+"""Environments with the names of their runs; the environment None for a run name of the whole job."""
 
 
 def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Iterator[Problem]:
-    """A problem for the job, and for each environment that names its run itself, whose run ran before.
+    """Yield a problem for each run name of the job or of an environment that an earlier run had.
 
     Args:
-        before: the job as it is committed.
-        after: the job as it is.
-        earlier: the runs that the job had once. By their numbers, runs are known without.
+        before: committed version of the job.
+        after: current version of the job.
+        earlier: earlier runs of the job. A run whose name has a lower number counts as earlier as well.
     """
     environments = environments_of(after)
     reported: set[str | None] = set()
     again = (*environments_enabled_again(before, after),)
     for environment in (*(() if environments else (None,)), *environments_at_work(before, after), *again):
         was, run = run_of(before.data, environment), run_of(after.data, environment)
-        names_it = any(_names_run(document.data, environment) for document in (before, after))
-        of = environment if names_it else None
-        is_back = precedes(run, was) or (environment, run) in earlier or (of, run) in earlier
-        if run != was and is_back and of not in reported:
-            reported.add(of)
-            path: Path = ("spec", "run") if of is None else ("spec", "environments", of, "run")
-            yield Problem(*after.place(path), _message(after, of, was, run, earlier), RUN_GOES_BACK)
+        names_run = any(_names_run(document.data, environment) for document in (before, after))
+        target = environment if names_run else None
+        is_back = precedes(run, was) or (environment, run) in earlier or (target, run) in earlier
+        if run != was and is_back and target not in reported:
+            reported.add(target)
+            path: Path = ("spec", "run") if target is None else ("spec", "environments", target, "run")
+            yield Problem(*after.place(path), _message(after, target, was, run, earlier), RUN_GOES_BACK)
         elif run == was and environment in again and (environment, run) in earlier:
             path = ("spec", "environments", environment, "enabled")
             yield Problem(*after.place(path), _message_of_enabled(after, environment, run, earlier), RUN_GOES_BACK)
 
 
 def earlier_runs(before: Document, revision: str) -> Runs:
-    """The runs that a job had in the history of its file, up to a revision; those of which git still knows.
+    """Return the runs of a job in the git history of the job file, up to a revision.
 
-    Where the job was retired nothing ran.
+    A retired environment had no run.
     """
     runs: set[tuple[str | None, str]] = set()
     of_defaults = {name for layer in before.layers() if layer.file != before.file for name in _environments(layer.data)}
@@ -74,19 +74,19 @@ def earlier_runs(before: Document, revision: str) -> Runs:
 
 
 def _runs_of(data: Any, of_defaults: Collection[str]) -> set[tuple[str | None, str]]:
-    """What a job that nobody has checked says of its runs.
+    """Return the runs that an unchecked job names.
 
     Args:
-        data: the job's own.
-        of_defaults: the environments that it has without saying them.
+        data: data of the job file.
+        of_defaults: environments that the layers add.
     """
     run = data_path.at(data, ("spec", "run"))
     of_job = run if isinstance(run, str) else ""
     runs: set[tuple[str | None, str]] = {(None, of_job)}
     for name, environment in {**dict.fromkeys(of_defaults), **_environments(data)}.items():
-        own = data_path.at(environment, ("run",))
+        environment_run = data_path.at(environment, ("run",))
         if data_path.at(environment, ("enabled",)) is not False:
-            runs.add((name, own if isinstance(own, str) else of_job))
+            runs.add((name, environment_run if isinstance(environment_run, str) else of_job))
     return runs
 
 
@@ -100,22 +100,22 @@ def _names_run(data: Any, environment: str | None) -> bool:
 
 
 def _message(after: Document, environment: str | None, was: str, run: str, earlier: Runs) -> str:
-    one, other = (shown(name) if name else "without a name" for name in (was, run))
+    old_name, new_name = (shown(name) if name else "without a name" for name in (was, run))
     return (
-        f"run was {one} and is {other}, as it once was: its objects would be made again, and train anew where that run "
-        f"ended; {_way_out(after, environment, was, earlier)}"
+        f"run was {old_name} and is {new_name}, the name of an earlier run: the earlier run would start again in its "
+        f"old folder; {_cure(after, environment, was, earlier)}"
     )
 
 
 def _message_of_enabled(after: Document, environment: str, run: str, earlier: Runs) -> str:
-    one = f"run {shown(run)}" if run else "run without a name"
+    title = f"run {shown(run)}" if run else "run without a name"
     return (
-        f"no longer retired in {environment}, with the {one} that ran there before: its objects would be made again, "
-        f"and train anew where it ended; {_way_out(after, environment, run, earlier)}"
+        f"the environment {environment} is enabled again with the {title}, which has ended: the run would start again "
+        f"in its old folder; {_cure(after, environment, run, earlier)}"
     )
 
 
-def _way_out(after: Document, environment: str | None, was: str, earlier: Runs) -> str:
+def _cure(after: Document, environment: str | None, was: str, earlier: Runs) -> str:
     unused = next_run(was)
     while any(unused == name for _, name in earlier):
         unused = next_run(unused)

@@ -55,7 +55,7 @@ def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str, track: Track =
 
 def _diff(places: PairPlaces) -> tuple[JobDiff | None, bool, dict[str, str]]:
     """Return the changes of a job, whether the job stays as it is committed, and the claims that the job names."""
-    if places.is_same:
+    if places.is_unchanged:
         return None, True, {}
     pair = places.read()
     return diff_job(pair), pair.stays, claim_users(pair.after)

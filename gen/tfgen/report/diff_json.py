@@ -1,4 +1,4 @@
-"""Turns a difference of jobs into plain data."""
+"""Converts a difference of jobs to plain data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfgen.kubernetes.object import identity
 
 
 def rows(diff: JobDiff) -> dict[str, Any]:
-    """The difference as plain data, for JSON. A side that does not exist has no key."""
+    """Return the difference as plain data for JSON. A missing value has no key."""
     return {
         "job": diff.name,
         "file": diff.file,
@@ -26,7 +26,7 @@ def rows(diff: JobDiff) -> dict[str, Any]:
                 "before": _totals_row(environment.before),
                 "after": _totals_row(environment.after),
                 "place": [field_row(change) for change in environment.place],
-                "kept": list(environment.kept),
+                "kept": list(environment.kept_claims),
                 "objects": [_object_row(item) for item in environment.objects],
             }
             for environment in diff.environments
@@ -36,7 +36,7 @@ def rows(diff: JobDiff) -> dict[str, Any]:
 
 
 def _totals_row(totals: Totals | None) -> dict[str, Any] | None:
-    """Totals as numbers: CPU in cores, memory in bytes."""
+    """Return totals as numbers: CPU in cores, memory in bytes."""
     if totals is None:
         return None
     requests = {name: int(value) if value.denominator == 1 else float(value) for name, value in totals.requests.items()}
@@ -52,6 +52,6 @@ def _object_row(item: ObjectDiff) -> dict[str, Any]:
 
 
 def field_row(change: FieldChange) -> dict[str, Any]:
-    """A field that changes; what is not there before or afterwards has no value there."""
+    """Return a changed field. A missing old or new value has no key."""
     sides = {"before": change.before, "after": change.after}
     return {"path": str(change.path), **{side: value for side, value in sides.items() if value is not NOTHING}}

@@ -1,4 +1,4 @@
-"""Prints a difference of jobs as Markdown for a comment on a pull request: a table, and the fields, folded."""
+"""Prints a difference of jobs as Markdown for a comment on a pull request: a table, and folded lists of fields."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from tfgen.report.diff_text import (
 )
 
 LONGEST: Final = 60_000
-"""Characters: GitHub takes 65,536 for a comment."""
+"""Characters of the comment: GitHub accepts 65,536."""
 
 _ARROW: Final = "→"
-"""For "->", of which Markdown that is read as text, as in a mail, would have an escape."""
+"""Replacement for "->", whose escape would be visible to readers of the Markdown source, as in a mail."""
 
 _SHARE: Final = 0.5
-"""The part of that for the tables; what is left is for the fields."""
+"""Share of `LONGEST` for the tables. The remaining characters are for the fields."""
 
 
 def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
-    """The difference in at most `longest` characters. A last line counts what does not fit."""
+    """Return the difference in at most `longest` characters. A last line counts the parts that do not fit."""
     changed = [diff for diff in diffs if diff]
     if not changed:
         return "No object changes.\n"
@@ -43,12 +43,12 @@ def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
     return text + left_out + fields_left_out
 
 
-def _fitting(text: str, parts: Sequence[str], longest: int, what: str) -> tuple[str, str]:
-    """The text with as many of the parts as fit, and a line that counts the others."""
+def _fitting(text: str, parts: Sequence[str], longest: int, noun: str) -> tuple[str, str]:
+    """Return the text with as many parts as fit, and a line that counts the omitted parts."""
     for number, part in enumerate(parts):
         if len(text) + len(part) > longest:
-            rest = len(parts) - number
-            return text, f"\n… and {count(rest, 'more ' + what)}: `tfgen diff` shows all.\n"
+            omitted = len(parts) - number
+            return text, f"\n… and {count(omitted, 'more ' + noun)}: `tfgen diff` shows all.\n"
         text += part
     return text, ""
 
@@ -57,11 +57,11 @@ def _head(diff: JobDiff) -> str:
     rows = "".join(_row(environment) for environment in diff.environments)
     sections = {
         "Place": [_escaped(line) for environment in diff.environments for line in _place_lines(environment)],
-        "What applies it": [_escaped(f"{item.action}: {delivery_title(item)}") for item in diff.delivery],
+        "GitOps objects": [_escaped(f"{item.action}: {delivery_title(item)}") for item in diff.delivery],
         "Needs a new run": [_problem(problem) for problem in diff.needs_new_run],
     }
     lists = "".join(_list(heading, lines) for heading, lines in sections.items() if lines)
-    head = "| Environment | Objects | Asked of the cluster |\n|---|---|---|\n"
+    head = "| Environment | Objects | Requests |\n|---|---|---|\n"
     return f"### {_escaped(diff.name)}\n\n{head}{rows}\n{lists}"
 
 
@@ -71,43 +71,39 @@ def _list(heading: str, lines: Sequence[str]) -> str:
 
 
 def _place_lines(environment: EnvironmentDiff) -> Iterator[str]:
-    """The lines on an environment that moves: its old and new place, and the objects that stay behind."""
+    """Yield the lines about an environment that moves: old place, new place and kept claims."""
     for change in place_changes(environment):
         yield f"{title(environment)}: {change.path} {change.before or 'none'} {_ARROW} {change.after or 'none'}"
-    yield from (f"{title(environment)}: {line}" for line in environment.kept)
+    yield from (f"{title(environment)}: {line}" for line in environment.kept_claims)
 
 
 def _row(environment: EnvironmentDiff) -> str:
     counts = [(action, sum(item.action == action for item in environment.objects)) for action in SIGNS]
     objects = ", ".join(f"{number} {action}" for action, number in counts if number) or "no change"
-    name, asked = (
-        title(environment) + state(environment, _ARROW),
-        summary(environment.before, environment.after, _ARROW),
-    )
-    return f"| {_escaped(name)} | {objects} | {_escaped(asked)} |\n"
+    name = title(environment) + state(environment, _ARROW)
+    requests = summary(environment.before, environment.after, _ARROW)
+    return f"| {_escaped(name)} | {objects} | {_escaped(requests)} |\n"
 
 
 def _problem(problem: Problem) -> str:
     return f"{_code(str(problem.place))} {_escaped(problem.message)}"
 
 
-def _unlike(diff: JobDiff) -> list[EnvironmentDiff]:
-    """The environments with changed objects. Of environments that change alike, only the first."""
-    unlike: list[EnvironmentDiff] = []
+def _distinct(diff: JobDiff) -> list[EnvironmentDiff]:
+    """Return the environments with changed objects, and of environments with equal changes only the first."""
+    distinct: list[EnvironmentDiff] = []
     for environment in diff.environments:
-        if environment.objects and not any(changes_alike(other, environment) for other in unlike):
-            unlike.append(environment)
-    return unlike
+        if environment.objects and not any(changes_alike(previous, environment) for previous in distinct):
+            distinct.append(environment)
+    return distinct
 
 
 def _folded_parts(diff: JobDiff) -> Iterator[str]:
-    for environment in _unlike(diff):
-        alike = [
-            title(other) for other in diff.environments if other is environment or changes_alike(environment, other)
-        ]
-        yield _folded(f"{diff.name}: {', '.join(alike)}", environment.objects)
+    for environment in _distinct(diff):
+        titles = [title(peer) for peer in diff.environments if peer is environment or changes_alike(environment, peer)]
+        yield _folded(f"{diff.name}: {', '.join(titles)}", environment.objects)
     if changed := [item for item in diff.delivery if item.fields]:
-        yield _folded(f"{diff.name}: what applies it", changed)
+        yield _folded(f"{diff.name}: GitOps objects", changed)
 
 
 def _folded(name: str, objects: Sequence[ObjectDiff]) -> str:
@@ -123,7 +119,7 @@ def _folded(name: str, objects: Sequence[ObjectDiff]) -> str:
 
 
 def _diff_line(line: str) -> str:
-    """A line for a block of `diff`, which GitHub colours by the sign in the first column."""
+    """Return a line for a block of `diff`. GitHub colours such a line by the sign in the first column."""
     stripped = line.lstrip(" ")
     sign, indent = stripped[:1], len(line) - len(stripped)
     if sign in ("+", "-"):
@@ -132,7 +128,7 @@ def _diff_line(line: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text with the characters escaped that Markdown and HTML would read as markup."""
+    """Return a text with escapes for the characters that are markup in Markdown and HTML."""
     return re.sub(r"([\\`*_{}\[\]<>|#~&!])", lambda match: f"&#{ord(match[1])};", text)
 
 

@@ -5,7 +5,7 @@ mnist (jobs/mnist.yaml)
     ~ namespace: "ml" -> "ml-large"
     ~ StatefulSet mnist-worker
         ~ spec.replicas: 8 -> 12
-  what applies it:
+  GitOps objects:
     ~ Application mnist-prod (overlays/argocd/mnist-prod.yaml)
         ~ spec.destination.namespace: "ml" -> "ml-large"
 """
@@ -27,13 +27,13 @@ from tfgen.words import for_terminal, shown
 SIGNS: Final = {"added": "+", "changed": "~", "removed": "-"}
 
 _ONE_LINE: Final = 90
-"""Characters of both values together that stand in one line."""
+"""Largest number of characters of the old and the new value in a common line."""
 _LONGEST: Final = 100
-"""Characters of a value in a line of its own."""
+"""Characters of a value in a separate line."""
 _LEAD: Final = 20
-"""Characters that are shown of what two long texts have in common before they part."""
+"""Characters of the common beginning of two long texts that are shown before the difference."""
 _MOST_LINES: Final = 12
-"""Lines of a text that changes."""
+"""Lines of a changed text."""
 
 _COLOURS: Final = {"+": "32", "-": "31", "~": "33", "name": "1"}
 
@@ -41,7 +41,7 @@ Paint = Callable[[str, str], str]
 
 
 def diff_text(diffs: Sequence[JobDiff], *, colour: bool = False) -> str:
-    """The whole difference. A job that does not change has no lines."""
+    """Return the whole difference. An unchanged job has no lines."""
     paint = _painted if colour else _plain
     return "".join(f"{line}\n" for diff in diffs if diff for line in _job(diff, paint))
 
@@ -56,23 +56,23 @@ def _ends(diff: JobDiff) -> Iterator[str]:
     for environment in diff.environments:
         yield from _place_lines(environment, _plain)
     if diff.delivery:
-        yield "  what applies it:"
+        yield "  GitOps objects:"
     for item in diff.delivery:
         yield f"    {SIGNS[item.action]} {delivery_title(item)}"
 
 
 def title(environment: EnvironmentDiff) -> str:
-    """The name of an environment, or of none: the job itself."""
-    return environment.environment or "the job itself"
+    """Return the title of an environment."""
+    return environment.environment or "no environment"
 
 
 def summary(before: Totals | None, after: Totals | None, arrow: str = "->") -> str:
-    """The resources that a job requests, before and after: `pods 8 -> 12, cpu 22, memory 44Gi -> 76Gi`."""
+    """Return the old and the new requests of a job: `pods 8 -> 12, cpu 22, memory 44Gi -> 76Gi`."""
     was, now = _amounts(before), _amounts(after)
     parts = []
     for name in {**was, **now}:
-        one, other = was.get(name, "0"), now.get(name, "0")
-        parts.append(f"{name} {one}" if one == other else f"{name} {one} {arrow} {other}")
+        old, new = was.get(name, "0"), now.get(name, "0")
+        parts.append(f"{name} {old}" if old == new else f"{name} {old} {arrow} {new}")
     return ", ".join(parts)
 
 
@@ -85,11 +85,11 @@ def _amounts(totals: Totals | None) -> dict[str, str]:
 
 
 def state(environment: EnvironmentDiff, arrow: str = "->") -> str:
-    """Whether an environment is new, gone, retired or back, and its new run; empty where it only changes."""
+    """Return the state of an environment, such as ` (new)` or ` (retired)`, and a new run; empty for a mere change."""
     if environment.before is None:
         return " (new)"
     if environment.after is None:
-        return " (gone)"
+        return " (removed)"
     words = [_RETIRED[change.after is NOTHING] for change in environment.place if str(change.path) == "enabled"]
     if environment.runs:
         was, now = (run or "without a name" for run in environment.runs)
@@ -97,23 +97,24 @@ def state(environment: EnvironmentDiff, arrow: str = "->") -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
-_RETIRED: Final = {False: "retired", True: "no longer retired"}
+_RETIRED: Final = {False: "retired", True: "enabled again"}
 
 
 def place_changes(environment: EnvironmentDiff) -> tuple[FieldChange, ...]:
-    """The changes of an environment's place. `state` tells whether it is retired."""
+    """Return the changes of an environment's place, without `enabled`, which `state` shows."""
     return tuple(change for change in environment.place if str(change.path) != "enabled")
 
 
 def delivery_title(item: ObjectDiff) -> str:
-    """A GitOps tool's object and its file, and what happens to the objects that it applied."""
-    whose = ", which other jobs may have too" if item.is_shared else ""
-    gone = ": what it applied goes with it, but for claims" if item.action == "removed" and _deletes(item) else ""
-    return f"{for_terminal(f'{item.title} ({item.file}')}{whose}){gone}"
+    """Return the title of a GitOps object with the file, and the effect of a removal on the applied objects."""
+    sharing = ", shared between jobs" if item.is_shared else ""
+    is_deleting = item.action == "removed" and _deletes(item)
+    effect = ": the tool deletes the applied objects except claims" if is_deleting else ""
+    return f"{for_terminal(f'{item.title} ({item.file}')}{sharing}){effect}"
 
 
 def _deletes(item: ObjectDiff) -> bool:
-    """Whether the tool deletes the objects that it applied, together with its own object."""
+    """Test whether the tool deletes the applied objects together with a GitOps object."""
     match item.item["kind"]:
         case "Application":
             return bool(item.item["metadata"].get("finalizers"))
@@ -123,23 +124,23 @@ def _deletes(item: ObjectDiff) -> bool:
             return not item.is_shared and kind in ("ApplicationSet", "HelmRelease")
 
 
-def changes_alike(one: EnvironmentDiff, other: EnvironmentDiff) -> bool:
-    """Whether both environments change the same objects in the same way."""
-    ones, others = (
-        [(item.action, item.title, item.fields) for item in environment.objects] for environment in (one, other)
+def changes_alike(environment: EnvironmentDiff, peer: EnvironmentDiff) -> bool:
+    """Test whether two environments change the same objects in the same way."""
+    changes, peer_changes = (
+        [(item.action, item.title, item.fields) for item in diff.objects] for diff in (environment, peer)
     )
-    return bool(ones) and ones == others
+    return bool(changes) and changes == peer_changes
 
 
 def groups(items: Sequence[ObjectDiff]) -> list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]]:
-    """Objects whose fields change alike, as groups. An object that is new or gone is a group by itself."""
+    """Return the objects in groups of equal changes. A new or removed object is a separate group."""
     grouped: list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]] = []
     for item in items:
-        same = next((group for group, fields in grouped if item.fields and fields == item.fields), None)
-        if same is None:
+        group = next((group for group, fields in grouped if item.fields and fields == item.fields), None)
+        if group is None:
             grouped.append(([item], item.fields))
         else:
-            same.append(item)
+            group.append(item)
     return grouped
 
 
@@ -151,7 +152,7 @@ def _job(diff: JobDiff, paint: Paint) -> Iterator[str]:
             yield f"  {title(environment)}: no change"
             continue
         yield from _place_lines(environment, paint)
-        like = next((name for other, name in described if changes_alike(other, environment)), None)
+        like = next((name for previous, name in described if changes_alike(previous, environment)), None)
         if like:
             yield f"    the same objects change as in {like}"
             continue
@@ -162,7 +163,7 @@ def _job(diff: JobDiff, paint: Paint) -> Iterator[str]:
             for change in fields:
                 yield from (f"        {line}" for line in field_lines(change, paint))
     if diff.delivery:
-        yield "  what applies it:"
+        yield "  GitOps objects:"
     for item in diff.delivery:
         sign = SIGNS[item.action]
         yield f"    {paint(sign, f'{sign} {delivery_title(item)}')}"
@@ -174,12 +175,12 @@ def _job(diff: JobDiff, paint: Paint) -> Iterator[str]:
 
 
 def _place_lines(environment: EnvironmentDiff, paint: Paint) -> Iterator[str]:
-    """Yield the resources and the place of an environment, and the claims that stay behind."""
+    """Yield the resources and the place of an environment, and the kept claims."""
     resources = summary(environment.before, environment.after)
     yield f"  {paint('name', title(environment))}{state(environment)}: {resources}"
     for change in place_changes(environment):
         yield from (f"    {line}" for line in field_lines(change, paint))
-    yield from (f"    {line}" for line in environment.kept)
+    yield from (f"    {line}" for line in environment.kept_claims)
 
 
 def _plain(style: str, text: str) -> str:
@@ -195,7 +196,7 @@ def _painted(style: str, text: str) -> str:
 
 
 def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
-    """The lines of a field that changes: one where it fits, else one for each side."""
+    """Yield the lines of a changed field: a single line if the values fit, or a line for each value."""
     sides = _sides(change.before, change.after)
     signs = "".join(sign for sign, _ in sides)
     path = for_terminal(str(change.path))
@@ -210,7 +211,7 @@ def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
 
 
 def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
-    """The old and the new value with their signs: of a long text only the lines, or the part, that differ."""
+    """Return the old and the new value with their signs. A long text is cut to the different lines or part."""
     if isinstance(before, str) and isinstance(after, str):
         if "\n" in before or "\n" in after:
             return _lines(before, after)
@@ -226,7 +227,7 @@ def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
 
 
 def _lists(before: str, after: str) -> list[tuple[str, str]]:
-    """The lists that differ between two JSON objects of lists, such as the hosts of a cluster, by their lengths."""
+    """Return the lengths of the different lists in two JSON objects of lists, such as the hosts of a cluster."""
     try:
         was, now = json.loads(before), json.loads(after)
     except ValueError:
@@ -235,14 +236,14 @@ def _lists(before: str, after: str) -> list[tuple[str, str]]:
         return []
     differ = [name for name in {**was, **now} if was.get(name) != now.get(name)]
     sizes = [(name, len(was.get(name, ())), len(now.get(name, ()))) for name in differ]
-    return [("", f"{name}: {one} -> {other} items") for name, one, other in sizes if one != other] or []
+    return [("", f"{name}: {old} -> {new} items") for name, old, new in sizes if old != new]
 
 
 def _lines(before: str, after: str) -> list[tuple[str, str]]:
     compared = difflib.ndiff(before.splitlines(), after.splitlines())
     differ = ((line[0], shown(line[2:], _LONGEST)) for line in compared if line[0] in "+-")
     lines = list(islice(differ, _MOST_LINES))
-    more = sum(1 for _ in differ)
+    omitted = sum(1 for _ in differ)
     if not lines:
         lines = [("-", f"{before.count(chr(10))} line ends"), ("+", f"{after.count(chr(10))} line ends")]
-    return [*lines, ("", f"... and {more} more lines")] if more else lines
+    return [*lines, ("", f"... and {omitted} more lines")] if omitted else lines

@@ -1,11 +1,11 @@
-"""Problems for a person at a terminal: each with its line of the file and a caret below it; many alike are folded.
+"""Problems for a person at a terminal, each with the line of the file and a caret. Many problems of a rule are folded.
 
     job.yaml:9:15: unknown key "replica" in spec.roles.worker; did you mean "replicas"? [unknown-key]
       |
     9 |     worker: {replica: 4}
       |              ^~~~~~~
 
-What is piped stays one line a problem (`problems.as_text`), as editors and CI read it.
+Piped output has one line per problem (`problems.as_text`), as editors and CI expect.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from tfgen.problems import Problem, in_order
 from tfgen.words import printable
 
 Lines = Callable[[str], Sequence[str]]
-"""The lines of a file; none where it cannot be read."""
+"""Function that returns the lines of a file; an empty list for an unreadable file."""
 
 MOST_ALIKE: Final = 5
-"""Problems of one rule that are shown."""
+"""Shown problems per rule."""
 
 _WIDTH: Final = 100
-"""Characters of a line that are shown."""
+"""Shown characters of a line."""
 _BEFORE: Final = 40
-"""Of a longer line, those before the caret."""
+"""Shown characters before the caret in a longer line."""
 
 _TOKEN: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s,:\[\]{}#]+(?::[^\s,\[\]{}]+)*""")
 
 
 def as_excerpts(problems: Iterable[Problem], lines: Lines) -> str:
-    """The problems in order, of each rule the first `MOST_ALIKE`, and then how many more there are."""
+    """Return the first `MOST_ALIKE` problems of each rule in order, and then the number of omitted problems."""
     shown: dict[str, int] = {}
     text = ""
     for problem in in_order(problems):
@@ -43,9 +43,7 @@ def as_excerpts(problems: Iterable[Problem], lines: Lines) -> str:
             text += "".join(f"{line}\n" for line in (str(problem), *_excerpt(problem, lines(problem.file))))
     for rule, number in shown.items():
         if number > MOST_ALIKE:
-            text += (
-                f"{count(number - MOST_ALIKE, 'more problem')} of {rule}; where the output is piped, all are there\n"
-            )
+            text += f"{count(number - MOST_ALIKE, 'more problem')} of {rule}; pipe the output to see all problems\n"
     return text
 
 
@@ -72,12 +70,12 @@ def _excerpt(problem: Problem, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _visible(text: str) -> str:
-    """The text as it is shown: a tab, too, is as wide as it is written."""
+    """Return the text as shown: a tab has the width of its escape."""
     return printable(text)
 
 
 def _columns(text: str) -> int:
-    """The columns of a terminal that the shown text takes."""
+    """Return the number of terminal columns of the shown text."""
     return sum(_width(character) for character in _visible(text))
 
 

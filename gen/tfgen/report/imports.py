@@ -12,7 +12,7 @@ from tfgen.words import either, path_name, printable
 
 
 def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """The entries for JSON."""
+    """Return the entries as plain data for JSON."""
     return [
         {
             "file": entry.file,
@@ -28,23 +28,22 @@ def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
 
 
 def summary(entries: Sequence[Entry]) -> str:
-    """The number of entries of each outcome."""
+    """Return the number of entries per outcome, as text."""
     return ", ".join(f"{sum(entry.outcome == outcome for entry in entries)} {outcome}" for outcome in get_args(Outcome))
 
 
 def advice(jobs: Iterable[ImportedJob]) -> str:
-    """How a user moves to imported jobs and keeps the data of their claims. Empty for jobs without claims."""
+    """Return the steps to replace the old jobs and keep the data of the claims; empty for jobs without claims."""
     claims = sorted({claim for job in jobs for claim in _claims(job.data)})
     if not claims:
         return ""
-    are_many = len(claims) > 1
-    nouns = ("claims", "their old names", "them") if are_many else ("claim", "its old name", "it")
+    noun, subject = ("claims", "the claims stay") if len(claims) > 1 else ("claim", "the claim stays")
     return (
-        f"\nThe job uses the {nouns[0]} {either(claims, 'and')} by {nouns[1]}, and makes none. To keep the model:\n\n"
-        f"  1. See that nothing deletes {nouns[2]} together with the old job: Helm keeps what has the annotation\n"
-        "     helm.sh/resource-policy: keep, and a GitOps tool prunes what leaves its path.\n"
-        "  2. Let the old job end, or delete it: both jobs would write to one place.\n"
-        "  3. Apply the new one.\n"
+        f"\nThe job uses the existing {noun} {either(claims, 'and')}, and creates no claim. To keep the model:\n\n"
+        f"  1. Make sure that {subject} when the old job is deleted: Helm keeps an object with the annotation\n"
+        "     helm.sh/resource-policy: keep, and a GitOps tool prunes an object that leaves the tool's path.\n"
+        "  2. Let the old job end, or delete the old job: two jobs would write to the same folder.\n"
+        "  3. Apply the new job.\n"
     )
 
 
@@ -58,32 +57,32 @@ def _claims(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def verified_rows(verified: Iterable[Verified]) -> list[dict[str, Any]]:
-    """The differences for JSON."""
+    """Return the differences as plain data for JSON."""
     return [
         {
-            "form": one.job.format,
-            "job": one.job.data["metadata"]["name"],
-            "environment": one.environment,
-            "differences": [{"field": d.field, "change": d.change, "why": d.why} for d in one.differences],
+            "form": result.job.format,
+            "job": result.job.data["metadata"]["name"],
+            "environment": result.environment,
+            "differences": [{"field": d.field, "change": d.change, "why": d.why} for d in result.differences],
         }
-        for one in verified
+        for result in verified
     ]
 
 
 def verified_text(verified: Iterable[Verified]) -> str:
-    """The reasons for all differences, and each difference that has no reason."""
-    return "".join(f"{printable(line)}\n" for one in verified for line in _lines(one))
+    """Return the reasons for all differences, and each difference without a reason."""
+    return "".join(f"{printable(line)}\n" for result in verified for line in _lines(result))
 
 
-def _lines(one: Verified) -> Iterator[str]:
-    unexplained = [difference for difference in one.differences if not difference.why]
-    verdict = "differs:" if unexplained else "equal, but for:" if one.differences else "equal"
-    place = f" in {one.environment}" if one.environment else ""
-    yield f"{one.job.format} {one.job.data['metadata']['name']}{place}: {verdict}"
+def _lines(result: Verified) -> Iterator[str]:
+    unexplained = [difference for difference in result.differences if not difference.why]
+    verdict = "differs:" if unexplained else "equal, except for:" if result.differences else "equal"
+    place = f" in {result.environment}" if result.environment else ""
+    yield f"{result.job.format} {result.job.data['metadata']['name']}{place}: {verdict}"
     yield from (f"  {_unexplained(difference)}" for difference in unexplained)
-    reasons = dict.fromkeys(difference.why for difference in one.differences if difference.why)
-    yield from (f"  {why}" for why in reasons)
+    reasons = dict.fromkeys(difference.why for difference in result.differences if difference.why)
+    yield from (f"  {reason}" for reason in reasons)
 
 
 def _unexplained(difference: Difference) -> str:
-    return f"{difference.field} {difference.change}, for no reason that tfgen knows"
+    return f"{difference.field} {difference.change}, for an unknown reason"

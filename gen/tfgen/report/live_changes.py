@@ -1,4 +1,4 @@
-"""What becomes of objects in a cluster, as text and as rows."""
+"""Changes of objects in a cluster, as text and as rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfgen.report.diff_text import field_lines
 
 
 def change_lines(change: ObjectChange, *, is_detailed: bool) -> Iterator[str]:
-    """An object's line, and in detail one for each of its fields that changes."""
+    """Yield the line of an object, and with `is_detailed` the lines of each changed field."""
     _, kind, name = change.identity
     reason = f": {change.reason}" if change.reason else ""
     yield f"{change.fate:<9}  {kind} {name}{reason}"
@@ -20,7 +20,7 @@ def change_lines(change: ObjectChange, *, is_detailed: bool) -> Iterator[str]:
 
 
 def change_row(change: ObjectChange) -> dict[str, Any]:
-    """An object for JSON."""
+    """Return an object as plain data for JSON."""
     version, kind, name = change.identity
     fields = [field_row(field) for field in change.fields]
     reason = {"reason": change.reason} if change.reason else {}

@@ -1,4 +1,4 @@
-"""Whether runs fit, as text and as rows."""
+"""Verdicts on runs: a run fits a cluster or not, as text and as rows."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tfgen.words import either, printable
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """The answer for a run in one line, such as "mnist: does not fit: worker lacks 3 nvidia.com/gpu"."""
-    beside = f"beside {either(verdict.competitors, 'and')}: " if verdict.competitors else ""
+    """Return the verdict on a run in one line, such as "mnist: does not fit: worker lacks 3 nvidia.com/gpu"."""
+    competitors = f"beside {either(verdict.competitors, 'and')}: " if verdict.competitors else ""
     reasons = [*_lack_texts(verdict.lacks), *map(_doubt_text, verdict.doubts)]
-    text = ": ".join(filter(None, (verdict.run.title, verdict.answer, beside + "; ".join(reasons))))
+    text = ": ".join(filter(None, (verdict.run.title, verdict.answer, competitors + "; ".join(reasons))))
     return printable(text)
 
 
 def rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
-    """The runs for JSON."""
+    """Return the verdicts as plain data for JSON."""
     return [
         {
             "run": verdict.run.title,
@@ -36,16 +36,16 @@ def rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
 
 
 def _lack_texts(lacks: Iterable[Lack]) -> Iterator[str]:
-    """A text for each role."""
+    """Yield a text for each role."""
     for _, of_role in groupby(lacks, key=lambda lack: lack.role):
-        first, *more = of_role
-        where = f" on {first.nodes}" if first.nodes else ""
-        without = f"{count(first.pods, 'pod')} without a place"
+        first, *further = of_role
+        nodes = f" on {first.nodes}" if first.nodes else ""
+        unplaced = f"{count(first.pods, 'pod')} without a place"
         if first.resource:
-            amounts = either([_amount_text(lack) for lack in (first, *more)], "and")
-            yield f"{first.role} lacks {amounts}{where} ({without})"
+            amounts = either([_amount_text(lack) for lack in (first, *further)], "and")
+            yield f"{first.role} lacks {amounts}{nodes} ({unplaced})"
         else:
-            yield f"{first.role} has {without}{where}: {first.reason}"
+            yield f"{first.role} has {unplaced}{nodes}: {first.reason}"
 
 
 def _amount_text(lack: Lack) -> str:

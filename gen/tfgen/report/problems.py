@@ -11,12 +11,12 @@ from tfgen.words import printable
 
 
 def as_text(problems: Iterable[Problem]) -> str:
-    """One line a problem."""
+    """Return a line for each problem."""
     return "".join(f"{p}\n" for p in in_order(problems))
 
 
 def rows(problems: Iterable[Problem]) -> list[dict[str, str | int]]:
-    """Problems as plain data, in order: file, line, column, message, rule, severity."""
+    """Return the problems as plain data, in order: file, line, column, message, rule, severity."""
     return [
         {
             "file": problem.file,
@@ -31,9 +31,9 @@ def rows(problems: Iterable[Problem]) -> list[dict[str, str | int]]:
 
 
 def as_github(problems: Iterable[Problem]) -> str:
-    """One line for each problem. GitHub Actions turns it into an annotation of the file.
+    """Return a line for each problem. GitHub Actions turns the line into an annotation of the file.
 
-    The escapes are those of https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts.
+    Source of the escapes: https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts
     """
     lines = []
     for problem in in_order(problems):

@@ -1,4 +1,4 @@
-"""Collects every rule that a problem may name, with its summary, the first sentence of its section in docs/rules.md."""
+"""Collects the summary of every rule. The summary is the first sentence of the rule's section in docs/rules.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tfgen.text import edit, layout
 
 
 def rule_summaries() -> Mapping[str, str]:
-    """The summaries by rule id. The YAML reader's rules have none; their messages say all."""
+    """Return the summaries by rule id. The rules of the YAML reader have no summary; their messages are complete."""
     return {
         **schema_messages.RULES,
         **immutable.RULES,

@@ -1,4 +1,4 @@
-"""Prints problems as SARIF, the format of code scanners, which GitHub code scanning reads.
+"""Prints problems as SARIF, the format of code scanners. GitHub code scanning reads SARIF.
 
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
@@ -16,16 +16,16 @@ from tfgen.problems import Problem, in_order
 
 
 def sarif(problems: Iterable[Problem], notes: Iterable[str], summaries: Mapping[str, str]) -> dict[str, Any]:
-    """A SARIF log of one run.
+    """Return the SARIF log of a run of tfgen.
 
     Args:
-        problems: the results of the run.
-        notes: messages of the run itself.
-        summaries: the summary of each rule that has one, by its id.
+        problems: results of the run.
+        notes: messages about the run.
+        summaries: summaries of rules, by rule id; a rule may have no summary.
     """
     ordered = in_order(problems)
     rules = sorted({problem.rule for problem in ordered})
-    told = [{"level": "note", "message": {"text": note}} for note in notes]
+    notifications = [{"level": "note", "message": {"text": note}} for note in notes]
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -40,7 +40,10 @@ def sarif(problems: Iterable[Problem], notes: Iterable[str], summaries: Mapping[
                 },
                 "columnKind": "unicodeCodePoints",
                 "invocations": [
-                    {"executionSuccessful": True, **({"toolExecutionNotifications": told} if told else {})}
+                    {
+                        "executionSuccessful": True,
+                        **({"toolExecutionNotifications": notifications} if notifications else {}),
+                    }
                 ],
                 "results": [_result(problem, rules.index(problem.rule)) for problem in ordered],
             }
@@ -71,7 +74,7 @@ def _result(problem: Problem, rule_index: int) -> dict[str, Any]:
 
 
 def _location(file: str) -> dict[str, str]:
-    """A file's address. A relative one starts at the root of the sources, the folder where tfgen runs."""
+    """Return the address of a file. A relative path starts at the root of the sources, the folder where tfgen runs."""
     path = Path(file)
     if path.is_absolute():
         return {"uri": path.as_uri()}

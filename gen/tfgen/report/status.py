@@ -1,4 +1,4 @@
-"""How runs are, as text and as rows."""
+"""States of runs, as text and as rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tfgen.plural import count
 from tfgen.words import either, printable
 
 _TASKS: Final = 8
-"""Tasks of one role that are listed one by one, where all of them are well."""
+"""Largest number of healthy tasks of a role that are listed separately."""
 _SUBJECTS: Final = 6
-"""Tasks that a reason names before it counts them."""
+"""Number of tasks that a reason names. Further tasks are counted."""
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 """The taint by which Kubernetes deletes all pods of a node and detaches their volumes:
 https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown."""
@@ -24,18 +24,18 @@ _RELEASE: Final = "to free the nodes now: tfgen release"
 
 
 def as_table(states: Sequence[RunState], now: datetime) -> str:
-    """A line for each run."""
+    """Return a table with a line for each run."""
     rows = [["RUN", "NAMESPACE", "PHASE", "READY", "GPUS", "AGE", "WHY"]]
     for state in states:
-        ready, wanted = sum(role.ready for role in state.roles), sum(role.requested for role in state.roles)
-        why = state.causes[0].reason if state.causes else None
-        text = f"{why.word}: {printable(why.message)}" if why else ""
+        ready, requested = sum(role.ready for role in state.roles), sum(role.requested for role in state.roles)
+        reason = state.causes[0].reason if state.causes else None
+        text = f"{reason.word}: {printable(reason.message)}" if reason else ""
         rows.append(
             [
                 state.run.title,
                 state.namespace,
                 state.phase,
-                f"{ready}/{wanted}",
+                f"{ready}/{requested}",
                 str(state.gpus),
                 age(state.since, now),
                 text if len(text) <= 60 else f"{text[:57]}...",
@@ -45,19 +45,19 @@ def as_table(states: Sequence[RunState], now: datetime) -> str:
 
 
 def as_text(state: RunState, now: datetime) -> str:
-    """All of one run."""
+    """Return the lines about a run."""
     return "".join(f"{line}\n" for line in _lines(state, now))
 
 
 def as_line(state: RunState) -> str:
-    """One run in one line, which changes where the run does."""
-    ready, wanted = sum(role.ready for role in state.roles), sum(role.requested for role in state.roles)
+    """Return a run in a single line, which is different after each change of the run."""
+    ready, requested = sum(role.ready for role in state.roles), sum(role.requested for role in state.roles)
     parts = [f"{state.run.title}: {state.phase}"]
     if state.phase not in ("Absent", "Disabled"):
-        parts.append(f"{ready}/{wanted} ready")
+        parts.append(f"{ready}/{requested} ready")
     if state.step is not None:
         parts.append(f"step {state.step}")
-    parts += [f"{_subjects(why)}: {_reason(why)}" for why in state.causes]
+    parts += [f"{_subjects(cause)}: {_reason(cause)}" for cause in state.causes]
     if state.is_stuck:
         log = f": {printable(state.finisher_log)}" if state.finisher_log else ""
         parts += [f"finisher: {state.finisher}{log}", f"held: {either(state.unreleased, 'and')}; {_RELEASE}"]
@@ -65,23 +65,20 @@ def as_line(state: RunState) -> str:
 
 
 def rows(states: Iterable[RunState]) -> list[dict[str, Any]]:
-    """The runs for JSON."""
+    """Return the runs as plain data for JSON."""
     return [_row(state) for state in states]
 
 
 def age(timestamp: str, now: datetime) -> str:
-    """The time since then, as kubectl writes it: two parts at most."""
+    """Return the time since a timestamp in kubectl's format: at most two units."""
     if not timestamp:
         return ""
     seconds = max(int((now - _time(timestamp)) / timedelta(seconds=1)), 0)
     for size, unit, smaller, small_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
         if seconds >= size:
-            rest = seconds % size // smaller
-            return (
-                f"{seconds // size}{unit}{rest}{small_unit}"
-                if rest and seconds < 10 * size
-                else f"{seconds // size}{unit}"
-            )
+            small_units = seconds % size // smaller
+            is_shown = small_units and seconds < 10 * size
+            return f"{seconds // size}{unit}{f'{small_units}{small_unit}' if is_shown else ''}"
     return f"{seconds}s"
 
 
@@ -105,8 +102,8 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
         yield f"finisher: {state.finisher}{log}"
     if state.unreleased and state.finisher:
         yield f"held:     {either(state.unreleased, 'and')}; {_RELEASE}"
-    for why in state.causes:
-        yield f"why:      {_subjects(why)}: {_reason(why)}"
+    for cause in state.causes:
+        yield f"why:      {_subjects(cause)}: {_reason(cause)}"
     for node in state.lost:
         yield from _lost_lines(node, now)
     for error in state.errors:
@@ -118,7 +115,7 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
 
 
 def _lost_lines(node: LostNode, now: datetime) -> Iterator[str]:
-    """Yield the pods on a node that is not ready, what the pods hold, and the two cures."""
+    """Yield the pods on a node that is not ready, the resources of the pods, and the two cures."""
     since = f" for {age(node.since, now)}" if node.since else ""
     message = f" ({printable(node.message)})" if node.message else ""
     claims = "claim" if len(node.claims) == 1 else "claims"
@@ -127,8 +124,8 @@ def _lost_lines(node: LostNode, now: datetime) -> Iterator[str]:
         *([f"the {claims} {either(node.claims, 'and')}"] if node.claims else []),
     ]
     pods = f"{either(node.tasks, 'and')} on {node.name}, which has not been ready{since}{message}"
-    held = f"; held: {either(holds, 'and')}" if holds else ""
-    yield f"lost:     {pods}{held}"
+    resources = f"; held: {either(holds, 'and')}" if holds else ""
+    yield f"lost:     {pods}{resources}"
     if node.is_silent:
         yield f"cure:     if {node.name} is off: kubectl taint nodes {node.name} {_OUT_OF_SERVICE}"
         yield f"cure:     or delete these pods alone: {_RELEASE_LOST}"
@@ -147,14 +144,15 @@ def _lost_row(node: LostNode) -> dict[str, Any]:
     }
 
 
-def _subjects(why: Cause) -> str:
-    named = list(why.subjects[:_SUBJECTS])
-    unnamed = len(why.subjects) - len(named)
+def _subjects(cause: Cause) -> str:
+    named = list(cause.subjects[:_SUBJECTS])
+    unnamed = len(cause.subjects) - len(named)
     return f"{', '.join(named)} and {unnamed} more" if unnamed else either(named, "and")
 
 
-def _reason(why: Cause) -> str:
-    return f"{why.reason.word}: {printable(why.reason.message)}" if why.reason.message else why.reason.word
+def _reason(cause: Cause) -> str:
+    reason = cause.reason
+    return f"{reason.word}: {printable(reason.message)}" if reason.message else reason.word
 
 
 def _task_rows(roles: Iterable[RoleState], now: datetime) -> Iterator[list[str]]:
@@ -206,8 +204,8 @@ def _row(state: RunState) -> dict[str, Any]:
             for role in state.roles
         ],
         "why": [
-            {"subjects": list(why.subjects), "reason": why.reason.word, "message": why.reason.message}
-            for why in state.causes
+            {"subjects": list(cause.subjects), "reason": cause.reason.word, "message": cause.reason.message}
+            for cause in state.causes
         ],
         "lost": [_lost_row(node) for node in state.lost],
         "errors": [

@@ -23,7 +23,7 @@ UNLISTED_FILES: Final = "unlistedFiles"
 _ANY: Final = {"allowedNamespaces": "namespace", "allowedEnvironments": "environment"}
 
 
-def find_other_projects(layers: Layers) -> Iterator[Loosening]:
+def find_unenforced_projects(layers: Layers) -> Iterator[Loosening]:
     """Yield the Argo CD projects that a change no longer enforces."""
     projects = {data_path.at(layer.data, PROJECT): layer for layer in layers.layers_after()}
     for layer in layers.layers_before():

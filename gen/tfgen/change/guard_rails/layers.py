@@ -33,10 +33,10 @@ class Layers(Record):
 
     Attributes:
         before: the nearest file of the base, merged over the files above; None if no file exists.
-        after: the same of the change.
+        after: the nearest file of the change, merged over the files above; None if no file exists.
         revision: the name of the base.
         policies_before: the policies of the base, by the tfgen.yaml that names the folder.
-        policies_after: the same of the change.
+        policies_after: the policies of the change, by the tfgen.yaml that names the folder.
     """
 
     before: Document | None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.change.guard_rails.allowed import find_further_files, find_further_names, find_other_projects
+from tfgen.change.guard_rails.allowed import find_further_files, find_further_names, find_unenforced_projects
 from tfgen.change.guard_rails.enforced import find_unenforced
 from tfgen.change.guard_rails.layers import Layers, Loosening
 from tfgen.change.guard_rails.limits import find_higher_limits
@@ -20,7 +20,7 @@ _FINDERS: Final = (
     find_unenforced,
     find_higher_limits,
     find_lower_severities,
-    find_other_projects,
+    find_unenforced_projects,
     find_further_names,
     find_further_files,
     find_weaker_policies,

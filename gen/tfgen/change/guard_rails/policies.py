@@ -3,8 +3,8 @@
 base      spec: {policyName: gpus.example.com, validationActions: [Deny]}
 change    spec: {policyName: gpus.example.com, validationActions: [Warn]}
 
-Nobody can compare two expressions in general. So another expression is a loosening, and so is another value in an
-object that a policy reads. A further validation, or one condition less, only makes a policy stricter.
+tfgen cannot decide which of two expressions is stricter. So a changed expression is a loosening, and so is a changed
+value in an object that a policy reads. A further validation, or a removed condition, only makes a policy stricter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The guard rails on disk, beside the guard rails of a commit.
+"""The guard rails on disk, compared with the guard rails of a commit.
 
     judge_rails(Path("."), {"tfgen.yaml"}, "origin/main")
         ->  Problem("tfgen.yaml", ... "limits.job.gpus: found 32, and ... allows 16", "guard-rail-loosened", "warning")
@@ -76,7 +76,7 @@ class _Rails:
     def under(self, folder: Path) -> Team:
         """Return the tfgen.yaml of a folder over the files above, or the problems that keep tfgen from reading rails.
 
-        A guard rail that is looser than a guard rail above is an error of the check, and can be read all the same.
+        A guard rail that is looser than a guard rail above is an error of the check, but can be read.
         """
         job = folder / FILE
         source = defaults_under(job, self._content) if self._content else defaults_on_disk(job)

@@ -32,7 +32,7 @@ def find_run_ends(places: Iterable[PairPlaces]) -> tuple[JobDiff, ...]:
     Raises:
         TfgenError: git or the disk fails.
     """
-    results = [*map_items(_ends_at, [place for place in places if not place.is_same])]
+    results = [*map_items(_ends_at, [place for place in places if not place.is_unchanged])]
     users = {claim: job for _, users_of_job in results for claim, job in users_of_job.items()}
     return tuple(ends.with_users(users) for ends, _ in results if ends)
 
