@@ -110,7 +110,7 @@ BYPASSES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "project-patch": (
         {},
         {"patches": {"a": {"target": {"kind": "Application"}, "merge": {"spec": {"project": "default"}}}}},
-        "tfgen makes no Application of this job",
+        "the job has no Application",
     ),
     # -- allowedNamespaces
     "namespace-job": ({"namespace": "video"}, {}, 'metadata.namespace: found "video"'),

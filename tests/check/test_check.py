@@ -85,7 +85,7 @@ def test_an_environment_is_named_where_its_line_does_not_name_it() -> None:
         "    b: {roles: {worker: {replicas: 2}}}\n"
         "    c: {gang: {minAvailable: 8}}\n"
     )
-    message = "more than the {} tasks of the gang: it would never start; 0 means all of them"
+    message = "but the gang has only {} tasks and would never start; set a smaller number, or 0 for all tasks"
     assert as_text(check(text, "job.yaml").problems) == (
         f"job.yaml:7:44: gang.minAvailable is 7, {message.format(5)} (in the environments a and b) "
         "[gang-min-available]\n"
@@ -98,7 +98,7 @@ def test_the_workers_that_fit_fit() -> None:
         return [problem.rule for problem in check(JOB.replace("4}", f"{workers}}}"), "job.yaml").problems]
 
     (problem,) = check(JOB.replace("replicas: 4", "replicas: 9000"), "job.yaml").problems
-    fit = int(problem.message.rpartition("; ")[2].removesuffix(" workers fit"))
+    fit = int(problem.message.rpartition("; at most ")[2].removesuffix(" workers fit"))
     assert rules(fit) == []
     assert rules(fit + 1) == ["tf-config-size"]
 

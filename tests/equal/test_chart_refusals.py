@@ -94,10 +94,10 @@ CASES = [
     Case(
         "root",
         ("--set", "security.runAsUser=0"),
-        ("security.runAsUser is 0, which Pod Security restricted refuses", "take another user"),
+        ("security.runAsUser is 0, which the Pod Security Standard restricted forbids", "set another user"),
     ),
-    Case("a dot in the release", (), ("mnist.x, which is no DNS label", "choose another release name"), "mnist.x"),
-    Case("a digit first", (), ("1-mnist, which is no DNS label", "choose another release name"), "1"),
+    Case("a dot in the release", (), ("mnist.x, which is not a DNS label", "choose another release name"), "mnist.x"),
+    Case("a digit first", (), ("1-mnist, which is not a DNS label", "choose another release name"), "1"),
 ]
 
 
@@ -125,25 +125,25 @@ CONTRADICTIONS = [
     Contradiction(
         "memory for GPUs",
         {"roles": {"chief": {"resources": {"limits": {"nvidia.com/gpu": "1Gi"}}}}},
-        "role chief asks for 1Gi of nvidia.com/gpu, which is no number of GPUs up to 1024; write their number",
+        "role chief requests 1Gi of nvidia.com/gpu, which is not a GPU count up to 1024; write the number in digits",
         _of_worker(limits={"nvidia.com/gpu": "1", "example.com/gpucores": "1Gi"}),
     ),
     Contradiction(
         "more GPUs than a node has",
         _of_worker(limits={"nvidia.com/mig-1g.5gb": 1025}),
-        "role worker asks for 1025 of nvidia.com/mig-1g.5gb, which is no number of GPUs up to 1024",
+        "role worker requests 1025 of nvidia.com/mig-1g.5gb, which is not a GPU count up to 1024",
         _of_worker(limits={"nvidia.com/mig-1g.5gb": 1024}),
     ),
     Contradiction(
         "no folder to go on in",
         {"run": "2", "resumeFrom": "1"},
-        "resumeFrom names a run's folder, but no volume has one for each run; set runs: Separate in storage",
+        "resumeFrom names the folder of a run, but no volume has a folder for each run; set runs: Separate in storage",
         {"run": "2", "resumeFrom": "1", "storage": {"data": {"runs": "Separate"}}},
     ),
     Contradiction(
         "the folder of the run without a name",
         {"run": "1", "storage": {"data": {"runs": "Separate"}}},
-        "run 1 would have the folder of the run without a name; take another name, with resumeFrom 1 to go on in",
+        "run 1 would use the folder of the run without a name; choose another name, and set resumeFrom to 1",
         {"run": "1", "storage": {"data": {"runs": "Shared"}}},
     ),
     Contradiction(
@@ -173,7 +173,7 @@ CONTRADICTIONS = [
     Contradiction(
         "a limit that no policy keeps",
         {"network": {"policy": "Off", "egress": {"limited": True}}},
-        "network.policy is Off, so that nothing limits egress; set it to Isolated, or network.egress.limited to false",
+        "network.policy is Off, so no policy limits egress; set network.policy to Isolated, or network.egress.limited",
         {"network": {"policy": "Isolated", "egress": {"limited": True}}},
     ),
     Contradiction(
@@ -194,8 +194,8 @@ CONTRADICTIONS = [
         Contradiction(
             f"the first name of a GPU in {where}",
             _of_worker(**said),
-            f"{LEGACY} has been gone since Kubernetes 1.10: no node has it, and role worker would never start; "
-            "say how many in gpu.count alone, which asks for nvidia.com/gpu",
+            f"role worker requests {LEGACY}, which no node has since Kubernetes 1.10, so the role would never start; "
+            "set gpu.count, which requests nvidia.com/gpu",
             _of_worker(gpu={"count": 2}),
         )
         for where, said in {
@@ -300,7 +300,7 @@ def test_helm_refuses_a_stateful_set_whose_name_is_too_long(rendered):
     objects = rendered.by_helm(release=longest)
     assert max(len(name) for _, kind, name in objects if kind == "StatefulSet") == 52
     refusal = _refusal(rendered, release=longest + "x")
-    assert f"StatefulSet's name {longest}x-mnist-worker has 53 characters, more than the 52" in refusal
+    assert f"StatefulSet's name {longest}x-mnist-worker has 53 characters, but the name of a StatefulSet may" in refusal
     assert "shorten the job's, the release's or the run's name" in refusal
     refusal = _refusal(rendered, "--set", "run=x", release=longest)
     assert f"{longest}-mnist-x-worker has 54 characters" in refusal
@@ -325,7 +325,7 @@ def test_helm_refuses_a_tf_config_that_is_too_long(rendered):
     assert one_more + 4 > ENVIRONMENT_STRING_MAX
     refusal = _refusal(rendered, "--set", f"roles.worker.replicas={refused}")
     told = re.search(
-        r"TF_CONFIG would have (\d+) bytes, more than the 131071 .*: fewer tasks, or shorter names", refusal
+        r"TF_CONFIG would have (\d+) bytes, but an environment variable may have at most 131071; reduce", refusal
     )
     assert told, refusal
     assert one_more <= int(told[1]) <= one_more + 4

@@ -60,8 +60,8 @@ def test_a_name_of_the_users_stands_wherever_the_releases_does(rendered, values,
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        (f"fullnameOverride={'a' * 46}", "has 53 characters, more than the 52 with which it makes pods"),
-        (f"nameOverride={'a' * 41}", "has 53 characters, more than the 52 with which it makes pods"),
+        (f"fullnameOverride={'a' * 46}", "has 53 characters, but the name of a StatefulSet may have at most 52"),
+        (f"nameOverride={'a' * 41}", "has 53 characters, but the name of a StatefulSet may have at most 52"),
         ("fullnameOverride=1e3", "/fullnameOverride"),
         ("fullnameOverride=a.b", "/fullnameOverride"),
         ("nameOverride=A", "/nameOverride"),

@@ -103,11 +103,11 @@ def test_what_the_master_does_itself_is_refused_with_the_way_out():
     assert {p.rule for p in problems} == {"workload-kind"}
     text = "\n".join(p.message for p in problems)
     for part in (
-        "no roles.chief: its master leads the training",
-        "no roles.worker.env: its master makes the pods; say it by args",
-        'no roles.worker.priorityClassName (found "low"): set workload.elasticDL.workerPriority',
-        "no nodeSelector: its master makes the pods; put it into --cluster_spec_json",
-        "no gang: it begins with the workers that find a place",
-        'no security.profile "restricted", only baseline and privileged',
+        "support roles.chief: its master leads the training",
+        "support roles.worker.env: its master makes the pods; say it by args",
+        'support roles.worker.priorityClassName (found "low"): set workload.elasticDL.workerPriority',
+        "support nodeSelector: its master makes the pods; put it into --cluster_spec_json",
+        "support gang: it begins with the workers that find a place",
+        'support security.profile "restricted", only baseline and privileged',
     ):
         assert part in text

@@ -50,23 +50,23 @@ def test_what_equals_or_prints_otherwise_stays_itself(one: Node, other: Node) ->
         assert repr(intern_node([second])) == repr([second])
 
 
-def test_no_long_text_is_kept_nor_what_it_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interning, "MAX_CACHED", 10**6)  # else what other tests shared may be dropped between the two
+def test_a_long_text_and_its_node_are_not_interned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interning, "MAX_CACHED", 10**6)  # keep the nodes of other tests
     text = "long " * interning.MAX_TEXT
     first, second = intern_node(_node(text)), intern_node(_node())
     assert first == _node(text)
-    assert text not in interning._kept
-    assert id(first) not in interning._kept
+    assert text not in interning._interned
+    assert id(first) not in interning._interned
     assert isinstance(first, dict)
     assert isinstance(second, dict)
     assert first["spec"][0].if_true is second["spec"][0].if_true
 
 
-def test_what_is_kept_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_interned_nodes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interning, "MAX_CACHED", 10)
     for text in map(str, range(100)):
         assert intern_node(_node(text)) == _node(text)
-        assert len(interning._kept) < 50
+        assert len(interning._interned) < 50
 
 
 def _job(**spec: Any) -> TrainingJob:
@@ -79,7 +79,7 @@ def _job(**spec: Any) -> TrainingJob:
 
 
 def test_a_structure_that_has_more_shares_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interning, "MAX_CACHED", 10**6)  # else what other tests shared may be dropped between the two
+    monkeypatch.setattr(interning, "MAX_CACHED", 10**6)  # keep the nodes of other tests
     plain, with_tensorboard = _job().structure, _job(tensorboard={"logDir": "/logs"}).structure
     templates = {template.name: template for template in graph(plain)}
     same = [template.name for template in graph(with_tensorboard) if templates.get(template.name) is template]

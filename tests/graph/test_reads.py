@@ -115,5 +115,5 @@ def test_what_is_shared_is_what_is_filled_for_each_environment_alone(path: Path)
     data = parse(path.read_text(encoding="utf-8"), str(path)).documents[0].data
     job = build(data)
     for form in job.job.environments:
-        templates = [template for template in job.templates if form.enabled or template.outlives]
+        templates = [template for template in job.templates if form.enabled or template.survives_retirement]
         assert job.environments[form.name] == objects(templates, Scope(form.values, job.job.name, job.job.name))

@@ -201,8 +201,8 @@ spec:
             storage: {logs: {mountPath: /logs, claim: {name: logs}}}
             tensorboard: {logDir: /logs, image: tensorboard}
             """,
-            '8:39: warning: the image "tensorboard" has no tag, which means latest: it changes without a commit; name a'
-            " version or a digest [latest-tag]\n",
+            '8:39: warning: the image "tensorboard" has no tag, which means latest, so the image may change without a'
+            " commit; write a version or a digest [latest-tag]\n",
         ),
         (
             """\

@@ -148,7 +148,7 @@ def test_what_an_old_operator_cannot_do_is_refused(said):
         else:
             document["spec"][key] = value
     (message,) = [p.message for p in check(yaml.safe_dump(document), "job.yaml").problems if p.rule == "workload-kind"]
-    assert message.startswith(f"the workload kind TFJob has no {REFUSED[said]}")
+    assert message.startswith(f"the workload kind TFJob does not support {REFUSED[said]}")
 
 
 def test_names_are_short_enough_for_the_pods_services():

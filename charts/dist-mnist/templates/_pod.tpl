@@ -1,12 +1,12 @@
 {{- /* The pod of a task, whatever object makes it. The role's templates call it with the role's name and values. */}}
 
-{{/* The hash of pod, a label of its pods. A StatefulSet has it in its selector too, which never changes. Takes
-     root, role, values. */}}
+{{/* The hash of pod, for a label of the pods and for the immutable selector of a StatefulSet. Takes root, role,
+     values. */}}
 {{- define "dist-mnist.podHash" -}}
 {{ printf "%s\n" (include "dist-mnist.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
-{{/* The pod of a task: a PodTemplateSpec, whatever object makes it. Takes root, role, values, hash. */}}
+{{/* The pod of a task, as a PodTemplateSpec. Takes root, role, values, hash. */}}
 {{- define "dist-mnist.pod" -}}
 metadata:
   labels:
@@ -84,7 +84,7 @@ runtimeClassName: {{ . | quote }}
 {{- with .values.serviceAccountName | default .root.Values.serviceAccountName }}
 serviceAccountName: {{ . | quote }}
 {{- end }}
-{{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
+{{- /* No variables for Services: many Services in a namespace can exceed the limit of an environment. */}}
 enableServiceLinks: false
 {{- if eq .role "chief" }}
 subdomain: {{ include "dist-mnist.run" .root | quote }}
@@ -97,7 +97,7 @@ activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 {{- end }}
 {{- end }}
 {{- end }}
-{{- /* TensorFlow's Server.join ignores SIGTERM: a task that only serves is waited for in vain. */}}
+{{- /* TensorFlow's Server.join ignores SIGTERM, so a task that only serves would use its whole grace period. */}}
 {{- if .values.terminationGracePeriodSeconds }}
 terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | int64 }}
 {{- else if eq .role "chief" }}
@@ -126,7 +126,7 @@ containers:
   {{- include "dist-mnist.pod.container" (dict "root" .root "role" .role "values" .values "limits" $limits "gpus" $gpus) | nindent 2 }}
 {{- end }}
 
-{{/* A task's main container, but for its name. Takes root, role, values, limits, gpus. */}}
+{{/* The main container of a task, without its name. Takes root, role, values, limits, gpus. */}}
 {{- define "dist-mnist.pod.container" -}}
 image: {{ .values.image | default .root.Values.image | quote }}
 {{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
@@ -143,8 +143,8 @@ args:
 {{- with .values.workingDir | default .root.Values.workingDir }}
 workingDir: {{ . | quote }}
 {{- end }}
-{{- /* Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to
-       none. */}}
+{{- /* Kubernetes expands $(X) only from preceding variables: first those of tfgen, then the values without a
+       reference. */}}
 env:
 {{- include "dist-mnist.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" .limits.cpu "gpus" .gpus) | nindent 0 }}
 {{- with .values.envFrom | default .root.Values.envFrom }}

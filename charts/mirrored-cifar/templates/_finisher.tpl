@@ -1,6 +1,6 @@
 {{- /* The pod of what releases the run once the Job that ends it has ended. */}}
 
-{{/* The hash of finisher.pod, a label of its pods. A StatefulSet has it in its selector too, which never changes. */}}
+{{/* The hash of finisher.pod, for a label of the pods and for the immutable selector of a StatefulSet. */}}
 {{- define "mirrored-cifar.finisher.podHash" -}}
 {{ printf "%s\n" (include "mirrored-cifar.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
@@ -35,7 +35,7 @@ serviceAccountName: {{ $run }}-finisher
 priorityClassName: {{ . | quote }}
 {{- end }}
 automountServiceAccountToken: true
-{{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
+{{- /* No variables for Services: many Services in a namespace can exceed the limit of an environment. */}}
 enableServiceLinks: false
 restartPolicy: Never
 securityContext:
@@ -69,7 +69,7 @@ containers:
   imagePullPolicy: {{ . | quote }}
   {{- end }}
   {{- end }}
-  {{- /* Isolated: no variable and no module of the image comes between the program and its library. */}}
+  {{- /* Option -I isolates Python: PYTHON* variables of the image and modules of the user have no effect. */}}
   command:
   - python3
   - -I
@@ -98,7 +98,7 @@ containers:
       secretKeyRef:
         name: {{ .Values.completion.notify.secretKeyRef.name | quote }}
         key: {{ .Values.completion.notify.secretKeyRef.key | quote }}
-        {{- /* Without the Secret all is released, and nobody is told. */}}
+        {{- /* Without the Secret the finisher releases the tasks and sends no notification. */}}
         optional: true
   {{- end }}
   resources:

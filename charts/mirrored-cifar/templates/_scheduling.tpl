@@ -1,7 +1,7 @@
 {{- /* Where a pod may run. */}}
 
-{{/* The tolerations of a pod, and those of the clouds' spot nodes where it may run on them. Takes spot,
-     tolerations. */}}
+{{/* The tolerations of a pod. With spot, the pod also tolerates the taints of the spot nodes of clouds. Takes
+     spot, tolerations. */}}
 {{- define "mirrored-cifar.tolerations" -}}
 {{- if .spot }}
 - key: cloud.google.com/gke-spot
@@ -19,7 +19,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Where a task's pod may run. Takes root, role, values, gpus. */}}
+{{/* The placement of a task's pod. Takes root, role, values, gpus. */}}
 {{- define "mirrored-cifar.pod.scheduling" -}}
 {{- $nodeSelector := dict }}
 {{- if and .gpus .values.resources.gpu.product }}

@@ -101,7 +101,7 @@ runtimeClassName: {{ . | quote }}
 {{- with .values.serviceAccountName | default .root.Values.serviceAccountName }}
 serviceAccountName: {{ . | quote }}
 {{- end }}
-{{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
+{{- /* No variables for Services: many Services in a namespace can exceed the limit of an environment. */}}
 enableServiceLinks: false
 restartPolicy: OnFailure
 {{- if .root.Values.deadline }}
@@ -134,7 +134,7 @@ containers:
       2 }}
 {{- end }}
 
-{{/* A task's main container, but for its name. Takes root, role, values, limits, gpus. */}}
+{{/* The main container of a task, without its name. Takes root, role, values, limits, gpus. */}}
 {{- define "seed-eci-imagenet.pod.container" -}}
 image: {{ .values.image | default .root.Values.image | quote }}
 {{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
@@ -151,8 +151,8 @@ args:
 {{- with .values.workingDir | default .root.Values.workingDir }}
 workingDir: {{ . | quote }}
 {{- end }}
-{{- /* Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to
-       none. */}}
+{{- /* Kubernetes expands $(X) only from preceding variables: first those of tfgen, then the values without a
+       reference. */}}
 env:
 {{- include "seed-eci-imagenet.pod.env" (dict "root" .root "values" .values "cpuLimit" .limits.cpu "gpus" .gpus) | nindent 0 }}
 {{- with .values.envFrom | default .root.Values.envFrom }}

@@ -1,6 +1,6 @@
 {{- /* Where a pod may run. */}}
 
-{{/* Where a task's pod may run. Takes root, role, values, gpus. */}}
+{{/* The placement of a task's pod. Takes root, role, values, gpus. */}}
 {{- define "seed-eci-imagenet.pod.scheduling" -}}
 {{- $nodeSelector := dict }}
 {{- if and .gpus .values.resources.gpu.product }}

@@ -1,12 +1,12 @@
 {{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-{{/* The name of one run: the job's, and the run's behind it where there is one. */}}
+{{/* The name of the run: JOB-RUN, or JOB if the run has no name. */}}
 {{- define "seed-elasticdl-mnist.run" -}}
 {{ include "seed-elasticdl-mnist.fullname" . }}{{ if include "seed-elasticdl-mnist.text"
     .Values.run }}-{{ include "seed-elasticdl-mnist.text" .Values.run }}{{ end }}
 {{- end }}
 
-{{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
+{{/* The name of the job: fullnameOverride, or RELEASE-CHART. RELEASE alone if it contains the name of the chart. */}}
 {{- define "seed-elasticdl-mnist.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{ .Values.fullnameOverride }}
@@ -17,12 +17,12 @@
 {{- end }}
 {{- end }}
 
-{{/* The chart's name: nameOverride, else its own. */}}
+{{/* The name of the chart, or nameOverride. */}}
 {{- define "seed-elasticdl-mnist.name" -}}
 {{ .Values.nameOverride | default .Chart.Name }}
 {{- end }}
 
-{{/* A text. A number in the values, such as the 2 of --set run=2, is written in all its digits. */}}
+{{/* A text. A number, such as 2 in --set run=2, becomes a text with all digits. */}}
 {{- define "seed-elasticdl-mnist.text" -}}
 {{ if kindIs "float64" . }}{{ int64 . }}{{ else }}{{ . }}{{ end }}
 {{- end }}
@@ -35,7 +35,7 @@
 {{- end }}
 {{- end }}
 
-{{/* The labels that say whose an object is. */}}
+{{/* The labels of the chart and the Helm release. */}}
 {{- define "seed-elasticdl-mnist.owner" -}}
 app.kubernetes.io/name: {{ include "seed-elasticdl-mnist.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
@@ -43,7 +43,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
 {{- end }}
 
-{{/* A map or list of texts, with numbers and booleans as texts. A map in it stays a map. */}}
+{{/* A map or list of texts. Numbers and booleans become texts, and maps remain maps. */}}
 {{- define "seed-elasticdl-mnist.texts" -}}
 {{- range $key, $value := . }}
 {{ if kindIs "string" $key }}{{ $key | quote }}:{{ else }}-{{ end }}
@@ -54,7 +54,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end }}
 
-{{/* What selects the pods of one run. */}}
+{{/* The selector of the pods of a run. */}}
 {{- define "seed-elasticdl-mnist.selector" -}}
 tfgen/job: {{ include "seed-elasticdl-mnist.fullname" . | quote }}
 tfgen/run: {{ include "seed-elasticdl-mnist.text" .Values.run | quote }}
@@ -70,7 +70,7 @@ seccompProfile:
   type: RuntimeDefault
 {{- end }}
 
-{{/* A role's resources, as ElasticDL's arguments have them. Takes resources. */}}
+{{/* The resources of a role, as an argument of ElasticDL. Takes resources. */}}
 {{- define "seed-elasticdl-mnist.resources" -}}
 {{- if .resources.cpu }}cpu={{ .resources.cpu }}{{ end }}
 {{- if and .resources.cpu (or .resources.memory .resources.gpu.count) }},{{ end }}
@@ -79,7 +79,7 @@ seccompProfile:
 {{- if .resources.gpu.count }}gpu={{ .resources.gpu.count | int64 }}{{ end }}
 {{- end }}
 
-{{/* The volumes, as ElasticDL's --volume has them. */}}
+{{/* The volumes, as the argument --volume. */}}
 {{- define "seed-elasticdl-mnist.volumes" -}}
 {{- $separator := "" -}}
 {{- range $name, $storage := .Values.storage -}}
@@ -88,7 +88,7 @@ seccompProfile:
 {{- end }}
 {{- end }}
 
-{{/* What the master adds to the pods that it makes. */}}
+{{/* The labels that the master adds to its pods. */}}
 {{- define "seed-elasticdl-mnist.clusterSpec" -}}
 {"pod_spec":{"labels":{"tfgen/job":"{{ include "seed-elasticdl-mnist.fullname" . }}","tfgen/run":"{{ include "seed-elasticdl-mnist.text"
     .Values.run }}"}}}

@@ -1,6 +1,6 @@
 {{- /* Volumes, and where a pod has them. */}}
 
-{{/* The source of a volume: an emptyDir where its entry of storage has no other. Takes root, name, storage. */}}
+{{/* The source of a volume. A volume without a source is an emptyDir. Takes root, name, storage. */}}
 {{- define "seed-elasticdl-mnist.volumeSource" -}}
 {{- if .storage.claim -}}
 persistentVolumeClaim:
@@ -13,7 +13,8 @@ emptyDir: {}
 {{- end }}
 {{- end }}
 
-{{/* The claim of a volume: an existing one, or the one that the chart makes. Takes root, name, storage. */}}
+{{/* The name of the claim of a volume: claim.name, or the claim that the chart creates. Takes root, name,
+     storage. */}}
 {{- define "seed-elasticdl-mnist.claimName" -}}
 {{- if .storage.claim.name -}}
 {{ .storage.claim.name }}

@@ -1,6 +1,6 @@
 {{- /* The pod of a task, whatever object makes it. The role's templates call it with the role's name and values. */}}
 
-{{/* The pod of a task: a PodTemplateSpec, whatever object makes it. Takes root, role, values. */}}
+{{/* The pod of a task, as a PodTemplateSpec. Takes root, role, values. */}}
 {{- define "seed-kube-batch-tfjob.pod" -}}
 metadata:
   labels:
@@ -75,7 +75,7 @@ runtimeClassName: {{ . | quote }}
 {{- with .values.serviceAccountName | default .root.Values.serviceAccountName }}
 serviceAccountName: {{ . | quote }}
 {{- end }}
-{{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
+{{- /* No variables for Services: many Services in a namespace can exceed the limit of an environment. */}}
 enableServiceLinks: false
 {{- if and (eq .role "worker") .root.Values.deadline }}
 {{- if $locked }}
@@ -84,7 +84,7 @@ activeDeadlineSeconds: {{ add .root.Values.deadline .root.Values.lockWait }}
 activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 {{- end }}
 {{- end }}
-{{- /* TensorFlow's Server.join ignores SIGTERM: a task that only serves is waited for in vain. */}}
+{{- /* TensorFlow's Server.join ignores SIGTERM, so a task that only serves would use its whole grace period. */}}
 {{- if .values.terminationGracePeriodSeconds }}
 terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | int64 }}
 {{- else if eq .role "ps" }}
@@ -114,7 +114,7 @@ containers:
       | nindent 2 }}
 {{- end }}
 
-{{/* A task's main container, but for its name. Takes root, role, values, limits, gpus. */}}
+{{/* The main container of a task, without its name. Takes root, role, values, limits, gpus. */}}
 {{- define "seed-kube-batch-tfjob.pod.container" -}}
 image: {{ .values.image | default .root.Values.image | quote }}
 {{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
@@ -131,8 +131,8 @@ args:
 {{- with .values.workingDir | default .root.Values.workingDir }}
 workingDir: {{ . | quote }}
 {{- end }}
-{{- /* Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to
-       none. */}}
+{{- /* Kubernetes expands $(X) only from preceding variables: first those of tfgen, then the values without a
+       reference. */}}
 env:
 {{- include "seed-kube-batch-tfjob.pod.env" (dict "root" .root "values" .values "cpuLimit" .limits.cpu "gpus" .gpus) | nindent 0 }}
 {{- with .values.envFrom | default .root.Values.envFrom }}

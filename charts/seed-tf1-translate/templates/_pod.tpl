@@ -1,12 +1,12 @@
 {{- /* The pod of a task, whatever object makes it. The role's templates call it with the role's name and values. */}}
 
-{{/* The hash of pod, a label of its pods. A StatefulSet has it in its selector too, which never changes. Takes
-     root, role, values. */}}
+{{/* The hash of pod, for a label of the pods and for the immutable selector of a StatefulSet. Takes root, role,
+     values. */}}
 {{- define "seed-tf1-translate.podHash" -}}
 {{ printf "%s\n" (include "seed-tf1-translate.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
-{{/* The pod of a task: a PodTemplateSpec, whatever object makes it. Takes root, role, values, hash. */}}
+{{/* The pod of a task, as a PodTemplateSpec. Takes root, role, values, hash. */}}
 {{- define "seed-tf1-translate.pod" -}}
 metadata:
   labels:
@@ -77,7 +77,7 @@ runtimeClassName: {{ . | quote }}
 {{- with .values.serviceAccountName | default .root.Values.serviceAccountName }}
 serviceAccountName: {{ . | quote }}
 {{- end }}
-{{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
+{{- /* No variables for Services: many Services in a namespace can exceed the limit of an environment. */}}
 enableServiceLinks: false
 {{- if eq .role "worker" }}
 subdomain: {{ include "seed-tf1-translate.run" .root | quote }}
@@ -90,7 +90,7 @@ activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 {{- end }}
 {{- end }}
 {{- end }}
-{{- /* TensorFlow's Server.join ignores SIGTERM: a task that only serves is waited for in vain. */}}
+{{- /* TensorFlow's Server.join ignores SIGTERM, so a task that only serves would use its whole grace period. */}}
 {{- if .values.terminationGracePeriodSeconds }}
 terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | int64 }}
 {{- else if eq .role "ps" }}
@@ -120,7 +120,7 @@ containers:
       2 }}
 {{- end }}
 
-{{/* A task's main container, but for its name. Takes root, role, values, limits, gpus. */}}
+{{/* The main container of a task, without its name. Takes root, role, values, limits, gpus. */}}
 {{- define "seed-tf1-translate.pod.container" -}}
 image: {{ .values.image | default .root.Values.image | quote }}
 {{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
@@ -141,8 +141,8 @@ args:
 {{- with .values.workingDir | default .root.Values.workingDir }}
 workingDir: {{ . | quote }}
 {{- end }}
-{{- /* Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to
-       none. */}}
+{{- /* Kubernetes expands $(X) only from preceding variables: first those of tfgen, then the values without a
+       reference. */}}
 env:
 {{- include "seed-tf1-translate.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" .limits.cpu "gpus" .gpus) | nindent
     0 }}

@@ -1,6 +1,6 @@
 {{- /* Where a pod may run. */}}
 
-{{/* Where a task's pod may run. Takes root, role, values, gpus. */}}
+{{/* The placement of a task's pod. Takes root, role, values, gpus. */}}
 {{- define "seed-volcano-job.pod.scheduling" -}}
 {{- $nodeSelector := dict }}
 {{- if and .gpus .values.resources.gpu.product }}
@@ -51,8 +51,8 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{/* The tolerations of a pod, and those of the clouds' spot nodes where it may run on them. Takes spot,
-     tolerations. */}}
+{{/* The tolerations of a pod. With spot, the pod also tolerates the taints of the spot nodes of clouds. Takes
+     spot, tolerations. */}}
 {{- define "seed-volcano-job.tolerations" -}}
 {{- if .spot }}
 - key: cloud.google.com/gke-spot

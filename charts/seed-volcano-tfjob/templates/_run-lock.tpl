@@ -1,6 +1,6 @@
 {{- /* What keeps two runs from writing to one folder at once. */}}
 
-{{/* The container that holds the lock of a volume, but for its name. Takes root, values, name, storage. */}}
+{{/* The container that holds the lock of a volume, without its name. Takes root, values, name, storage. */}}
 {{- define "seed-volcano-tfjob.pod.runLock" -}}
 image: {{ .values.image | default .root.Values.image | quote }}
 {{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}

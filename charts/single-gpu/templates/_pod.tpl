@@ -1,12 +1,12 @@
 {{- /* The pod of a task, whatever object makes it. The role's templates call it with the role's name and values. */}}
 
-{{/* The hash of pod, a label of its pods. A StatefulSet has it in its selector too, which never changes. Takes
-     root, role, values. */}}
+{{/* The hash of pod, for a label of the pods and for the immutable selector of a StatefulSet. Takes root, role,
+     values. */}}
 {{- define "single-gpu.podHash" -}}
 {{ printf "%s\n" (include "single-gpu.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
-{{/* The pod of a task: a PodTemplateSpec, whatever object makes it. Takes root, role, values, hash. */}}
+{{/* The pod of a task, as a PodTemplateSpec. Takes root, role, values, hash. */}}
 {{- define "single-gpu.pod" -}}
 metadata:
   labels:
@@ -77,7 +77,7 @@ runtimeClassName: {{ . | quote }}
 {{- with .values.serviceAccountName | default .root.Values.serviceAccountName }}
 serviceAccountName: {{ . | quote }}
 {{- end }}
-{{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
+{{- /* No variables for Services: many Services in a namespace can exceed the limit of an environment. */}}
 enableServiceLinks: false
 restartPolicy: Never
 {{- if .root.Values.deadline }}
@@ -109,7 +109,7 @@ containers:
   {{- include "single-gpu.pod.container" (dict "root" .root "role" .role "values" .values "limits" $limits "gpus" $gpus) | nindent 2 }}
 {{- end }}
 
-{{/* A task's main container, but for its name. Takes root, role, values, limits, gpus. */}}
+{{/* The main container of a task, without its name. Takes root, role, values, limits, gpus. */}}
 {{- define "single-gpu.pod.container" -}}
 image: {{ .values.image | default .root.Values.image | quote }}
 {{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
@@ -126,8 +126,8 @@ args:
 {{- with .values.workingDir | default .root.Values.workingDir }}
 workingDir: {{ . | quote }}
 {{- end }}
-{{- /* Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to
-       none. */}}
+{{- /* Kubernetes expands $(X) only from preceding variables: first those of tfgen, then the values without a
+       reference. */}}
 env:
 {{- include "single-gpu.pod.env" (dict "root" .root "values" .values "cpuLimit" .limits.cpu "gpus" .gpus) | nindent 0 }}
 {{- with .values.envFrom | default .root.Values.envFrom }}

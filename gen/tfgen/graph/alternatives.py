@@ -1,11 +1,11 @@
-"""One node for several variants of it: what they have alike stands once, and what differs under a test.
+"""Join of alternative nodes to one node: common parts appear once, and each difference has a test.
 
-join({"chief": {"a": 1, "b": 2}, "ps": {"a": 1, "c": 3}}, Parameter("role"))
+join_alternatives({"chief": {"a": 1, "b": 2}, "ps": {"a": 1, "c": 3}}, Parameter("role"))
   ->  {"a": 1, "b": When(Equal(role, "chief"), 2), "c": When(Equal(role, "ps"), 3)}
 
-So the pods of a job's roles can be built one by one, each without a question, and be one part of the chart all the
-same. The law: where the parameter has a variant's name, the joined node is filled as that variant is. No test in it
-has the same answer for all of them.
+So tfgen builds the pod of each role without tests of the role, and the chart contains one part for the pods of all
+roles. The law: if the parameter has the name of an alternative, the filled node equals the filled alternative. No test
+has the same result for all alternatives.
 """
 
 from __future__ import annotations
@@ -17,87 +17,93 @@ from tfgen.graph.holes import AnyOf, Default, Equal, Expression, ForEach, Key, L
 from tfgen.record import Record
 
 _Key = TypeVar("_Key", bound=Hashable)
-_Variants = Mapping[str, Node]
+_Alternatives = Mapping[str, Node]
 
 
 class _Choice(Record):
-    """What tells the variants apart, and the name of the one for every text that is no other's; null for none."""
+    """The selection of an alternative by a parameter.
+
+    Attributes:
+        parameter: the expression whose value is the name of an alternative.
+        default: the name of the alternative for all further values of the parameter; None if no further values exist.
+    """
 
     parameter: Expression
-    others: str | None
+    default: str | None
 
-    def is_one_of(self, names: Collection[str], variants: _Variants) -> Expression:
-        """Whether it is to be one of some of the variants, where it is to be one of these."""
-        if self.others in names:
-            return Not(self.is_one_of([name for name in variants if name not in names], variants))
+    def is_one_of(self, names: Collection[str], alternatives: _Alternatives) -> Expression:
+        """Return the test that the parameter selects one of some names, from the names of the alternatives."""
+        if self.default in names:
+            return Not(self.is_one_of([name for name in alternatives if name not in names], alternatives))
         tests = tuple(Equal(self.parameter, name) for name in names)
         return tests[0] if len(tests) == 1 else AnyOf(tests)
 
 
-def join_alternatives(variants: _Variants, parameter: Expression, *, others: str | None = None) -> Node:
-    """The one node.
+def join_alternatives(alternatives: _Alternatives, parameter: Expression, *, default: str | None = None) -> Node:
+    """Return one node for several alternatives.
 
     Args:
-        variants: the nodes, by the name that the parameter has where it is to be that one.
-        parameter: what tells them apart.
-        others: the name of the variant for whatever else the parameter has; None where it has nothing else.
+        alternatives: the nodes, by the value of the parameter that selects the node.
+        parameter: the expression that selects an alternative.
+        default: the name of the alternative for all further values of the parameter; None if no further values exist.
     """
-    return _join(variants, _Choice(parameter, others))
+    return _join(alternatives, _Choice(parameter, default))
 
 
-def with_common_order(variants: Mapping[str, list[Node]]) -> dict[str, list[Node]]:
-    """Lists whose items have names, each in an order that all of them have in common.
+def with_common_order(alternatives: Mapping[str, list[Node]]) -> dict[str, list[Node]]:
+    """Return lists of named items, sorted in one order that is common to all lists.
 
-    A list whose order is that of all stays as it is.
+    A list that already has the common order is unchanged.
     """
-    keys = _all_keys([[_identity(item) for item in items] for items in variants.values()])
-    return {name: sorted(items, key=lambda item: keys.index(_identity(item))) for name, items in variants.items()}
+    keys = _all_keys([[_identity(item) for item in items] for items in alternatives.values()])
+    return {name: sorted(items, key=lambda item: keys.index(_identity(item))) for name, items in alternatives.items()}
 
 
-def _join(variants: _Variants, parameter: _Choice) -> Node:
-    first, *others = variants.values()
-    if all(other == first for other in others):
+def _join(alternatives: _Alternatives, choice: _Choice) -> Node:
+    """Return one node, in which common parts appear once and each difference has a test."""
+    nodes = [*alternatives.values()]
+    first = nodes[0]
+    if all(node == first for node in nodes):
         return first
-    nodes = [first, *others]
     if all(isinstance(node, dict) for node in nodes):
-        return _join_mappings(variants, parameter)
+        return _join_mappings(alternatives, choice)
     if all(isinstance(node, (list, tuple)) for node in nodes):
-        return _join_sequences(variants, parameter)
+        return _join_sequences(alternatives, choice)
     if isinstance(first, When) and all(isinstance(node, When) and node.test == first.test for node in nodes):
         return When(
-            first.test, _join_field("if_true", variants, parameter), _join_field("if_false", variants, parameter)
+            first.test, _join_field("if_true", alternatives, choice), _join_field("if_false", alternatives, choice)
         )
     if isinstance(first, Let) and all(
         isinstance(node, Let) and node.name == first.name and node.expression == first.expression for node in nodes
     ):
-        return Let(first.name, first.expression, _join_field("body", variants, parameter))
+        return Let(first.name, first.expression, _join_field("body", alternatives, choice))
     if isinstance(first, ForEach) and all(
         isinstance(node, ForEach) and node.replaced(body=first.body) == first for node in nodes
     ):
-        return first.replaced(body=_join_field("body", variants, parameter))
+        return first.replaced(body=_join_field("body", alternatives, choice))
     if isinstance(first, Default) and all(isinstance(node, Default) and node.first == first.first for node in nodes):
-        return When(first.first, first.first, _join_field("fallback", variants, parameter))
-    return _choose(variants, parameter)
+        return When(first.first, first.first, _join_field("fallback", alternatives, choice))
+    return _choose_whole(alternatives, choice)
 
 
-def _join_mappings(variants: _Variants, parameter: _Choice) -> Node:
-    mappings: dict[str, dict[Key, Node]] = {name: dict(node) for name, node in variants.items()}  # type: ignore[arg-type]
+def _join_mappings(alternatives: _Alternatives, choice: _Choice) -> Node:
+    mappings: dict[str, dict[Key, Node]] = {name: dict(node) for name, node in alternatives.items()}  # type: ignore[arg-type]
     if not all(mappings.values()):
-        return _choose(variants, parameter)
+        return _choose_whole(alternatives, choice)
     keys = _all_keys([list(mapping) for mapping in mappings.values()])
-    return {key: _join_some({n: m[key] for n, m in mappings.items() if key in m}, variants, parameter) for key in keys}
+    return {key: _join_some({n: m[key] for n, m in mappings.items() if key in m}, alternatives, choice) for key in keys}
 
 
-def _join_sequences(variants: _Variants, parameter: _Choice) -> Node:
-    """The items by their names; what has none is the same or another as a whole."""
-    items: dict[str, list[Node]] = {name: list(node) for name, node in variants.items()}  # type: ignore[arg-type]
-    named = {name: [(_identity(item), _name_first(item)) for item in own] for name, own in items.items()}
-    sequences = [[identity for identity, _ in own] for own in named.values()]
+def _join_sequences(alternatives: _Alternatives, choice: _Choice) -> Node:
+    """Join lists item by item. Items with a name are joined by the name, and other items only if they are equal."""
+    lists: dict[str, list[Node]] = {name: list(node) for name, node in alternatives.items()}  # type: ignore[arg-type]
+    named = {name: [(_identity(item), _name_first(item)) for item in items] for name, items in lists.items()}
+    sequences = [[identity for identity, _ in items] for items in named.values()]
     keys = _all_keys(sequences)
     if not all(sequences) or any([key for key in keys if key in sequence] != sequence for sequence in sequences):
-        return _choose(variants, parameter)  # an item is there twice, or the items have no order in common
-    by_key = {name: dict(own) for name, own in named.items()}
-    return [_join_some({n: i[key] for n, i in by_key.items() if key in i}, variants, parameter) for key in keys]
+        return _choose_whole(alternatives, choice)  # a list has duplicate items, or the lists have no common order
+    by_key = {name: dict(items) for name, items in named.items()}
+    return [_join_some({n: i[key] for n, i in by_key.items() if key in i}, alternatives, choice) for key in keys]
 
 
 def _identity(item: Node) -> Hashable:
@@ -105,45 +111,48 @@ def _identity(item: Node) -> Hashable:
 
 
 def _name_first(item: Node) -> Node:
-    """The item with its name before all else: a chart's list item begins with an entry that is always there."""
+    """Return an item with the name as the first entry, because the printer needs a first entry without a test."""
     return {"name": item["name"], **item} if isinstance(item, dict) and "name" in item else item
 
 
-def _join_some(present: _Variants, variants: _Variants, parameter: _Choice) -> Node:
-    """What some of the variants have."""
-    joined = _join(present, parameter)
-    return joined if len(present) == len(variants) else When(parameter.is_one_of([*present], variants), joined)
+def _join_some(present: _Alternatives, alternatives: _Alternatives, choice: _Choice) -> Node:
+    """Join the nodes of the alternatives that contain a key, with a test if an alternative lacks the key."""
+    joined = _join(present, choice)
+    return joined if len(present) == len(alternatives) else When(choice.is_one_of([*present], alternatives), joined)
 
 
-def _join_field(field: str, variants: _Variants, parameter: _Choice) -> Node:
-    """A field of holes of one kind."""
-    return _join({name: getattr(node, field) for name, node in variants.items()}, parameter)
+def _join_field(field: str, alternatives: _Alternatives, choice: _Choice) -> Node:
+    """Join a field of holes of one type."""
+    return _join({name: getattr(node, field) for name, node in alternatives.items()}, choice)
 
 
-def _choose(variants: _Variants, parameter: _Choice) -> Node:
-    """Each variant as a whole: the one that most have is what is left; of those alike, the one of all others."""
+def _choose_whole(alternatives: _Alternatives, choice: _Choice) -> Node:
+    """Return a chain of tests that chooses a whole alternative.
+
+    The most frequent node needs no test. If several nodes are equally frequent, the default alternative needs no test.
+    """
     groups: list[tuple[Node, list[str]]] = []
-    for name, node in variants.items():
-        names = next((names for other, names in groups if other == node), None)
+    for name, node in alternatives.items():
+        names = next((names for group_node, names in groups if group_node == node), None)
         if names is None:
             groups.append((node, [name]))
         else:
             names.append(name)
-    *tested, (chosen, _) = sorted(groups, key=lambda group: (len(group[1]), parameter.others in group[1]))
+    *tested, (chosen, _) = sorted(groups, key=lambda group: (len(group[1]), choice.default in group[1]))
     for node, names in reversed(tested):
-        chosen = When(parameter.is_one_of(names, variants), node, chosen)
+        chosen = When(choice.is_one_of(names, alternatives), node, chosen)
     return chosen
 
 
 def _all_keys(sequences: Sequence[Sequence[_Key]]) -> list[_Key]:
-    """All keys, in the order of each of the sequences where these have one in common."""
+    """Return the keys of all sequences, in the common order if the sequences have a common order."""
     keys: list[_Key] = []
     for sequence in sequences:
-        place = 0
+        position = 0
         for key in sequence:
             if key in keys:
-                place = keys.index(key) + 1
+                position = keys.index(key) + 1
             else:
-                keys.insert(place, key)
-                place += 1
+                keys.insert(position, key)
+                position += 1
     return keys

@@ -1,4 +1,4 @@
-"""A job built: its graph, and the plain objects of the job and of each environment."""
+"""The object graph of a job, and the plain objects of its variants."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tfgen.record import Record
 from tfgen.schema import tunables
 
 Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Plain objects by their files' names, which say what each is in the job: ``worker``, ``claim-model``."""
+"""Plain objects by the name of their file, for example ``worker`` or ``claim-model``."""
 
 
 class BuiltJob(Record):
-    """A job's objects, with holes and filled.
+    """A job with its object graph and its plain objects.
 
     Attributes:
-        templates: the graph.
-        base: the objects of the job itself.
-        environments: those of each environment that was asked for.
+        templates: the object graph.
+        base: the objects of the job without an environment.
+        environments: the objects of each requested environment.
     """
 
     job: TrainingJob
@@ -34,54 +34,54 @@ class BuiltJob(Record):
 
 
 def build(data: Mapping[str, Any], environments: Collection[str] | None = None) -> BuiltJob:
-    """The objects of the job in a document that has no errors.
+    """Build the objects of the job in a document without errors.
 
     Args:
         data: the document.
-        environments: whose objects, beside the job's own; None for those of all.
+        environments: the names of the environments to build. None builds all environments.
     """
     job = TrainingJob.from_document(data)
     templates = graph(job.structure)
-    asked = [e for e in job.environments if environments is None or e.name in environments]
+    requested = [e for e in job.environments if environments is None or e.name in environments]
     filled: dict[Hashable, Any] = {}
-    by_environment = {e.name: _environment_objects(job, templates, e, filled) for e in asked}
+    by_environment = {e.name: _environment_objects(job, templates, e, filled) for e in requested}
     return BuiltJob(job, templates, objects(templates, _scope(job, job.values, filled)), by_environment)
 
 
 def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Sequence[Mapping[str, Any]]:
-    """The objects of the job itself, or of one of its environments.
+    """Return the plain objects of a job, or of an environment of the job.
 
     Raises:
-        KeyError: the job has no such environment.
+        KeyError: the environment does not exist.
     """
     job = TrainingJob.from_document(data)
     templates = graph(job.structure)
     if environment is None:
         return tuple(objects(templates, _scope(job, job.values)).values())
-    form = {e.name: e for e in job.environments}[environment]
-    return tuple(_environment_objects(job, templates, form, {}).values())
+    variant = {e.name: e for e in job.environments}[environment]
+    return tuple(_environment_objects(job, templates, variant, {}).values())
 
 
 def objects_before_rename(built: BuiltJob, environment: str) -> Objects:
     """Return the objects of an environment under the names of the job's run.
 
-    The result is the mapping of `built` itself for an environment without a run of its own.
+    The result is the mapping of `built` itself if the environment has the same run as the job.
     """
     job = built.job
-    form = next(form for form in job.environments if form.name == environment)
-    if form.values["run"] == job.values["run"]:
+    variant = next(variant for variant in job.environments if variant.name == environment)
+    if variant.values["run"] == job.values["run"]:
         return built.environments[environment]
-    values = {**form.values, "run": job.values["run"]}
-    return _environment_objects(job, built.templates, form.replaced(values=values), {})
+    values = {**variant.values, "run": job.values["run"]}
+    return _environment_objects(job, built.templates, variant.replaced(values=values), {})
 
 
 def object_parts(built: BuiltJob, environment: str | None = None) -> Mapping[str, Mapping[Path, Part]]:
     """Return the parts of the objects of a job or of an environment, by the key of the object and by path."""
-    form = next((form for form in built.job.environments if form.name == environment), None)
-    scope = _scope(built.job, built.job.values if form is None else form.values)
+    variant = next((variant for variant in built.job.environments if variant.name == environment), None)
+    scope = _scope(built.job, built.job.values if variant is None else variant.values)
     parts: dict[str, dict[Path, Part]] = {}
     for template in built.templates:
-        if template.chart_only or not (form is None or form.enabled or template.outlives):
+        if template.chart_only or not (variant is None or variant.enabled or template.survives_retirement):
             continue
         for key, part in filled_parts(template.node, scope):
             parts.setdefault(template.name if key is None else f"{template.name}-{key}", {})[part.path] = part
@@ -89,7 +89,7 @@ def object_parts(built: BuiltJob, environment: str | None = None) -> Mapping[str
 
 
 class TaskObjects(Record):
-    """The objects of a job's tasks in kinds that need no operator, and what they were filled with."""
+    """The objects of the tasks of a job in kinds that need no operator, with the structure and the values."""
 
     structure: Structure
     values: Mapping[str, Any]
@@ -97,12 +97,12 @@ class TaskObjects(Record):
 
 
 def task_objects(data: Mapping[str, Any], environment: str | None = None) -> TaskObjects:
-    """The objects of a job's tasks as Kubernetes alone runs them: whatever its kind, and without a gang.
+    """Build the objects of the tasks in kinds that need no operator and no gang scheduler.
 
-    Each pod in them is told of its cluster, which some kinds leave to an operator.
+    The pods contain TF_CONFIG, which the operators of some workload kinds add.
 
     Raises:
-        KeyError: the job has no such environment.
+        KeyError: the environment does not exist.
     """
     job, spec = TrainingJob.from_document(data), data["spec"]
     structure = job.structure.replaced(kind="StatefulSet", gang=None, eci=None, patches=(), environment_patches={})
@@ -116,12 +116,19 @@ def task_objects(data: Mapping[str, Any], environment: str | None = None) -> Tas
 def _environment_objects(
     job: TrainingJob, templates: Sequence[Template], environment: Environment, filled: dict[Hashable, Any]
 ) -> Objects:
-    """All of a job's objects in an environment; where it is retired, those that outlive it."""
-    there = templates if environment.enabled else [template for template in templates if template.outlives]
-    return objects(there, _scope(job, environment.values, filled))
+    """Return the objects of a job in an environment. A retired job has only the objects that survive retirement."""
+    if not environment.enabled:
+        templates = [template for template in templates if template.survives_retirement]
+    return objects(templates, _scope(job, environment.values, filled))
 
 
 def _scope(job: TrainingJob, values: Mapping[str, Any], filled: dict[Hashable, Any] | None = None) -> Scope:
-    """As Helm sees a release that has the job's own name; with what is filled for all forms of the job."""
+    """Return the scope of a Helm release with the name of the job.
+
+    Args:
+        job: the job.
+        values: the values of a variant.
+        filled: the filled nodes that the variants of the job share.
+    """
     cache = FillCache(values, job.values, {} if filled is None else filled)
     return Scope(values, release=job.name, chart=job.name, cache=cache)

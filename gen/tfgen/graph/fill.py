@@ -1,10 +1,10 @@
-"""Fills the holes of a graph with values.
+"""Replacement of the holes of a graph by values.
 
     fill(node, scope)       -> plain data, or `ABSENT`
-    evaluate(node, scope)   -> what an expression comes to
+    evaluate(node, scope)   -> the value of an expression
 
-A graph is filled for each environment, and a part of it for each role. So a node is turned into a function of the scope
-once, by one match over all nodes, and a hole keeps that function as long as it lives.
+A graph is filled for each environment, and the pod template is filled for each role. So one match over all types of
+nodes compiles a node to a function of the scope, and the node caches the function.
 """
 
 from __future__ import annotations
@@ -75,12 +75,15 @@ from tfgen.value_type import TREES
 
 
 class Scope(NamedTuple):
-    """What the holes are filled from: a chart's complete values, the release's and the chart's name.
+    """The values that fill the holes: the complete values of a chart, and the names of the Helm release and the chart.
 
-    It is no `Record`: a tuple is made in a third of the time, and thousands are made for each job.
+    A scope is a tuple instead of a `Record`, because a job needs thousands of scopes and a tuple takes a third of the
+    time.
 
     Attributes:
-        kept: what was filled for the scopes of a job: what reads no value that differs is the same object.
+        bound: the values of the names that nodes around the current node bind.
+        arguments: the arguments of the current part.
+        cache: the filled nodes of the variants of a job. Without a cache, each node is filled anew.
     """
 
     values: Mapping[str, Any]
@@ -91,112 +94,124 @@ class Scope(NamedTuple):
     cache: FillCache | None = None
 
     def fork(self) -> tuple[Scope, dict[str, Any]]:
-        """The same scope with a mapping of its own for the names: each entry, index or let is bound in that one."""
+        """Return a copy of the scope, and the mutable mapping in which the copy looks up bound names."""
         bound = dict(self.bound)
         return Scope(self.values, self.release, self.chart, bound, self.arguments, self.cache), bound
 
 
-_NOTHING: Final = Scope(EMPTY, release="", chart="")
+_EMPTY_SCOPE: Final = Scope(EMPTY, release="", chart="")
 
 Filler: TypeAlias = Callable[[Scope], Any]
 """A node as a function of the scope."""
 
 
 def fill(node: Node, scope: Scope) -> Any:
-    """Plain data: the graph with its holes filled, or `ABSENT`."""
+    """Return the plain data of a node with its holes filled, or `ABSENT`."""
     return compile_filler(node)(scope)
 
 
 def evaluate(node: Node, scope: Scope) -> Any:
-    """What an expression comes to: a scalar, a map or list (perhaps empty), or null for what is missing."""
+    """Return the value of an expression: a scalar, a map or list (may be empty), or null for a missing value."""
     return compile_expression(node)(scope)
 
 
 def fill_entries(node: ForEach, scope: Scope) -> Iterator[tuple[str, Any]]:
-    """What is filled for each entry, with its key; nothing for an entry that is absent."""
+    """Yield the key and the filled body of each entry, without absent bodies."""
     return compile_entries(node)(scope)
 
 
 def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
-    """The scopes in which a guard's test is true: one for each entry that is wrong, or else the only one."""
-    inner, bound = scope.fork()
-    for _ in _bind_entries(guard.over, inner, bound):
+    """Yield a scope for each entry, or combination of entries, for which the test of a guard is true.
+
+    A guard without entries has at most one such scope.
+    """
+    entry_scope, bound = scope.fork()
+    for _ in _bind_entries(guard.over, entry_scope, bound):
         for name, expression in guard.let:
-            bound[name] = evaluate(expression, inner)
-        if evaluate(guard.test, inner):
-            yield inner.fork()[0]  # a copy: the next entry is bound in the same mapping
+            bound[name] = evaluate(expression, entry_scope)
+        if evaluate(guard.test, entry_scope):
+            yield entry_scope.fork()[0]  # a copy, because the next entry is bound in the same mapping
 
 
 def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any]) -> Iterator[None]:
-    """Bind one entry after another in a scope; of several entries, each with each."""
+    """Bind each combination of the entries of several maps, one after another."""
     if not entries:
         yield
         return
-    first, *rest = entries
+    first, *following = entries
     over = evaluate(first.over, scope) or {}
     for key in sorted(over):
         bound[first.key], bound[first.item] = key, over[key]
-        yield from _bind_entries(rest, scope, bound)
+        yield from _bind_entries(following, scope, bound)
 
 
 def clean_path(path: str) -> str:
-    """A path from the root as `Clean` has it. POSIX lets two slashes at the start be something else, Go does not."""
+    """Return the normal form of an absolute path, as `Clean` and the function ``clean`` of Go templates define it.
+
+    POSIX keeps two slashes at the start of a path, and Go reduces them to one.
+    """
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
-# -- once for the same values -------------------------------------------------------------------------------------
+# -- cache --------------------------------------------------------------------------------------------------------
 
 
 class FillCache:
-    """What was filled for the forms of a job, and what tells the values of this form from the job's own.
+    """Cache of the filled nodes of all variants of a job, for the values of one variant.
 
     Args:
-        values: of this form.
-        own: of the job itself, whose values are the same object wherever a form does not change them.
-        filled: by what it is and the values that it reads and that differ; all forms share it, and outlive it.
+        values: the values of the variant.
+        job_values: the values of the job without an environment. A variant shares each unchanged value as an object.
+        filled: the filled nodes by cache key. All variants of the job share the mapping.
     """
 
-    def __init__(self, values: Mapping[str, Any], own: Mapping[str, Any], filled: dict[Hashable, Any]) -> None:
+    def __init__(self, values: Mapping[str, Any], job_values: Mapping[str, Any], filled: dict[Hashable, Any]) -> None:
         self.filled = filled
-        self.differing = frozenset(differences(own, values))
-        self._marks = {path: _mark(at(values, path)) for path in self.differing}
+        self.differing = frozenset(differences(job_values, values))
+        self._identities = {path: _identity(at(values, path)) for path in self.differing}
 
-    def of(self, what: Hashable, paths: frozenset[Path]) -> Hashable:
-        """What tells something that reads the values at some paths from what else is filled."""
+    def key(self, node_key: Hashable, paths: frozenset[Path]) -> Hashable:
+        """Return the cache key of a node that reads only some values paths.
+
+        Variants that agree in these values have the same key.
+        """
         differing = paths & self.differing
-        return (what, frozenset((path, self._marks[path]) for path in differing)) if differing else what
+        return (node_key, frozenset((path, self._identities[path]) for path in differing)) if differing else node_key
 
 
-def _mark(value: Any) -> str | int:
-    """What tells a value from another: a text by itself, all else by its identity."""
+def _identity(value: Any) -> str | int:
+    """Return a hashable key for a value: a text itself, or the identity of another object, which may be unhashable."""
     return value if type(value) is str else id(value)
 
 
 @cached_on_record
-def _paths_of_call(call: Call) -> frozenset[Path]:
+def _call_paths(call: Call) -> frozenset[Path]:
     return whole_values(reads_of_call(call))
 
 
 def cached_by_values(paths: Iterable[Path], filler: Filler) -> Filler:
-    """The same filler, which does its work once for all scopes that share what they keep and agree in some values.
+    """Return the filler with a cache for all scopes that share a `FillCache` and agree in some values.
 
     Args:
-        paths: of the values that it reads. Nothing that is bound, and no argument, is among what it reads.
-        filler: nobody changes what comes of it.
+        paths: the values paths that the filler reads. The filler must not read bound names or arguments.
+        filler: the filler. The callers must not change its results.
     """
-    whole = whole_values(paths)
+    value_paths = whole_values(paths)
 
-    def fill_once(scope: Scope) -> Any:
-        return filler(scope) if scope.cache is None else _keep(scope.cache, fill_once, whole, filler, scope)
+    def fill_cached(scope: Scope) -> Any:
+        if scope.cache is None:
+            return filler(scope)
+        return _cached_fill(scope.cache, fill_cached, value_paths, filler, scope)
 
-    return fill_once
+    return fill_cached
 
 
-def _keep(cache: FillCache, what: Hashable, paths: frozenset[Path], filler: Filler, scope: Scope) -> Any:
-    """What was kept for the values at some paths, or else what the filler makes of them now."""
-    key = cache.of(what, paths)
+def _cached_fill(cache: FillCache, node_key: Hashable, paths: frozenset[Path], filler: Filler, scope: Scope) -> Any:
+    """Return the cached result for the values at some paths. If no result is cached, call the filler."""
+    key = cache.key(node_key, paths)
     if key not in cache.filled:
-        cache.filled[key] = filler(scope), scope.arguments  # which stay, lest their identities become others'
+        # The cache keeps the arguments alive, because the key contains their identities, which Python would reuse.
+        cache.filled[key] = filler(scope), scope.arguments
     return cache.filled[key][0]
 
 
@@ -205,22 +220,22 @@ def _keep(cache: FillCache, what: Hashable, paths: frozenset[Path], filler: Fill
 
 @cached_on_record
 def compile_filler(node: Node) -> Filler:
-    """What `fill` does with the node."""
+    """Return the function that fills a node."""
     match node:
         case str() | int() | None | Absent():
             return lambda _: node
         case dict():
-            return _of_data(_mapping(node)) if _is_data(node) else _mapping(node)
+            return _constant(_mapping(node)) if _is_data(node) else _mapping(node)
         case list() | tuple():
-            return _of_data(_sequence(node)) if _is_data(node) else _sequence(node)
+            return _constant(_sequence(node)) if _is_data(node) else _sequence(node)
         case When(test, if_true, if_false):
             return _choice(compile_expression(test), compile_filler(if_true), compile_filler(if_false))
-        case Named(node=inner, parameters=()):
-            return cached_by_values(reads(inner), compile_filler(inner))
-        case Named(node=inner):
-            return compile_filler(inner)
+        case Named(node=content, parameters=()):
+            return cached_by_values(reads(content), compile_filler(content))
+        case Named(node=content):
+            return compile_filler(content)
         case Call(part):
-            return _called(node, compile_filler(part))
+            return _call_filler(node, compile_filler(part))
         case Let():
             return _let(node)
         case ForEach():
@@ -237,19 +252,19 @@ def compile_filler(node: Node) -> Filler:
 
 @cached_on_record
 def compile_entries(node: ForEach) -> Callable[[Scope], Iterator[tuple[str, Any]]]:
-    """What `fill_entries` does with the node."""
+    """Return the function that fills the body of a node for each entry of its map."""
     over, body = compile_expression(node.over), compile_filler(node.body)
 
-    def fill_each(scope: Scope) -> Iterator[tuple[str, Any]]:
+    def fill_bodies(scope: Scope) -> Iterator[tuple[str, Any]]:
         entries = over(scope) or {}
-        inner, bound = scope.fork()
+        entry_scope, bound = scope.fork()
         for key in sorted(entries):
             bound[node.key], bound[node.item] = key, entries[key]
-            item = body(inner)
+            item = body(entry_scope)
             if item is not ABSENT:
                 yield key, item
 
-    return fill_each
+    return fill_bodies
 
 
 def _items(entries: Callable[[Scope], Iterator[tuple[str, Any]]]) -> Filler:
@@ -257,13 +272,13 @@ def _items(entries: Callable[[Scope], Iterator[tuple[str, Any]]]) -> Filler:
 
 
 def _is_data(node: Node | Record) -> bool:
-    """Whether nothing in a node is to be filled."""
+    """Return whether a node contains no hole."""
     return not is_hole(node) and not isinstance(node, Splice) and all(map(_is_data, child_nodes(node)))
 
 
-def _of_data(filler: Filler) -> Filler:
-    """What is the same wherever it is filled is one object."""
-    data = filler(_NOTHING)
+def _constant(filler: Filler) -> Filler:
+    """Return a filler whose result is one object for all scopes."""
+    data = filler(_EMPTY_SCOPE)
     return lambda _: data
 
 
@@ -296,7 +311,7 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
 
 
 _Adder: TypeAlias = Callable[[Scope, list[Any]], None]
-"""Puts what comes of a sequence's item to the list's end."""
+"""A function that fills an item of a sequence and appends the result to a list."""
 
 
 def _sequence(node: Sequence[Node]) -> Filler:
@@ -315,13 +330,13 @@ def _adder(node: Node) -> _Adder:
     if isinstance(node, When):
         test, if_true, if_false = compile_expression(node.test), _adder(node.if_true), _adder(node.if_false)
         return lambda scope, filled: (if_true if test(scope) else if_false)(scope, filled)
-    filler, are_many = compile_filler(node), isinstance(node, (ForEach, Items))
+    filler, is_list = compile_filler(node), isinstance(node, (ForEach, Items))
 
     def add(scope: Scope, filled: list[Any]) -> None:
         value = filler(scope)
         if value is ABSENT:
             return
-        if are_many:
+        if is_list:
             filled.extend(value)
         else:
             filled.append(value)
@@ -333,27 +348,28 @@ def _choice(test: Filler, if_true: Filler, if_false: Filler) -> Filler:
     return lambda scope: if_true(scope) if test(scope) else if_false(scope)
 
 
-def _called(call: Call, part: Filler) -> Filler:
-    """A part in its own scope: its arguments, and nothing that is bound around the call.
+def _call_filler(call: Call, part: Filler) -> Filler:
+    """Return the filler of a call. The part sees its arguments, and no names that are bound around the call.
 
-    So it is filled once for the values that it reads, and for the same arguments: a pod template and its hash share it.
+    So the cache key of a call consists of the arguments and of the values that the part reads. For example, a pod
+    template and the hash of the template share one filled part.
     """
     arguments = [(name, compile_expression(argument)) for name, argument in call.arguments]
     computed = [name for name, argument in call.arguments if not isinstance(argument, Value)]
 
     def fill_call(scope: Scope) -> Any:
-        given = {name: argument(scope) for name, argument in arguments}
-        inner = Scope(scope.values, scope.release, scope.chart, EMPTY, given, scope.cache)
+        values = {name: argument(scope) for name, argument in arguments}
+        part_scope = Scope(scope.values, scope.release, scope.chart, EMPTY, values, scope.cache)
         if scope.cache is None:
-            return part(inner)
-        marks = tuple(_mark(given[name]) for name in computed)
-        return _keep(scope.cache, (fill_call, marks), _paths_of_call(call), part, inner)
+            return part(part_scope)
+        identities = tuple(_identity(values[name]) for name in computed)
+        return _cached_fill(scope.cache, (fill_call, identities), _call_paths(call), part, part_scope)
 
     return fill_call
 
 
 def _let(node: Node) -> Filler:
-    """All names that are bound one inside the other are bound in one scope."""
+    """Return the filler of nested `Let` nodes, which bind all names in one scope."""
     names = []
     while isinstance(node, Let):
         names.append((node.name, compile_expression(node.expression)))
@@ -361,10 +377,10 @@ def _let(node: Node) -> Filler:
     body = compile_filler(node)
 
     def bind(scope: Scope) -> Any:
-        inner, bound = scope.fork()
+        body_scope, bound = scope.fork()
         for name, expression in names:
-            bound[name] = expression(inner)
-        return body(inner)
+            bound[name] = expression(body_scope)
+        return body(body_scope)
 
     return bind
 
@@ -372,54 +388,54 @@ def _let(node: Node) -> Filler:
 # -- expressions ---------------------------------------------------------------------------------------------------
 
 
-_OF_ONE: Final[Mapping[type[Node], Callable[[Any], Any]]] = {
+_UNARY: Final[Mapping[type[Node], Callable[[Any], Any]]] = {
     Clean: clean_path,
     IsMap: lambda data: isinstance(data, dict),
     Join: lambda items: ",".join(items or ()),
     Length: lambda text: len(text.encode()),
     Not: operator.not_,
 }
-"""The functions of nodes that have one value."""
-_OF_TWO: Final[Mapping[type[Node], Callable[[Any, Any], Any]]] = {
+"""The functions of nodes with one operand."""
+_BINARY: Final[Mapping[type[Node], Callable[[Any, Any], Any]]] = {
     Contains: operator.contains,
     Equal: operator.eq,
     Greater: operator.gt,
     HasItem: lambda items, item: item in (items or ()),
     HasKey: lambda data, key: key in (data or {}),
 }
-"""The functions of nodes that have two values."""
+"""The functions of nodes with two operands."""
 
 
 @cached_on_record
 def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
-    """What `evaluate` does with the node."""
+    """Return the function that evaluates an expression."""
     match node:
         case str() | int() | None | Absent():
             return lambda _: node
         case ChartOnly(_, constant, _) | File(_, constant):
             return lambda _: constant
         case Bound(name, _, path):
-            return _looked_up(lambda scope: scope.bound[name], path)
+            return _lookup(lambda scope: scope.bound[name], path)
         case Parameter(name, _, path):
-            return _looked_up(lambda scope: scope.arguments[name], path)
+            return _lookup(lambda scope: scope.arguments[name], path)
         case Value(path):
-            return _looked_up(operator.attrgetter("values"), path)
+            return _lookup(operator.attrgetter("values"), path)
         case Release(fact):
             return (lambda scope: scope.release) if fact == "Release.Name" else (lambda scope: scope.chart)
-        case Named(node=inner, parameters=()):
-            return cached_by_values(reads(inner), compile_expression(inner))
-        case Named(node=inner) | NotEmpty(inner) | Items(inner) | AsText(inner):
-            return compile_expression(inner)
+        case Named(node=content, parameters=()):
+            return cached_by_values(reads(content), compile_expression(content))
+        case Named(node=content) | NotEmpty(content) | Items(content) | AsText(content):
+            return compile_expression(content)
         case Call(part):
-            return _called(node, compile_expression(part))
+            return _call_filler(node, compile_expression(part))
         case When(test, if_true, if_false):
             return _choice(compile_expression(test), compile_expression(if_true), compile_expression(if_false))
-        case Default(one, other):
-            return _first_true(compile_expression(one), compile_expression(other))
+        case Default(first, fallback):
+            return _first_true(compile_expression(first), compile_expression(fallback))
         case Text(parts):
             return _text(parts)
         case MapOf(entries):
-            return _entries_left(entries)
+            return _map_of(entries)
         case Merged(layers):
             return _merged(layers)
         case Filtered():
@@ -429,56 +445,62 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
         case JoinEntries():
             return _joined(node)
         case Digest(tree):
-            return _applied(canonical_json.digest, compile_filler(tree))
+            return _apply(canonical_json.digest, compile_filler(tree))
         case Sum(nodes):
             return _sum(nodes)
         case AllOf(nodes):
-            return _all(nodes)
+            return _test_all(nodes)
         case AnyOf(nodes):
-            return _any(nodes)
-        case Not(inner) | IsMap(inner) | Length(inner) | Clean(inner) | Join(inner):
-            return _applied(_OF_ONE[type(node)], compile_expression(inner))
-        case Matches(inner, pattern):
-            return _applied(lambda text: re.search(pattern, text) is not None, compile_expression(inner))
-        case Equal(one, other) | Greater(one, other) | Contains(one, other) | HasItem(one, other) | HasKey(one, other):
-            return _of_two(_OF_TWO[type(node)], one, other)
+            return _test_any(nodes)
+        case Not(operand) | IsMap(operand) | Length(operand) | Clean(operand) | Join(operand):
+            return _apply(_UNARY[type(node)], compile_expression(operand))
+        case Matches(text, pattern):
+            return _apply(lambda text: re.search(pattern, text) is not None, compile_expression(text))
+        case (
+            Equal(left, right)
+            | Greater(left, right)
+            | Contains(left, right)
+            | HasItem(left, right)
+            | HasKey(left, right)
+        ):
+            return _apply_binary(_BINARY[type(node)], left, right)
         case ForEach() | Let() | Mapping() | Sequence():
             raise TypeError(f"no expression: {node!r}")
     assert_never(node)
 
 
-def _looked_up(data: Filler, path: str) -> Filler:
-    """What stands at a path; null where there is nothing."""
+def _lookup(data: Filler, path: str) -> Filler:
+    """Return the filler of the value at a path. A missing value is null."""
     if not path:
         return data
     keys = path.split(".")
 
     def look_up(scope: Scope) -> Any:
-        place = data(scope)
+        value = data(scope)
         try:
             for key in keys:
-                place = place[key]
-        except (KeyError, TypeError):  # a value that is missing, or null; asking at each step would be slower
+                value = value[key]
+        except (KeyError, TypeError):  # a missing value, or null; a test at each step would be slower
             return None
-        return place
+        return value
 
     return look_up
 
 
-def _applied(function: Callable[[Any], Any], inner: Filler) -> Filler:
-    return lambda scope: function(inner(scope))
+def _apply(function: Callable[[Any], Any], operand: Filler) -> Filler:
+    return lambda scope: function(operand(scope))
 
 
-def _of_two(function: Callable[[Any, Any], Any], one: Node, other: Node) -> Filler:
-    first, second = compile_expression(one), compile_expression(other)
+def _apply_binary(function: Callable[[Any, Any], Any], left: Node, right: Node) -> Filler:
+    first, second = compile_expression(left), compile_expression(right)
     return lambda scope: function(first(scope), second(scope))
 
 
-def _all(nodes: Sequence[Node]) -> Filler:
+def _test_all(nodes: Sequence[Node]) -> Filler:
     tests = [compile_expression(node) for node in nodes]
 
     def test_all(scope: Scope) -> bool:
-        for test in tests:  # noqa: SIM110 - a generator for each of many thousands of entries costs
+        for test in tests:  # noqa: SIM110 - a generator for each of many thousands of entries would be slower
             if not test(scope):
                 return False
         return True
@@ -491,13 +513,13 @@ def _sum(nodes: Sequence[Node]) -> Filler:
     return lambda scope: sum(int(term(scope)) for term in terms)
 
 
-def _any(nodes: Sequence[Node]) -> Filler:
+def _test_any(nodes: Sequence[Node]) -> Filler:
     tests = [compile_expression(node) for node in nodes]
     return lambda scope: any(test(scope) for test in tests)
 
 
-def _first_true(one: Filler, other: Filler) -> Filler:
-    return lambda scope: one(scope) or other(scope)
+def _first_true(first: Filler, fallback: Filler) -> Filler:
+    return lambda scope: first(scope) or fallback(scope)
 
 
 def _text(parts: Sequence[Node]) -> Filler:
@@ -509,17 +531,17 @@ def _text(parts: Sequence[Node]) -> Filler:
     return join
 
 
-def _entries_left(entries: Mapping[Name, Node]) -> Filler:
-    """The entries of a `MapOf` that come to something."""
+def _map_of(entries: Mapping[Name, Node]) -> Filler:
+    """Return the filler of a `MapOf`, which omits each entry whose value is false."""
     compiled = [
         (compile_expression(key), compile_expression(child), compile_filler(child)) for key, child in entries.items()
     ]
 
-    def fill_left(scope: Scope) -> dict[str, Any]:
-        filled = ((key(scope), child(scope)) for key, is_left, child in compiled if is_left(scope))
+    def fill_map(scope: Scope) -> dict[str, Any]:
+        filled = ((key(scope), child(scope)) for key, is_present, child in compiled if is_present(scope))
         return {key: item for key, item in filled if item is not ABSENT}
 
-    return fill_left
+    return fill_map
 
 
 def _merged(nodes: Sequence[Node]) -> Filler:
@@ -537,16 +559,16 @@ def _merged(nodes: Sequence[Node]) -> Filler:
 def _filtered(node: Filtered) -> Filler:
     over, test = compile_expression(node.over), compile_expression(node.test)
 
-    def keep(scope: Scope) -> dict[str, Any]:
-        cache: dict[str, Any] = {}
-        inner, bound = scope.fork()
+    def filter_entries(scope: Scope) -> dict[str, Any]:
+        matches: dict[str, Any] = {}
+        entry_scope, bound = scope.fork()
         for key, item in (over(scope) or {}).items():
             bound[node.key], bound[node.item] = key, item
-            if test(inner):
-                cache[key] = item
-        return cache
+            if test(entry_scope):
+                matches[key] = item
+        return matches
 
-    return keep
+    return filter_entries
 
 
 def _joined(node: JoinEntries) -> Filler:
@@ -555,20 +577,23 @@ def _joined(node: JoinEntries) -> Filler:
     def join(scope: Scope) -> str:
         texts: list[str] = []
         entries = over(scope) or {}
-        inner, bound = scope.fork()
+        entry_scope, bound = scope.fork()
         for key in sorted(entries):
             bound[node.key], bound[node.item] = key, entries[key]
-            texts.append(str(body(inner)))
+            texts.append(str(body(entry_scope)))
         return node.separator.join(texts)
 
     return join
 
 
 def _repeated(node: Repeat) -> Filler:
-    """All that does not depend on the index is evaluated once: there may be ten thousand hosts."""
+    """Return the filler of a `Repeat`.
+
+    A job may have ten thousand hosts, so the parts of the text that do not contain the index are evaluated once.
+    """
     count = compile_expression(node.count)
-    if (around := _around(node.index, node.body)) is not None:
-        texts = [_text(nodes) for nodes in around]
+    if (fragments := _split_at_index(node.index, node.body)) is not None:
+        texts = [_text(nodes) for nodes in fragments]
 
         def copy(scope: Scope) -> str:
             parts = [text(scope) for text in texts]
@@ -579,33 +604,36 @@ def _repeated(node: Repeat) -> Filler:
 
     def repeat(scope: Scope) -> str:
         copies: list[str] = []
-        inner, bound = scope.fork()
+        copy_scope, bound = scope.fork()
         for bound[node.index] in range(int(count(scope))):
-            copies.append(body(inner))
+            copies.append(body(copy_scope))
         return ",".join(copies)
 
     return repeat
 
 
-def _around(name: str, node: Node) -> list[list[Node]] | None:
-    """What stands around a bound name where a text writes it; None where the node does more with it."""
+def _split_at_index(name: str, node: Node) -> list[list[Node]] | None:
+    """Return the parts of a text between the occurrences of a bound name.
+
+    The result is None if the node does not only insert the name into a text.
+    """
     match node:
         case Bound(name=bound, path="") if bound == name:
             return [[], []]
-        case Named(node=inner):
-            return _around(name, inner)
+        case Named(node=content):
+            return _split_at_index(name, content)
         case Text(parts=parts):
-            around: list[list[Node]] = [[]]
+            fragments: list[list[Node]] = [[]]
             for part in parts:
-                of_part = _around(name, part)
-                if of_part is None:
+                part_fragments = _split_at_index(name, part)
+                if part_fragments is None:
                     return None
-                first, *others = of_part
-                around[-1] += first
-                around += others
-            return around
+                first, *following = part_fragments
+                fragments[-1] += first
+                fragments += following
+            return fragments
     return None if _depends(name, node) else [[node]]
 
 
 def _depends(name: str, node: Node | Record) -> bool:
-    return (isinstance(node, Bound) and node.name == name) or any(_depends(name, inner) for inner in child_nodes(node))
+    return (isinstance(node, Bound) and node.name == name) or any(_depends(name, child) for child in child_nodes(node))

@@ -14,5 +14,5 @@ def gpu_count(container: Mapping[str, Any]) -> int:
     """Return the number of GPUs that a container requests. A part of a GPU, or of its memory, counts as one GPU."""
     limits = container.get("resources", {}).get("limits", {})
     amounts = {name: quantity.parse(amount) for name, amount in limits.items() if re.search(IS_GPU, name)}
-    whole = sum(int(amount) for name, amount in amounts.items() if name.endswith("/gpu"))
-    return whole or int(any(amounts.values()))
+    gpus = sum(int(amount) for name, amount in amounts.items() if name.endswith("/gpu"))
+    return gpus or int(any(amounts.values()))

@@ -1,4 +1,4 @@
-"""The object graph of a job: what the chart, the overlays and the plain objects are three pictures of."""
+"""The object graph of a job, from which tfgen makes the chart, the overlays and the plain objects."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ from tfgen.job.training_job import FileCode, Structure
 
 
 def graph(structure: Structure) -> tuple[Template, ...]:
-    """A job's objects with holes. It is given the structure alone, so it cannot depend on a value."""
+    """Return the object graph of a job. The only argument is the structure, so the graph cannot depend on a value."""
     return patched_graph(structure).templates
 
 
 @cached_by_shape
 def patched_graph(structure: Structure) -> PatchedGraph:
-    """A job's objects with holes, its patches laid over them, and what is wrong with these."""
-    laid_over = patch_job(tuple(_templates(structure)), structure)
+    """Return the object graph of a job with the patches applied, and the faults of the patches."""
+    patched = patch_job(tuple(_templates(structure)), structure)
     plan = WORKLOADS[structure.kind].plan(structure)
-    templates = keep_released(laid_over.templates, plan) if plan else laid_over.templates
-    return laid_over.replaced(templates=intern_node(templates))
+    templates = keep_released(patched.templates, plan) if plan else patched.templates
+    return patched.replaced(templates=intern_node(templates))
 
 
 def _templates(structure: Structure) -> Iterator[Template]:
-    """The templates in the order in which their objects are to be applied."""
+    """Yield the templates in the order in which their objects must be applied."""
     workload = WORKLOADS[structure.kind]
-    told = workload.has_config_map(structure)
+    has_config_map = workload.has_config_map(structure)
     if workload.has_service(structure):
         yield Template("service", network.service(structure))
-    if told:
+    if has_config_map:
         yield Template("configmap", config_map(structure, workload.pod_name))
     yield Template("networkpolicy", network.policy(workload.pods))
     if structure.service_account:
@@ -64,12 +64,12 @@ def _templates(structure: Structure) -> Iterator[Template]:
         yield from GANGS[structure.gang].pod_group(structure)
     if structure.eci and structure.eci.makes_cache:
         yield Template("imagecache", eci.image_cache(structure))
-    yield Template("claim", storage.claims(), outlives=True)
+    yield Template("claim", storage.claims(), survives_retirement=True)
     if isinstance(structure.code, FileCode):
         yield Template("code", code.config_map(structure.code))
     if workload.has_run_lock:
         yield Template("run-lock", run_lock.config_map(structure.ends))
-    # A quota may have no room for all pods. The finisher must have its pod, since only the finisher frees the others.
+    # The finisher precedes the tasks, because a quota may reject the last pods and only the finisher frees the quota.
     if plan := workload.plan(structure):
         yield from _finisher(structure, plan)
     yield from workload.templates(structure)
@@ -77,20 +77,23 @@ def _templates(structure: Structure) -> Iterator[Template]:
         yield from disruption.budgets(structure, workload.is_scalable)
     if structure.tensorboard_port:
         yield from tensorboard.tensorboard(structure, structure.tensorboard_port)
-    if told:
+    if has_config_map:
         yield Template("tests/connection", connection_test(structure), chart_only=True)
 
 
 def _finisher(structure: Structure, plan: Plan) -> Iterator[Template]:
-    """The finisher, where there is something for it to do: tasks that the job's end leaves, or what values ask for."""
-    asked = AnyOf(
+    """Yield the templates of the finisher.
+
+    A job whose tasks all end by themselves has a finisher only if the values need one: for a start deadline, a
+    notification or a TensorBoard.
+    """
+    is_needed = AnyOf(
         (value("startDeadline"), NOTIFY, *(board.test for board in plan.deployments if isinstance(board, When)))
     )
     for template in finisher(structure, plan):
-        yield template if plan.scale or plan.suspend else template.replaced(node=When(asked, template.node))
+        yield template if plan.scale or plan.suspend else template.replaced(node=When(is_needed, template.node))
 
 
 def objects(templates: Sequence[Template], scope: Scope) -> dict[str, dict[str, Any]]:
-    """The plain objects by their files' names: the graph with its holes filled, in the graph's order."""
-    there = (template for template in templates if not template.chart_only)
-    return {name: item for template in there for name, item in template.objects(scope)}
+    """Return the plain objects by the name of their file, in the order of the graph."""
+    return {name: item for template in templates if not template.chart_only for name, item in template.objects(scope)}

@@ -1,7 +1,7 @@
-"""What the values schema cannot say: the checks that a chart makes when it is installed.
+"""The guards of a job: checks of values that the values schema cannot express.
 
-Each is written once, here. The chart prints it as a ``fail``; `rules` evaluates it for the job and for every
-environment, and reports it at the job's own line.
+The chart prints each guard as ``fail``, so Helm reports wrong values at an installation. `rules` evaluates the same
+guard for all variants of a job, and reports wrong values at their line in the job file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import get_args
 from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Guard, Length, Matches, Not, Text
 from tfgen.graph.interning import intern_node
 from tfgen.graph.objects import cluster_spec, names, service_account
-from tfgen.graph.objects.name_guards import short_finisher
+from tfgen.graph.objects.name_guards import finisher_name_guard
 from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value, value
 from tfgen.graph.schedulers.gang import is_partial, may_be_partial, member_count
 from tfgen.graph.shape import cached_by_shape
@@ -25,42 +25,42 @@ from tfgen.words import either
 
 @cached_by_shape
 def guards(structure: Structure) -> tuple[Guard, ...]:
-    """The guards of a job, in the order in which a chart's user meets them."""
+    """Return the guards of a job, in the order in which the chart checks the values."""
     workload = WORKLOADS[structure.kind]
-    every = (
-        _dns_label(),
+    checks = (
+        _service_name_guard(),
         *workload.guards(structure),
-        *([short_finisher()] if workload.plan(structure) and not structure.is_distributed else []),
-        *([_short_tf_config(structure, workload.pod_name)] if workload.has_config_map(structure) else []),
-        *(_of_gang(structure, structure.gang) if structure.gang else []),
+        *([finisher_name_guard()] if workload.plan(structure) and not structure.is_distributed else []),
+        *([_tf_config_guard(structure, workload.pod_name)] if workload.has_config_map(structure) else []),
+        *(_gang_guards(structure, structure.gang) if structure.gang else []),
         *(run_folder_guards() if supports_field(structure, "resumeFrom") else ()),
-        _has_image(),
+        _image_guard(),
         *([service_account.default_account_guard()] if structure.service_account else []),
-        *([_scheduled(structure)] if structure.gang else []),
+        *([_node_name_guard(structure)] if structure.gang else []),
         *volume_and_resource_guards(structure),
-        _limited_egress(),
-        *([_priced_spot()] if structure.eci else []),
-        *(_of_tensorboard() if structure.tensorboard_port else []),
-        *([_not_root()] if structure.profile == "restricted" else []),
+        _egress_guard(),
+        *([_spot_price_guard()] if structure.eci else []),
+        *(_tensorboard_guards() if structure.tensorboard_port else []),
+        *([_root_user_guard()] if structure.profile == "restricted" else []),
     )
-    return intern_node(every)
+    return intern_node(checks)
 
 
 @cached_by_shape
 def file_guards(structure: Structure) -> tuple[Guard, ...]:
-    """The same of values that job.yaml may say, and the job's chart does not have."""
+    """Return the guards of values that a job file may set, and that the chart of the job does not have."""
     scheduler = structure.gang
     if scheduler is None:
         return ()
-    unknown = sorted({*get_args(Field)} - FIELDS[scheduler])
+    unsupported = sorted({*get_args(Field)} - FIELDS[scheduler])
     return (
-        *([] if may_be_partial(structure) else [_possible_gang(structure)]),
-        *([_whole_gang(structure)] if structure.strategy == "MultiWorkerMirrored" else []),
-        *(_no_field(scheduler, field) for field in unknown),
+        *([] if may_be_partial(structure) else [_min_available_guard(structure)]),
+        *([_all_workers_guard(structure)] if structure.strategy == "MultiWorkerMirrored" else []),
+        *(_field_guard(scheduler, field) for field in unsupported),
     )
 
 
-def _dns_label() -> Guard:
+def _service_name_guard() -> Guard:
     return Guard(
         rule="service-name",
         path="run",
@@ -69,14 +69,14 @@ def _dns_label() -> Guard:
             (
                 "the run's Service would be named ",
                 names.RUN,
-                ", which is no DNS label: lower-case letters, digits and -, beginning with a letter; "
-                "choose another release name, or another fullnameOverride",
+                ", which is not a DNS label: use lower-case letters, digits and -, and start with a letter; "
+                "choose another release name or fullnameOverride",
             )
         ),
     )
 
 
-def _has_image() -> Guard:
+def _image_guard() -> Guard:
     return Guard(
         rule="no-image",
         path=("roles", ROLE_NAME),
@@ -88,7 +88,7 @@ def _has_image() -> Guard:
     )
 
 
-def _short_tf_config(structure: Structure, pod: cluster_spec.PodName) -> Guard:
+def _tf_config_guard(structure: Structure, pod: cluster_spec.PodName) -> Guard:
     size = cluster_spec.longest_tf_config(structure, pod)
     return Guard(
         rule="tf-config-size",
@@ -98,39 +98,47 @@ def _short_tf_config(structure: Structure, pod: cluster_spec.PodName) -> Guard:
             (
                 "TF_CONFIG would have ",
                 size,
-                f" bytes, more than the {STRING_MAX} that one environment variable "
-                "may have: fewer tasks, or shorter names",
+                f" bytes, but an environment variable may have at most {STRING_MAX}; "
+                "reduce the number of tasks, or shorten the names",
             )
         ),
     )
 
 
-def _of_gang(structure: Structure, scheduler: Scheduler) -> list[Guard]:
+def _gang_guards(structure: Structure, scheduler: Scheduler) -> list[Guard]:
     return [
-        *(_of_kueue(structure) if scheduler == "kueue" else []),
-        *([_possible_gang(structure)] if may_be_partial(structure) else []),
+        *(_kueue_guards(structure) if scheduler == "kueue" else []),
+        *([_min_available_guard(structure)] if may_be_partial(structure) else []),
     ]
 
 
-def _of_kueue(structure: Structure) -> list[Guard]:
+def _kueue_guards(structure: Structure) -> list[Guard]:
     enabled = value("gang.enabled")
     no_queue = Guard(
         rule="gang-queue",
         path="gang.queue",
         test=AllOf((enabled, Not(value("gang.queue")))),
-        message=Text(("gang.queue is empty: Kueue lets wait only what names one; name a LocalQueue of the namespace",)),
+        message=Text(
+            (
+                "gang.queue is empty, but Kueue ignores a job without a queue; "
+                "set gang.queue to a LocalQueue of the namespace",
+            )
+        ),
     )
-    short_labels = [_short_label(path) for path in ("gang.queue", "gang.priorityClassName")]
+    label_guards = [_kueue_label_guard(path) for path in ("gang.queue", "gang.priorityClassName")]
     two_topologies = Guard(
         rule="gang-topology",
         path="gang.preferredTopology",
         test=AllOf((enabled, value("gang.requiredTopology"), value("gang.preferredTopology"))),
         message=Text(
-            ("gang has both a requiredTopology and a preferredTopology, of which Kueue takes one; remove one",)
+            (
+                "gang has both a requiredTopology and a preferredTopology, but Kueue accepts only one; "
+                "remove one of the two",
+            )
         ),
     )
     if not WORKLOADS[structure.kind].plan(structure):
-        return [no_queue, *short_labels, two_topologies]
+        return [no_queue, *label_guards, two_topologies]
     no_deadline = Guard(
         rule="gang-start-deadline",
         path="startDeadline",
@@ -139,15 +147,15 @@ def _of_kueue(structure: Structure) -> list[Guard]:
             (
                 "startDeadline is ",
                 value("startDeadline"),
-                ", which nothing can keep: Kueue starts what it admits, however late; remove it",
+                ", but Kueue starts a job whenever it admits the job, so no deadline applies; remove startDeadline",
             )
         ),
     )
-    return [no_queue, *short_labels, two_topologies, no_deadline]
+    return [no_queue, *label_guards, two_topologies, no_deadline]
 
 
-def _short_label(path: str) -> Guard:
-    """That Kueue's label, whose value it is, takes a name."""
+def _kueue_label_guard(path: str) -> Guard:
+    """Return the guard of a name that is the value of a label for Kueue."""
     name = value(path)
     return Guard(
         rule="gang-label",
@@ -157,24 +165,24 @@ def _short_label(path: str) -> Guard:
             (
                 f"{path} has ",
                 Length(name),
-                f" characters, more than the {names.LABEL_VALUE_MAX} of the label by which Kueue knows it; "
-                "take one with a shorter name",
+                f" characters, but the label that passes the name to Kueue may have at most {names.LABEL_VALUE_MAX}; "
+                "choose a shorter name",
             )
         ),
     )
 
 
-def _no_field(scheduler: Scheduler, field: Field) -> Guard:
-    others = [name for name, fields in FIELDS.items() if field in fields]
+def _field_guard(scheduler: Scheduler, field: Field) -> Guard:
+    supporting = [name for name, fields in FIELDS.items() if field in fields]
     return Guard(
         rule="gang-field",
         path=f"gang.{field}",
         test=AllOf((value("gang.enabled"), value(f"gang.{field}"))),
-        message=Text((f"{scheduler} has no {field}: gang.{field} is for {either(others)}; remove it",)),
+        message=Text((f"{scheduler} does not support gang.{field}, which is for {either(supporting)}; remove it",)),
     )
 
 
-def _whole_gang(structure: Structure) -> Guard:
+def _all_workers_guard(structure: Structure) -> Guard:
     return Guard(
         rule="gang-all-workers",
         path="gang.minAvailable",
@@ -183,15 +191,16 @@ def _whole_gang(structure: Structure) -> Guard:
             (
                 "gang.minAvailable is ",
                 value("gang.minAvailable"),
-                ", but MultiWorkerMirrored trains with all ",
+                ", but MultiWorkerMirrored needs all ",
                 member_count(structure),
-                " workers or not at all: the first would hold their GPUs, and wait for the rest; 0 means all of them",
+                " workers: the first workers would hold their GPUs and wait for the last; "
+                "set 0, which means all workers",
             )
         ),
     )
 
 
-def _scheduled(structure: Structure) -> Guard:
+def _node_name_guard(structure: Structure) -> Guard:
     node = role_entry_value("nodeName", "string")
     in_gang = (Not(Equal(ROLE_NAME, "evaluator")),) if structure.role("evaluator") else ()
     return Guard(
@@ -202,28 +211,28 @@ def _scheduled(structure: Structure) -> Guard:
         message=Text(
             (
                 *("roles.", ROLE_NAME, ".nodeName is ", node),
-                ", which goes past the scheduler that starts the gang together; "
-                "name the node in nodeSelector, as kubernetes.io/hostname, or do without the gang",
+                ", which bypasses the scheduler of the gang; "
+                "select the node by kubernetes.io/hostname in nodeSelector, or disable the gang",
             )
         ),
     )
 
 
-def _limited_egress() -> Guard:
+def _egress_guard() -> Guard:
     return Guard(
         rule="egress-unlimited",
         path="network.policy",
         test=AllOf((value("network.egress.limited"), Equal(value("network.policy"), "Off"))),
         message=Text(
             (
-                "network.policy is Off, so that nothing limits egress; set it to Isolated, "
+                "network.policy is Off, so no policy limits egress; set network.policy to Isolated, "
                 "or network.egress.limited to false",
             )
         ),
     )
 
 
-def _priced_spot() -> Guard:
+def _spot_price_guard() -> Guard:
     spot = "cloud.eci.spot"
     limited = Equal(value(f"{spot}.strategy"), "SpotWithPriceLimit")
     return Guard(
@@ -232,14 +241,14 @@ def _priced_spot() -> Guard:
         test=AllOf((value("cloud.eci.enabled"), limited, Not(value(f"{spot}.priceLimit")))),
         message=Text(
             (
-                f"{spot}.strategy is SpotWithPriceLimit, but {spot}.priceLimit is empty: say the most that an hour may "
-                "cost, or take SpotAsPriceGo",
+                f"{spot}.strategy is SpotWithPriceLimit, but {spot}.priceLimit is empty; "
+                "set the maximum price of an hour, or the strategy SpotAsPriceGo",
             )
         ),
     )
 
 
-def _of_tensorboard() -> list[Guard]:
+def _tensorboard_guards() -> list[Guard]:
     name, enabled = names.tensorboard(), value("tensorboard.enabled")
     return [
         Guard(
@@ -252,8 +261,8 @@ def _of_tensorboard() -> list[Guard]:
                     name,
                     ", which has ",
                     Length(name),
-                    f" characters, more than the {names.SERVICE_NAME_MAX} of a DNS label; "
-                    "shorten the job's or the release's name",
+                    f" characters, but a DNS label may have at most {names.SERVICE_NAME_MAX}; "
+                    "shorten the name of the job or of the release",
                 )
             ),
         ),
@@ -261,7 +270,7 @@ def _of_tensorboard() -> list[Guard]:
             rule="tensorboard-name",
             path="run",
             test=AllOf((enabled, Equal(value("run"), "tensorboard"))),
-            message=Text(("the run tensorboard would have the names of TensorBoard itself; choose another run",)),
+            message=Text(("the run tensorboard would have the object names of TensorBoard; choose another run name",)),
         ),
         Guard(
             rule="no-image",
@@ -272,25 +281,25 @@ def _of_tensorboard() -> list[Guard]:
     ]
 
 
-def _possible_gang(structure: Structure) -> Guard:
-    wanted, all_ = value("gang.minAvailable"), member_count(structure)
+def _min_available_guard(structure: Structure) -> Guard:
+    min_available, task_count = value("gang.minAvailable"), member_count(structure)
     return Guard(
         rule="gang-min-available",
         path="gang.minAvailable",
-        test=AllOf((value("gang.enabled"), Greater(wanted, all_))),
+        test=AllOf((value("gang.enabled"), Greater(min_available, task_count))),
         message=Text(
             (
                 "gang.minAvailable is ",
-                wanted,
-                ", more than the ",
-                all_,
-                " tasks of the gang: it would never start; 0 means all of them",
+                min_available,
+                ", but the gang has only ",
+                task_count,
+                " tasks and would never start; set a smaller number, or 0 for all tasks",
             )
         ),
     )
 
 
-def _not_root() -> Guard:
+def _root_user_guard() -> Guard:
     user: Expression = value("security.runAsUser")
     return Guard(
         rule="root-user",
@@ -298,8 +307,8 @@ def _not_root() -> Guard:
         test=Not(user),
         message=Text(
             (
-                "security.runAsUser is 0, which Pod Security restricted refuses; "
-                "take another user, or security.profile baseline in job.yaml",
+                "security.runAsUser is 0, which the Pod Security Standard restricted forbids; "
+                "set another user, or security.profile baseline in job.yaml",
             )
         ),
     )

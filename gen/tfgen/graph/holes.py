@@ -1,20 +1,20 @@
-"""Objects with holes: the one form from which the chart, the overlays and the plain objects are made.
+"""The nodes of the object graph. The chart, the overlays and the plain objects are made from one graph.
 
-A graph is plain data (mappings, sequences, scalars) in which a `Hole` stands wherever a value is not known while
-the graph is built, because a chart's user or an environment may set it:
+A graph is plain data (mappings, sequences, scalars) with a `Hole` in place of each value that a user of the chart or an
+environment may set:
 
     {"replicas": Value("roles.worker.replicas", "integer"), "schedulerName": When(gang, "volcano")}
 
-`fill` puts values into the holes and gives plain objects; `targets.chart.go_template` prints the same graph as Helm
-template text. The laws that hold both together:
+`fill` replaces the holes by values and returns plain objects. `targets.chart.go_template` prints the same graph as Helm
+template text. Both follow these laws:
 
-- A hole has no truth, length, items or text while the graph is built. Asking for one is an error that names the
-  node to use instead, because the answer would be frozen into the chart.
-- A condition is truth as JSON data has it: 0, "", {}, [], null and false are false, in Go as in Python.
-- What is `ABSENT` leaves its key or its place in a list. A mapping or sequence of which nothing is left is absent
-  too; a literal ``{}`` or ``[]`` stays.
-- A tunable map or list that is empty is absent; a tunable quantity, which may be written as a number, is a string.
-- A mapping's order is the order of the printed fields; `ForEach` goes by sorted key, as Go's ``range`` does.
+- A hole has no truth value, length, items or text while the graph is built. An attempt to read one of them is an error
+  that names the node to use, because the result would be fixed in the chart.
+- The values 0, "", {}, [], null and false are false, in Go as in Python.
+- An `ABSENT` value removes its key or its list item. A mapping or sequence that becomes empty is absent too. A literal
+  ``{}`` or ``[]`` remains.
+- An empty tunable map or list is absent. A tunable quantity, which a user may write as a number, is a string.
+- The order of a mapping is the order of the printed fields. `ForEach` sorts the keys, as ``range`` of Go does.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ABSENT: Final = Absent.ABSENT
 
 
 class Hole(Record):
-    """What stands in a graph for a value that is not known yet."""
+    """A placeholder in a graph for a value that is set later."""
 
     def __bool__(self) -> NoReturn:
         self._refuse("truth", "When(hole, ...)")
@@ -61,27 +61,30 @@ class Hole(Record):
     def __format__(self, spec: str) -> NoReturn:
         self._refuse("text", "Text((..., hole, ...))")
 
-    def __add__(self, other: object) -> NoReturn:
+    def __add__(self, operand: object) -> NoReturn:
         self._refuse("sum", "Sum((hole, ...)) or Text((hole, ...))")
 
     __radd__ = __add__
 
-    def _refuse(self, what: str, instead: str) -> NoReturn:
-        raise TypeError(f"a hole has no {what} while the graph is built: use {instead}, not {self!r}")
+    def _refuse(self, attribute: str, replacement: str) -> NoReturn:
+        raise TypeError(f"a hole has no {attribute} while the graph is built: use {replacement}, not {self!r}")
 
 
 # -- values ------------------------------------------------------------------------------------------------------
 
 
 class Value(Hole):
-    """A tunable: its path in the chart's values (the spec's path without ``spec``), dots between the names."""
+    """A tunable. Its path in the values of the chart is the path in the job without ``spec``, with dots."""
 
     path: str
     type: ValueType
 
 
 class Bound(Hole):
-    """What an `ForEach`, `Repeat` or `Let` around it binds to `name`, or a field of that; a missing field is null."""
+    """The value that a `ForEach`, `Repeat` or `Let` around the node binds to `name`, or a field of the value.
+
+    A missing field is null.
+    """
 
     name: str
     type: ValueType = "string"
@@ -89,7 +92,10 @@ class Bound(Hole):
 
 
 class Parameter(Hole):
-    """What a `Call` gives to the part that this stands in, or a field of that; a missing field is null."""
+    """The argument that a `Call` passes to the named part around the node, or a field of the argument.
+
+    A missing field is null.
+    """
 
     name: str
     type: ValueType = "string"
@@ -97,13 +103,13 @@ class Parameter(Hole):
 
 
 class Release(Hole):
-    """A fact of the installation: the release's or chart's name."""
+    """The name of the Helm release or of the chart."""
 
     fact: Literal["Release.Name", "Chart.Name"]
 
 
 class ChartOnly(Hole):
-    """Go template text of the chart alone.
+    """Go template text that only the chart contains.
 
     Attributes:
         template: the text.
@@ -117,11 +123,11 @@ class ChartOnly(Hole):
 
 
 class File(Hole):
-    """The text of a file, such as a program's: a file of its own beside the objects, and read from there.
+    """The text of a file, for example of a program. The chart and the base contain the file, and the object reads it.
 
     Attributes:
-        path: in the chart and in a kustomize base: ``files/finisher.py``.
-        text: what is in it.
+        path: the path in the chart and in the kustomize base: ``files/finisher.py``.
+        text: the content of the file.
     """
 
     path: str
@@ -132,7 +138,7 @@ class File(Hole):
 
 
 class Text(Hole):
-    """The parts joined to one string."""
+    """The concatenation of the parts."""
 
     parts: tuple[Node, ...]
 
@@ -144,13 +150,13 @@ class Sum(Hole):
 
 
 class Join(Hole):
-    """The items of a tunable list of strings as one text, with commas between them."""
+    """The items of a tunable list of strings as one text with commas between the items."""
 
     list: Expression
 
 
 class Clean(Hole):
-    """A path from the root, written as short as it can be: ``/a//b/.`` as ``/a/b``."""
+    """The normal form of an absolute path: ``/a/b`` for ``/a//b/.``."""
 
     path: Node
 
@@ -162,7 +168,7 @@ class Length(Hole):
 
 
 class Repeat(Hole):
-    """`count` copies of a text with commas between them; `index` is bound to 0, 1, 2 ..."""
+    """`count` copies of a text with commas between the copies. `index` is bound to 0, 1, 2 ..."""
 
     count: Node
     body: Node
@@ -170,7 +176,10 @@ class Repeat(Hole):
 
 
 class JoinEntries(Hole):
-    """A text for each entry of a map, by sorted key, with a separator between them; `key` and `item` are bound."""
+    """The texts for the entries of a map, by sorted key, with a separator between the texts.
+
+    `key` and `item` are bound to the key and the value of the entry.
+    """
 
     over: Expression
     separator: str
@@ -180,27 +189,27 @@ class JoinEntries(Hole):
 
 
 class Default(Hole):
-    """The first that is true: a role's image, or else the job's."""
+    """The first node if the node is true, and the fallback if not: the image of a role, or the image of the job."""
 
     first: Expression
     fallback: Node
 
 
 class MapOf(Hole):
-    """A map as data, for other maps to be laid over: an entry that comes to nothing, as "" and 0 do, is left out.
+    """A map for `Merged` to merge other maps over. The map omits an entry whose value is false, such as "" and 0.
 
-    The printer takes an entry that may come to nothing only in the lowest layer of a `Merged`.
+    The printer accepts an entry that may be false only in the lowest layer of a `Merged`.
     """
 
     entries: Mapping[Name, Node]
 
 
 class Merged(Hole):
-    """Maps laid one over the other, key by key at the top only; to be bound by a `Let`.
+    """Maps merged by key, without recursion. A `Let` must bind the result.
 
     Attributes:
-        layers: the lowest first.
-        flat: whether all entries are scalars, for which Go has a function; else each is set by itself.
+        layers: the maps, from the lowest to the highest.
+        flat: whether all entries are scalars, which Go merges by one function. The chart sets each entry of other maps.
     """
 
     layers: tuple[Expression, ...]
@@ -208,7 +217,7 @@ class Merged(Hole):
 
 
 class Filtered(Hole):
-    """The entries of a map for which a test holds; `key` and `item` are bound in it. To be bound by a `Let`."""
+    """The entries of a map that pass a test, in which `key` and `item` are bound. A `Let` must bind the result."""
 
     over: Expression
     test: Node
@@ -217,16 +226,17 @@ class Filtered(Hole):
 
 
 class Named(Hole):
-    """A part with a name and a sentence on what it is: a ``define`` in the chart, nothing of its own elsewhere.
+    """A named part of the graph: a ``define`` in the chart. In the other outputs only the node appears.
 
-    Its node may hold no `Bound` of a scope around it; a `Let` at its top is its own.
+    The node must not contain a `Bound` of a scope around the part. A `Let` at the top of the node binds names for the
+    part.
 
     Attributes:
-        name: the define's, without the chart's before it.
-        doc: the sentence.
-        node: what it stands for.
-        file: the chart's file that it is defined in, ``templates/_FILE.tpl``.
-        parameters: the names of each `Parameter` in the node. A part that has some stands in a `Call` alone.
+        name: the name of the define, without the prefix of the chart.
+        doc: a sentence that describes the part.
+        node: the content.
+        file: the file of the chart that defines the part, ``templates/_FILE.tpl``.
+        parameters: the names of each `Parameter` in the node. A part with parameters appears only in a `Call`.
     """
 
     name: str
@@ -241,7 +251,7 @@ class Call(Hole):
 
     Attributes:
         part: the part.
-        arguments: a scalar or a values map for each of its parameters, in their order (`call` sees to that).
+        arguments: a scalar or a values map for each parameter of the part, in the order of the parameters.
     """
 
     part: Named
@@ -249,9 +259,9 @@ class Call(Hole):
 
 
 class AsText(Hole):
-    """A text, or a map or list of texts, for which a chart's user may set integers or booleans.
+    """A text, or a map or list of texts, for which a user of the chart may set integers or booleans.
 
-    The plain objects have the text unchanged, because job.yaml accepts text alone.
+    The plain objects contain the text unchanged, because job.yaml accepts only text.
 
     Attributes:
         tree: the text, map or list.
@@ -263,7 +273,7 @@ class AsText(Hole):
 
 
 class Digest(Hole):
-    """A digest of a named mapping, in hexadecimal digits: another one wherever the mapping is filled otherwise."""
+    """The digest of a filled mapping, in hexadecimal digits."""
 
     tree: Named | Call
 
@@ -272,66 +282,66 @@ class Digest(Hole):
 
 
 class Not(Hole):
-    """True when the node is not."""
+    """True if the node is false."""
 
     node: Node
 
 
 class AllOf(Hole):
-    """True when every node is."""
+    """True if every node is true."""
 
     nodes: tuple[Node, ...]
 
 
 class AnyOf(Hole):
-    """True when one node is."""
+    """True if at least one node is true."""
 
     nodes: tuple[Node, ...]
 
 
 class Equal(Hole):
-    """True when two strings are the same."""
+    """True if two strings are equal."""
 
     left: Node
     right: Node
 
 
 class Greater(Hole):
-    """True when the first integer is above the second."""
+    """True if the left integer is greater than the right integer."""
 
     left: Node
     right: Node
 
 
 class HasItem(Hole):
-    """True when a list of strings (null is an empty one) has the item."""
+    """True if a list of strings contains the item. Null counts as an empty list."""
 
     list: Expression
     item: Node
 
 
 class HasKey(Hole):
-    """True when a map has the key."""
+    """True if a map contains the key."""
 
     map: Expression
     key: Node
 
 
 class Contains(Hole):
-    """True when a text contains another."""
+    """True if a text contains a part."""
 
     text: Node
     part: Node
 
 
 class IsMap(Hole):
-    """True for a map."""
+    """True if the value is a map."""
 
     node: Expression
 
 
 class Matches(Hole):
-    """True when a regular expression, in the subset that RE2 and Python share, is found in a text."""
+    """True if a text contains a match of a regular expression, in the subset that RE2 and Python share."""
 
     text: Node
     pattern: str
@@ -341,7 +351,7 @@ class Matches(Hole):
 
 
 class When(Hole):
-    """`then` where the test is true, else `otherwise`."""
+    """`if_true` or `if_false`, depending on a test."""
 
     test: Node
     if_true: Node
@@ -349,7 +359,10 @@ class When(Hole):
 
 
 class ForEach(Hole):
-    """In a sequence: an item for each entry of a map, by sorted key; `key` and `item` are bound."""
+    """In a sequence: one item for each entry of a map, by sorted key.
+
+    `key` and `item` are bound to the key and the value of the entry.
+    """
 
     over: Expression
     body: Node
@@ -364,13 +377,13 @@ class Items(Hole):
 
 
 class NotEmpty(Hole):
-    """A map or list that a test around it says is not empty."""
+    """A map or list that is not empty, because a test around the node ensures a content."""
 
     tree: Expression
 
 
 class Let(Hole):
-    """A name for an expression, known in `body`: at the top of a document, or of a `Named` part, only."""
+    """A name for an expression in `body`. A `Let` appears only at the top of a document or of a `Named` part."""
 
     name: str
     expression: Expression
@@ -378,19 +391,22 @@ class Let(Hole):
 
 
 class Comment(Record):
-    """As a mapping's key, with null under it: why the entry below it is as it is, for the chart's reader."""
+    """The reason for the next entry of a mapping. The comment is a key of the mapping, with the value null."""
 
     text: str
 
 
 class Splice(Record):
-    """As a mapping's key: the entries of the mapping under it join the mapping around it. The name tells two apart."""
+    """A key whose value is a mapping, the entries of which join the mapping around the key.
+
+    The name distinguishes several splices of one mapping.
+    """
 
     name: str
 
 
 class Entries(Record):
-    """The entries of a map, one after the other by sorted key; `key` and `item` are bound."""
+    """The entries of a map, by sorted key. `key` and `item` are bound to the key and the value of each entry."""
 
     over: Expression
     key: str
@@ -398,15 +414,15 @@ class Entries(Record):
 
 
 class Guard(Record):
-    """What must not be: printed as Helm's ``fail``, and reported by the rules at the job's own `path`.
+    """A check of the values. The chart prints the check as ``fail`` of Helm, and a rule reports the check at `path`.
 
     Attributes:
-        test: true where the values are wrong.
-        path: the values path to report at, or its steps where they depend on the entry.
-        message: what was found and what is allowed.
-        rule: the rule's id.
-        over: whose entries it looks at, one by one; of several, the later ones for each entry of those before.
-        let: names for expressions, known in the test and the message.
+        test: true if the values are wrong.
+        path: the values path of the problem, or the steps of the path if the steps depend on the entry.
+        message: the value that was found, the values that are allowed, and the cure.
+        rule: the id of the rule.
+        over: the maps whose entries the guard checks. Each combination of their entries is checked.
+        let: names for expressions in the test and the message.
     """
 
     test: Expression
@@ -417,7 +433,7 @@ class Guard(Record):
     let: tuple[tuple[str, Node], ...] = ()
 
 
-# -- all of them -------------------------------------------------------------------------------------------------
+# -- unions and functions ------------------------------------------------------------------------------------------
 
 Expression: TypeAlias = (
     Value
@@ -457,10 +473,10 @@ Expression: TypeAlias = (
     | NotEmpty
     | Let
 )
-"""Every kind of hole. A type checker finds each `match` over it that lacks one."""
+"""Every type of hole. A type checker reports each `match` over an expression that lacks a type."""
 
 Name: TypeAlias = Expression | str
-"""The name of an entry of a map: a text, or what comes to one."""
+"""The name of an entry of a map: a text, or an expression whose value is a text."""
 
 Key: TypeAlias = Name | Comment | Splice
 """The key of an entry of a mapping in a graph."""
@@ -469,12 +485,12 @@ Node: TypeAlias = "Expression | Absent | str | int | bool | Mapping[Key, Node] |
 
 
 def is_hole(node: object) -> TypeGuard[Expression]:
-    """Whether a part of a graph is a hole, and no data."""
+    """Return whether a part of a graph is a hole."""
     return isinstance(node, Hole)
 
 
 def child_nodes(node: Node | Record) -> Sequence[Node | Record]:
-    """What a node consists of, in the order in which it is printed: keys and values, items, the fields of a hole."""
+    """Return the keys and values, the items, or the fields of a node, in the order in which they are printed."""
     if isinstance(node, Record):
         return [*map(node.__dict__.__getitem__, node.__match_args__)]
     if isinstance(node, (list, tuple)):
@@ -487,24 +503,27 @@ _Result = TypeVar("_Result")
 
 
 def cached_on_record(function: Callable[[_Node], _Result]) -> Callable[[_Node], _Result]:
-    """The same function, which does its work once for a record, such as a hole, and keeps what it returns in it."""
+    """Return the function with a cache in the record itself, for example in a hole.
+
+    The cache lives as long as the record, so nothing must evict an entry.
+    """
     slot = f"{function.__module__}.{function.__qualname__}"
 
-    def remember(node: _Node) -> _Result:
-        kept = node.__dict__ if isinstance(node, Record) else {}
-        if slot not in kept:
-            kept[slot] = function(node)
-        result: _Result = kept[slot]
+    def cached(node: _Node) -> _Result:
+        cache = node.__dict__ if isinstance(node, Record) else {}
+        if slot not in cache:
+            cache[slot] = function(node)
+        result: _Result = cache[slot]
         return result
 
-    return remember
+    return cached
 
 
 def named_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Named]:
-    """The named parts of a graph by name, in the order of their first use; a part stands before those within it.
+    """Return the named parts of a graph by name, in the order of the first use. A part precedes the parts in its node.
 
     Raises:
-        ValueError: two parts of one name are different.
+        ValueError: two different parts have the same name.
     """
     parts: dict[str, Named] = {}
     for part in chain.from_iterable(map(_parts_and_files, nodes)):
@@ -514,63 +533,67 @@ def named_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Named]:
 
 
 def chart_files(nodes: Iterable[Node | Record]) -> Mapping[str, str]:
-    """The texts of the files that a graph has, by their paths in the chart."""
-    within = chain.from_iterable(map(_parts_and_files, nodes))
-    return {file.path: file.text for file in within if isinstance(file, File)}
+    """Return the texts of the files in a graph, by the path in the chart."""
+    parts = chain.from_iterable(map(_parts_and_files, nodes))
+    return {file.path: file.text for file in parts if isinstance(file, File)}
 
 
 @cached_on_record
 def _parts_and_files(node: Node | Record) -> tuple[Named | File, ...]:
-    """The named parts and the files of a node, each object once, in the order of their first use."""
-    within: dict[int, Named | File] = {id(node): node} if isinstance(node, (Named, File)) else {}
-    for inner in child_nodes(node):
-        if inner is not None and not isinstance(inner, (str, int)):
-            within.update((id(part), part) for part in _parts_and_files(inner))
-    return tuple(within.values())
+    """Return the named parts and the files of a node, without duplicates, in the order of the first use."""
+    parts: dict[int, Named | File] = {id(node): node} if isinstance(node, (Named, File)) else {}
+    for child in child_nodes(node):
+        if child is not None and not isinstance(child, (str, int)):
+            parts.update((id(part), part) for part in _parts_and_files(child))
+    return tuple(parts.values())
 
 
 def plain_mapping(data: Mapping[str, Any]) -> dict[Key, Node]:
-    """A mapping of plain data, such as a user's, as one of a graph."""
+    """Return a mapping of plain data, for example of a user, as a node of a graph."""
     return dict(data.items())
 
 
 def if_set(hole: Expression) -> When:
-    """The hole where it has a value; absent where it is empty."""
+    """Return a node that is absent if the hole is empty."""
     return When(hole, hole)
 
 
 def call(part: Named, **arguments: Node) -> Named | Call:
-    """A part with its arguments, by name; the part itself where it takes none.
+    """Return a call of a part, or the part itself if the part has no parameters.
+
+    Args:
+        part: the part.
+        arguments: a node for each parameter of the part.
 
     Raises:
-        TypeError: the names are not those of the part's parameters.
+        TypeError: the names of the arguments differ from the parameters of the part.
     """
     if arguments.keys() != set(part.parameters):
-        raise TypeError(f"{part.name} has the parameters {part.parameters}, but was given {tuple(arguments)}")
+        raise TypeError(f"{part.name} has the parameters {part.parameters}, but received {tuple(arguments)}")
     if not part.parameters:
         return part
     return Call(part, tuple((name, arguments[name]) for name in part.parameters))
 
 
 def type_of(node: Node) -> ValueType:
-    """The type of what a node is filled with."""
+    """Return the type of the value that fills a node."""
     match node:
         case Value(type=value_type) | Bound(type=value_type) | Parameter(type=value_type):
             return value_type
-        case Call(part=inner):
-            return type_of(inner)
-        case When(if_true=Absent(), if_false=inner):
-            return type_of(inner)
+        case Call(part=child):
+            return type_of(child)
+        case When(if_true=Absent(), if_false=child):
+            return type_of(child)
         case (
-            Default(first=inner)
-            | Named(node=inner)
-            | Let(body=inner)
-            | When(if_true=inner)
-            | NotEmpty(tree=inner)
-            | Items(list=inner)
-            | AsText(tree=inner)
+            Default(first=child)
+            | Named(node=child)
+            | Let(body=child)
+            | When(if_true=child)
+            | NotEmpty(tree=child)
+            | Items(list=child)
+            | AsText(tree=child)
         ):
-            return type_of(inner)
+            return type_of(child)
         case MapOf() | Merged() | Filtered() | dict():
             return "map"
         case Sum() | Length():

@@ -1,8 +1,9 @@
-"""What the graphs of several structures have alike is one object, so that what follows from it is made once.
+"""Interning of nodes: equal parts of the graphs of several structures become one object.
 
-share(Value("image", "string")) is share(Value("image", "string"))
+intern_node(Value("image", "string")) is intern_node(Value("image", "string"))
 
-Most of a graph is as in another structure's: a hole keeps its filler and what it reads, a template its text.
+Most parts of a graph are equal to parts of other graphs. A node caches its compiled filler and the values paths that
+the node reads, and a template caches its text, so interned nodes share these results.
 """
 
 from __future__ import annotations
@@ -17,55 +18,59 @@ from tfgen.record import Record
 _Node = TypeVar("_Node")
 
 MAX_CACHED: Final = 50_000
-"""Objects that are kept; a structure has some thousands, most of them those of all others."""
+"""Maximum number of interned objects. A structure has some thousands, most of which are common to all structures."""
 
 MAX_TEXT: Final = 30_000
-"""Characters of a text that is kept, and so of what it stands in; tfgen's own programs have fewer. A job's code may
-have a million, and is no other job's."""
+"""Maximum number of characters of an interned text. Nodes with a longer text are not interned either.
 
-_kept: dict[Hashable, Any] = {}
-"""By type and by the identities of all that it consists of, which are kept too, lest they become others'."""
+The programs of tfgen are shorter. The code of a job may have a million characters, and belongs to one job."""
+
+_interned: dict[Hashable, Any] = {}
+"""The interned nodes, by type and by the identities of their children.
+
+The dictionary contains the children as well, because Python would reuse the identity of a deleted child."""
 
 
 def intern_node(node: _Node) -> _Node:
-    """The node, or the one like it that was shared before: of the same types, and in the same order."""
-    if len(_kept) > MAX_CACHED:
-        _kept.clear()
-    shared: _Node = _share(node, {})
-    return shared
+    """Return the interned node that equals a node, with the same types and the same order."""
+    if len(_interned) > MAX_CACHED:
+        _interned.clear()
+    interned: _Node = _intern(node, {})
+    return interned
 
 
-def _share(node: Any, met: dict[int, Any]) -> Any:
+def _intern(node: Any, visited: dict[int, Any]) -> Any:
     kind = type(node)
     if kind is str:
-        return node if len(node) > MAX_TEXT else _kept.setdefault(node, node)
-    if id(node) in _kept or not _has_parts(node):
+        return node if len(node) > MAX_TEXT else _interned.setdefault(node, node)
+    if id(node) in _interned or not _has_children(node):
         return node
-    if id(node) in met:
-        return met[id(node)]
-    own = child_nodes(node)
-    parts = [_share(part, met) for part in own]
-    key = (kind, *map(id, parts))
-    shared = _kept.get(key)
-    if shared is None:
-        shared = node if all(map(operator.is_, own, parts)) else _of_parts(node, parts)
-        if all(map(_may_be_kept, parts)):
-            _kept[key] = _kept[id(shared)] = shared
-    met[id(node)] = shared
-    return shared
+    if id(node) in visited:
+        return visited[id(node)]
+    children = child_nodes(node)
+    interned_children = [_intern(child, visited) for child in children]
+    key = (kind, *map(id, interned_children))
+    interned = _interned.get(key)
+    if interned is None:
+        is_unchanged = all(map(operator.is_, children, interned_children))
+        interned = node if is_unchanged else _with_children(node, interned_children)
+        if all(map(_may_be_interned, interned_children)):
+            _interned[key] = _interned[id(interned)] = interned
+    visited[id(node)] = interned
+    return interned
 
 
-def _has_parts(node: Any) -> bool:
+def _has_children(node: Any) -> bool:
     return isinstance(node, Record) or type(node) in (dict, list, tuple)
 
 
-def _may_be_kept(part: Any) -> bool:
-    """Whether a part that was shared has no long text in it."""
-    return len(part) <= MAX_TEXT if type(part) is str else id(part) in _kept or not _has_parts(part)
+def _may_be_interned(node: Any) -> bool:
+    """Return whether a node contains no long text."""
+    return len(node) <= MAX_TEXT if type(node) is str else id(node) in _interned or not _has_children(node)
 
 
-def _of_parts(node: Any, parts: list[Any]) -> Any:
-    """The same with other parts."""
+def _with_children(node: Any, children: list[Any]) -> Any:
+    """Return a copy of a node with new children."""
     if isinstance(node, Record):
-        return type(node)(*parts)
-    return dict(zip(parts[::2], parts[1::2], strict=True)) if isinstance(node, dict) else type(node)(parts)
+        return type(node)(*children)
+    return dict(zip(children[::2], children[1::2], strict=True)) if isinstance(node, dict) else type(node)(children)

@@ -3,8 +3,8 @@
 sources(Value("roles.worker.replicas", "integer"))  ->  {("spec", "roles", "worker", "replicas")}
 sources(Release("Release.Name"))                    ->  {("metadata", "name")}
 
-`sources` reads a node alone. `filled_parts` follows the holes of an object while it fills them, so each part of the
-plain object has its node, the keys, the tests around the part, and the comment above the part.
+`sources` analyses a node without values. `filled_parts` fills an object and follows the holes. Each part of the result
+has its node, the keys, the tests around the part, and the comment above the part.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class Binding(Record):
 
     Attributes:
         node: the node, or the map whose entry has the name.
-        around: the names that the node may use.
+        scope_bindings: the names that the node may use.
         steps: the key of the entry; empty for the whole node.
     """
 
     node: Node
-    around: Bindings
+    scope_bindings: Bindings
     steps: Path = ()
 
     def sources(self, steps: Path) -> frozenset[Path]:
         """Return the keys of the job from which a part of the node gets its value."""
         if steps not in self._sources:
-            self._sources[steps] = sources(self.node, self.around, (*self.steps, *steps))
+            self._sources[steps] = sources(self.node, self.scope_bindings, (*self.steps, *steps))
         return self._sources[steps]
 
     @cached_property
@@ -97,10 +97,10 @@ def bindings_of_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Bindings]:
     """Return the bindings of the parameters of each named part, from all calls of the part."""
     by_part: dict[str, dict[str, tuple[Binding, ...]]] = {}
     for node in nodes:
-        for call, around in _calls(node, EMPTY):
-            of_part = by_part.setdefault(call.part.name, {})
-            for name, bindings in bind_arguments(call, around).items():
-                of_part[name] = (*of_part.get(name, ()), *bindings)
+        for call, scope_bindings in _calls(node, EMPTY):
+            part_bindings = by_part.setdefault(call.part.name, {})
+            for name, bindings in bind_arguments(call, scope_bindings).items():
+                part_bindings[name] = (*part_bindings.get(name, ()), *bindings)
     return by_part
 
 
@@ -118,26 +118,26 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
         case Release():
             return frozenset((JOB_NAME,))
         case Bound(name, _, path):
-            return _of_bindings(bindings.get(bound_key(name), ()), (*steps_of(path), *steps))
+            return _binding_sources(bindings.get(bound_key(name), ()), (*steps_of(path), *steps))
         case Parameter(name, _, path):
-            return _of_bindings(bindings.get(parameter_key(name), ()), (*steps_of(path), *steps))
+            return _binding_sources(bindings.get(parameter_key(name), ()), (*steps_of(path), *steps))
         case Named() | AsText() | NotEmpty() | Items():
-            return sources(_inside(node), bindings, steps)
+            return sources(_content(node), bindings, steps)
         case Call(part):
             return sources(part.node, bind_arguments(node, bindings), steps)
         case Let(name, expression, body):
             return sources(body, bind(bindings, name, expression), steps)
         case Guard():
-            return _of_guard(node, bindings)
+            return _guard_sources(node, bindings)
         case ForEach() | JoinEntries():
-            return _of_all((node.over, node.body), bind_entry(bindings, node), steps)
+            return _all_sources((node.over, node.body), bind_entry(bindings, node), steps)
         case Filtered(over, test) if not steps:
             return sources(over, bindings) | sources(test, bind_entry(bindings, node))
         case None | str() | int():
             return frozenset()
     if not isinstance(node, Hole):
-        return _of_all(child_nodes(node), bindings)
-    return _of_all(
+        return _all_sources(child_nodes(node), bindings)
+    return _all_sources(
         _parts_at(node, steps[0]) if steps else child_nodes(node),
         bindings,
         steps[1:] if isinstance(node, MapOf) else steps,
@@ -163,27 +163,27 @@ def _with_computed_names(entries: Mapping[Name, Node]) -> list[Node]:
     return [node for entry in entries.items() if isinstance(entry[0], Hole) for node in entry]
 
 
-def _inside(node: Named | AsText | NotEmpty | Items) -> Node:
+def _content(node: Named | AsText | NotEmpty | Items) -> Node:
     match node:
-        case Named(node=inner) | AsText(tree=inner) | NotEmpty(tree=inner) | Items(list=inner):
-            return inner
+        case Named(node=content) | AsText(tree=content) | NotEmpty(tree=content) | Items(list=content):
+            return content
     assert_never(node)
 
 
-def _of_guard(guard: Guard, bindings: Bindings) -> frozenset[Path]:
+def _guard_sources(guard: Guard, bindings: Bindings) -> frozenset[Path]:
     """Return the keys that a guard tests, and the keys in its message."""
     for entries in guard.over:
         bindings = bind_entry(bindings, entries)
     for name, node in guard.let:
         bindings = bind(bindings, name, node)
-    return _of_all((guard.test, guard.message), bindings)
+    return _all_sources((guard.test, guard.message), bindings)
 
 
-def _of_all(nodes: Iterable[Node | Record], bindings: Bindings, steps: Path = ()) -> frozenset[Path]:
+def _all_sources(nodes: Iterable[Node | Record], bindings: Bindings, steps: Path = ()) -> frozenset[Path]:
     return frozenset(path for node in nodes for path in sources(node, bindings, steps))
 
 
-def _of_bindings(bindings: Iterable[Binding], steps: Path) -> frozenset[Path]:
+def _binding_sources(bindings: Iterable[Binding], steps: Path) -> frozenset[Path]:
     return frozenset(path for binding in bindings for path in binding.sources(steps))
 
 
@@ -199,9 +199,9 @@ def _calls(node: Node | Record, bindings: Bindings) -> Iterator[tuple[Call, Bind
             yield from _calls(expression, bindings)
             yield from _calls(body, bind(bindings, name, expression))
         case ForEach() | JoinEntries() | Filtered():
-            inside = bind_entry(bindings, node)
+            entry_bindings = bind_entry(bindings, node)
             for child in child_nodes(node):
-                yield from _calls(child, inside)
+                yield from _calls(child, entry_bindings)
         case None | str() | int():
             return
         case _:
@@ -217,7 +217,7 @@ class Part(Record):
         value: the plain data.
         sources: the keys of the job from which the value comes.
         tests: the keys that decide whether the object has the part.
-        reason: the comment above the part, or above the nearest part around it.
+        reason: the comment above the part, or above the nearest part around the part.
     """
 
     path: Path
@@ -246,7 +246,7 @@ class _Spot(Record):
 def filled_parts(node: Node, scope: Scope) -> Iterator[tuple[str | None, Part]]:
     """Yield the parts of an object, each mapping and list before the parts in it.
 
-    The first member of each pair is the key of the object in the map of an `ForEach`, and None without an `ForEach`.
+    The first member of each pair is the key of the object in the map of a `ForEach`, and None without a `ForEach`.
     """
     for key, spot, body in _objects(node, _Spot(scope)):
         if fill(body, spot.scope) is not ABSENT:
@@ -255,7 +255,7 @@ def filled_parts(node: Node, scope: Scope) -> Iterator[tuple[str | None, Part]]:
 
 def _objects(node: Node, spot: _Spot) -> Iterator[tuple[str | None, _Spot, Node]]:
     if isinstance(node, ForEach):
-        yield from ((key, inside, node.body) for key, inside in _entries(node, spot))
+        yield from ((key, entry_spot, node.body) for key, entry_spot in _entries(node, spot))
     else:
         yield None, spot, node
 
@@ -282,15 +282,15 @@ def _parts(node: Node, spot: _Spot) -> Iterator[Part]:
             values = {name: evaluate(argument, spot.scope) for name, argument in arguments}
             scope = spot.scope._replace(bound=EMPTY, arguments=values)
             yield from _parts(part.node, spot.replaced(scope=scope, bindings=bind_arguments(node, spot.bindings)))
-        case Named(node=inner):
-            yield from _parts(inner, spot)
+        case Named(node=content):
+            yield from _parts(content, spot)
         case dict():
             yield spot.part(fill(node, spot.scope))
             yield from _parts_of_mapping(node, spot)
         case list() | tuple():
             yield spot.part(fill(node, spot.scope))
-            for index, (item, inside) in enumerate(_items(node, spot)):
-                yield from _parts(item, inside.at(index))
+            for index, (item, item_spot) in enumerate(_items(node, spot)):
+                yield from _parts(item, item_spot.at(index))
         case _:
             yield from _parts_of_value(node, fill(node, spot.scope), spot)
 
@@ -301,17 +301,18 @@ def _parts_of_mapping(node: Mapping[Any, Node], spot: _Spot) -> Iterator[Part]:
         if isinstance(key, Comment):
             reason = key.text
             continue
-        inside, reason = spot.replaced(reason=reason), spot.reason
+        # A comment is the reason of the next entry only, so the reason of the mapping applies again after the entry.
+        entry_spot, reason = spot.replaced(reason=reason), spot.reason
         if fill(child, spot.scope) is ABSENT:
             continue
         if isinstance(key, Splice):
-            yield from (part for part in _parts(child, inside) if part.path != spot.path)
+            yield from (part for part in _parts(child, entry_spot) if part.path != spot.path)
         else:
-            yield from _parts(child, inside.at(evaluate(key, spot.scope)))
+            yield from _parts(child, entry_spot.at(evaluate(key, spot.scope)))
 
 
 def _items(nodes: Sequence[Node], spot: _Spot) -> Iterator[tuple[Node, _Spot]]:
-    """Yield the node and the position of each item that is left of a list."""
+    """Yield the node and the position of each item of a filled list."""
     for node in nodes:
         match node:
             case When(test, if_true, if_false):
@@ -319,8 +320,8 @@ def _items(nodes: Sequence[Node], spot: _Spot) -> Iterator[tuple[Node, _Spot]]:
                 branch = if_true if evaluate(test, spot.scope) else if_false
                 yield from _items([branch], spot.replaced(tests=tests))
             case ForEach():
-                for _, inside in _entries(node, spot):
-                    yield from _items([node.body], inside)
+                for _, entry_spot in _entries(node, spot):
+                    yield from _items([node.body], entry_spot)
             case Items(tree):
                 keys = sources(tree, spot.bindings)
                 yield from (_literal(item, keys, spot) for item in fill(node, spot.scope) or ())
@@ -333,16 +334,16 @@ def _literal(item: Any, keys: frozenset[Path], spot: _Spot) -> tuple[Node, _Spot
     """Return an item of a tunable list as a node that has the sources of the list."""
     scope, bound = spot.scope.fork()
     bound[_ITEM] = item
-    of_list = tuple(Binding(Value(".".join(map(str, path[1:])), "list"), EMPTY) for path in sorted(keys))
-    return Bound(_ITEM, "string"), spot.replaced(scope=scope, bindings={**spot.bindings, bound_key(_ITEM): of_list})
+    lists = tuple(Binding(Value(".".join(map(str, path[1:])), "list"), EMPTY) for path in sorted(keys))
+    return Bound(_ITEM, "string"), spot.replaced(scope=scope, bindings={**spot.bindings, bound_key(_ITEM): lists})
 
 
 _ITEM: Final = "\0item"
-"""The name of an item of a tunable list, which no graph has."""
+"""The bound name of an item of a tunable list. No graph contains this name."""
 
 
 def _parts_of_value(node: Node, value: Any, spot: _Spot, steps: Path = ()) -> Iterator[Part]:
-    """Yield the parts of a value that a hole or a constant has."""
+    """Yield the parts of the value of a hole or of a constant."""
     if value is ABSENT:
         return
     yield spot.part(value, _present(sources(node, spot.bindings, steps), spot.scope), steps)

@@ -1,4 +1,4 @@
-"""Which values a node is filled from: what else a job says, and what another environment says of it, changes nothing.
+"""The values paths that a node reads. No other value of a job changes the filled node.
 
 reads(Sum((value("roles.worker.replicas"), 1)))  ->  (("roles", "worker", "replicas"),)
 """
@@ -14,67 +14,75 @@ from tfgen.record import Record
 Steps: TypeAlias = tuple[str, ...]
 """A values path."""
 
-_Place: TypeAlias = tuple[str, Steps]
-"""A path from what a name stands for: a parameter's, or a bound one's; from the values, where the name is empty."""
+_Read: TypeAlias = tuple[str, Steps]
+"""The key of a parameter or of a bound name, and a path in the value of the name. An empty key means the values."""
 
 _Name = TypeVar("_Name", Bound, Parameter)
 
 
 def reads(node: Node | Guard) -> tuple[Steps, ...]:
-    """The values paths that a node reads, in order; all that is below such a path counts as read."""
+    """Return the values paths that a node reads, in order. The node reads each path as a whole."""
     paths = {path for name, path in _reads(node) if not name}
     return tuple(sorted(path for path in paths if not any(path[:end] in paths for end in range(len(path)))))
 
 
 def reads_of_call(call: Call) -> tuple[Steps, ...]:
-    """The same of a part that is called, and of those arguments that are no more than a place of the values."""
-    places = {parameter_key(name): _place(argument) for name, argument in call.arguments}
-    return tuple(sorted({path for name, path in _resolved(_reads(call.part), places) if not name}))
+    """Return the values paths that the part of a call reads, directly or through arguments that are values.
+
+    The result does not contain the paths that computed arguments read.
+    """
+    targets = {parameter_key(name): _direct_read(argument) for name, argument in call.arguments}
+    return tuple(sorted({path for name, path in _resolve(_reads(call.part), targets) if not name}))
 
 
 def used_names(node: Node, names: Iterable[_Name]) -> list[_Name]:
-    """Those of some names that a node reads: names that are bound around it, or parameters."""
-    asked = {name for name, _ in _reads(node)}
-    return [name for name in names if (bound_key if isinstance(name, Bound) else parameter_key)(name.name) in asked]
+    """Return the bound names or parameters that a node reads, from a list of candidates."""
+    keys = {name for name, _ in _reads(node)}
+    return [name for name in names if (bound_key if isinstance(name, Bound) else parameter_key)(name.name) in keys]
 
 
 @cached_on_record
-def _reads(node: Node | Record) -> frozenset[_Place]:
-    """All places that a node reads. What is computed is read where the name that stands for it gets its value."""
-    place = _place(node)
-    if place is not None:
-        return frozenset((place,))
+def _reads(node: Node | Record) -> frozenset[_Read]:
+    """Return the reads of a node. The reads of a computed expression count once, where a name is bound to it."""
+    read = _direct_read(node)
+    if read is not None:
+        return frozenset((read,))
     match node:
-        case Named(node=inner):
-            return _reads(inner)
+        case Named(node=content):
+            return _reads(content)
         case Call(part, arguments):
-            places = {parameter_key(name): _place(argument) for name, argument in arguments}
-            computed = (argument for _, argument in arguments if _place(argument) is None)
-            return frozenset((*_resolved(_reads(part), places), *_all_reads(computed)))
+            targets = {parameter_key(name): _direct_read(argument) for name, argument in arguments}
+            computed = (argument for _, argument in arguments if _direct_read(argument) is None)
+            return frozenset((*_resolve(_reads(part), targets), *_all_reads(computed)))
         case Let(name, expression, body):
-            bound = {bound_key(name): _place(expression)}
-            inside = _reads(body)
-            others = (inner for inner in inside if inner[0] not in bound)
-            computed = (inner for inner in (expression,) if _place(inner) is None)
-            return frozenset((*_resolved(inside, bound), *others, *_all_reads(computed)))
+            targets = {bound_key(name): _direct_read(expression)}
+            body_reads = _reads(body)
+            unrelated = (read for read in body_reads if read[0] not in targets)
+            expression_reads = _all_reads([expression]) if _direct_read(expression) is None else ()
+            return frozenset((*_resolve(body_reads, targets), *unrelated, *expression_reads))
     return frozenset(_all_reads(child_nodes(node)))
 
 
-def _all_reads(nodes: Iterable[Node | Record]) -> Iterator[_Place]:
-    return (place for node in nodes if node is not None and not isinstance(node, (str, int)) for place in _reads(node))
+def _all_reads(nodes: Iterable[Node | Record]) -> Iterator[_Read]:
+    return (read for node in nodes if node is not None and not isinstance(node, (str, int)) for read in _reads(node))
 
 
-def _resolved(inside: Iterable[_Place], places: Mapping[str, _Place | None]) -> Iterator[_Place]:
-    """Of the places within a part, those of the values and of what stands for a place outside it."""
-    for name, path in inside:
+def _resolve(part_reads: Iterable[_Read], targets: Mapping[str, _Read | None]) -> Iterator[_Read]:
+    """Yield the reads of a part as reads outside the part. The names of computed expressions are omitted.
+
+    Args:
+        part_reads: the reads inside the part.
+        targets: the read outside the part that each name of the part refers to; None for a computed expression.
+    """
+    for name, path in part_reads:
         if not name:
             yield name, path
-        elif (outside := places.get(name)) is not None:
-            yield outside[0], (*outside[1], *path)
+        elif (target := targets.get(name)) is not None:
+            yield target[0], (*target[1], *path)
 
 
-def _place(node: Node | Record) -> _Place | None:
-    """What a node stands for, where it is no more than a place."""
+def _direct_read(node: Node | Record) -> _Read | None:
+    """Return the read of a node that is only a value, a parameter or a bound name; None for other nodes."""
     match node:
         case Value(path):
             return "", steps_of(path)

@@ -2,8 +2,8 @@
 
     {"replicas": hole}  ->  {"replicas": When(is_released, 0, hole)}
 
-Helm can read the cluster while it renders. So an upgrade renders an object that was released in its released state. The
-test is false wherever Helm renders without a cluster, as in ``helm template`` and Argo CD, and in all other outputs.
+Helm can read the cluster while it renders. So an upgrade renders a released object in its released state. The test is
+false wherever Helm renders without a cluster, as in ``helm template`` and Argo CD, and in all outputs except the chart.
 https://helm.sh/docs/chart_template_guide/functions_and_pipelines/#using-the-lookup-function
 """
 

@@ -1,4 +1,4 @@
-"""What follows from a job's structure is made once for all jobs that have it: most jobs of a team have few."""
+"""Cache of results that depend only on the structure of a job. Most jobs of a team share a few structures."""
 
 from __future__ import annotations
 
@@ -11,24 +11,30 @@ from tfgen.job.training_job import Structure
 _Result = TypeVar("_Result")
 
 MAX_CACHED: Final = 64
-"""Structures for which a function keeps what it made; of more, those that were asked for last."""
+"""Maximum number of structures in the cache of a function. The least recently used structure is evicted."""
 
 
 class Shape:
-    """A structure as a key, the job's name aside. Unlike equal structures, equal shapes have the same orders too."""
+    """A structure as a cache key, without the name of the job.
+
+    Equal structures may list keys in different orders. Equal shapes have the same order.
+    """
 
     def __init__(self, structure: Structure) -> None:
         self.structure = structure
         self._text = structure.text
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Shape) and self._text == other._text
+    def __eq__(self, value: object) -> bool:
+        return isinstance(value, Shape) and self._text == value._text
 
     def __hash__(self) -> int:
         return hash(self._text)
 
 
 def cached_by_shape(function: Callable[[Structure], _Result]) -> Callable[[Structure], _Result]:
-    """The same function, which does its work once for a shape, without the job's name. Nobody changes its result."""
-    remember = functools.lru_cache(maxsize=MAX_CACHED)(lambda shape: function(shape.structure.replaced(name="")))
-    return functools.wraps(function)(lambda structure: remember(Shape(structure)))
+    """Return the function with a cache by shape.
+
+    The function receives a structure without the name of the job. Callers must not change the result.
+    """
+    cached = functools.lru_cache(maxsize=MAX_CACHED)(lambda shape: function(shape.structure.replaced(name="")))
+    return functools.wraps(function)(lambda structure: cached(Shape(structure)))

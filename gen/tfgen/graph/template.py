@@ -1,4 +1,4 @@
-"""A template of the chart: one object of a job, or one for each entry of a map."""
+"""A template of the chart: an object of a job, or an object for each entry of a map."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from tfgen.record import Record
 
 
 class Template(Record):
-    """One object, named by what it is in the job: another run or release gives the object another name, not the file.
+    """An object of a job, with a file name that is the same for all runs and Helm releases.
 
     Attributes:
-        name: the name of its file in the chart and in the overlays, without the ending: ``worker``, ``finisher-role``.
-        node: the object, a condition on it, or an `ForEach` of objects.
-        chart_only: whether only the chart has it: a test of ``helm test``.
-        outlives: whether it stays where the job is retired.
+        name: the name of the file in the chart and in the overlays, without the ending: ``worker``, ``finisher-role``.
+        node: the object, an object with a condition, or a `ForEach` of objects.
+        chart_only: whether only the chart contains the object: a test of ``helm test``.
+        survives_retirement: whether a retired job keeps the object.
     """
 
     name: str
     node: Node
     chart_only: bool = False
-    outlives: bool = False
+    survives_retirement: bool = False
 
     @property
     def files(self) -> Mapping[str, File]:
-        """The files that the data of a ConfigMap are, by their keys, which are their names; none of another object."""
+        """The files in the data of a ConfigMap, by their keys, which are the file names. Empty for other objects."""
         node = self.node
         while isinstance(node, (When, Let)):
             node = node.if_true if isinstance(node, When) else node.body
@@ -37,7 +37,7 @@ class Template(Record):
         return {key: part for key, part in data.items() if isinstance(part, File)}
 
     def objects(self, scope: Scope) -> Sequence[tuple[str, dict[str, Any]]]:
-        """The plain objects by their files' names: those of an `ForEach` have the entry's key behind them."""
+        """Return the file names and the plain objects. A `ForEach` appends the key of the entry to the file name."""
         filled: Sequence[tuple[str, dict[str, Any]]] = self._filler(scope)
         return filled
 
@@ -49,7 +49,7 @@ class Template(Record):
             return cached_by_values(
                 reads(node), lambda scope: [(f"{self.name}-{key}", item) for key, item in entries(scope)]
             )
-        one = compile_filler(node)
+        fill_object = compile_filler(node)
         return cached_by_values(
-            reads(node), lambda scope: [(self.name, item) for item in [one(scope)] if item is not ABSENT]
+            reads(node), lambda scope: [(self.name, item) for item in [fill_object(scope)] if item is not ABSENT]
         )

@@ -1,6 +1,6 @@
-"""Guards of what a chart's user may add by name: volumes, and resources.
+"""Guards of the map entries that a user of the chart may add: volumes and resources.
 
-The sentences are functions, for the rules that find the same in what only a job says.
+The messages are public functions, because rules report the same problems in fields that only a job file has.
 """
 
 from __future__ import annotations
@@ -32,33 +32,33 @@ from tfgen.job.training_job import Profile, Structure
 from tfgen.kubernetes.volume_profiles import least_profile
 from tfgen.schema import workload_kinds as kinds
 
-# Kubernetes counted GPUs itself under this name, until 1.10 left that to device plugins.
+# Kubernetes counted GPUs under this name until version 1.10. Since then device plugins count the GPUs.
 LEGACY_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 
 _AMOUNTS: Final = ("limits", "requests", "gpu.share")
-"""The maps of amounts in a role's resources."""
+"""The maps of amounts in the resources of a role."""
 
-# Resources of which one is a GPU, or a part of it that a program sees as one. No node has 1,024 of them.
+# Resources whose unit is a GPU, or a part of a GPU that a program sees as one GPU. No node has 1,024 GPUs.
 _COUNTED: Final = "/(gpu|mig-.*|vgpu-number)$"
 _NUMBER_OF_GPUS: Final = "^[+]?0*([0-9]{1,3}|10[01][0-9]|102[0-4])$"
 
 _NAME: Final = Bound("name")
-_OTHER: Final = Bound("other")
+_SECOND_NAME: Final = Bound("other")
 _VOLUMES: Final = Entries(value("storage"), "name", "storage")
-_OTHER_VOLUMES: Final = Entries(value("storage"), "other", "second")
+_SECOND_VOLUMES: Final = Entries(value("storage"), "other", "second")
 
 
 def volume_and_resource_guards(structure: Structure) -> list[Guard]:
-    """The guards of a job's volumes and resources."""
+    """Return the guards of the volumes and the resources of a job."""
     return [
-        *_mounted_once(structure),
-        *(_of_resources() if supports_field(structure, "roles.worker.resources.limits") else []),
-        _one_sub_path(),
+        *_mount_path_guards(structure),
+        *(_resource_guards() if supports_field(structure, "roles.worker.resources.limits") else []),
+        _sub_path_guard(),
     ]
 
 
 def supports_field(structure: Structure, path: str) -> bool:
-    """Whether the job's kind has a place for it."""
+    """Return whether the workload kind of a job supports a field."""
     return not kinds.lacking({"workload": {"kind": structure.kind}}, path.split("."))
 
 
@@ -66,47 +66,54 @@ def supports_field(structure: Structure, path: str) -> bool:
 
 
 def run_folder_guards() -> tuple[Guard, ...]:
-    """That a run which goes on in another's folder has a volume with such folders, and that no two runs share one."""
+    """Return the guards of the folders of runs.
+
+    A run that resumes in the folder of another run needs a volume with a folder for each run. The name of a run must
+    not be the name of the folder of the unnamed run.
+    """
     separate = Bound("separate", "map")
-    resumed = Guard(
+    resume_guard = Guard(
         rule="resume-from",
         path="resumeFrom",
         let=((separate.name, Filtered(value("storage"), storage.SEPARATE, item="storage")),),
         test=AllOf((value("resumeFrom"), Not(separate))),
         message=Text(
-            ("resumeFrom names a run's folder, but no volume has one for each run; set runs: Separate in storage",)
-        ),
-    )
-    own = Guard(
-        rule="run-folder",
-        path="run",
-        let=resumed.let,
-        test=AllOf((Equal(value("run"), UNNAMED), separate)),
-        message=Text(
             (
-                f"run {UNNAMED} would have the folder of the run without a name; take another name, "
-                f"with resumeFrom {UNNAMED} to go on in that folder",
+                "resumeFrom names the folder of a run, but no volume has a folder for each run; "
+                "set runs: Separate in storage",
             )
         ),
     )
-    return resumed, own
+    name_guard = Guard(
+        rule="run-folder",
+        path="run",
+        let=resume_guard.let,
+        test=AllOf((Equal(value("run"), UNNAMED), separate)),
+        message=Text(
+            (
+                f"run {UNNAMED} would use the folder of the run without a name; choose another name, "
+                f"and set resumeFrom to {UNNAMED} to continue in the folder",
+            )
+        ),
+    )
+    return resume_guard, name_guard
 
 
 def refused_volume_message(name: Node, source: str, profile: Profile) -> Text:
-    """What is wrong with a volume that the profile refuses."""
-    instead = "an emptyDir or a claim" if source == "hostPath" else "a claim, or a CSI volume"
-    least = least_profile(source)
+    """Return the message about a volume that the security profile forbids."""
+    replacement = "an emptyDir or a claim" if source == "hostPath" else "a claim or a CSI volume"
+    minimum = least_profile(source)
     return Text(
         (
             name,
-            f": security.profile {profile} refuses {source} volumes, which need at least {least}; "
-            f"use {instead}, or a job with security.profile {least}",
+            f": security.profile {profile} forbids {source} volumes, which need at least {minimum}; "
+            f"use {replacement}, or set security.profile to {minimum}",
         )
     )
 
 
-def _one_sub_path() -> Guard:
-    """That a volume's folder is said in one way: Kubernetes takes a mount with both for a mistake."""
+def _sub_path_guard() -> Guard:
+    """Return the guard against two folders of one volume. Kubernetes rejects a mount with both fields."""
     sub_path, with_variables = (Bound("storage", "string", field) for field in ("subPath", "subPathExpr"))
     return Guard(
         rule="sub-path-twice",
@@ -117,44 +124,57 @@ def _one_sub_path() -> Guard:
     )
 
 
-def _mounted_once(structure: Structure) -> list[Guard]:
-    """That no role has two volumes in one place."""
-    here, there = Bound("storage", "string", "mountPath"), Bound("second", "string", "mountPath")
+def _mount_path_guards(structure: Structure) -> list[Guard]:
+    """Return the guards against two volumes at one path in the pods of a role."""
+    first_path, second_path = Bound("storage", "string", "mountPath"), Bound("second", "string", "mountPath")
     shm = Default(role_entry_value("shm", "quantity"), value("shm"))
-    places: list[tuple[Node, str, tuple[Expression, ...]]] = [
+    reserved: list[tuple[Node, str, tuple[Expression, ...]]] = [
         ("/tmp", "the temporary folder of every pod", ()),  # noqa: S108 - a path in the pod
         *([("/dev/shm", "shm", (shm,))] if supports_field(structure, "shm") else []),  # noqa: S108 - a path in the pod
         *([(Clean(value("code.mountPath")), "code", ())] if structure.code else []),
     ]
-    of_two = Guard(
+    volumes_guard = Guard(
         rule="duplicate-mount-path",
         path=("storage", _NAME, "mountPath"),
-        over=(ROLE_ENTRIES, _VOLUMES, _OTHER_VOLUMES),
+        over=(ROLE_ENTRIES, _VOLUMES, _SECOND_VOLUMES),
         test=AllOf(
-            (Not(Equal(_NAME, _OTHER)), _mounts("storage"), _mounts("second"), Equal(Clean(here), Clean(there)))
+            (
+                Not(Equal(_NAME, _SECOND_NAME)),
+                _mounts("storage"),
+                _mounts("second"),
+                Equal(Clean(first_path), Clean(second_path)),
+            )
         ),
-        message=duplicate_mount_message(Text(("storage.", _NAME)), Clean(here), Text(("storage.", _OTHER))),
+        message=duplicate_mount_message(Text(("storage.", _NAME)), Clean(first_path), Text(("storage.", _SECOND_NAME))),
     )
-    return [*(_mounted_beside(here, *place) for place in places), of_two]
+    return [*(_reserved_path_guard(first_path, *path) for path in reserved), volumes_guard]
 
 
-def _mounted_beside(here: Expression, place: Node, taken: str, tests: tuple[Expression, ...]) -> Guard:
+def _reserved_path_guard(mount_path: Expression, path: Node, user: str, tests: tuple[Expression, ...]) -> Guard:
+    """Return the guard against a volume at a path that tfgen uses.
+
+    Args:
+        mount_path: the path of the volume.
+        path: the path that tfgen uses.
+        user: the field or the folder for which tfgen uses the path.
+        tests: the conditions under which tfgen uses the path.
+    """
     return Guard(
         rule="duplicate-mount-path",
         path=("storage", _NAME, "mountPath"),
         over=(ROLE_ENTRIES, _VOLUMES),
-        test=AllOf((*tests, _mounts("storage"), Equal(Clean(here), place))),
-        message=duplicate_mount_message(Text(("storage.", _NAME)), place, taken),
+        test=AllOf((*tests, _mounts("storage"), Equal(Clean(mount_path), path))),
+        message=duplicate_mount_message(Text(("storage.", _NAME)), path, user),
     )
 
 
-def duplicate_mount_message(name: Node, place: Node, taken: Node) -> Text:
-    """What is wrong with a volume whose place another has."""
-    return Text((name, " is mounted at ", place, ", and so is ", taken, "; choose another mountPath"))
+def duplicate_mount_message(name: Node, path: Node, user: Node) -> Text:
+    """Return the message about a volume at a path that is already in use."""
+    return Text((name, " is mounted at ", path, ", and so is ", user, "; choose another mountPath"))
 
 
 def _mounts(volume: str) -> Expression:
-    """Whether the role mounts it: one that names it, or names no role."""
+    """Return the test that a role mounts a volume. A volume without `for` is mounted by all roles."""
     roles = Bound(volume, "list", "for")
     return AnyOf((Not(roles), HasItem(roles, ROLE_NAME)))
 
@@ -162,11 +182,11 @@ def _mounts(volume: str) -> Expression:
 # -- resources ---------------------------------------------------------------------------------------------------
 
 
-def _of_resources() -> list[Guard]:
-    return [_counted_once(), *map(_few_gpus, _AMOUNTS), _no_legacy_gpu()]
+def _resource_guards() -> list[Guard]:
+    return [_two_counts_guard(), *map(_gpu_number_guard, _AMOUNTS), _legacy_gpu_guard()]
 
 
-def _counted_once() -> Guard:
+def _two_counts_guard() -> Guard:
     count, resource = (
         role_entry_value("resources.gpu.count", "integer"),
         role_entry_value("resources.gpu.resource", "string"),
@@ -179,14 +199,14 @@ def _counted_once() -> Guard:
         test=AllOf((count, Equal(_NAME, resource), Not(Equal(Text((limit,)), Text((count,)))))),
         message=Text(
             (
-                *("role ", ROLE_NAME, " has gpu.count ", count, " and a limit of ", limit, " of ", _NAME),
-                ", which wins over it; say how many in gpu.count alone",
+                *("role ", ROLE_NAME, " has gpu.count ", count, " and the limit ", limit, " of ", _NAME),
+                ", which overrides gpu.count; set the number only in gpu.count",
             )
         ),
     )
 
 
-def _few_gpus(amounts: str) -> Guard:
+def _gpu_number_guard(amounts: str) -> Guard:
     amount = Bound("limit", "quantity")
     return Guard(
         rule="gpu-count",
@@ -195,14 +215,14 @@ def _few_gpus(amounts: str) -> Guard:
         test=AllOf((Matches(_NAME, _COUNTED), Not(Matches(Text((amount,)), _NUMBER_OF_GPUS)))),
         message=Text(
             (
-                *("role ", ROLE_NAME, " asks for ", amount, " of ", _NAME),
-                ", which is no number of GPUs up to 1024; write their number in digits",
+                *("role ", ROLE_NAME, " requests ", amount, " of ", _NAME),
+                ", which is not a GPU count up to 1024; write the number in digits",
             )
         ),
     )
 
 
-def _no_legacy_gpu() -> Guard:
+def _legacy_gpu_guard() -> Guard:
     resource = role_entry_value("resources.gpu.resource", "string")
     amounts = [role_entry_value(f"resources.{path}", "map") for path in _AMOUNTS]
     return Guard(
@@ -215,11 +235,14 @@ def _no_legacy_gpu() -> Guard:
 
 
 def legacy_gpu_message(role: Node) -> Text:
-    """What is wrong with a role that asks for GPUs by their first name."""
+    """Return the message about a role that requests GPUs by the name of old Kubernetes versions."""
     return Text(
         (
-            f"{LEGACY_GPU} has been gone since Kubernetes 1.10: no node has it, and role ",
-            role,
-            " would never start; say how many in gpu.count alone, which asks for nvidia.com/gpu",
+            *(
+                "role ",
+                role,
+                f" requests {LEGACY_GPU}, which no node has since Kubernetes 1.10, so the role would never ",
+            ),
+            "start; set gpu.count, which requests nvidia.com/gpu",
         )
     )

@@ -1,1 +1,1 @@
-"""A job's Kubernetes objects: one noun a module, each a function from the job's structure to a graph with holes."""
+"""The Kubernetes objects of a job. Each module builds one type of object, or one part of a pod, from the structure."""

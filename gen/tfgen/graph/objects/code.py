@@ -1,10 +1,11 @@
-"""Code that the image does not have: fetched from git by an init container, or kept in a ConfigMap.
+"""Code that the image does not contain. An init container fetches the code from git, or a ConfigMap contains the code.
 
     code: {git: {repository: https://git.example.com/ml/train.git, revision: v1.4.0, folder: training}}
 
-puts the content of ``training`` read-only at /code of the main container. git-sync fetches it, whose flags are in
-https://github.com/kubernetes/git-sync/blob/v4.4.0/README.md#manual: it checks the commit out into a folder named after
-its hash, and makes a relative link to that, which the kubelet follows when it mounts the path below it.
+mounts the content of ``training`` read-only at /code of the main container. git-sync fetches the code. The manual of
+its flags: https://github.com/kubernetes/git-sync/blob/v4.4.0/README.md#manual. git-sync checks out the commit into a
+folder with the hash of the commit as its name, and makes a relative link to the folder. The kubelet follows the link
+when it mounts a path below the link.
 """
 
 from __future__ import annotations
@@ -29,29 +30,29 @@ _ROOT: Final = "/git"
 _LINK: Final = "current"
 _SECRET_ROOT: Final = "/etc/git-secret"  # noqa: S105 - a path; git-sync looks for known_hosts there
 
-# The image's own user: ssh fails for one that /etc/passwd does not have. Others may read what it writes.
+# The user of the image, because ssh fails for a user that /etc/passwd does not contain. All users may read the files.
 _USER: Final = 65533
 
 
 def init_containers(structure: Structure) -> list[Node]:
-    """What runs in every pod before the user's own init containers."""
+    """Return the containers that run in every pod before the init containers of the user."""
     return [_fetch(structure, structure.code)] if isinstance(structure.code, GitCode) else []
 
 
 def volumes(structure: Structure) -> list[dict[Key, Node]]:
-    """The pod's volumes."""
+    """Return the volumes of the code."""
     match structure.code:
         case FileCode(files=files):
             return [{"name": VOLUME, "configMap": {"name": names.code(_digest(files))}}]
         case GitCode(secret=secret) as git:
-            # 0440: with fsGroup set, the files belong to root and to the group that git-sync is in.
+            # 0440, because with fsGroup the files belong to root and to the group of git-sync.
             key: dict[Key, Node] = {"name": SECRET_VOLUME, "secret": {"secretName": secret, "defaultMode": 0o440}}
             return [{"name": VOLUME, "emptyDir": {}}, *([key] if git.is_ssh and secret else [])]
     return []
 
 
 def mounts(structure: Structure) -> list[Node]:
-    """The main container's mounts."""
+    """Return the mounts of the code in the main container."""
     mount: dict[Key, Node] = {"name": VOLUME, "mountPath": value("code.mountPath")}
     match structure.code:
         case FileCode():
@@ -62,7 +63,7 @@ def mounts(structure: Structure) -> list[Node]:
 
 
 def config_map(code: FileCode) -> Node:
-    """The ConfigMap of the files. Its name has their digest, since a task that is started again must find the same."""
+    """Return the ConfigMap of the files. Its name contains their digest, so a restarted task finds the same files."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -73,7 +74,7 @@ def config_map(code: FileCode) -> Node:
 
 
 def file_path(name: str) -> str:
-    """Where a file of the code is in the chart and in a kustomize base: a folder without tfgen's programs."""
+    """Return the path of a file of the code in the chart and in the base, outside the folder of tfgen's programs."""
     return f"files/code/{name}"
 
 
@@ -95,7 +96,7 @@ def _fetch(structure: Structure, git: GitCode) -> Node:
             "--one-time",
             "--git-gc=off",
             "--sync-timeout=10m",
-            # Ten tries, ten seconds apart: where pods are not restarted, each failure of this counts as the task's.
+            # Ten attempts, ten seconds apart, because a failure of this container may count as a failure of the task.
             "--max-failures=10",
             *ssh,
         ],
@@ -115,7 +116,10 @@ def _fetch(structure: Structure, git: GitCode) -> Node:
 
 
 def _login(git: GitCode) -> list[Node]:
-    """The keys of a Secret of type kubernetes.io/basic-auth, in variables, which are in no process list."""
+    """Return the variables with the keys of a Secret of type kubernetes.io/basic-auth.
+
+    Variables do not appear in the process list, unlike arguments.
+    """
     if git.is_ssh or not git.secret:
         return []
     keys = {"GITSYNC_USERNAME": "username", "GITSYNC_PASSWORD": "password"}

@@ -1,4 +1,4 @@
-"""The run's ConfigMap: the cluster, once, from which every task's TF_CONFIG is made."""
+"""The ConfigMap of a run, which contains the cluster for the TF_CONFIG of every task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORKER_HOSTS: Final = "workerHosts"
 
 
 def config_map(structure: Structure, pod: cluster_spec.PodName) -> Node:
-    """The ConfigMap. It cannot be changed: a task that is started again must see the cluster that its peers saw."""
+    """Return the ConfigMap. It is immutable, so a restarted task sees the same cluster as the running tasks."""
     data: dict[Key, Node] = {CLUSTER: cluster_spec.cluster(structure, pod)}
     if structure.role("evaluator"):
         data[EVALUATOR_CLUSTER] = cluster_spec.evaluator_cluster(structure, pod)
@@ -27,7 +27,7 @@ def config_map(structure: Structure, pod: cluster_spec.PodName) -> Node:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
-        Comment("A task that is started again must see the cluster that its peers saw."): None,
+        Comment("A restarted task must see the same cluster as the running tasks."): None,
         "immutable": True,
         "data": data,
     }

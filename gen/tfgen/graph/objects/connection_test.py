@@ -1,4 +1,4 @@
-"""What ``helm test`` runs: a pod of the run that connects to each of its tasks."""
+"""The test of ``helm test``: a pod of the run that connects to each task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ for role, hosts in json.loads(os.environ["TF_CLUSTER"]).items():
 
 
 def connection_test(structure: Structure) -> Node:
-    """The test's Pod, in the first role's image; as one of the run's own pods, or the network policy would stop it."""
+    """Return the Pod of the test, with the image of the first role.
+
+    The Pod has the labels of the run, because the network policy of the run blocks all other pods.
+    """
     role = structure.roles[0].name
     return {
         "apiVersion": "v1",

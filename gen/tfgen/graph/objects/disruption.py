@@ -1,10 +1,10 @@
-"""What keeps node drains off the tasks of a run, a PodDisruptionBudget for each role; and what a drained task counts.
+"""Protection against disruptions: a PodDisruptionBudget for each role, and the pod failure policy of Jobs.
 
     StatefulSet -> maxUnavailable: 0
-    Job         -> minAvailable: 4, all of its tasks
+    Job         -> minAvailable: 4, the number of tasks
 
-Of pods whose controller cannot be scaled, as a Job's, the disruption controller takes an integer ``minAvailable``
-alone: https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors.
+For pods of a controller without a scale subresource, such as a Job, a budget supports only an integer ``minAvailable``:
+https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tfgen.graph.objects.values import value
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Role, Structure
 
-NO_FAILURE: Final = Comment("A pod that its node or the scheduler takes away is no failure of its program.")
+NO_FAILURE: Final = Comment("A pod that is lost to its node or to the scheduler does not count as a failure.")
 _IGNORE_DISRUPTIONS: Final[Node] = {
     "action": "Ignore",
     "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
@@ -27,7 +27,7 @@ _EXIT_CODES: Final = value("restart.ignoreExitCodes")
 
 
 def failure_policy(*rules: Node) -> Node:
-    """Return the podFailurePolicy of a Job: a lost pod costs no retry, nor does a pod to which a rule applies."""
+    """Return the podFailurePolicy of a Job. A disrupted pod costs no retry, and the rules may ignore more failures."""
     return {"rules": [_IGNORE_DISRUPTIONS, *rules]}
 
 
@@ -39,15 +39,15 @@ IGNORE_EXIT_CODES: Final = When(
         "onExitCodes": {"containerName": names.CONTAINER, "operator": "In", "values": _EXIT_CODES},
     },
 )
-"""The rule for exit codes that cost no retry. A sidecar's exit code does not count."""
+"""The rule for exit codes that cost no retry. The rule ignores the exit codes of sidecars."""
 
 
 def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[Template, ...]:
-    """The budgets of the roles that train: an evaluator loses nothing, and the finisher may always be moved.
+    """Return the budgets of the roles that train. A drain may always evict the evaluator and the finisher.
 
     Args:
         structure: the job.
-        is_scalable: whether the controller of a role's pods can be scaled.
+        is_scalable: whether the controller of the pods of a role has a scale subresource.
     """
     roles = [role for role in structure.roles if role.name != "evaluator"]
     return tuple(Template(f"{role.name}-poddisruptionbudget", _budget(role, is_scalable(role))) for role in roles)
@@ -69,7 +69,7 @@ def _budget(role: Role, is_scalable: bool) -> Node:
                 **bound,
                 "selector": {"matchLabels": labels.role_selector(role.name)},
                 # https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy
-                Comment("A task that does not serve has nothing to lose, and must not hold a node."): None,
+                Comment("A task that is not ready loses no work, so it must not block the drain of a node."): None,
                 "unhealthyPodEvictionPolicy": "AlwaysAllow",
             },
         },

@@ -1,9 +1,9 @@
-"""Alibaba Cloud's Elastic Container Instance: what a pod says to run as one, and the cache of its images.
+"""Elastic Container Instance (ECI) of Alibaba Cloud: the settings of the pods, and the cache of their images.
 
     cloud: {eci: {gpuType: P4, imageCache: {make: {size: 40}}}}
 
-A pod says it by annotations (`kubernetes/eci.py`), which are read when it is made and never again. The cache:
-https://www.alibabacloud.com/help/en/eci/user-guide/use-imagecache-to-accelerate-the-creation-of-pods.
+Annotations of a pod (`kubernetes/eci.py`) select the instance. ECI reads the annotations only when the pod is created.
+The cache: https://www.alibabacloud.com/help/en/eci/user-guide/use-imagecache-to-accelerate-the-creation-of-pods.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _enabled() -> Expression:
 
 
 def pod_annotations(structure: Structure) -> Mapping[Key, Node]:
-    """What the pods of the tasks say of the instance that they want."""
+    """Return the annotations of the pods of the tasks, which select the instance."""
     if not structure.eci:
         return {}
     annotations: dict[str, Node] = {
@@ -41,33 +41,33 @@ def _joined(path: str) -> Node:
 
 
 def pod_labels(structure: Structure) -> Mapping[Key, Node]:
-    """The label by which Alibaba's webhook sends a pod to ECI, past every other rule of where it runs."""
-    return {keys.ECI: When(_goes("Label"), "true")} if structure.eci else {}
+    """Return the label for the webhook of Alibaba Cloud, which runs the pod on ECI regardless of its scheduling."""
+    return {keys.ECI: When(_uses_way("Label"), "true")} if structure.eci else {}
 
 
 def node_selector(structure: Structure) -> Mapping[Name, Node]:
-    """What makes a scheduler send it there: the label of the virtual nodes."""
+    """Return the labels of the virtual nodes, by which the scheduler runs a pod on ECI."""
     if not structure.eci:
         return {}
-    return {label: When(_goes(way), text) for way, (label, text) in eci.NODE_LABELS.items()}
+    return {label: When(_uses_way(way), text) for way, (label, text) in eci.NODE_LABELS.items()}
 
 
 def tolerations(structure: Structure) -> tuple[Node, ...]:
-    """And their taint."""
+    """Return the tolerations of the taints of the virtual nodes."""
     if not structure.eci:
         return ()
     return tuple(
-        When(_goes(way), {"key": key, "operator": "Equal", "value": text, "effect": "NoSchedule"})
+        When(_uses_way(way), {"key": key, "operator": "Equal", "value": text, "effect": "NoSchedule"})
         for way, (key, text) in eci.TAINTS.items()
     )
 
 
-def _goes(way: str) -> Expression:
+def _uses_way(way: str) -> Expression:
     return AllOf((_enabled(), Equal(value(_WAY), way)))
 
 
 def image_cache(structure: Structure) -> Node:
-    """The cache of the images of the tasks' pods. It belongs to the cluster and to the job, not to a run."""
+    """Return the cache of the images of the tasks. The cache belongs to the job, so all runs share it."""
     tunable = [value("image"), *(value(f"roles.{role.name}.image") for role in structure.roles)]
     if isinstance(structure.code, GitCode):
         tunable.append(value("code.git.image"))
@@ -80,7 +80,7 @@ def image_cache(structure: Structure) -> Node:
             annotations={**keys.BEFORE_PODS, keys.CACHE_REUSE: "true"},
         ),
         "spec": {
-            "images": [*(When(image, image) for image in tunable), *_beside(structure)],
+            "images": [*(When(image, image) for image in tunable), *_additional_images(structure)],
             "imagePullSecrets": value(f"{path}.pullSecrets"),
             "imageCacheSize": value(f"{path}.size"),
             "retentionDays": if_set(value(f"{path}.retentionDays")),
@@ -89,8 +89,8 @@ def image_cache(structure: Structure) -> Node:
     return When(_enabled(), cache)
 
 
-def _beside(structure: Structure) -> list[str]:
-    """The images of what runs beside the tasks, each once."""
+def _additional_images(structure: Structure) -> list[str]:
+    """Return the images of init containers and sidecars, without duplicates."""
     templates = (structure.pod_template, *(role.pod_template for role in structure.roles))
     specs = [template.get("spec") or {} for template in templates]
     containers = [

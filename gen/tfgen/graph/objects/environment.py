@@ -1,7 +1,7 @@
-"""The main container's environment variables.
+"""The environment variables of the main container.
 
-Kubernetes expands ``$(X)`` only from variables that stand before it in the list, so the order is: tfgen's own, then
-the user's without a reference, then those with one, each by name.
+Kubernetes expands ``$(X)`` only from preceding variables of the list. So the order is: the variables of tfgen, the
+variables of the user without a reference by name, the variables of the user with a reference by name.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ from tfgen.job.training_job import RoleName, Structure
 ENV: Final = Bound("env", "map")
 
 ORDER: Final = Comment(
-    "Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to none."
+    "Kubernetes expands $(X) only from preceding variables: first those of tfgen, then the values without a reference."
 )
 
-# TensorFlow's two thread pools and oneDNN's: each takes all cores of the node, whatever the CPU limit says.
+# The sizes of the thread pools of TensorFlow and oneDNN. By default each pool has a thread for each core of the node,
+# even if the container has a CPU limit.
 _THREADS: Final = ("OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS")
 
-# With one thread between operations, a worker that waits for a parameter server in it waits for itself: for ever.
+# With one inter-op thread, a worker that waits for a parameter server blocks the only thread and deadlocks.
 _AT_MOST_ONE_CPU: Final = r"^(1|1000m|[0-9]{1,3}m|0?[.][0-9]+)$"
 _CPU_LIMIT: Final = MapOf({"resourceFieldRef": MapOf({"resource": "limits.cpu"})})
 _INTEROP: Final = When(
@@ -51,7 +52,7 @@ _INTEROP: Final = When(
     MapOf({}),
 )
 
-# TensorFlow's images for GPUs say "all": what has no GPU of its own would take memory of each one of its node.
+# The GPU images of TensorFlow set "all", so a container without a GPU would allocate memory on every GPU of its node.
 _VISIBLE_DEVICES: Final = "NVIDIA_VISIBLE_DEVICES"
 _NO_DEVICES: Final = "void"
 NO_GPUS: Final[Mapping[Key, Node]] = {"name": _VISIBLE_DEVICES, "value": _NO_DEVICES}
@@ -63,26 +64,26 @@ _REFERENCE: Final[Mapping[Key, Node]] = {"name": Bound("name"), "valueFrom": Not
 
 
 def env() -> Merged:
-    """What `ENV` is bound to: what tfgen sets unless the user does, under the job's variables and the role's."""
+    """Return the value of `ENV`: the defaults of tfgen, overridden by the variables of the job and of the role."""
     defaults: dict[Name, Node] = {
-        "HOME": "/tmp",  # noqa: S108 - the pod's own emptyDir, not this machine's
+        "HOME": "/tmp",  # noqa: S108 - the emptyDir of the pod
         _VISIBLE_DEVICES: When(Not(resources.GPUS), _NO_DEVICES),
         **{name: When(resources.CPU_LIMIT, _CPU_LIMIT) for name in _THREADS},
     }
     return Merged((MapOf(defaults), _INTEROP, value("env"), role_value("env")), flat=False)
 
 
-def variables(structure: Structure, role: RoleName, *, index_label: str, told: bool) -> list[Node]:
-    """The variables of a role's main container.
+def variables(structure: Structure, role: RoleName, *, index_label: str, has_tf_config: bool) -> list[Node]:
+    """Return the variables of the main container of a role.
 
     Args:
         structure: the job.
-        role: whose container it is.
-        index_label: the label in which the pod's controller puts its index.
-        told: whether these variables tell the task of its cluster.
+        role: the role of the container.
+        index_label: the label with the index of the pod, which the controller sets.
+        has_tf_config: whether the variables contain TF_CONFIG. If not, an operator adds TF_CONFIG.
     """
     return [
-        *(_cluster(structure, role, index_label) if told else []),
+        *(_cluster(structure, role, index_label) if has_tf_config else []),
         *run(),
         ForEach(ENV, When(IsMap(_ITEM), _REFERENCE, When(Not(_EXPANDS), _LITERAL))),
         ForEach(ENV, When(AllOf((Not(IsMap(_ITEM)), _EXPANDS)), _LITERAL)),
@@ -90,17 +91,17 @@ def variables(structure: Structure, role: RoleName, *, index_label: str, told: b
 
 
 def run() -> list[Node]:
-    """What tells a task of its run, and of the run whose folder it works in."""
+    """Return the variables with the name of the run and with the name of the folder of the run."""
     return [{"name": "TFGEN_RUN", "value": value("run")}, {"name": storage.RUN_FOLDER, "value": run_folder()}]
 
 
 def run_folder() -> Default:
-    """The name of the run's folder on a volume where runs have separate ones."""
+    """Return the name of the folder of the run on a volume with a folder for each run."""
     return Default(value("resumeFrom"), Default(value("run"), UNNAMED))
 
 
 def _cluster(structure: Structure, role: RoleName, index_label: str) -> list[Node]:
-    """What tells a task of its cluster. Kubernetes puts the earlier variables into the last."""
+    """Return the variables that describe the cluster. Kubernetes expands the earlier variables in the last variable."""
     key = config_map.EVALUATOR_CLUSTER if role == "evaluator" else config_map.CLUSTER
     references = {"TF_CLUSTER": key}
     if structure.legacy_flags or structure.legacy_variables:

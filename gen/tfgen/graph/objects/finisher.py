@@ -1,10 +1,10 @@
-"""The finisher: the small Job that releases the rest of a run once the Job that ends it has ended.
+"""The finisher: the small Job that releases the tasks of a run when the training ends.
 
     finisher(structure, Plan(ends="chief", scale=("ps", "worker"), suspend=("evaluator",)))
-      ->  ServiceAccount, Role, RoleBinding, ConfigMap and Job, in the order in which they are to be applied
+      ->  ServiceAccount, Role, RoleBinding, ConfigMap and Job, in the order in which they must be applied
 
-The program itself is `graph.programs.finisher`. It runs beside the training, on the default scheduler, holds no GPU
-and no place in the gang, and is made anew whatever ends it.
+The program is `graph.programs.finisher`. The finisher runs during the training on the default scheduler. It requests no
+GPU and is not a member of the gang. The Job replaces its pod after every failure.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import Record
 
-ROLE: Final = "finisher"  # the pod's role label, by which a network policy lets it through to the API server
+ROLE: Final = "finisher"  # the role label of the pod, for which a network policy allows traffic to the API server
 FOLDER: Final = "/finisher"
 FILE: Final = "finisher.py"
 
-# Tries without a success in between. A new one comes after ten minutes at most, so that these last for months.
+# The Job retries after at most ten minutes, so this number of retries lasts for months.
 BACKOFF_LIMIT: Final = 10_000
 
 _PROGRAM: Final = programs.file("finisher")
@@ -56,19 +56,19 @@ NOTIFY: Final = value("completion.notify.secretKeyRef.name")
 
 
 Kind: TypeAlias = Literal["jobs", "statefulsets"]
-"""What makes a role's pods, as RBAC calls it."""
+"""The kind of the controller of the pods of a role, as RBAC names the kind."""
 
 
 class Plan(Record):
-    """What ends a run, and what is released then.
+    """The work of the finisher of a run.
 
     Attributes:
         ends: the role whose Job ends the run.
-        starts: the roles whose pods the run waits for at its start, by the kind of what makes them.
-        start_with: how many of these pods are a start, where a gang may begin with less than all of them.
-        scale: the roles that are StatefulSets, to be scaled to 0.
-        suspend: the roles that are Jobs, to be suspended; the evaluator after its grace.
-        deployments: the names of Deployments to be scaled to 0, each a name or `When(test, name)`.
+        starts: the kinds and roles whose pods must run until the start deadline.
+        start_with: the number of these pods that suffices, if the gang may start without all of them.
+        scale: the roles whose StatefulSets the finisher scales to 0.
+        suspend: the roles whose Jobs the finisher suspends. The evaluator has a grace period.
+        deployments: the names of Deployments that the finisher scales to 0, each a name or `When(test, name)`.
     """
 
     ends: RoleName
@@ -80,12 +80,12 @@ class Plan(Record):
 
     @property
     def releases(self) -> bool:
-        """Whether the end leaves something to release."""
+        """True if the finisher releases objects at the end of the run."""
         return bool(self.scale or self.suspend or self.deployments)
 
 
 def finisher(structure: Structure, plan: Plan) -> tuple[Template, ...]:
-    """All objects of the finisher, in the order in which they are to be applied."""
+    """Return the objects of the finisher, in the order in which they must be applied."""
     return (
         *rbac.templates(ROLE, names.finisher(), rules(plan)),
         Template(f"{ROLE}-configmap", config_map()),
@@ -95,48 +95,48 @@ def finisher(structure: Structure, plan: Plan) -> tuple[Template, ...]:
 
 
 def rules(plan: Plan) -> list[Node]:
-    """What the program needs, and no more: each rule is one resource, its objects by name.
+    """Return the RBAC rules with the minimal permissions of the program. Each rule names its objects.
 
-    No rule may be without names, because such a one grants all objects; so a rule goes with its last name.
+    A rule without names would grant access to all objects, so a rule without objects is omitted.
     https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
     """
-    # A watch whose field selector is the name is authorised by the name. The patches are the note that the Job has
-    # started, and its suspension where it has not in time.
-    ends: list[Node] = ["get", "watch", When(_START_DEADLINE, "patch")]
-    needed: list[Node] = [_rule("batch", "jobs", [names.workload(plan.ends)], ends)]
+    # RBAC authorises a watch by name if the field selector contains the name. The program patches the Job to note the
+    # start, and to suspend a Job that misses the start deadline.
+    verbs: list[Node] = ["get", "watch", When(_START_DEADLINE, "patch")]
+    needed: list[Node] = [_rule("batch", "jobs", [names.workload(plan.ends)], verbs)]
     if plan.suspend:
         needed.append(_rule("batch", "jobs", [names.workload(name) for name in plan.suspend], ["get", "patch"]))
     needed += [
-        When(_START_DEADLINE, _rule(group, kind, [names.workload(name) for name in looked_at], ["get"]))
-        for group, kind, looked_at in _looked_at(plan)
-        if looked_at
+        When(_START_DEADLINE, _rule(group, kind, [names.workload(name) for name in roles], ["get"]))
+        for group, kind, roles in _only_read(plan)
+        if roles
     ]
     if plan.scale:
         needed.append(_rule("apps", "statefulsets/scale", [names.workload(name) for name in plan.scale], ["patch"]))
     needed += [
-        _where(name, lambda name: _rule("apps", "deployments/scale", [name], ["patch"])) for name in plan.deployments
+        _map_name(name, lambda name: _rule("apps", "deployments/scale", [name], ["patch"])) for name in plan.deployments
     ]
     return needed
 
 
-def _looked_at(plan: Plan) -> Iterator[tuple[str, Kind, list[RoleName]]]:
-    """What the program looks at to see the start, and may not get for another reason."""
-    others = [(kind, name) for kind, name in plan.starts if name not in (plan.ends, *plan.suspend)]
-    yield "batch", "jobs", [name for kind, name in others if kind == "jobs"]
-    yield "apps", "statefulsets", [name for kind, name in others if kind == "statefulsets"]
+def _only_read(plan: Plan) -> Iterator[tuple[str, Kind, list[RoleName]]]:
+    """Yield the roles whose objects the program only reads, to detect the start, with the API group and the kind."""
+    only_read = [(kind, name) for kind, name in plan.starts if name not in (plan.ends, *plan.suspend)]
+    yield "batch", "jobs", [name for kind, name in only_read if kind == "jobs"]
+    yield "apps", "statefulsets", [name for kind, name in only_read if kind == "statefulsets"]
 
 
 def _rule(group: str, resource: str, resource_names: list[Node], verbs: list[Node]) -> Node:
     return {"apiGroups": [group], "resources": [resource], "resourceNames": resource_names, "verbs": verbs}
 
 
-def _where(name: Node, make: Callable[[Node], Node]) -> Node:
-    """What is made of a name, under the condition of the name."""
+def _map_name(name: Node, make: Callable[[Node], Node]) -> Node:
+    """Return the result of a function for a name, with the condition of the name."""
     return When(name.test, make(name.if_true)) if isinstance(name, When) else make(name)
 
 
 def config_map() -> Node:
-    """The program."""
+    """Return the ConfigMap of the program."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -147,7 +147,7 @@ def config_map() -> Node:
 
 
 def job(structure: Structure, plan: Plan) -> Node:
-    """The Job: never given up for its time or its tries, nor for what its node or the scheduler does to its pod."""
+    """Return the Job. The Job has no deadline, and practically no limit of retries."""
     job: dict[Key, Node] = {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -155,7 +155,7 @@ def job(structure: Structure, plan: Plan) -> Node:
     }
     spec: dict[Key, Node] = {
         "completions": 1,
-        Comment("It outlives the run: a new try comes after ten minutes at most, so these last for months."): None,
+        Comment("The Job retries after at most ten minutes, so this number of retries lasts for months."): None,
         "backoffLimit": BACKOFF_LIMIT,
         "podReplacementPolicy": "Failed",
         disruption.NO_FAILURE: None,
@@ -176,7 +176,7 @@ def _pod_template(structure: Structure, plan: Plan) -> Named:
 
 
 def _pod_metadata() -> Node:
-    """The pod's metadata. It says nothing on evictions: it may be moved at any time."""
+    """Return the metadata of the pod. The pod has no annotation against eviction, because an eviction loses no work."""
     return {
         "labels": {
             Splice("selector"): labels.run_selector(),
@@ -192,7 +192,7 @@ def _pod_metadata() -> Node:
 
 
 def _pod(structure: Structure, plan: Plan) -> Node:
-    """The pod. Its image is the training's, so it must find the training's nodes, and their taints."""
+    """Return the spec of the pod. Its image is an image of the tasks, so it runs on the same nodes as the tasks."""
     return pod_spec(
         priority=if_set(value("priorityClassName")),
         account=names.finisher(),
@@ -206,7 +206,7 @@ def _pod(structure: Structure, plan: Plan) -> Node:
                 "name": ROLE,
                 Splice("image"): _image(structure, plan),
                 Comment(
-                    "Isolated: no variable and no module of the image comes between the program and its library."
+                    "Option -I isolates Python: PYTHON* variables of the image and modules of the user have no effect."
                 ): None,
                 "command": ["python3", "-I", "-u", f"{FOLDER}/{FILE}"],
                 "args": _arguments(plan),
@@ -221,28 +221,28 @@ def _pod(structure: Structure, plan: Plan) -> Node:
 
 
 def _webhook_address() -> Node:
-    """The variable with the webhook's address. A Secret that is not there must not keep the finisher from its work."""
+    """Return the variable with the address of the webhook. The finisher must start without the Secret."""
     secret: Node = {
         "name": NOTIFY,
         "key": value("completion.notify.secretKeyRef.key"),
-        Comment("Without the Secret all is released, and nobody is told."): None,
+        Comment("Without the Secret the finisher releases the tasks and sends no notification."): None,
         "optional": True,
     }
     return {"name": "NOTIFY_ADDRESS", "valueFrom": {"secretKeyRef": secret}}
 
 
 def image(structure: Structure, plan: Plan) -> When:
-    """The image that it runs in: its own, or that of a role."""
-    return _of_lender(structure, plan, _IMAGE, lambda role: value_for_role(role, "image"))
+    """Return the image of the finisher: `completion.image`, or the image of a role."""
+    return _choose_image(structure, plan, _IMAGE, lambda role: value_for_role(role, "image"))
 
 
 def _image(structure: Structure, plan: Plan) -> When:
-    """That image, and when it is pulled. What a role says of the latter holds for the role's image, and no other."""
-    own: Node = {"image": _IMAGE, "imagePullPolicy": if_set(value("imagePullPolicy"))}
-    return _of_lender(
+    """Return the image and the pull policy. The pull policy of a role applies only to the image of the role."""
+    finisher_image: Node = {"image": _IMAGE, "imagePullPolicy": if_set(value("imagePullPolicy"))}
+    return _choose_image(
         structure,
         plan,
-        own,
+        finisher_image,
         lambda role: {
             "image": value_for_role(role, "image"),
             "imagePullPolicy": if_set(value_for_role(role, "imagePullPolicy")),
@@ -250,29 +250,29 @@ def _image(structure: Structure, plan: Plan) -> When:
     )
 
 
-def _of_lender(structure: Structure, plan: Plan, own: Node, of: Callable[[RoleName], Node]) -> When:
-    """What is said of the role whose image the finisher runs in, the role that ends the run; `own` of its own image.
+def _choose_image(
+    structure: Structure, plan: Plan, finisher_image: Node, role_image: Callable[[RoleName], Node]
+) -> When:
+    """Return `finisher_image` if `completion.image` is set, and if not the image of the role that ends the run.
 
-    Where the start has a deadline, the image of that role alone may be the one that cannot be pulled, and what
-    releases the others must not wait for it. So a role that has no image in common with another lends none.
+    With a start deadline, the image of this role may be the image that cannot be pulled, and the finisher must release
+    the peers nevertheless. So if no peer role has the same image, the finisher runs in the image of a peer role.
     """
-    others = [role.name for role in structure.roles if role.name != plan.ends]
-    if not others:
-        return When(_IMAGE, own, of(plan.ends))
-    image_of_ends = value_for_role(plan.ends, "image")
-    is_alone = AllOf(
-        (_START_DEADLINE, *(Not(Equal(value_for_role(other, "image"), image_of_ends)) for other in others))
-    )
-    return When(_IMAGE, own, When(is_alone, of(others[0]), of(plan.ends)))
+    peers = [role.name for role in structure.roles if role.name != plan.ends]
+    if not peers:
+        return When(_IMAGE, finisher_image, role_image(plan.ends))
+    image = value_for_role(plan.ends, "image")
+    is_unique = AllOf((_START_DEADLINE, *(Not(Equal(value_for_role(peer, "image"), image)) for peer in peers)))
+    return When(_IMAGE, finisher_image, When(is_unique, role_image(peers[0]), role_image(plan.ends)))
 
 
 def _arguments(plan: Plan) -> list[Node]:
-    """The program's arguments, each in one word."""
+    """Return the arguments of the program. Each argument is one word, so the list needs no pairs."""
     grace = Text(("--grace-for=", names.workload("evaluator"), "=", value("completion.evaluatorGrace")))
     return [
         Text(("--ends=", names.workload(plan.ends))),
         *(Text(("--scale=statefulsets/", names.workload(name))) for name in plan.scale),
-        *(_where(name, lambda name: Text(("--scale=deployments/", name))) for name in plan.deployments),
+        *(_map_name(name, lambda name: Text(("--scale=deployments/", name))) for name in plan.deployments),
         *(Text(("--suspend=", names.workload(name))) for name in plan.suspend),
         *([grace] if "evaluator" in plan.suspend else []),
         *([Text(("--on-failure=", value("completion.onFailure")))] if plan.releases else []),

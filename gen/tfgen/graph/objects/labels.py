@@ -1,4 +1,4 @@
-"""The labels, annotations and selectors of every object. Their keys stand in `kubernetes.keys`."""
+"""The labels, annotations and selectors of every object. `kubernetes.keys` defines their keys."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tfgen.kubernetes.keys import (
     RUN,
 )
 
-# What installed an object; it says nothing of what the object is.
+# The labels of the installation, which are not part of a selector.
 INSTALLED: Final[Mapping[Key, Node]] = {
     MANAGED_BY: ChartOnly("{{ .Release.Service }}", filled="tfgen"),
     CHART: ChartOnly('{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}'),
@@ -45,7 +45,7 @@ INSTALLED: Final[Mapping[Key, Node]] = {
 
 _OWNER = Named(
     "owner",
-    "The labels that say whose an object is.",
+    "The labels of the chart and the Helm release.",
     {NAME: names.NAME, INSTANCE: names.RELEASE, **INSTALLED},
 )
 
@@ -60,7 +60,7 @@ LITERAL_ANNOTATIONS: Final = Bound("annotations", "map")
 
 _RUN_SELECTOR = Named(
     "selector",
-    "What selects the pods of one run.",
+    "The selector of the pods of a run.",
     {JOB: names.JOB, RUN: value("run")},
 )
 
@@ -71,22 +71,33 @@ def metadata(
     annotations: Mapping[str, Any] | None = None,
     labels: Mapping[Key, Node] | None = None,
 ) -> Node:
-    """An object's metadata: a role's objects also say the role."""
-    users = value("annotations")
+    """Return the metadata of an object.
+
+    Args:
+        name: the name of the object.
+        role: the role, for an object that belongs to a role.
+        annotations: annotations of tfgen.
+        labels: additional labels.
+    """
+    job_annotations = value("annotations")
     added: dict[Key, Node] = {**({COMPONENT: role} if role else {}), **(labels or {})}
     return {
         "name": name,
         "labels": {Splice("labels"): _COMMON, **added} if added else _COMMON,
-        "annotations": {**plain_mapping(annotations), Splice("annotations"): users} if annotations else users,
+        "annotations": {**plain_mapping(annotations), Splice("annotations"): job_annotations}
+        if annotations
+        else job_annotations,
     }
 
 
 def literal_metadata(name: Node, key: Node) -> Node:
-    """The metadata of an object that stands in job.yaml, with its labels and annotations over the job's.
+    """Return the metadata of an object of `objects` in the job file.
+
+    The labels and annotations of the object override the labels and annotations of the job.
 
     Args:
-        name: the object's.
-        key: its name in job.yaml.
+        name: the name of the object.
+        key: the key of the object in the job file.
     """
     return {
         "name": name,
@@ -96,29 +107,29 @@ def literal_metadata(name: Node, key: Node) -> Node:
 
 
 def has_common_labels(item: Mapping[Key, Node]) -> bool:
-    """Whether an object has `metadata`: a pod's is its role's."""
+    """Return whether an object has the labels of `metadata`. A Pod has the labels of its role."""
     metadata = item["metadata"]
     node = metadata["labels"] if isinstance(metadata, dict) else None
     return node == _COMMON or (isinstance(node, dict) and node.get(Splice("labels")) == _COMMON)
 
 
 def tfgen_entries(item: Mapping[Key, Node], field: str) -> dict[Key, Node]:
-    """The labels or annotations that tfgen gives an object of `metadata` itself; its labels without those of all."""
+    """Return the labels or annotations that tfgen adds to one object, without the labels that all objects have."""
     node = _metadata_of(item)[field]
-    return {key: inner for key, inner in node.items() if not isinstance(key, Splice)} if isinstance(node, dict) else {}
+    return {key: child for key, child in node.items() if not isinstance(key, Splice)} if isinstance(node, dict) else {}
 
 
 def with_layers(
     item: Mapping[Key, Node], over_labels: Sequence[Expression], over_annotations: Sequence[Expression]
 ) -> Node:
-    """An object of `metadata` with more labels and annotations, layer upon layer, over those that it has.
+    """Return an object with additional labels and annotations, which override the present labels and annotations.
 
     Args:
         item: the object.
-        over_labels: maps.
-        over_annotations: maps, which may be over tfgen's own annotations.
+        over_labels: maps of labels, from the lowest to the highest.
+        over_annotations: maps of annotations, which may override annotations of tfgen.
     """
-    changed, whole = {**_metadata_of(item)}, {**item}
+    changed, result = {**_metadata_of(item)}, {**item}
     lets: list[tuple[Bound, Expression]] = []
     if over_labels:
         layers = (MapOf({}), value("labels"), *over_labels)
@@ -130,11 +141,11 @@ def with_layers(
             key: node for key, node in tfgen_entries(item, "annotations").items() if isinstance(key, str)
         }
         has_layers = _metadata_of(item)["annotations"] == LITERAL_ANNOTATIONS
-        below = LITERAL_ANNOTATIONS if has_layers else value("annotations")
-        lets.append((LITERAL_ANNOTATIONS, Merged((MapOf(lowest), below, *over_annotations))))
+        present = LITERAL_ANNOTATIONS if has_layers else value("annotations")
+        lets.append((LITERAL_ANNOTATIONS, Merged((MapOf(lowest), present, *over_annotations))))
         changed["annotations"] = LITERAL_ANNOTATIONS
-    whole["metadata"] = changed
-    node: Node = whole
+    result["metadata"] = changed
+    node: Node = result
     for bound, expression in lets:
         node = Let(bound.name, expression, node)
     return node
@@ -143,29 +154,29 @@ def with_layers(
 def _metadata_of(item: Mapping[Key, Node]) -> dict[Key, Node]:
     node = item["metadata"]
     if not isinstance(node, dict):
-        raise TypeError(f"no metadata of tfgen's: {node!r}")
+        raise TypeError(f"not the metadata of tfgen: {node!r}")
     return node
 
 
 def run_selector() -> Node:
-    """What selects every pod of a run."""
+    """Return the labels that select the pods of a run."""
     return _RUN_SELECTOR
 
 
 def role_selector(role: Node) -> Node:
-    """What selects the pods of one role of a run."""
+    """Return the labels that select the pods of a role of a run."""
     return {Splice("selector"): _RUN_SELECTOR, ROLE: role}
 
 
 def pod_labels() -> Merged:
-    """What `POD_LABELS` is bound to: what tfgen sets unless the user does, under the job's labels and the role's."""
+    """Return the value of `POD_LABELS`: the defaults of tfgen, overridden by the labels of the job and of the role."""
     return Merged((MapOf({ISTIO_INJECT: "false"}), value("labels"), role_value("labels")))
 
 
 def pod_annotations() -> Merged:
-    """What `POD_ANNOTATIONS` is bound to, in the same way."""
-    kept = MapOf({CLUSTER_AUTOSCALER_EVICT: "false", KARPENTER_KEEP: "true", LINKERD_INJECT: "disabled"})
-    return Merged((kept, value("annotations"), role_value("annotations")))
+    """Return the value of `POD_ANNOTATIONS`: the defaults of tfgen, overridden by the annotations of the user."""
+    defaults = MapOf({CLUSTER_AUTOSCALER_EVICT: "false", KARPENTER_KEEP: "true", LINKERD_INJECT: "disabled"})
+    return Merged((defaults, value("annotations"), role_value("annotations")))
 
 
 POD_LABELS: Final = Bound("labels", "map")

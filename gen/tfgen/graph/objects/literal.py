@@ -1,10 +1,11 @@
-"""The objects that stand in job.yaml as they are, for what no other key has a word: one entry of ``objects`` each.
+"""The objects under ``objects`` of a job file, for objects that no other field of the job describes.
 
     objects:
       quota: {apiVersion: v1, kind: ResourceQuota, spec: {hard: {requests.nvidia.com/gpu: "8"}}}
 
-They are values, so that nothing in them is a template's text, and an environment changes them as it does all else.
-tfgen adds a name where they say none, the labels of every object of the job, and the wave of what pods look for.
+The objects are values. So Helm does not evaluate templates in their texts, and an environment may change the objects.
+tfgen adds a name if the object has no name, the labels of every object of the job, and the sync wave of objects that
+pods need at their start.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tfgen.kubernetes import keys
 from tfgen.value_type import ValueType
 
 LITERAL: Final = "object"
-"""What such an object's file begins with."""
+"""The prefix of the file name of an object."""
 
 _OBJECT: Final = "object"
 _NAME: Final = Bound("name")
@@ -41,8 +42,8 @@ _KIND: Final = Bound(_OBJECT, "string", "kind")
 _METADATA: Final = Bound("metadata", "map")
 _FIELDS: Final = Bound("fields", "map")
 
-_OWN_FIELDS: Final = ("apiVersion", "kind", "metadata")
-"""What is written apart from the rest."""
+_TFGEN_FIELDS: Final = ("apiVersion", "kind", "metadata")
+"""The fields that tfgen writes. All further fields are printed unchanged."""
 
 BEFORE_PODS: Final = (
     "ConfigMap",
@@ -57,35 +58,38 @@ BEFORE_PODS: Final = (
     "SecretProviderClass",
     "ServiceAccount",
 )
-"""The kinds that pods look for, or are measured by, when they start. Each is healthy without any pod of the job: a wave
-waits for the health of the one before it. All others come with the pods, since they may wait for these."""
+"""The kinds that a pod needs at its start, or that limit the pod. These kinds are applied before the pods.
+
+A sync wave waits until the objects of the previous wave are healthy, so each of these kinds must be healthy without a
+pod of the job. All further kinds may wait for the pods, so they have the sync wave of the pods."""
 
 
 @cache
 def literal_objects() -> ForEach:
-    """The objects, by name."""
+    """Return the objects, by their key in the job file."""
     item: Node = {
         "apiVersion": Bound(_OBJECT, "string", "apiVersion"),
         "kind": _KIND,
-        "metadata": labels.literal_metadata(Default(_of_metadata("name", "string"), names.literal(_NAME)), _NAME),
+        "metadata": labels.literal_metadata(Default(_metadata_field("name", "string"), names.literal(_NAME)), _NAME),
         Splice("fields"): _FIELDS,
     }
     wave = MapOf({keys.SYNC_WAVE: When(_is_one_of(_KIND, BEFORE_PODS), keys.BEFORE_PODS[keys.SYNC_WAVE])})
-    own_labels, own_annotations = (
-        Default(_of_metadata(field, "map"), MapOf({})) for field in ("labels", "annotations")
+    object_labels, object_annotations = (
+        Default(_metadata_field(field, "map"), MapOf({})) for field in ("labels", "annotations")
     )
-    fields = Filtered(Bound(_OBJECT, "map"), Not(_is_one_of(Bound("field"), _OWN_FIELDS)), key="field", item="content")
+    is_tfgen_field = _is_one_of(Bound("field"), _TFGEN_FIELDS)
+    fields = Filtered(Bound(_OBJECT, "map"), Not(is_tfgen_field), key="field", item="content")
     for bound, expression in (
         (_FIELDS, fields),
-        (labels.LITERAL_ANNOTATIONS, Merged((wave, value("annotations"), own_annotations))),
-        (labels.LITERAL_LABELS, Merged((MapOf({}), value("labels"), own_labels))),
+        (labels.LITERAL_ANNOTATIONS, Merged((wave, value("annotations"), object_annotations))),
+        (labels.LITERAL_LABELS, Merged((MapOf({}), value("labels"), object_labels))),
         (_METADATA, Default(Bound(_OBJECT, "map", "metadata"), MapOf({}))),
     ):
         item = Let(bound.name, expression, item)
     return ForEach(value("objects"), item, item=_OBJECT)
 
 
-def _of_metadata(field: str, value_type: ValueType) -> Bound:
+def _metadata_field(field: str, value_type: ValueType) -> Bound:
     return _METADATA.replaced(type=value_type, path=field)
 
 

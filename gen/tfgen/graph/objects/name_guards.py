@@ -1,4 +1,4 @@
-"""Guards of the names that a workload kind builds, each of its own length."""
+"""Guards of the lengths of the names that a workload kind builds."""
 
 from __future__ import annotations
 
@@ -11,48 +11,62 @@ from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value
 from tfgen.job.training_job import Role, RoleName
 
 
-def short_stateful_sets(roles: Iterable[Role]) -> list[Guard]:
-    """That the longest of the StatefulSets' names can make pods."""
-    return [_short_stateful_set(role) for role in sorted((role.name for role in roles), key=len)[-1:]]
+def stateful_set_guards(roles: Iterable[Role]) -> list[Guard]:
+    """Return the guard of the longest name of a StatefulSet, or no guard without StatefulSets."""
+    return [_stateful_set_guard(role) for role in sorted((role.name for role in roles), key=len)[-1:]]
 
 
-def short_hosts(pod: PodName) -> Guard:
-    """That the last pod of each role has a name that a host, and the label that repeats it, may have."""
+def role_hosts_guard(pod: PodName) -> Guard:
+    """Return the guard of the host names of all roles. The last pod of a role has the longest name."""
     last = Sum((Default(role_entry_value("replicas", "integer"), 1), -1))
-    return short_host(pod(ROLE_NAME, last)).replaced(over=(ROLE_ENTRIES,))
+    return host_name_guard(pod(ROLE_NAME, last)).replaced(over=(ROLE_ENTRIES,))
 
 
-def short_finisher() -> Guard:
-    """That the finisher may name its pods by a label. Of a job that has workers, a host's name is never shorter."""
-    words = ("the finisher's Job would be named ", ", which has ", "of its pods' label")
-    return _short("finisher-name", Bound("finisher"), names.finisher(), names.LABEL_VALUE_MAX, words)
+def finisher_name_guard() -> Guard:
+    """Return the guard of the name of the finisher, which is a label value of its pods.
+
+    A distributed job does not need the guard, because its host names are at least as long.
+    """
+    words = ("the finisher's Job would be named ", ", which has ", "a label value")
+    return _length_guard("finisher-name", Bound("finisher"), names.finisher(), names.LABEL_VALUE_MAX, words)
 
 
-def short_host(name: Node) -> Guard:
-    """That a pod's name may be its host's."""
-    return _short("host-name", Bound("host"), name, names.HOST_NAME_MAX, ("the host name ", " has ", "of a DNS label"))
+def host_name_guard(name: Node) -> Guard:
+    """Return the guard of the name of a pod, which is also a host name."""
+    words = ("the host name ", " has ", "a DNS label")
+    return _length_guard("host-name", Bound("host"), name, names.HOST_NAME_MAX, words)
 
 
-def _short_stateful_set(role: RoleName) -> Guard:
-    words = ("the StatefulSet's name ", " has ", "with which it makes pods")
-    return _short("statefulset-name", Bound("statefulSet"), names.workload(role), names.STATEFUL_SET_NAME_MAX, words)
+def _stateful_set_guard(role: RoleName) -> Guard:
+    words = ("the StatefulSet's name ", " has ", "the name of a StatefulSet")
+    name = names.workload(role)
+    return _length_guard("statefulset-name", Bound("statefulSet"), name, names.STATEFUL_SET_NAME_MAX, words)
 
 
-def _short(rule: str, bound: Bound, name: Node, most: int, words: tuple[str, str, str]) -> Guard:
-    """That a name of a run has at most `most` bytes; the words stand before it, after it, and after the number."""
-    before, after, of = words
+def _length_guard(rule: str, bound: Bound, name: Node, maximum: int, words: tuple[str, str, str]) -> Guard:
+    """Return the guard of the length of a name that contains the name of the run.
+
+    Args:
+        rule: the id of the rule.
+        bound: the name of the variable for the name in the chart.
+        name: the name.
+        maximum: the maximum number of bytes.
+        words: the words of the message before the name, the words after the name, and the object of the limit.
+    """
+    prefix, suffix, limited = words
     return Guard(
         rule=rule,
         path="run",
         let=((bound.name, name),),
-        test=Greater(Length(bound), most),
+        test=Greater(Length(bound), maximum),
         message=Text(
             (
-                before,
+                prefix,
                 bound,
-                after,
+                suffix,
                 Length(bound),
-                f" characters, more than the {most} {of}; shorten the job's, the release's or the run's name",
+                f" characters, but {limited} may have at most {maximum}; "
+                "shorten the name of the job, of the release or of the run",
             )
         ),
     )

@@ -1,8 +1,9 @@
-"""Every name that an object of a job has, and every host.
+"""The names of all objects and hosts of a job.
 
-What belongs to the job (its claims) is named after the release; what belongs to one run of it (its workloads, its
-Service, its pods) has the run's name in it, because a run cannot be changed in place. `nameOverride` and
-`fullnameOverride` are values of a chart alone (`schema.chart_values`): all else is filled without them.
+An object that belongs to the job, such as a claim, has the name of the release. An object that belongs to a run, such
+as a workload, the Service or a pod, has the name of the run as well, because a run cannot be changed in place. Only a
+chart has the values `nameOverride` and `fullnameOverride` (`schema.chart_values`). In all further outputs both values
+are empty.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tfgen.graph.objects.values import value
 RELEASE = Release("Release.Name")
 NAME = Named(
     "name",
-    "The chart's name: nameOverride, else its own.",
+    "The name of the chart, or nameOverride.",
     Default(Value("nameOverride", "string"), Release("Chart.Name")),
 )
 
@@ -32,97 +33,100 @@ _FULL = Value("fullnameOverride", "string")
 
 JOB = Named(
     "fullname",
-    "The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already.",
+    "The name of the job: fullnameOverride, or RELEASE-CHART. RELEASE alone if it contains the name of the chart.",
     When(_FULL, _FULL, When(Contains(RELEASE, NAME), RELEASE, Text((RELEASE, "-", NAME)))),
 )
 
 RUN = Named(
     "run",
-    "The name of one run: the job's, and the run's behind it where there is one.",
+    "The name of the run: JOB-RUN, or JOB if the run has no name.",
     Text((JOB, When(value("run"), Text(("-", value("run")))))),
 )
 
-CONTAINER: Final = "tensorflow"  # the name that the TFJob operator asks for, so that tools find it
+CONTAINER: Final = "tensorflow"  # the TFJob operator requires this name, and tools look for the name
 PORT_NAME: Final = "tensorflow"
 
-# Kubernetes' limits. A StatefulSet's pods carry its name and a hash of 10 as the label controller-revision-hash;
-# past 52 it is accepted and never makes a pod (https://github.com/kubernetes/kubernetes/issues/64023).
+# The label controller-revision-hash of a pod contains the name of the StatefulSet and a hash of 10 characters.
+# Kubernetes accepts a longer name, but never creates a pod (https://github.com/kubernetes/kubernetes/issues/64023).
 STATEFUL_SET_NAME_MAX = 52
 HOST_NAME_MAX = 63  # a DNS label (RFC 1123); the host name of a task is the name of its pod
-SERVICE_NAME_MAX = 63  # a DNS label too
-LABEL_VALUE_MAX = 63  # a Job's pods have its name as a label
+SERVICE_NAME_MAX = 63  # a DNS label
+LABEL_VALUE_MAX = 63  # the name of a Job is a label value of its pods
 
 
 def workload(role: Node) -> Text:
-    """The name of the object that makes a role's pods."""
+    """Return the name of the controller of the pods of a role."""
     return Text((RUN, "-", role))
 
 
 def claim(storage: Node) -> Text:
-    """The name of the claim that is made for a volume."""
+    """Return the name of the claim for a volume."""
     return Text((JOB, "-", storage))
 
 
 def literal(key: Node) -> Text:
-    """The name of an object that stands in job.yaml and says none."""
+    """Return the name of an object of the job file that has no name."""
     return Text((JOB, "-", key))
 
 
 def tensorboard() -> Text:
-    """The name of TensorBoard's Deployment, Service and policy: it belongs to the job, not to a run."""
+    """Return the name of the Deployment, Service and network policy of TensorBoard, which belong to the job."""
     return Text((JOB, "-tensorboard"))
 
 
 def code(digest: str) -> Text:
-    """The name of the ConfigMap of the code that stands in the job."""
+    """Return the name of the ConfigMap with the code of the job file."""
     return Text((RUN, f"-code-{digest}"))
 
 
 def connection_test() -> Text:
-    """The name of the pod of ``helm test``."""
+    """Return the name of the pod of ``helm test``."""
     return Text((RUN, "-connection-test"))
 
 
 def finisher() -> Text:
-    """The name of the finisher's Job, account, Role and binding."""
+    """Return the name of the Job, ServiceAccount, Role and RoleBinding of the finisher."""
     return Text((RUN, "-finisher"))
 
 
 def finisher_program(digest: str) -> Text:
-    """The name of the ConfigMap with the finisher's program: another one for another program, since none changes."""
+    """Return the name of the ConfigMap with the program of the finisher.
+
+    The ConfigMap is immutable, so the name contains the digest of the program.
+    """
     return Text((RUN, f"-finisher-{digest}"))
 
 
 def run_lock_program(digest: str) -> Text:
-    """The name of the ConfigMap with the program that holds the run lock, likewise."""
+    """Return the name of the ConfigMap with the program of the run lock, which contains the digest of the program."""
     return Text((RUN, f"-run-lock-{digest}"))
 
 
 def pod(role: Node, index: Node) -> Text:
-    """The name of a task's pod, and its host name."""
+    """Return the name of the pod of a task, which is also the host name."""
     return Text((workload(role), "-", index))
 
 
 def operator_pod(task: Node, index: Node) -> Text:
-    """The name that an operator gives the pod of a task that it knows by that word, and its Service."""
+    """Return the name that an operator gives to the pod and to the Service of a task."""
     return Text((RUN, "-", task, "-", index))
 
 
 def job_set_pod(role: Node, index: Node) -> Text:
-    """The name of a task's pod where its Job is the first, and only, of those that a JobSet makes of the role's."""
+    """Return the name of the pod of a task in a JobSet. The index 0 is the index of the only Job of the role."""
     return Text((workload(role), "-0-", index))
 
 
 def elastic_dl_master() -> Text:
-    """The name by which ElasticDL's pods and its client know the master of a job."""
+    """Return the name under which the pods and the client of ElasticDL look for the master of a job."""
     return Text(("elasticdl-", RUN, "-master"))
 
 
 def elastic_dl_account() -> Text:
-    """The name of the master's account, Role and binding."""
+    """Return the name of the ServiceAccount, Role and RoleBinding of the ElasticDL master."""
     return Text((RUN, "-master"))
 
 
 def host(pod_name: Node, port: int) -> Text:
-    """``HOST:PORT`` of one task, relative to the namespace, so that nothing depends on it."""
+    """Return ``HOST:PORT`` of a task, without the namespace, so no object depends on the namespace."""
     return Text((pod_name, ".", RUN, f":{port}"))

@@ -1,4 +1,4 @@
-"""What gives the tasks their names, who may reach them, and whom they may reach."""
+"""The Service of the tasks, and the network policies for traffic from and to the tasks."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from tfgen.kubernetes import keys
 ISOLATED: Final = Equal(value("network.policy"), "Isolated")
 _LIMITED: Final = value("network.egress.limited")
 
-# To anyone, because a cluster's DNS has no labels of its own that all clusters agree on, and a cache on the node
-# (https://kubernetes.io/docs/tasks/administer-cluster/nodelocaldns/) is no pod that a selector could name.
+# To all addresses, because the DNS pods have different labels in different clusters, and a DNS cache on the node
+# (https://kubernetes.io/docs/tasks/administer-cluster/nodelocaldns/) is not a pod that a selector could match.
 _DNS: Final[Node] = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
 
-# By default to anyone again: the API server is a process of a node, or no part of the cluster at all, and the cluster
-# alone knows its address. Some network plugins see the port of its Service, 443, others the port that it listens at.
+# By default to all addresses, because the API server is a process on a node or outside the cluster, and its address is
+# different in each cluster. Some network plugins see the port of the Service, 443, and some the port of the process.
 _API_SERVER: Final = value("network.egress.apiServer")
 
-# To anyone once more: the webhook's address is in a Secret. Other ports are for network.egress.rules.
+# To all addresses, because the address of the webhook is in a Secret. network.egress.rules may allow further ports.
 WEBHOOK: Final[Node] = {"ports": [{"port": 80, "protocol": "TCP"}, {"port": 443, "protocol": "TCP"}]}
 
 
 def service(structure: Structure) -> Node:
-    """The headless Service that gives each task its DNS name, ready or not: tasks start by looking for each other."""
+    """Return the headless Service that gives each task a DNS name, even before the task is ready."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
         "spec": {
             "clusterIP": "None",
-            Comment("Tasks look for each other before any of them is ready."): None,
+            Comment("Tasks resolve the names of their peers before any task is ready."): None,
             "publishNotReadyAddresses": True,
             "selector": labels.run_selector(),
             "ports": [{"name": PORT_NAME, "port": structure.port, "targetPort": PORT_NAME}],
@@ -43,20 +43,20 @@ def service(structure: Structure) -> Node:
 
 
 def policy_types() -> list[Node]:
-    """The directions that a policy governs: what it does not name stays open."""
+    """Return the directions of traffic that a policy limits."""
     return ["Ingress", When(_LIMITED, "Egress")]
 
 
 def policy(selector: Node) -> Node:
-    """Only the run's own pods reach its pods, on any port (NCCL and tf.data use more than one).
+    """Return the policy that allows only traffic between the pods of a run, on all ports.
 
-    TensorFlow's servers run what they are sent, without asking who sends it:
-    https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md.
+    The servers of TensorFlow execute all requests without authentication:
+    https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md. NCCL and tf.data use additional ports.
 
     Args:
-        selector: the labels of the run's pods.
+        selector: the labels of the pods of the run.
     """
-    own_pods: Node = [{"podSelector": {"matchLabels": selector}}]
+    run_pods: Node = [{"podSelector": {"matchLabels": selector}}]
     return When(
         ISOLATED,
         {
@@ -65,31 +65,34 @@ def policy(selector: Node) -> Node:
             "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
             "spec": {
                 "podSelector": {"matchLabels": selector},
-                "ingress": [{"from": own_pods}],
-                "egress": When(_LIMITED, [{"to": own_pods}, _DNS, Items(value("network.egress.rules"))]),
+                "ingress": [{"from": run_pods}],
+                "egress": When(_LIMITED, [{"to": run_pods}, _DNS, Items(value("network.egress.rules"))]),
                 "policyTypes": policy_types(),
             },
         },
     )
 
 
-def to_api_server(name: Node, role: str, *more: When) -> Node:
-    """The way to the API server of a pod of the run that needs it, where the run's is limited: policies add up.
+def to_api_server(name: Node, role: str, *rules: When) -> Node:
+    """Return the policy that allows a pod to reach the API server.
+
+    The policy exists only if the egress of the run is limited. Kubernetes allows all traffic that at least one policy
+    allows, so this policy extends the policy of the run.
 
     Args:
-        name: the policy's.
-        role: the pod's.
-        more: rules for where else the pod goes, each under the test that asks for it.
+        name: the name of the policy.
+        role: the role label of the pod.
+        rules: additional rules, each with the condition under which the pod needs the rule.
     """
     return When(
-        AllOf((ISOLATED, _LIMITED, AnyOf((_API_SERVER, *(rule.test for rule in more))))),
+        AllOf((ISOLATED, _LIMITED, AnyOf((_API_SERVER, *(rule.test for rule in rules))))),
         {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
             "metadata": labels.metadata(name, annotations=keys.BEFORE_PODS),
             "spec": {
                 "podSelector": {"matchLabels": labels.role_selector(role)},
-                "egress": [Items(_API_SERVER), *more],
+                "egress": [Items(_API_SERVER), *rules],
                 "policyTypes": ["Egress"],
             },
         },

@@ -1,4 +1,4 @@
-"""Where a pod may run: node selector, tolerations with the one word `spot`, affinity with the one word `placement`."""
+"""The placement of pods: node selector, tolerations (with the short form `spot`), affinity (with `placement`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tfgen.job.training_job import Structure
 
 NODE_SELECTOR: Final = Bound("nodeSelector", "map")
 
-# The taints of the clouds' spot nodes. Nodes of AWS, of Karpenter and of Alibaba have labels only.
+# The taints of spot nodes. Spot nodes of AWS, Karpenter and Alibaba Cloud have labels, but no taints.
 _SPOT_TAINTS: Final = (
     "cloud.google.com/gke-spot",  # https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
     "kubernetes.azure.com/scalesetpriority",  # https://learn.microsoft.com/azure/aks/spot-node-pool
@@ -36,29 +36,29 @@ _SPOT_TAINTS: Final = (
     "oci.oraclecloud.com/oke-is-preemptible",
 )
 
-_CLOUDS: Final[tuple[Node, ...]] = tuple(
+_SPOT_TOLERATIONS: Final[tuple[Node, ...]] = tuple(
     {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in _SPOT_TAINTS
 )
 
 
-def _tolerated(spot: Expression, users: Expression) -> list[Node]:
-    return [*(When(spot, taint) for taint in _CLOUDS), Items(users)]
+def _with_spot(spot: Expression, tolerations: Expression) -> list[Node]:
+    return [*(When(spot, toleration) for toleration in _SPOT_TOLERATIONS), Items(tolerations)]
 
 
-_SPOT, _USERS = Parameter("spot", "boolean"), Parameter("tolerations", "list")
+_SPOT, _LIST = Parameter("spot", "boolean"), Parameter("tolerations", "list")
 _TOLERATIONS: Final = Named(
     "tolerations",
-    "The tolerations of a pod, and those of the clouds' spot nodes where it may run on them.",
-    _tolerated(_SPOT, _USERS),
+    "The tolerations of a pod. With spot, the pod also tolerates the taints of the spot nodes of clouds.",
+    _with_spot(_SPOT, _LIST),
     file="scheduling",
-    parameters=(_SPOT.name, _USERS.name),
+    parameters=(_SPOT.name, _LIST.name),
 )
 
 
 def node_selector(structure: Structure) -> Merged:
-    """What `NODE_SELECTOR` is bound to: the labels of the wanted GPU and cloud, under the job's and the role's own.
+    """Return the value of `NODE_SELECTOR`: the labels of the GPU product and of ECI, overridden by the user's labels.
 
-    Where a role's count of GPUs is 0, its tasks need no node that has the product.
+    Tasks of a role without GPUs need no node with the GPU product.
     """
     product: dict[Name, Node] = {
         role_value("resources.gpu.productLabel"): When(GPUS, role_value("resources.gpu.product"))
@@ -68,38 +68,42 @@ def node_selector(structure: Structure) -> Merged:
 
 
 def tolerations(structure: Structure) -> Node:
-    """The tolerations of a role's pods."""
-    spot, users = AnyOf((role_value("spot"), value("spot"))), role_or_job_value("tolerations")
+    """Return the tolerations of the pods of a role."""
+    spot, listed = AnyOf((role_value("spot"), value("spot"))), role_or_job_value("tolerations")
     cloud = eci.tolerations(structure)
-    return [*cloud, *_tolerated(spot, users)] if cloud else _tolerations(spot, users)
+    return [*cloud, *_with_spot(spot, listed)] if cloud else _tolerations(spot, listed)
 
 
 def job_tolerations() -> Node:
-    """The same of a pod that has no role, in full: a patch may add to them."""
-    return _tolerated(value("spot"), value("tolerations"))
+    """Return the tolerations of a pod without a role, as a list to which a patch can add items."""
+    return _with_spot(value("spot"), value("tolerations"))
 
 
 def job_scheduling() -> dict[Key, Node]:
-    """Where a pod that has no role may run."""
+    """Return the scheduling fields of a pod without a role."""
     return {
         "nodeSelector": value("nodeSelector"),
         "tolerations": _tolerations(value("spot"), value("tolerations")),
     }
 
 
-def _tolerations(spot: Expression, users: Expression) -> Node:
-    return call(_TOLERATIONS, spot=spot, tolerations=users)
+def _tolerations(spot: Expression, tolerations: Expression) -> Node:
+    return call(_TOLERATIONS, spot=spot, tolerations=tolerations)
 
 
 def affinity() -> Node:
-    """The user's affinity where there is one; else ``spread`` parts a role's tasks, ``pack`` joins the run's."""
-    mine, word = role_or_job_value("affinity"), role_or_job_value("placement")
-    apart: Node = {"podAntiAffinity": _prefer(labels.role_selector(ROLE))}
-    together: Node = {"podAffinity": _prefer(labels.run_selector())}
-    return When(mine, NotEmpty(mine), When(Equal(word, "spread"), apart, When(Equal(word, "pack"), together)))
+    """Return the affinity of the user, or the affinity for `placement`.
+
+    ``spread`` places the tasks of a role on different nodes, and ``pack`` places the tasks of the run on one node.
+    """
+    affinity, placement = role_or_job_value("affinity"), role_or_job_value("placement")
+    spread: Node = {"podAntiAffinity": _prefer(labels.role_selector(ROLE))}
+    pack: Node = {"podAffinity": _prefer(labels.run_selector())}
+    by_placement = When(Equal(placement, "spread"), spread, When(Equal(placement, "pack"), pack))
+    return When(affinity, NotEmpty(affinity), by_placement)
 
 
 def _prefer(selector: Node) -> Node:
-    """By preference, not by demand: a node too few must not stop a gang."""
+    """Return a preferred term. A required term could block a gang if the cluster has too few nodes."""
     term: Node = {"labelSelector": {"matchLabels": selector}, "topologyKey": "kubernetes.io/hostname"}
     return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}

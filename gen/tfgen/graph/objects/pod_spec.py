@@ -1,4 +1,4 @@
-"""The skeleton of every pod that tfgen makes: a task's, the finisher's, TensorBoard's, a test's, ElasticDL's master's.
+"""The spec of every pod that tfgen makes: of tasks, the finisher, TensorBoard, tests and the ElasticDL master.
 
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#PodSpec
 """
@@ -11,7 +11,7 @@ from tfgen.graph.holes import ABSENT, Comment, Key, Node
 from tfgen.record import EMPTY
 
 _NO_SERVICE_LINKS = Comment(
-    "No variables for the Services of the namespace: many of them can fill a container's environment."
+    "No variables for Services: many Services in a namespace can exceed the limit of an environment."
 )
 
 
@@ -30,21 +30,21 @@ def pod_spec(
     init_containers: Node = ABSENT,
     volumes: Node = ABSENT,
 ) -> dict[Key, Node]:
-    """The spec of a pod, in the order in which a reader looks for its fields.
+    """Return the spec of a pod. Scheduling precedes security, and the containers are last.
 
     Args:
-        security_context: the pod's.
-        containers: its containers.
-        scheduler: what a gang's scheduler asks for.
-        priority: the name of its priority class.
-        runtime_class: the name of its runtime class.
-        account: the name of its service account.
-        needs_token: whether it talks to the API server.
-        ending: what says whether and when it ends, and whether it is started again; its subdomain.
-        scheduling: what says where it may run.
-        pull_secrets: the secrets by which its images are pulled.
-        init_containers: what runs before the containers, or beside them.
-        volumes: its volumes.
+        security_context: the security context of the pod.
+        containers: the containers.
+        scheduler: the fields for a gang scheduler.
+        priority: the name of the priority class.
+        runtime_class: the name of the runtime class.
+        account: the name of the service account.
+        needs_token: whether the pod calls the API server.
+        ending: the fields of restarts and deadlines, and the subdomain.
+        scheduling: the fields of the placement.
+        pull_secrets: the secrets for the pull of images.
+        init_containers: the init containers and sidecars.
+        volumes: the volumes.
     """
     spec: dict[Key, Node] = {
         **scheduler,

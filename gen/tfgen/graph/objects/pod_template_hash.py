@@ -1,12 +1,13 @@
-"""The hash of a pod template, as a label of its pods: why no run of a job comes to have pods of two kinds.
+"""The hash of a pod template, as a label of the pods. The label ensures that all pods of a run have one template.
 
-Kubernetes takes another template for a StatefulSet at any time, and makes the next pod that is lost from it. It never
-takes another selector, and no template whose labels the selector does not match. So the hash stands in both, and
-another template is refused as a whole, whatever applies it. A Job refuses one by itself; its hash is for Helm to see.
+Kubernetes accepts a new pod template for a StatefulSet at any time, and creates replacement pods from the new template.
+Kubernetes rejects a new selector, and a template with labels that the selector does not match. So the selector and the
+template contain the hash, and Kubernetes rejects a new template. A Job rejects a new template in any case, and its hash
+is for the upgrade check of the chart.
 https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#pod-selector
 
-The hash is of the template as it is filled, without this label. So whatever makes the same pods gives the same hash:
-another tfgen, another version of the chart, another number of replicas.
+The hash is the digest of the filled template without the label. So an input that produces equal pods produces an equal
+hash, for example a new version of tfgen or of the chart, or a new number of replicas.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ from tfgen.graph.holes import Bound, Digest, Key, Let, Named, Node, Parameter, c
 from tfgen.kubernetes import keys
 
 HASH: Final = Bound("hash")
-"""The hash, inside of an object that `hashed` makes."""
+"""The hash, in an object that `hashed` returns."""
 
 PARAMETER: Final = Parameter(HASH.name)
-"""The hash, in a part that is a pod template; null where the template is the one to be hashed."""
+"""The hash, in a part that is a pod template; null in the template from which the hash is computed."""
 
 LABEL: Final[Mapping[Key, Node]] = {keys.POD_TEMPLATE_HASH: if_set(PARAMETER)}
-"""The last label of such a template."""
+"""The label with the hash, the last label of a pod template."""
 
 
 def hashed(pod: Named, arguments: Mapping[str, Node], workload: Callable[[Node], Node]) -> Let:
-    """An object that makes pods, with `HASH` bound to the hash of their template.
+    """Return a workload object with `HASH` bound to the hash of its pod template.
 
     Args:
-        pod: their template, a part with `LABEL` among its labels.
-        arguments: those of the part, but for the hash.
-        workload: makes the object, given the template with its hash.
+        pod: the pod template, a part with `LABEL` as a label.
+        arguments: the arguments of the part, without the hash.
+        workload: a function that returns the object for the pod template with the hash.
     """
-    doc = f"The hash of {pod.name}, a label of its pods. A StatefulSet has it in its selector too, which never changes."
-    others = tuple(name for name in pod.parameters if name != PARAMETER.name)
-    unhashed = call(pod, **{name: Parameter(name) for name in others}, hash=None)
-    part = Named(f"{pod.name}Hash", doc, Digest(unhashed), file=pod.file, parameters=others)
-    used = {name: arguments[name] for name in others}
+    doc = f"The hash of {pod.name}, for a label of the pods and for the immutable selector of a StatefulSet."
+    parameters = tuple(name for name in pod.parameters if name != PARAMETER.name)
+    unhashed = call(pod, **{name: Parameter(name) for name in parameters}, hash=None)
+    part = Named(f"{pod.name}Hash", doc, Digest(unhashed), file=pod.file, parameters=parameters)
+    used = {name: arguments[name] for name in parameters}
     return Let(HASH.name, call(part, **used), workload(call(pod, **used, hash=HASH)))

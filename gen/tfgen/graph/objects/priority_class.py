@@ -1,7 +1,7 @@
-"""The priority classes that a job makes: each by the name that job.yaml gives it.
+"""The priority classes of a job. The job file sets their names.
 
-A class belongs to the whole cluster and other things name it, so it has neither the release's name nor the run's; two
-jobs, or two environments in one cluster, that make the same one collide.
+A priority class belongs to the whole cluster, and further objects refer to the class by name. So the name contains
+neither the release nor the run, and two jobs or environments of one cluster must not create the same class.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CLASS: Final = "class"
 
 @cache
 def priority_classes() -> ForEach:
-    """The classes, by name."""
+    """Return the priority classes, by name."""
     return ForEach(
         value("priorityClasses"),
         {

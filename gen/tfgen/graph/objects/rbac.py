@@ -1,4 +1,4 @@
-"""What a pod of ours does in the cluster: its account, and a Role that is bound to it."""
+"""The permissions of a pod that calls the API server: ServiceAccount, Role and RoleBinding."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tfgen.kubernetes import keys
 
 
 def templates(part: str, name: Node, rules: Sequence[Node]) -> Iterator[Template]:
-    """The ServiceAccount, the Role and the RoleBinding of one name, in the order in which they are to be applied.
+    """Yield the ServiceAccount, the Role and the RoleBinding, in the order in which they must be applied.
 
-    A pod must ask for the account's token: only the one that is meant does. An account without a namespace is one of
-    the binding's own.
+    Pods must request the token of the account explicitly. The subject of the RoleBinding has no namespace, which means
+    the namespace of the RoleBinding.
 
     Args:
-        part: what the pod is in the job, with which the names of the files begin.
-        name: the objects'.
-        rules: of the Role.
+        part: the prefix of the file names, for example `finisher`.
+        name: the name of the objects.
+        rules: the rules of the Role.
     """
     metadata = labels.metadata(name, annotations=keys.BEFORE_PODS)
     account: Node = {

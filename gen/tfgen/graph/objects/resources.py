@@ -1,8 +1,8 @@
-"""The main container's resources.
+"""The resources of the main container.
 
-``cpu`` and ``memory`` are both request and limit, because a training pod that is squeezed or evicted takes the whole
-job with it; ``requests`` and ``limits``, by resource name, win over them. Of a GPU only the limit is said: Kubernetes
-takes it for the request too (https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/).
+``cpu`` and ``memory`` set both the request and the limit, because a throttled or evicted task stops the whole job.
+``requests`` and ``limits``, by resource name, override ``cpu`` and ``memory``. Only the limit of a GPU is set, because
+Kubernetes uses the limit as the request (https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/).
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ DEVICES: Final = Bound("devices", "map")
 GPUS: Final = Parameter("gpus", "boolean")
 CPU_LIMIT: Final = Parameter("cpuLimit", "quantity")
 
-# What device plugins call a GPU, a part of one, or a share of its memory: nvidia.com/gpu, nvidia.com/mig-1g.5gb,
-# amd.com/gpu, gpu.intel.com/i915, aliyun.com/gpu-mem, volcano.sh/vgpu-number, tencent.com/vcuda-core.
+# The resource names of device plugins for a GPU, a part of a GPU or a share of GPU memory: nvidia.com/gpu,
+# nvidia.com/mig-1g.5gb, amd.com/gpu, gpu.intel.com/i915, aliyun.com/gpu-mem, volcano.sh/vgpu-number,
+# tencent.com/vcuda-core.
 IS_GPU: Final = "gpu|nvidia|vcuda"
 
 
@@ -43,39 +44,43 @@ _GPU_COUNT: Final = role_value("resources.gpu.count")
 
 
 def has_gpus() -> Expression:
-    """Whether each task of a role has a GPU, or a part of one, by whatever word it is asked for; `GPUS` in a part."""
+    """Return the test that the tasks of a role have a GPU or a part of a GPU: the value of `GPUS`."""
     return AnyOf((_GPU_COUNT, DEVICES))
 
 
 def devices() -> Filtered:
-    """What `DEVICES` is bound to, where the limits are bound: those that are GPUs."""
+    """Return the value of `DEVICES`: the limits of GPUs. `LIMITS` must be bound."""
     name, amount = Bound("name"), Text((Bound("value"),))
     return Filtered(LIMITS, AllOf((Matches(name, IS_GPU), Not(Equal(amount, "0")))))
 
 
 def requests() -> Merged:
-    """What `REQUESTS` is bound to."""
+    """Return the value of `REQUESTS`."""
     return Merged((MapOf(_short()), role_value("resources.requests")))
 
 
 def limits() -> Merged:
-    """What `LIMITS` is bound to."""
+    """Return the value of `LIMITS`."""
     gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): _GPU_COUNT}
     share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
     return Merged((MapOf({**_short(), **gpu}), share, role_value("resources.limits")))
 
 
 def resources() -> Node:
-    """The container's field, where both maps are bound."""
+    """Return the resources of a container. `REQUESTS` and `LIMITS` must be bound."""
     return {"requests": REQUESTS, "limits": LIMITS}
 
 
 def helper_resources(path: str) -> Node:
-    """The resources of a container of tfgen's own, by the values path above them: all four amounts.
+    """Return the resources of a helper container of tfgen, with all four amounts.
 
-    A quota on one of them refuses each pod with a container that does not say it:
-    https://kubernetes.io/docs/concepts/policy/resource-quotas/. As much is asked for as may be used, unless somebody
-    says otherwise: or a pod of the class Guaranteed would be Burstable, and be evicted sooner.
+    A quota on an amount rejects each pod with a container that does not set the amount:
+    https://kubernetes.io/docs/concepts/policy/resource-quotas/. By default the requests equal the limits. A container
+    with a lower request would change the quality of service of its pod from Guaranteed to Burstable, and Kubernetes
+    would evict the pod sooner.
+
+    Args:
+        path: the values path above `resources`.
     """
     return {
         map_: {name: value(f"{path}.resources.{map_}.{name}") for name in ("cpu", "memory")}

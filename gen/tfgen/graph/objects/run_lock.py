@@ -1,8 +1,8 @@
-"""What keeps two runs from writing to one folder at once: a container that holds a lock beside the task that saves.
+"""The run lock: a sidecar that keeps two runs from writing to one folder.
 
-A run that follows another starts while the earlier one's pods still have their grace period. The lock is a file lock
-on the volume itself; the container starts before the task, as Kubernetes' sidecars do, and ends after it. Its program
-is in a ConfigMap of the run.
+A new run starts while the pods of the previous run may still have their grace period. The lock is a file lock on the
+volume. The container is a sidecar of the task that saves the model, so it starts before the task and ends after the
+task. A ConfigMap of the run contains the program.
 """
 
 from __future__ import annotations
@@ -46,17 +46,21 @@ _FOLDER: Final = "/volume"
 _PROGRAM_FOLDER: Final = "/run-lock"
 _PROGRAM: Final = programs.file("run_lock")
 _DIGEST: Final = hashlib.sha256(_PROGRAM.text.encode()).hexdigest()[:8]
-_DAYS: Final = 1_000_000  # tries, one a second: an earlier run may take as long as it likes
+_ATTEMPTS: Final = 1_000_000  # one attempt per second, practically without limit: the previous run may end late
 
 
 def locked(role: Node = ROLE) -> Filtered:
-    """What `LOCKED` is bound to: the role's volumes to which one run at a time writes."""
+    """Return the value of `LOCKED`: the volumes of the role to which only one run at a time may write."""
     roles = Bound("storage", "list", "for")
     return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), HasItem(roles, role))))), item="storage")
 
 
 def config_map(role: RoleName) -> Node:
-    """The program, where the role that ends the job has such volumes."""
+    """Return the ConfigMap of the program, if the role has volumes with a lock.
+
+    Args:
+        role: the role that ends the job.
+    """
     program: Node = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -68,22 +72,27 @@ def config_map(role: RoleName) -> Node:
 
 
 def volume() -> When:
-    """The volume that the program is in, for a part which is given the volumes with a lock."""
+    """Return the volume with the program, for a part with the parameter `LOCKED`."""
     source: Node = {"name": names.run_lock_program(_DIGEST)}
     return When(Parameter(LOCKED.name, LOCKED.type), {"name": VOLUME, "configMap": source})
 
 
 def container_name(volume: str) -> str:
-    """The name of the container that holds the lock of a volume."""
+    """Return the name of the container that holds the lock of a volume."""
     return f"{_PREFIX}{volume}"
 
 
 def containers(profile: Profile, index_label: str) -> ForEach:
-    """A container for each of them. The pod's controller, if it has one, puts its index into the label."""
+    """Return a container for each volume with a lock.
+
+    Args:
+        profile: the security profile of the job.
+        index_label: the label with the index of the pod, which the controller sets; empty without a controller.
+    """
     volume = {_NAME.name: _NAME, _STORAGE.name: Bound("storage", "map")}
     part = Named(
         "pod.runLock",
-        "The container that holds the lock of a volume, but for its name.",
+        "The container that holds the lock of a volume, without its name.",
         _container(profile, index_label),
         file="run-lock",
         parameters=(ROLE_VALUES.name, *volume),
@@ -94,7 +103,7 @@ def containers(profile: Profile, index_label: str) -> ForEach:
 
 def _container(profile: Profile, index_label: str) -> Node:
     name = Parameter(_NAME.name)
-    held = Text(("/tmp/.tfgen-lock-", name))  # noqa: S108 - the pod's own emptyDir
+    marker = Text(("/tmp/.tfgen-lock-", name))  # noqa: S108 - the emptyDir of the pod
     index: dict[Key, Node] = {"value": "0"}
     if index_label:
         index = {"valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}}}
@@ -102,10 +111,15 @@ def _container(profile: Profile, index_label: str) -> Node:
         "image": role_or_job_value("image"),
         "imagePullPolicy": if_set(role_or_job_value("imagePullPolicy")),
         "restartPolicy": "Always",
-        "command": ["python3", "-I", f"{_PROGRAM_FOLDER}/{FILE}", _FOLDER, held],
+        "command": ["python3", "-I", f"{_PROGRAM_FOLDER}/{FILE}", _FOLDER, marker],
         "env": [{"name": "TASK_INDEX", **index}, *environment.run(), environment.NO_GPUS],
         "resources": resources.helper_resources("helpers"),
-        "startupProbe": {"exec": {"command": ["test", "-e", held]}, "periodSeconds": 1, "failureThreshold": _DAYS},
+        # The main container starts when the program has the lock and creates the marker file.
+        "startupProbe": {
+            "exec": {"command": ["test", "-e", marker]},
+            "periodSeconds": 1,
+            "failureThreshold": _ATTEMPTS,
+        },
         "securityContext": security.container_part(profile),
         "volumeMounts": [
             {"name": storage.TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod

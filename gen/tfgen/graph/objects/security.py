@@ -1,4 +1,4 @@
-"""Security contexts, by the Pod Security Standard that the job's pods are to meet.
+"""The security contexts for the Pod Security Standard of a job.
 
 https://kubernetes.io/docs/concepts/security/pod-security-standards/
 """
@@ -11,12 +11,12 @@ from tfgen.job.training_job import Profile
 
 
 def pod_context(profile: Profile) -> Node:
-    """The pod's security context."""
+    """Return the security context of a pod."""
     identity: dict[Key, Node] = {
         "runAsUser": value("security.runAsUser"),
         "runAsGroup": value("security.runAsGroup"),
         "fsGroup": value("security.fsGroup"),
-        # A model of many files is not to be walked at each start.
+        # Kubernetes changes the owner of the files only once, because a model may have many files.
         "fsGroupChangePolicy": "OnRootMismatch",
     }
     if profile == "privileged":
@@ -26,7 +26,7 @@ def pod_context(profile: Profile) -> Node:
 
 
 def container_context(profile: Profile) -> dict[Key, Node]:
-    """A container's security context."""
+    """Return the security context of a container."""
     root: dict[Key, Node] = {"readOnlyRootFilesystem": value("security.readOnlyRootFilesystem")}
     if profile != "restricted":
         return root
@@ -34,13 +34,13 @@ def container_context(profile: Profile) -> dict[Key, Node]:
 
 
 def pod_part(profile: Profile) -> Named:
-    """The same as a part of the chart, for every pod."""
+    """Return the security context of a pod as a named part, which all pods of the chart share."""
     return Named(
         "podSecurityContext", f"The security context of a pod, for the profile {profile}.", pod_context(profile)
     )
 
 
 def container_part(profile: Profile) -> Named:
-    """A container's as a part of the chart, for every container."""
+    """Return the security context of a container as a named part, which all containers of the chart share."""
     doc = f"The security context of a container, for the profile {profile}."
     return Named("containerSecurityContext", doc, container_context(profile))

@@ -1,6 +1,6 @@
-"""The service account that a job makes for its pods, such as one that a cloud gives an identity.
+"""The service account that a job creates for its pods, for example for an identity of a cloud.
 
-The account belongs to the job and not to a run: a cloud binds its identity to the account's namespace and name.
+The account belongs to the job, because a cloud binds an identity to the namespace and the name of the account.
 https://kubernetes.io/docs/concepts/security/service-accounts/
 """
 
@@ -17,12 +17,12 @@ from tfgen.kubernetes import keys
 
 _IS_CREATED: Final = value("serviceAccount.create")
 _DEFAULT: Final = "default"
-"""The account that Kubernetes makes in each namespace."""
+"""The account that Kubernetes creates in each namespace."""
 
 
 @cache
 def service_account() -> Node:
-    """Return the account, if the job makes one. A pod must ask for the account's token, and the tasks' pods do not."""
+    """Return the account, if the job creates an account. The pods of the tasks do not mount the account's token."""
     account: dict[Key, Node] = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
@@ -33,20 +33,20 @@ def service_account() -> Node:
 
 
 def task_account(structure: Structure) -> When:
-    """Return the name of a task's account: the role's or the job's, or else that of the account that the job makes."""
+    """Return the name of the account of a task: of the role, of the job, or of the account that the job creates."""
     name = role_or_job_value("serviceAccountName")
     return When(name, name, When(_IS_CREATED, names.JOB)) if structure.service_account else if_set(name)
 
 
 def default_account_guard() -> Guard:
-    """Return the guard against an account that each namespace has already."""
+    """Return the guard against the creation of the account that each namespace already has."""
     return Guard(
         rule="service-account-default",
         path="serviceAccountName",
         test=AllOf((_IS_CREATED, Equal(value("serviceAccountName"), _DEFAULT))),
         message=Text(
             (
-                f"serviceAccount.create would make the account {_DEFAULT}, which Kubernetes makes in each namespace; "
+                f"serviceAccount.create would create the account {_DEFAULT}, which each namespace already has; "
                 "choose another name",
             )
         ),

@@ -1,7 +1,6 @@
-"""Volumes, their mounts, and the claims that are made for them: one entry of ``storage`` each.
+"""The volumes under ``storage`` of a job, their mounts and their claims.
 
-A claim belongs to the job, not to a run, and no pruning, upgrade or uninstall deletes it: a rerun must never lose a
-model.
+A claim belongs to the job. No pruning, upgrade or uninstall deletes the claim, because a rerun must not lose a model.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ TMP: Final = "tmp"
 SHM: Final = "shm"
 
 RUN_FOLDER: Final = "TFGEN_RUN_FOLDER"
-"""The variable that names the run whose folder this one works in."""
+"""The variable with the name of the folder of the run on a volume with a folder for each run."""
 
 RUNS: Final = Bound("storage", "string", "runs")
 SEPARATE: Final = Equal(Default(RUNS, ""), "Separate")
 
-# The sources that stand in the pod as job.yaml has them, in Kubernetes' own words.
+# The volume sources that the job file and the pod express by the same fields.
 SOURCES: Final = (
     "nfs",
     "hostPath",
@@ -60,11 +59,11 @@ SOURCES: Final = (
     "projected",
 )
 WRITABLE: Final = ("claim", "nfs", "hostPath", "azureFile", "csi", "flexVolume")
-"""The sources of which a task may find again what another wrote."""
+"""The volume sources that keep the data after the end of a pod."""
 
 
 def sources(structure: Structure) -> tuple[str, ...]:
-    """Those that the job's profile allows, and its kind has a place for."""
+    """Return the volume sources that the security profile allows and the workload kind supports."""
     return tuple(
         source
         for source in SOURCES
@@ -74,21 +73,21 @@ def sources(structure: Structure) -> tuple[str, ...]:
 
 
 def volumes(structure: Structure) -> list[Node]:
-    """The pod's volumes. TensorFlow needs one temporary folder that it can write: its import fails without."""
+    """Return the volumes of a pod. The import of TensorFlow fails without a writable temporary folder."""
     size = role_or_job_value("shm")
     return [
         {"name": TMP, "emptyDir": {}},
         When(size, {"name": SHM, "emptyDir": {"medium": "Memory", "sizeLimit": size}}),
-        _each_of(ROLE, _volume(structure)),
+        _for_role(ROLE, _volume(structure)),
     ]
 
 
 def mounts() -> list[Node]:
-    """The main container's mounts."""
+    """Return the mounts of the main container."""
     return [
         {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
         When(role_or_job_value("shm"), {"name": SHM, "mountPath": "/dev/shm"}),  # noqa: S108 - a path in the pod
-        _each_of(
+        _for_role(
             ROLE,
             {
                 "name": _NAME,
@@ -100,44 +99,52 @@ def mounts() -> list[Node]:
 
 
 def mount(volume: Node, path: Node) -> Node:
-    """Where a pod sees a volume, and which folder of it: with runs: Separate, the run's own within the one named."""
+    """Return the mount path and the folder of a volume. With runs: Separate, each run has its folder in the folder."""
     return call(_MOUNT, storage=volume, mountPath=path)
 
 
 def _mount() -> Node:
-    plain, expanded = _of_part("subPath"), _of_part("subPathExpr")
-    separate, above = Equal(Default(_of_part("runs"), ""), "Separate"), Default(plain, expanded)
-    own = When(above, Text((above, f"/$({RUN_FOLDER})")), f"$({RUN_FOLDER})")
+    sub_path, expression = _parameter("subPath"), _parameter("subPathExpr")
+    is_separate, parent = Equal(Default(_parameter("runs"), ""), "Separate"), Default(sub_path, expression)
+    run_folder = When(parent, Text((parent, f"/$({RUN_FOLDER})")), f"$({RUN_FOLDER})")
     return {
         "mountPath": Parameter("mountPath"),
-        "subPath": When(AllOf((plain, Not(separate))), plain),
-        "subPathExpr": When(separate, own, if_set(expanded)),
+        "subPath": When(AllOf((sub_path, Not(is_separate))), sub_path),
+        "subPathExpr": When(is_separate, run_folder, if_set(expression)),
     }
 
 
 def reader_volumes(structure: Structure, reader: str) -> list[Node]:
-    """The volumes of a pod beside the job that only reads: one that ``for`` may name as it names a role."""
-    return [{"name": TMP, "emptyDir": {}}, _each_of(reader, _volume(structure))]
+    """Return the volumes of a pod that only reads the data of the tasks, for example of TensorBoard.
+
+    Args:
+        structure: the job.
+        reader: the name of the pod in the field ``for`` of a volume.
+    """
+    return [{"name": TMP, "emptyDir": {}}, _for_role(reader, _volume(structure))]
 
 
 def reader_mounts(reader: str) -> list[Node]:
-    """Their mounts, where the job's own pods have them; of a volume with a folder for each task, all of it."""
+    """Return the mounts of a pod that only reads, at the mount paths of the tasks.
+
+    The mount of a volume with a folder for each task is the whole volume.
+    """
     mount: Node = {
         "name": _NAME,
         "mountPath": _storage("mountPath"),
         "subPath": if_set(_storage("subPath")),
         "readOnly": True,
     }
-    return [{"name": TMP, "mountPath": "/tmp"}, _each_of(reader, mount)]  # noqa: S108 - a path in the pod
+    return [{"name": TMP, "mountPath": "/tmp"}, _for_role(reader, mount)]  # noqa: S108 - a path in the pod
 
 
 def all_volumes(structure: Structure) -> list[Node]:
-    """The volumes of a pod that has all of them, whatever the roles."""
+    """Return the volumes of a pod that mounts the volumes of all roles."""
     return [{"name": TMP, "emptyDir": {}}, ForEach(value("storage"), _volume(structure), item="storage")]
 
 
 def all_mounts() -> list[Node]:
-    """Their mounts."""
+    """Return the mounts of a pod that mounts the volumes of all roles."""
     mount: Node = {
         "name": _NAME,
         "mountPath": _storage("mountPath"),
@@ -149,7 +156,7 @@ def all_mounts() -> list[Node]:
 
 @cache
 def claims() -> ForEach:
-    """The claims that the job makes."""
+    """Return the claims that the job creates."""
     claim: Node = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -166,7 +173,7 @@ def claims() -> ForEach:
 
 
 def _storage_class() -> Node:
-    """The claim's class. No class at all, where a volume is named that has none, is said by an empty name.
+    """Return the storage class of a claim. The empty class binds a claim to a named volume without a class.
 
     https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume
     """
@@ -175,7 +182,7 @@ def _storage_class() -> Node:
 
 
 def claim_name() -> Node:
-    """The name of the claim of a volume, in an `ForEach` over the volumes."""
+    """Return the name of the claim of a volume, in a `ForEach` over the volumes."""
     return call(_CLAIM_NAME, name=_NAME, storage=_VOLUME)
 
 
@@ -187,12 +194,12 @@ def _tree(field: str) -> Bound:
     return Bound("storage", "map", field)
 
 
-def _of_part(field: str, value_type: ValueType = "string") -> Parameter:
+def _parameter(field: str, value_type: ValueType = "string") -> Parameter:
     return Parameter("storage", value_type, field)
 
 
-def _each_of(role: Node, body: Node) -> ForEach:
-    """An item for each volume that the role has: those that name it, and those that name no role."""
+def _for_role(role: Node, body: Node) -> ForEach:
+    """Return an item for each volume of a role. A volume without ``for`` belongs to all roles."""
     roles = Bound("storage", "list", "for")
     return ForEach(value("storage"), When(AnyOf((Not(roles), HasItem(roles, role))), body), item="storage")
 
@@ -203,14 +210,14 @@ def _volume(structure: Structure) -> Node:
 
 @cache
 def _source(sources: tuple[str, ...]) -> Named:
-    tree = {source: _of_part(source, "map") for source in ("claim", "emptyDir", *sources)}
+    tree = {source: _parameter(source, "map") for source in ("claim", "emptyDir", *sources)}
     node: Node = When(tree["emptyDir"], {"emptyDir": NotEmpty(tree["emptyDir"])}, {"emptyDir": {}})
     for source in reversed(sources):
         node = When(tree[source], {source: NotEmpty(tree[source])}, node)
     claim = call(_CLAIM_NAME, name=Parameter("name"), storage=Parameter("storage", "map"))
     return Named(
         "volumeSource",
-        "The source of a volume: an emptyDir where its entry of storage has no other.",
+        "The source of a volume. A volume without a source is an emptyDir.",
         When(tree["claim"], {"persistentVolumeClaim": {"claimName": claim}}, node),
         file="volumes",
         parameters=("name", "storage"),
@@ -219,15 +226,15 @@ def _source(sources: tuple[str, ...]) -> Named:
 
 _CLAIM_NAME: Final = Named(
     "claimName",
-    "The claim of a volume: an existing one, or the one that the chart makes.",
-    When(_of_part("claim.name"), _of_part("claim.name"), names.claim(Parameter("name"))),
+    "The name of the claim of a volume: claim.name, or the claim that the chart creates.",
+    When(_parameter("claim.name"), _parameter("claim.name"), names.claim(Parameter("name"))),
     file="volumes",
     parameters=("name", "storage"),
 )
 
 _MOUNT: Final = Named(
     "mount",
-    "Where a pod sees a volume, and which folder of it: with runs: Separate, the run's own within the one named.",
+    "The mount path and the folder of a volume. With runs: Separate, each run has its folder in the folder.",
     _mount(),
     file="volumes",
     parameters=("storage", "mountPath"),

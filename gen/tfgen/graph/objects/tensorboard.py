@@ -1,7 +1,6 @@
-"""TensorBoard beside the job: a Deployment on the runs' logs, its Service, and who may open it.
+"""TensorBoard: a Deployment that reads the logs of all runs, a Service, and a network policy.
 
-It belongs to the job, not to a run: a new run's curves stand beside the old ones', and no selector of a run, nor one
-of a workload, matches its pod.
+TensorBoard belongs to the job and shows the curves of all runs. No selector of a run or of a workload matches its pod.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
 ROLE: Final = "tensorboard"
-"""What ``storage.NAME.for`` calls it, its pod's role label, and its container's name."""
+"""The name of TensorBoard in ``storage.NAME.for``, in the role label of the pod and in the container name."""
 
 _PORT: Final = "http"
 _ENABLED: Final = value("tensorboard.enabled")
 
-# Its start takes a minute or two where half a CPU has to import TensorFlow.
+# With half a CPU, the import of TensorFlow takes one or two minutes.
 _START: Final[Mapping[Key, Node]] = {"periodSeconds": 5, "failureThreshold": 60}
 
 
 def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
-    """The objects, where it is enabled."""
+    """Return the objects of TensorBoard, with the condition that TensorBoard is enabled."""
     return (
         Template(f"{ROLE}-service", _where_enabled(_service(port))),
         Template(f"{ROLE}-networkpolicy", _policy(port)),
@@ -51,17 +50,17 @@ def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
 
 
 def released_deployment() -> When:
-    """The name of the Deployment where it is not kept, for whatever scales it to 0 when a run ends."""
+    """Return the name of the Deployment, if the finisher scales the Deployment to 0 at the end of a run."""
     return When(AllOf((_ENABLED, Not(value("tensorboard.keep")))), names.tensorboard())
 
 
 def requests() -> Merged:
-    """What `resources.REQUESTS` is bound to in its document."""
+    """Return the value of `resources.REQUESTS` in the document of TensorBoard."""
     return Merged((_short(), value("tensorboard.resources.requests")))
 
 
 def limits() -> Merged:
-    """What `resources.LIMITS` is bound to, in the same way."""
+    """Return the value of `resources.LIMITS` in the document of TensorBoard."""
     return Merged((_short(), value("tensorboard.resources.limits")))
 
 
@@ -87,7 +86,7 @@ def _service(port: int) -> Node:
 
 
 def _policy(port: int) -> Node:
-    """Its readers alone, at its port. It asks nobody for anything, so that it needs no way out where those are few."""
+    """Return the policy that allows traffic from the readers to the port. TensorBoard sends no requests."""
     readers = value("tensorboard.readers")
     return When(
         AllOf((_ENABLED, network.ISOLATED)),
@@ -117,7 +116,7 @@ def _deployment(structure: Structure, port: int) -> Node:
             "metadata": labels.metadata(names.tensorboard(), ROLE),
             "spec": {
                 "replicas": 1,
-                Comment("A second one beside it could not mount a volume that one node alone may have."): None,
+                Comment("A second pod could not mount a volume that only one node may mount."): None,
                 "strategy": {"type": "Recreate"},
                 "selector": {"matchLabels": _selector()},
                 "template": {"metadata": _pod_metadata(), "spec": _pod(structure, port)},
@@ -158,7 +157,7 @@ def _pod(structure: Structure, port: int) -> Node:
                 # https://github.com/tensorflow/tensorboard/blob/master/tensorboard/plugins/core/core_plugin.py
                 "args": ["--logdir", value("tensorboard.logDir"), "--bind_all", "--port", str(port)],
                 "env": [
-                    {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the pod's own emptyDir
+                    {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the emptyDir of the pod
                     environment.NO_GPUS,
                 ],
                 "ports": [{"name": _PORT, "containerPort": port}],

@@ -1,8 +1,9 @@
-"""The tunables as holes.
+"""The holes of the tunables.
 
 value("roles.worker.replicas")     -> Value("roles.worker.replicas", "integer")
-of_role("worker", "image")         -> Default(Value("roles.worker.image", ...), Value("image", ...))
-own("resources.cpu")               -> Parameter("values", "quantity", "resources.cpu")
+value_for_role("worker", "image")  -> Default(Value("roles.worker.image", ...), Value("image", ...))
+role_value("resources.cpu")        -> Parameter("values", "quantity", "resources.cpu")
+role_or_job_value("image")         -> Default(Parameter("values", "string", "image"), Value("image", ...))
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from tfgen.schema import tunables
 from tfgen.value_type import ValueType
 
 ROLE: Final = Parameter("role")
-"""The name of the role, in a part that several roles have."""
+"""The name of the role, in a part that several roles share."""
 
 ROLE_VALUES: Final = Parameter("values", "map")
-"""The role's own values, in such a part."""
+"""The values of the role, in a part that several roles share."""
 
 
 TEXT: Final = Named(
     "text",
-    "A text. A number in the values, such as the 2 of --set run=2, is written in all its digits.",
+    "A text. A number, such as 2 in --set run=2, becomes a text with all digits.",
     ChartOnly('{{ if kindIs "float64" . }}{{ int64 . }}{{ else }}{{ . }}{{ end }}'),
 )
 
 TEXTS: Final = Named(
     "texts",
-    "A map or list of texts, with numbers and booleans as texts. A map in it stays a map.",
+    "A map or list of texts. Numbers and booleans become texts, and maps remain maps.",
     ChartOnly("""\
 {{- range $key, $value := . }}
 {{ if kindIs "string" $key }}{{ $key | quote }}:{{ else }}-{{ end }}
@@ -44,10 +45,10 @@ TEXTS: Final = Named(
 
 @cache
 def value(path: str) -> Value | AsText:
-    """The hole of a values path.
+    """Return the hole of a values path.
 
     Raises:
-        LookupError: the job schema has no such tunable.
+        LookupError: the job schema has no tunable at the path.
     """
     tunable = tunables.at(path.split("."))
     hole = Value(path, tunable.type)
@@ -56,7 +57,7 @@ def value(path: str) -> Value | AsText:
 
 @cache
 def role_value(field: str) -> Parameter | AsText:
-    """A role's own field, in a part that several roles have."""
+    """Return the hole of a field of the role, in a part that several roles share."""
     tunable = tunables.at(("roles", "worker", *field.split(".")))
     hole = ROLE_VALUES.replaced(type=tunable.type, path=field)
     return as_text(hole) if tunable.chart_types else hole
@@ -64,7 +65,7 @@ def role_value(field: str) -> Parameter | AsText:
 
 @cache
 def role_or_job_value(field: str) -> Default | AsText:
-    """A field that a role may say for itself, in such a part: the role's where set, else the job's."""
+    """Return the hole of a field that a role may override, in a part that several roles share."""
     role, job = role_value(field), value(field)
     return (
         as_text(Default(role.tree, job.tree))
@@ -74,21 +75,21 @@ def role_or_job_value(field: str) -> Default | AsText:
 
 
 def as_text(tree: Expression) -> AsText:
-    """A text, map or list, with each number and boolean in it as a text."""
+    """Return a text, map or list in which each number and boolean becomes a text."""
     return AsText(tree, TEXT if type_of(tree) == "string" else TEXTS)
 
 
 def value_for_role(role: RoleName, field: str) -> Default:
-    """The same of one role, elsewhere."""
+    """Return the hole of a field that a role may override, for a named role outside of a shared part."""
     return Default(value(f"roles.{role}.{field}"), value(field))
 
 
 ROLE_ENTRIES: Final = Entries(Value("roles", "map"), "role", "values")
-"""The roles one by one, for a guard: the name of each, and its own values."""
+"""The roles for a guard: the name and the values of each role."""
 
 ROLE_NAME: Final = Bound(ROLE_ENTRIES.key)
 
 
 def role_entry_value(field: str, value_type: ValueType) -> Bound:
-    """A field of each role."""
+    """Return the hole of a field of the role, in a guard over `ROLE_ENTRIES`."""
     return Bound(ROLE_ENTRIES.item, value_type, field)

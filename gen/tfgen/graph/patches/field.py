@@ -1,8 +1,7 @@
-"""What a patch may change of an object that still has holes, and what it must leave to tfgen or to a key of the job.
+"""The fields of the object graph that a patch may change.
 
-A patch changes what stands in the graph. A hole that it took the place of would be a value that nothing reads, so it is
-told the key of the job that sets the field. What makes an object this object, and what the rest of the job rests on, no
-patch changes.
+A patch must not replace a hole, because the value of the job would have no effect. The message names the key of the job
+that sets the field. A patch must not change the identity of an object, and fields on which other objects depend.
 """
 
 from __future__ import annotations
@@ -18,60 +17,65 @@ from tfgen.record import Record
 from tfgen.words import either, path_name
 
 Bindings = Mapping[str, str]
-"""The values path that is behind a name that a `range` or `with` around an object binds."""
+"""The values paths of the names that a `range` or `with` around an object binds."""
 
-_OF_NAMES: Final = ("run", "nameOverride", "fullnameOverride")
-"""The values that names of objects are made of."""
+_NAME_VALUES: Final = ("run", "nameOverride", "fullnameOverride")
+"""The values that are parts of the names of objects."""
+
+_SELECTOR_REASON: Final = "the selector matches the pods"
+_SERVICE_REASON: Final = "the tasks find each other by this Service"
 
 _IDENTITY: Final[Mapping[Path, str]] = {
-    ("apiVersion",): "the target says the kind",
-    ("kind",): "the target says the kind",
-    ("metadata",): "labels and annotations are merged (merge: {metadata: ...}), and all else is tfgen's",
-    ("status",): "the cluster writes it",
+    ("apiVersion",): "the target sets the kind",
+    ("kind",): "the target sets the kind",
+    ("metadata",): "a patch may only merge labels and annotations (merge: {metadata: ...})",
+    ("status",): "the cluster writes the status",
 }
-_OF_KIND: Final[Mapping[str, Mapping[Path, str]]] = {
-    "ConfigMap": dict.fromkeys([("data",), ("binaryData",), ("immutable",)], "the pods of a run rest on it"),
-    "Deployment": {("spec", "selector"): "it finds the pods"},
+"""The fields of every object that a patch must not change, with the reason."""
+
+_FIELDS_BY_KIND: Final[Mapping[str, Mapping[Path, str]]] = {
+    "ConfigMap": dict.fromkeys([("data",), ("binaryData",), ("immutable",)], "the pods of a run read the ConfigMap"),
+    "Deployment": {("spec", "selector"): _SELECTOR_REASON},
     "Job": {
         ("spec", "completionMode"): "the tasks find each other by their index",
-        ("spec", "completions"): "a task is one pod",
-        ("spec", "managedBy"): "no other controller knows what a run is",
-        ("spec", "manualSelector"): "it finds the pods",
-        ("spec", "parallelism"): "a task is one pod",
-        ("spec", "plugins", "svc"): "the tasks of a Volcano Job find each other by it",
-        ("spec", "podReplacementPolicy"): "there would be two pods of one task",
-        ("spec", "selector"): "it finds the pods",
-        ("spec", "suspend"): "the finisher suspends what the run leaves",
-        ("spec", "ttlSecondsAfterFinished"): "a GitOps tool would make the Job again, and it would train again",
+        ("spec", "completions"): "each task is one pod",
+        ("spec", "managedBy"): "only the Job controller of Kubernetes can run the tasks",
+        ("spec", "manualSelector"): _SELECTOR_REASON,
+        ("spec", "parallelism"): "each task is one pod",
+        ("spec", "plugins", "svc"): "the tasks of a Volcano Job find each other by this plugin",
+        ("spec", "podReplacementPolicy"): "a task must never have two pods",
+        ("spec", "selector"): _SELECTOR_REASON,
+        ("spec", "suspend"): "the finisher suspends the Job at the end of the run",
+        ("spec", "ttlSecondsAfterFinished"): "a GitOps tool would create the deleted Job again and repeat the training",
     },
-    "JobSet": {("spec", "network"): "the tasks find each other by it"},
-    "NetworkPolicy": {("spec", "podSelector"): "it is for the pods of the run, and no others"},
-    "Role": {("rules",): "the finisher has the rights that it needs, and no more"},
-    "RoleBinding": dict.fromkeys([("roleRef",), ("subjects",)], "the finisher has the rights that it needs"),
+    "JobSet": {("spec", "network"): "the tasks find each other by this network"},
+    "NetworkPolicy": {("spec", "podSelector"): "the policy is only for the pods of the run"},
+    "Role": {("rules",): "the finisher has only the permissions that it needs"},
+    "RoleBinding": dict.fromkeys([("roleRef",), ("subjects",)], "the finisher has only the permissions that it needs"),
     "StatefulSet": {
         ("spec", "ordinals"): "the tasks find each other by their index",
-        ("spec", "podManagementPolicy"): "a gang that starts one by one never starts",
-        ("spec", "selector"): "it finds the pods, and refuses another template of them",
-        ("spec", "serviceName"): "the tasks find each other by it",
-        ("spec", "updateStrategy"): "no change may restart one task of a run beside the others",
+        ("spec", "podManagementPolicy"): "a gang that starts its pods one by one never starts",
+        ("spec", "selector"): "the selector matches the pods, and rejects a new pod template",
+        ("spec", "serviceName"): _SERVICE_REASON,
+        ("spec", "updateStrategy"): "no update may restart a single task of a run",
     },
 }
-_OF_OBJECT: Final[Mapping[tuple[str, str], Mapping[Path, str]]] = {
+_FIELDS_BY_OBJECT: Final[Mapping[tuple[str, str], Mapping[Path, str]]] = {
     ("Service", "service"): dict.fromkeys(
         [("spec", field) for field in ("clusterIP", "ports", "publishNotReadyAddresses", "selector", "type")],
-        "the tasks find each other by it",
+        _SERVICE_REASON,
     ),
-    ("Service", "tensorboard-service"): {("spec", "selector"): "it finds the pods"},
+    ("Service", "tensorboard-service"): {("spec", "selector"): _SELECTOR_REASON},
 }
 
 
 class Fault(Record):
-    """Why a patch cannot be.
+    """A patch that cannot be applied.
 
     Attributes:
-        path: one of the spec: ``("patches", "slow", "merge", "spec", "replicas")``.
-        message: what was found, and the way out.
-        is_of_target: whether the patch finds nothing to change.
+        path: the path in the spec: ``("patches", "slow", "merge", "spec", "replicas")``.
+        message: the problem and the cure.
+        has_no_target: whether the target of the patch does not exist.
     """
 
     path: Path
@@ -80,17 +84,17 @@ class Fault(Record):
 
 
 class RefusedError(Exception):
-    """A part of a patch cannot be. Whoever goes through the patch makes it a `Fault`."""
+    """A part of a patch is not allowed. The caller knows the path in the patch, and makes a `Fault`."""
 
 
 class Field(Record):
-    """A field of an object that a patch meets.
+    """A field of an object, for the checks of a patch.
 
     Attributes:
-        kind: of the object.
-        template: what the object is in the job.
-        bindings: what is behind the names that are bound around it.
-        path: the field's, with an item of a list by its name or index.
+        kind: the kind of the object.
+        template: the name of the template of the object.
+        bindings: the values paths of the names that are bound around the object.
+        path: the path of the field. A step into a list is the name or the index of the item.
     """
 
     kind: str
@@ -98,29 +102,29 @@ class Field(Record):
     bindings: Bindings
     path: Path = ()
 
-    def inside(self, step: str | int) -> Field:
-        """A field within this one."""
+    def child(self, step: str | int) -> Field:
+        """Return the child field at a step."""
         return self.replaced(path=(*self.path, step))
 
     @property
     def name(self) -> str:
-        """As messages show it."""
+        """The path of the field in messages."""
         return path_name(self.path)
 
     def check_owner(self) -> None:
-        """See to it that a patch may say anything of the field.
+        """Check that a patch may change the field.
 
         Raises:
-            RefusedError: tfgen alone does.
+            RefusedError: only tfgen may set the field.
         """
         if self.path in self._owned:
             raise RefusedError(f"a patch must leave {self.name} to tfgen: {self._owned[self.path]}; remove it")
 
     def check_replaceable(self, node: Node) -> None:
-        """See to it that what stands in the field may go, or another thing take its place.
+        """Check that a patch may remove or replace the content of the field.
 
         Raises:
-            RefusedError: a value of the job would then change nothing.
+            RefusedError: the content depends on a value of the job, which would have no effect.
         """
         holes = [hole for hole in _holes(node) if not isinstance(hole, Named)]
         if not holes:
@@ -131,22 +135,22 @@ class Field(Record):
         if any(isinstance(hole, Call) for hole in holes):
             self.refuse_pod()
         paths = dict.fromkeys(path for hole in holes for path in self._values_of(hole))
-        keys = [path for path in paths if path not in _OF_NAMES]
+        keys = [path for path in paths if path not in _NAME_VALUES]
         if keys:
+            noun = "this key" if len(keys) == 1 else "these keys"
             raise RefusedError(
-                f"{self.name} follows {either(keys, 'and')}, which would then change nothing; "
-                f"set {'that' if len(keys) == 1 else 'those'} instead"
+                f"{self.name} is set by {either(keys, 'and')}, which would have no effect; set {noun} instead"
             )
-        place = "/".join(["", *map(str, self.path), "-"])
-        instead = (
-            f"json: [{{op: add, path: {place}, value: ...}}] adds to it" if isinstance(node, list) else "remove it"
+        pointer = "/".join(["", *map(str, self.path), "-"])
+        cure = (
+            f"add an item by json: [{{op: add, path: {pointer}, value: ...}}]"
+            if isinstance(node, list)
+            else "remove it"
         )
-        raise RefusedError(
-            f"a patch must leave {self.name} to tfgen: it is made of the names of the job's objects; {instead}"
-        )
+        raise RefusedError(f"a patch must leave {self.name} to tfgen: it contains the names of objects; {cure}")
 
     def refuse_values(self, node: Node) -> NoReturn:
-        """A patch looks into what is a value as a whole.
+        """Refuse a patch of a field inside a value.
 
         Raises:
             RefusedError: always.
@@ -155,25 +159,28 @@ class Field(Record):
         raise RefusedError(f"{self.name} has no fields that a patch could change")
 
     def refuse_pod(self) -> NoReturn:
-        """A patch looks into a pod template, which stands in the chart once for several objects, or under a hash.
+        """Refuse a patch of a pod template. Several objects of the chart share the pod template, or it has a hash.
 
         Raises:
             RefusedError: always.
         """
-        raise RefusedError(self.of_pod)
+        raise RefusedError(self.pod_message)
 
     @property
     def _owned(self) -> Mapping[Path, str]:
-        """The fields of the object that are tfgen's alone, and why."""
-        return {**_IDENTITY, **_OF_KIND.get(self.kind, {}), **_OF_OBJECT.get((self.kind, self.template), {})}
+        """The fields of the object that only tfgen may set, with the reason."""
+        by_object = _FIELDS_BY_OBJECT.get((self.kind, self.template), {})
+        return {**_IDENTITY, **_FIELDS_BY_KIND.get(self.kind, {}), **by_object}
 
     @property
-    def of_pod(self) -> str:
-        """Why a patch does not change a pod."""
+    def pod_message(self) -> str:
+        """The message about a patch of a pod."""
         if self.template == "finisher":
-            return f"{self.name}: the finisher's pod takes all from the job; set helpers or completion.image instead"
+            return (
+                f"{self.name}: a patch must not change the pod of the finisher; set helpers or completion.image instead"
+            )
         role = self.template if self.template in ROLE_NAMES else "ROLE"
-        return f"{self.name}: the pods of tasks have a key of their own; write it in roles.{role}.podTemplate"
+        return f"{self.name}: a patch must not change the pods of tasks; set roles.{role}.podTemplate instead"
 
     def _values_of(self, hole: Node) -> Iterator[str]:
         match hole:
@@ -184,42 +191,51 @@ class Field(Record):
 
 
 def _holes(node: object) -> Iterator[Node]:
-    """The holes of a node, and those within them."""
+    """Yield the holes of a node, with the holes inside of holes."""
     if isinstance(node, Hole):
         yield node  # type: ignore[misc]  # a hole is an expression
-    for inner in child_nodes(node):  # type: ignore[arg-type]
-        yield from _holes(inner)
+    for child in child_nodes(node):  # type: ignore[arg-type]
+        yield from _holes(child)
 
 
 def open_mapping(node: Node, key: str) -> Node:
-    """A mapping in which a key stands, if it has it at all: what is spliced into it is opened where it may have it."""
+    """Return a mapping in which a key is a direct key, if the mapping has the key.
+
+    A spliced mapping without holes is replaced by its entries.
+    """
     while isinstance(node, Named) and not node.parameters and isinstance(node.node, dict):
         node = node.node
     if not isinstance(node, dict) or key in node:
         return node
     opened: dict[Key, Node] = {}
-    for own, inner in node.items():
-        part = open_mapping(inner, key) if isinstance(own, Splice) else inner
-        if isinstance(own, Splice) and isinstance(part, dict):
+    for entry_key, child in node.items():
+        part = open_mapping(child, key) if isinstance(entry_key, Splice) else child
+        if isinstance(entry_key, Splice) and isinstance(part, dict):
             opened.update(part)
         else:
-            opened[own] = inner
+            opened[entry_key] = child
     return opened
 
 
 def splices(node: Mapping[Key, Node]) -> Iterator[Node]:
-    """What is spliced into a mapping, and may have any key."""
-    return (inner for key, inner in node.items() if isinstance(key, Splice) and inner is not ABSENT)
+    """Yield the spliced nodes of a mapping, which may have any key."""
+    return (child for key, child in node.items() if isinstance(key, Splice) and child is not ABSENT)
 
 
 def without(node: Mapping[Key, Node], key: str, *, comment_alone: bool = False) -> dict[Key, Node]:
-    """A mapping without an entry, and without the reasons above it; or without these alone."""
-    kept: list[tuple[Key, Node]] = []
+    """Return a mapping without an entry and without the comments above the entry.
+
+    Args:
+        node: the mapping.
+        key: the key of the entry.
+        comment_alone: whether to remove only the comments.
+    """
+    entries: list[tuple[Key, Node]] = []
     for entry in node.items():
         if entry[0] == key:
-            while kept and isinstance(kept[-1][0], Comment):
-                kept.pop()
+            while entries and isinstance(entries[-1][0], Comment):
+                entries.pop()
             if not comment_alone:
                 continue
-        kept.append(entry)
-    return dict(kept)
+        entries.append(entry)
+    return dict(entries)

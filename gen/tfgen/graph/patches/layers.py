@@ -38,15 +38,15 @@ class MetadataLayer(Record):
 
 
 def join_layers(by_variant: Mapping[str, Sequence[MetadataLayer]]) -> list[MetadataLayer]:
-    """Return the layers of a template in all variants: first the layers that all variants share, then all others.
+    """Return the layers of a template in all variants: first the layers that all variants share.
 
-    Each other layer gets a test of its environment.
+    Each further layer gets a test of its environment.
     """
     first = by_variant[""]
-    alike = 0
-    while all(layers[alike : alike + 1] == first[alike : alike + 1] != [] for layers in by_variant.values()):
-        alike += 1
-    joined = [*first[:alike]]
+    common = 0
+    while all(layers[common : common + 1] == first[common : common + 1] != [] for layers in by_variant.values()):
+        common += 1
+    joined = [*first[:common]]
     environments = [Equal(IN_ENVIRONMENT, name) for name in by_variant if name]
     for name, layers in by_variant.items():
         if name:
@@ -55,7 +55,7 @@ def join_layers(by_variant: Mapping[str, Sequence[MetadataLayer]]) -> list[Metad
             in_variant = Not(environments[0] if len(environments) == 1 else AnyOf((*environments,)))
         joined += [
             layer.replaced(test=in_variant if layer.test is None else AllOf((in_variant, layer.test)))
-            for layer in layers[alike:]
+            for layer in layers[common:]
         ]
     return joined
 

@@ -1,11 +1,11 @@
-"""A merge over an object with holes: what `kubernetes.merge` does to plain objects, done before the holes are filled.
+"""A merge patch of an object with holes, equivalent to the merge of the plain object by `kubernetes.merge`.
 
     {"replicas": hole, "updateStrategy": {"type": "OnDelete"}}  and  {"minReadySeconds": 10}
         ->  {"replicas": hole, "updateStrategy": {"type": "OnDelete"}, "minReadySeconds": 10}
 
-The law: filled, the merged node is what the filled node would be with the patch merged over it. So a patch goes into
-both branches of a condition, and what is new is added where a branch has nothing. Which items of lists meet,
-`kubernetes.merge.pair` says for both.
+The law: the merge of a node, filled, equals the filled node with the patch merged over it. So a patch changes both
+branches of a condition, and adds a new entry if a branch is absent. `kubernetes.merge.pair` pairs the items of lists in
+both cases.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _Part = TypeVar("_Part")
 
 
 class Merger:
-    """Merges one patch, and collects what cannot be merged."""
+    """The merge of one patch, which collects the faults of the patch."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.faults: dict[Fault, None] = {}
 
     def merge(self, under: Node, patch: Mapping[str, Any], path: Path, field: Field) -> Node:
-        """A node with a mapping merged over it.
+        """Return a node with a mapping merged over the node.
 
         Args:
-            under: what stands there.
-            patch: what is merged over it.
-            path: the patch's in the job.
-            field: what the patch meets.
+            under: the node.
+            patch: the mapping.
+            path: the path of the mapping in the job.
+            field: the field of the node.
         """
         match under:
             case Absent():
@@ -54,44 +54,45 @@ class Merger:
     def _entries(self, under: Node, patch: Mapping[str, Any], path: Path, field: Field) -> Node:
         merged = under
         for key, value in patch.items():
-            inner = field.inside(key)
+            child_field = field.child(key)
             merged = self._attempt(
                 merged,
                 (*path, key),
-                lambda: self._entry(merged, key, value, (*path, key), inner),  # noqa: B023
+                lambda: self._entry(merged, key, value, (*path, key), child_field),  # noqa: B023
             )
         return merged
 
     def _entry(self, under: Node, key: str, value: Any, path: Path, field: Field) -> Node:
-        """A mapping with one entry merged over its own."""
+        """Return a mapping with one entry merged over the mapping."""
         field.check_owner()
         if key.startswith("$"):
             raise RefusedError(
-                f"found the directive {key}; of these a patch knows {_DIRECTIVE}: {_DELETE}, in a list's item"
+                f"found the directive {key}; the only allowed directive is {_DIRECTIVE}: {_DELETE} in an item of a list"
             )
         mapping = open_mapping(under, key)
         if not isinstance(mapping, dict):
-            raise TypeError(f"no mapping: {mapping!r}")
+            raise TypeError(f"not a mapping: {mapping!r}")
         if key not in mapping:
             for spliced in splices(mapping):
                 field.refuse_values(spliced)
-        there = mapping.get(key, ABSENT)
+        current = mapping.get(key, ABSENT)
         if value is None:
-            field.check_replaceable(there)
+            field.check_replaceable(current)
             return without(mapping, key)
         if isinstance(value, Mapping):
-            merged = self.merge(there, value, path, field)
+            merged = self.merge(current, value, path, field)
         elif key in self.dialect.keys and isinstance(value, list):
-            merged = self._items(there, value, path, field)
+            merged = self._items(current, value, path, field)
         else:
-            merged = self._replaced(there, value, field)
-        kept: Mapping[Key, Node] = (
-            mapping if isinstance(there, (dict, When)) else without(mapping, key, comment_alone=True)
+            merged = self._replaced(current, value, field)
+        # The comment above a replaced value does not apply to the new value.
+        entries: Mapping[Key, Node] = (
+            mapping if isinstance(current, (dict, When)) else without(mapping, key, comment_alone=True)
         )
-        return {**kept, key: merged}
+        return {**entries, key: merged}
 
     def _items(self, under: Node, patches: Sequence[Any], path: Path, field: Field) -> Node:
-        """A list with items merged over its own, told apart by a key of each."""
+        """Return a list with items merged over the items of the list, which are paired by a key of each item."""
         match under:
             case When(test, if_true, if_false):
                 return When(test, *(self._items(branch, patches, path, field) for branch in (if_true, if_false)))
@@ -103,40 +104,41 @@ class Merger:
                 field.refuse_values(under)
         list_name = str(field.path[-1])
         name = self.dialect.keys[list_name][0]
-        sound = {
+        valid = {
             index: patch
             for index, patch in enumerate(patches)
-            if self._attempt(None, (*path, index), lambda: _sound_item(patch, name, field))  # noqa: B023
+            if self._attempt(None, (*path, index), lambda: _valid_item(patch, name, field))  # noqa: B023
         }
-        kept = dict(enumerate(items))
+        merged = dict(enumerate(items))
         new: list[Node] = []
-        pairs = pair([_item_of(item) for item in items], [*sound.values()], list_name, self.dialect)
-        for (index, patch), places in zip(sound.items(), pairs, strict=True):
-            here, inner = (*path, index), field.inside(str(patch[name]))
+        pairs = pair([_item_of(item) for item in items], [*valid.values()], list_name, self.dialect)
+        for (index, patch), matches in zip(valid.items(), pairs, strict=True):
+            item_path, item_field = (*path, index), field.child(str(patch[name]))
             if removes(patch):
-                for place in places:
-                    if self._attempt(False, here, lambda: _is_removable(kept[place], inner)):  # noqa: B023
-                        del kept[place]
-            elif not places:
-                new.append(self._new_item(patch, name, here, inner))
-            elif isinstance(item := kept[places[0]], When):
-                kept[places[0]] = When(item.test, self.merge(item.if_true, patch, here, inner))
-                new.append(When(Not(item.test), self._new_item(patch, name, here, inner)))
+                for match in matches:
+                    if self._attempt(False, item_path, lambda: _is_removable(merged[match], item_field)):  # noqa: B023
+                        del merged[match]
+            elif not matches:
+                new.append(self._new_item(patch, name, item_path, item_field))
+            elif isinstance(item := merged[matches[0]], When):
+                # If the test is false, the plain list has no such item, and a merge would append a new item.
+                merged[matches[0]] = When(item.test, self.merge(item.if_true, patch, item_path, item_field))
+                new.append(When(Not(item.test), self._new_item(patch, name, item_path, item_field)))
             else:
-                kept[places[0]] = self.merge(item, patch, here, inner)
-        return [*kept.values(), *new]
+                merged[matches[0]] = self.merge(item, patch, item_path, item_field)
+        return [*merged.values(), *new]
 
     def _new_item(self, patch: Mapping[str, Any], name: str, path: Path, field: Field) -> Node:
-        """An item that begins with its name."""
+        """Return a new item of a list, with the name as the first entry."""
         return self._entries({}, {name: patch[name], **patch}, path, field)
 
-    def _replaced(self, there: Node, value: Any, field: Field) -> Node:
-        field.check_replaceable(there)
+    def _replaced(self, current: Node, value: Any, field: Field) -> Node:
+        field.check_replaceable(current)
         replaced: Node = value
         return replaced
 
     def _attempt(self, under: Any, path: Path, change: Callable[[], _Part]) -> _Part:
-        """What a change leads to; what was there, where it cannot be."""
+        """Return the result of a change, or the unchanged node if the change is refused."""
         try:
             return change()
         except RefusedError as refusal:
@@ -145,16 +147,18 @@ class Merger:
             return unchanged
 
 
-def _sound_item(patch: Any, name: str, field: Field) -> Mapping[str, Any]:
-    """An item of a patch that can be merged by its name.
+def _valid_item(patch: Any, name: str, field: Field) -> Mapping[str, Any]:
+    """Return an item of a patch, if the item can be merged by its name.
 
     Raises:
-        RefusedError: it has none, or a directive that is not known.
+        RefusedError: the item has no name, or an unsupported directive.
     """
     if not isinstance(patch, Mapping) or name not in patch:
-        raise RefusedError(f"an item of {field.name} needs its {name}, by which it is merged")
+        raise RefusedError(f"an item of {field.name} has no {name}, by which items are merged; add {name}")
     if _DIRECTIVE in patch and not removes(patch):
-        raise RefusedError(f"found {_DIRECTIVE}: {patch[_DIRECTIVE]}; a patch knows {_DELETE}, in a list's item")
+        raise RefusedError(
+            f"found {_DIRECTIVE}: {patch[_DIRECTIVE]}; the only allowed directive is {_DIRECTIVE}: {_DELETE}"
+        )
     return patch
 
 
@@ -164,5 +168,5 @@ def _is_removable(item: Node, field: Field) -> bool:
 
 
 def _item_of(item: Node) -> Node:
-    """An item of a list, also where a condition decides on it."""
+    """Return an item of a list without its condition."""
     return item.if_true if isinstance(item, When) and item.if_false is ABSENT else item

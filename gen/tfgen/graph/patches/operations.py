@@ -3,7 +3,8 @@
     {"spec": {"replicas": hole}}  and  add /spec/minReadySeconds 10
         ->  {"spec": {"replicas": hole, "minReadySeconds": 10}}
 
-An operation goes where the object has the place whatever the values are. Each one sees what those before it left.
+An operation needs a location that exists for all values of the job. Each operation changes the result of the previous
+operation.
 """
 
 from __future__ import annotations
@@ -17,38 +18,38 @@ from tfgen.graph.patches.field import Field, RefusedError, open_mapping, splices
 from tfgen.words import either, shown
 
 _END: Final = "-"
-"""The place after a list's last item."""
+"""The position after the last item of a list."""
 
 _POD: Final = ("spec", "template")
 
-_NEEDED: Final[Mapping[str, str]] = {
+_REQUIRED_KEYS: Final[Mapping[str, str]] = {
     "add": "value",
     "replace": "value",
     "test": "value",
     "move": "from",
     "copy": "from",
 }
-"""What an operation needs beside its path."""
+"""The key that an operation requires in addition to its path."""
 
 _Change: TypeAlias = Callable[[Node, str | int, Field], Node]
-"""What is done to the mapping or list around a place, given the place's key or index."""
+"""A change of a mapping or list, for a key or an index and for the field of the entry."""
 
 
 def operate(node: Node, operation: Mapping[str, Any], field: Field) -> Node:
-    """The object after one operation.
+    """Apply one operation to an object.
 
     Args:
         node: the object.
-        operation: as the job schema has it.
-        field: the object as a whole.
+        operation: the operation, in the format of the job schema.
+        field: the field of the object.
 
     Raises:
-        RefusedError: it cannot be done, or must not be.
+        RefusedError: the operation is impossible or not allowed.
     """
     name, steps = operation["op"], _steps(operation["path"])
-    needed = _NEEDED.get(name)
-    if needed is not None and needed not in operation:
-        raise RefusedError(f"the operation {name} needs {needed}")
+    required = _REQUIRED_KEYS.get(name)
+    if required is not None and required not in operation:
+        raise RefusedError(f"the operation {name} needs {required}")
     match name:
         case "add":
             return _edit(node, steps, field, _adder(operation["value"]))
@@ -73,110 +74,114 @@ def _steps(pointer: str) -> list[str]:
 
 
 def _edit(node: Node, steps: list[str], field: Field, change: _Change) -> Node:
-    """The node with a change around the place that the steps lead to."""
-    step, *others = steps
+    """Return a node with a change of the mapping or list that contains the location of the steps."""
+    step, *following = steps
     if field.path == _POD:
-        raise RefusedError(f"{field.name}: write it as a merge, which is held against security.profile")
+        raise RefusedError(f"{field.name}: write a merge, which tfgen validates against security.profile")
     if isinstance(node, (list, tuple)):
-        return _edit_list([*node], step, others, field, change)
-    mapping, inner = _mapping(node, step, field), field.inside(step)
-    inner.check_owner()
-    if not others:
-        return change(mapping, step, inner)
+        return _edit_list([*node], step, following, field, change)
+    mapping, child_field = _mapping(node, step, field), field.child(step)
+    child_field.check_owner()
+    if not following:
+        return change(mapping, step, child_field)
     if step not in mapping:
-        raise RefusedError(f"there is no {inner.name}; {_there(mapping)}")
-    return {**mapping, step: _edit(_sure(mapping[step], inner), others, inner, change)}
+        raise RefusedError(f"{child_field.name} does not exist; {_existing(mapping)}")
+    return {**mapping, step: _edit(_unconditional(mapping[step], child_field), following, child_field, change)}
 
 
-def _edit_list(items: list[Node], step: str, others: list[str], field: Field, change: _Change) -> Node:
-    if step == _END and not others:
-        return change(items, len(items), field.inside(len(items)))
-    index = _index(items, step, field, ends=not others)
-    inner = field.inside(index)
-    if not others:
-        return change(items, index, inner)
-    return [*items[:index], _edit(_sure(items[index], inner), others, inner, change), *items[index + 1 :]]
+def _edit_list(items: list[Node], step: str, following: list[str], field: Field, change: _Change) -> Node:
+    if step == _END and not following:
+        return change(items, len(items), field.child(len(items)))
+    index = _index(items, step, field, is_last=not following)
+    item_field = field.child(index)
+    if not following:
+        return change(items, index, item_field)
+    item = _edit(_unconditional(items[index], item_field), following, item_field, change)
+    return [*items[:index], item, *items[index + 1 :]]
 
 
 def _find(node: Node, steps: list[str], field: Field) -> Node:
-    """What stands at a place."""
+    """Return the node at a location."""
     for step in steps:
         if isinstance(node, (list, tuple)):
-            index = _index([*node], step, field, ends=False)
-            node, field = node[index], field.inside(index)
+            index = _index([*node], step, field, is_last=False)
+            node, field = node[index], field.child(index)
         else:
             mapping = _mapping(node, step, field)
-            field = field.inside(step)
+            field = field.child(step)
             if step not in mapping:
-                raise RefusedError(f"there is no {field.name}; {_there(mapping)}")
+                raise RefusedError(f"{field.name} does not exist; {_existing(mapping)}")
             node = mapping[step]
-        node = _sure(node, field)
+        node = _unconditional(node, field)
     return node
 
 
 def _test(node: Node, steps: list[str], field: Field, value: Any) -> None:
-    there = _find(node, steps, field)
+    current = _find(node, steps, field)
     for step in steps:
-        field = field.inside(step)
-    if _has_holes(there):
+        field = field.child(step)
+    if _has_holes(current):
         raise RefusedError(
-            f"{field.name} follows values of the job, so that a test would hold for some of them alone; remove it"
+            f"{field.name} depends on values of the job, so the test would fail for some values; remove the test"
         )
-    if not _is_same(there, value):
-        raise RefusedError(f"the test of {field.name} fails: it is {shown(there)}, and not {shown(value)}")
+    if not _is_equal(current, value):
+        raise RefusedError(f"the test of {field.name} fails: found {shown(current)}, expected {shown(value)}")
 
 
 def _adder(value: Node) -> _Change:
-    def add(around: Node, step: str | int, field: Field) -> Node:
-        if isinstance(around, list) and isinstance(step, int):
-            return [*around[:step], value, *around[step:]]
-        return _put(around, step, value, field)
+    def add(parent: Node, step: str | int, field: Field) -> Node:
+        if isinstance(parent, list) and isinstance(step, int):
+            return [*parent[:step], value, *parent[step:]]
+        return _put(parent, step, value, field)
 
     return add
 
 
 def _replacer(value: Node) -> _Change:
-    def replace(around: Node, step: str | int, field: Field) -> Node:
-        if isinstance(around, list) and isinstance(step, int):
-            if step == len(around):
-                raise RefusedError(f"there is no {field.name}")
-            _sure(around[step], field)
-            field.check_replaceable(around[step])
-            return [*around[:step], value, *around[step + 1 :]]
-        if isinstance(around, dict) and step not in around:
-            raise RefusedError(f"there is no {field.name} to replace; {_there(around)}")
-        return _put(around, step, value, field)
+    def replace(parent: Node, step: str | int, field: Field) -> Node:
+        if isinstance(parent, list) and isinstance(step, int):
+            if step == len(parent):
+                raise RefusedError(f"{field.name} does not exist")
+            _unconditional(parent[step], field)
+            field.check_replaceable(parent[step])
+            return [*parent[:step], value, *parent[step + 1 :]]
+        if isinstance(parent, dict) and step not in parent:
+            raise RefusedError(f"{field.name}, which the patch replaces, does not exist; {_existing(parent)}")
+        return _put(parent, step, value, field)
 
     return replace
 
 
-def _remove(around: Node, step: str | int, field: Field) -> Node:
-    if isinstance(around, list) and isinstance(step, int) and step < len(around):
-        field.check_replaceable(_sure(around[step], field))
-    elif isinstance(around, dict):
-        field.check_replaceable(around.get(step, ABSENT))
-    return _take(around, step, field)
+def _remove(parent: Node, step: str | int, field: Field) -> Node:
+    if isinstance(parent, list) and isinstance(step, int) and step < len(parent):
+        field.check_replaceable(_unconditional(parent[step], field))
+    elif isinstance(parent, dict):
+        field.check_replaceable(parent.get(step, ABSENT))
+    return _take(parent, step, field)
 
 
-def _take(around: Node, step: str | int, field: Field) -> Node:
-    if isinstance(around, list) and isinstance(step, int) and step < len(around):
-        return [*around[:step], *around[step + 1 :]]
-    if isinstance(around, dict) and isinstance(step, str) and step in around:
-        return without(around, step)
-    raise RefusedError(
-        f"there is no {field.name} to take away" + (f"; {_there(around)}" if isinstance(around, dict) else "")
-    )
+def _take(parent: Node, step: str | int, field: Field) -> Node:
+    if isinstance(parent, list) and isinstance(step, int) and step < len(parent):
+        return [*parent[:step], *parent[step + 1 :]]
+    if isinstance(parent, dict) and isinstance(step, str) and step in parent:
+        return without(parent, step)
+    hint = f"; {_existing(parent)}" if isinstance(parent, dict) else ""
+    raise RefusedError(f"{field.name}, which the patch removes, does not exist{hint}")
 
 
-def _put(around: Node, step: str | int, value: Node, field: Field) -> Node:
-    if not isinstance(around, dict) or not isinstance(step, str):
-        raise TypeError(f"no mapping: {around!r}")
-    field.check_replaceable(around.get(step, ABSENT))
-    return {**without(around, step, comment_alone=True), step: value}
+def _put(parent: Node, step: str | int, value: Node, field: Field) -> Node:
+    if not isinstance(parent, dict) or not isinstance(step, str):
+        raise TypeError(f"not a mapping: {parent!r}")
+    field.check_replaceable(parent.get(step, ABSENT))
+    return {**without(parent, step, comment_alone=True), step: value}
 
 
 def _mapping(node: Node, step: str, field: Field) -> dict[Key, Node]:
-    """The mapping in which a step goes on."""
+    """Return the mapping that contains a step, or that could contain the step.
+
+    Raises:
+        RefusedError: the node is a pod template or a value.
+    """
     mapping = open_mapping(node, step)
     if isinstance(mapping, Call):
         field.refuse_pod()
@@ -188,32 +193,50 @@ def _mapping(node: Node, step: str, field: Field) -> dict[Key, Node]:
     return mapping
 
 
-def _sure(node: Node, field: Field) -> Node:
-    """What stands there whatever the values are."""
+def _unconditional(node: Node, field: Field) -> Node:
+    """Return a node that exists for all values of the job.
+
+    Raises:
+        RefusedError: the node exists only for some values.
+    """
     if isinstance(node, (When, ForEach, Items)):
-        raise RefusedError(f"{field.name} is there for some values of the job alone; write a merge instead")
+        raise RefusedError(f"{field.name} exists only for some values of the job; write a merge instead")
     return node
 
 
-def _index(items: list[Node], step: str, field: Field, *, ends: bool) -> int:
-    """The index of an item before which no value of the job puts others."""
+def _index(items: list[Node], step: str, field: Field, *, is_last: bool) -> int:
+    """Return the index of an item.
+
+    Args:
+        items: the list.
+        step: the index as a text.
+        field: the field of the list.
+        is_last: whether the step is the last step, which may be the position after the last item.
+
+    Raises:
+        RefusedError: the list has no such item, or the index depends on values of the job.
+    """
     if not re.fullmatch("0|[1-9][0-9]{0,9}", step):
-        raise RefusedError(f"{field.name} is a list: found {step}, expected an index" + (f" or {_END}" if ends else ""))
+        end = f" or {_END}" if is_last else ""
+        raise RefusedError(f"{field.name} is a list: found {step}, expected an index{end}")
     index = int(step)
-    for item in items[: index + (not ends)]:
+    for item in items[: index + (not is_last)]:
         if isinstance(item, (When, ForEach, Items)):
             raise RefusedError(
-                f"which item of {field.name} has the index {index} follows values of the job; write a merge instead"
+                f"values of the job decide which item of {field.name} has the index {index}; write a merge instead"
             )
-    if index > len(items) - (not ends):
-        last = f"its last has the index {len(items) - 1}" if items else "it is empty"
-        raise RefusedError(f"{field.name} has no place {index}; {last}")
+    if index > len(items) - (not is_last):
+        last = f"its last item has the index {len(items) - 1}" if items else "the list is empty"
+        raise RefusedError(f"{field.name} has no item {index}; {last}")
     return index
 
 
-def _there(mapping: Mapping[Key, Node]) -> str:
+def _existing(mapping: Mapping[Key, Node]) -> str:
+    """Return the part of a message that lists the keys of a mapping."""
     keys = [key for key in mapping if isinstance(key, str)]
-    return f"there {'are' if len(keys) > 1 else 'is'} {either(keys, 'and')}" if keys else "it is empty"
+    if not keys:
+        return "the mapping is empty"
+    return f"the existing {'fields are' if len(keys) > 1 else 'field is'} {either(keys, 'and')}"
 
 
 def _has_holes(node: object) -> bool:
@@ -222,13 +245,13 @@ def _has_holes(node: object) -> bool:
     return any(map(_has_holes, child_nodes(node)))  # type: ignore[arg-type]
 
 
-def _is_same(there: Any, value: Any) -> bool:
-    """Whether two parts are the same data, as JSON has it: true is not 1."""
-    if isinstance(there, Named):
-        there = there.node
-    if isinstance(there, Mapping) and isinstance(value, Mapping):
-        own = {key: inner for key, inner in there.items() if isinstance(key, str)}
-        return own.keys() == value.keys() and all(_is_same(own[key], value[key]) for key in own)
-    if isinstance(there, (list, tuple)) and isinstance(value, (list, tuple)):
-        return len(there) == len(value) and all(map(_is_same, there, value))
-    return type(there) is type(value) and bool(there == value)
+def _is_equal(node: Any, value: Any) -> bool:
+    """Return whether a node equals a value in JSON, where true is not 1."""
+    if isinstance(node, Named):
+        node = node.node
+    if isinstance(node, Mapping) and isinstance(value, Mapping):
+        entries = {key: child for key, child in node.items() if isinstance(key, str)}
+        return entries.keys() == value.keys() and all(_is_equal(entries[key], value[key]) for key in entries)
+    if isinstance(node, (list, tuple)) and isinstance(value, (list, tuple)):
+        return len(node) == len(value) and all(map(_is_equal, node, value))
+    return type(node) is type(value) and bool(node == value)

@@ -63,7 +63,7 @@ def patch_job(templates: Sequence[Template], structure: Structure) -> PatchedGra
     patched: list[Template] = []
     for place, template in enumerate(templates):
         node = join_alternatives(
-            {name: variant.nodes[place] for name, variant in variants.items()}, IN_ENVIRONMENT, others=""
+            {name: variant.nodes[place] for name, variant in variants.items()}, IN_ENVIRONMENT, default=""
         )
         layers = join_layers({name: variant.layers[place] for name, variant in variants.items()})
         patched.append(template.replaced(node=with_layers(node, layers) if layers else node))
@@ -86,9 +86,7 @@ def _variant(templates: Sequence[Template], patches: Sequence[Patch], profile: P
             faults[missing_target(templates, patch)] = None
         if bool(patch.merge) is bool(patch.operations):
             content = "both merge and json" if patch.merge else "neither merge nor json"
-            faults[Fault((*target_path(patch), "kind"), f"found {content} beside the target, expected one of them")] = (
-                None
-            )
+            faults[Fault((*target_path(patch), "kind"), f"found {content}, expected either merge or json")] = None
             continue
         for place in places:
             applied = ObjectPatch(patch, templates[place].replaced(node=nodes[place]), profile)

@@ -53,8 +53,8 @@ class ObjectPatch:
         if entry is None or not isinstance(node, ForEach):
             return change_objects(node, lambda item: self._object(item, None))
         name = Bound(node.key)
-        one = change_objects(node.body, lambda item: self._object(item, Equal(name, entry)))
-        return node.replaced(body=join_alternatives({entry: one, _REMAINING: node.body}, name, others=_REMAINING))
+        patched = change_objects(node.body, lambda item: self._object(item, Equal(name, entry)))
+        return node.replaced(body=join_alternatives({entry: patched, _REMAINING: node.body}, name, default=_REMAINING))
 
     def _object(self, item: dict[Key, Node], test: Expression | None) -> Node:
         over = self.template.node
@@ -70,7 +70,7 @@ class ObjectPatch:
         if labels.has_common_labels(item):
             self._metadata(item, metadata, (*path, "metadata"), test)
         elif metadata:
-            self.faults[Fault((*path, "metadata"), field.inside("metadata").of_pod)] = None
+            self.faults[Fault((*path, "metadata"), field.child("metadata").pod_message)] = None
         merger = Merger(kubectl(str(item["kind"])) if _is_strategic(item) else JSON_MERGE)
         merged = merger.merge(item, self._secured(item, merge), path, field)
         self.faults.update(merger.faults)
@@ -92,13 +92,13 @@ class ObjectPatch:
             reserved = labels.tfgen_entries(item, name)
             for key, text in entries.items():
                 if key in reserved and (name == "labels" or key in KEEP):
-                    why = "selectors need it" if name == "labels" else "it keeps a model that was trained"
+                    why = (
+                        "selectors need the label" if name == "labels" else "the annotation protects the trained model"
+                    )
                     message = f"a patch must leave {key} to tfgen: {why}; remove it"
                     self.faults[Fault((*path, name, key), message)] = None
                 elif not text:
-                    message = (
-                        f'found an empty text, which would leave {key} out; write {name}: {{{key}: ""}} of the job'
-                    )
+                    message = f'found an empty text; to remove {key}, set {name}: {{{key}: ""}} of the job instead'
                     self.faults[Fault((*path, name, key), message)] = None
             self.layers.append(MetadataLayer(name, entries, test))
 

@@ -19,7 +19,7 @@ from tfgen.job.training_job import Patch
 from tfgen.record import Record
 from tfgen.words import either, meant, nearest
 
-_MOST: Final = 12
+_MAX_NAMES: Final = 12
 """The maximum number of names in a message."""
 
 
@@ -44,15 +44,15 @@ def is_target(template: Template, patch: Patch) -> bool:
 def entry_of(template: Template, patch: Patch) -> str | None:
     """Return the map entry that a patch names as its only target; None for a patch of all objects of the template."""
     prefix = f"{template.name}-"
-    named = isinstance(template.node, ForEach) and patch.target.startswith(prefix)
-    return patch.target.removeprefix(prefix) if named else None
+    is_entry = isinstance(template.node, ForEach) and patch.target.startswith(prefix)
+    return patch.target.removeprefix(prefix) if is_entry else None
 
 
 def _kinds(node: Node) -> Iterator[str]:
     """Yield the kinds of the objects of a template, except for objects that the job itself contains."""
     match node:
-        case Let(body=inner) | ForEach(body=inner):
-            yield from _kinds(inner)
+        case Let(body=body) | ForEach(body=body):
+            yield from _kinds(body)
         case When(_, if_true, if_false):
             yield from _kinds(if_true)
             yield from _kinds(if_false)
@@ -66,18 +66,18 @@ def missing_target(templates: Sequence[Template], patch: Patch) -> Fault:
     if patch.target.startswith(f"{LITERAL}-"):
         name = patch.target.removeprefix(f"{LITERAL}-")
         return Fault(
-            (*path, "name"), f"{patch.target} is an object of the job's own; change it in objects.{name}", True
+            (*path, "name"), f"{patch.target} is an object of the job file; change the object in objects.{name}", True
         )
     targets = [(kind, t.name) for t in templates if not t.chart_only for kind in dict.fromkeys(_kinds(t.node))]
-    of_kind = [name for kind, name in targets if kind == patch.kind]
-    if of_kind:
+    candidates = [name for kind, name in targets if kind == patch.kind]
+    if candidates:
         return Fault(
-            (*path, "name"), f"the job has no {patch.kind} {patch.target}{likely(patch.target, of_kind)}", True
+            (*path, "name"), f"the job has no {patch.kind} {patch.target}{likely(patch.target, candidates)}", True
         )
     kinds = [*dict.fromkeys(kind for kind, _ in targets)]
-    of_name = next((kind for kind, name in targets if name == patch.target), None)
-    hint = f"; {patch.target} is a {of_name}" if of_name else likely(patch.kind, kinds)
-    return Fault((*path, "kind"), f"tfgen makes no {patch.kind} of this job{hint}", has_no_target=True)
+    target_kind = next((kind for kind, name in targets if name == patch.target), None)
+    hint = f"; {patch.target} is a {target_kind}" if target_kind else likely(patch.kind, kinds)
+    return Fault((*path, "kind"), f"the job has no {patch.kind}{hint}", has_no_target=True)
 
 
 def target_path(patch: Patch) -> Path:
@@ -89,6 +89,6 @@ def likely(name: str, names: Sequence[str]) -> str:
     """Return the end of a message about an unknown name: the name that was probably meant, or the existing names."""
     if not names:
         return ""
-    more = len(names) - _MOST
-    listed = either(names, "and") if more <= 0 else f"{', '.join(names[:_MOST])} and {more} more"
-    return meant(nearest(name, names)) or f"; there is {listed}"
+    omitted = len(names) - _MAX_NAMES
+    listed = either(names) if omitted <= 0 else f"{', '.join(names[:_MAX_NAMES])} or one of {omitted} more"
+    return meant(nearest(name, names)) or f"; choose {listed}"

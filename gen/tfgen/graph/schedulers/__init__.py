@@ -1,6 +1,6 @@
-"""The gang schedulers: one module each, and the table of them.
+"""The gang schedulers.
 
-A scheduler is what it puts into the graph: the object that is the gang, and what binds a pod to it.
+A module describes a scheduler by the object of the gang, and by the fields that assign a pod to the gang.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ GANGS: dict[Scheduler, Gang] = {
 
 
 def queue_labels(structure: Structure) -> Mapping[Key, Node]:
-    """The labels by which the one object that is the whole gang waits in its queue, where the scheduler has such."""
+    """Return the labels that put the workload object into a queue, if the gang is one workload object."""
     return GANGS[structure.gang].object_labels() if structure.gang else {}

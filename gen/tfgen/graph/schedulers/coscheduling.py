@@ -1,9 +1,9 @@
 """The coscheduling plugin: https://scheduler-plugins.sigs.k8s.io/docs/plugins/coscheduling/.
 
-A pod says its PodGroup by a label. The plugin runs in a scheduler of its own name, by default that of its chart
-(manifests/install/charts/as-a-second-scheduler/values.yaml), or in the cluster's, which ``gang.schedulerName`` then
-names: ``default-scheduler``. ``minResources`` are looked for in the whole cluster and held by nobody
-(pkg/coscheduling/core/core.go).
+A label of a pod names the PodGroup. The plugin runs in a second scheduler, by default with the name in its chart
+(manifests/install/charts/as-a-second-scheduler/values.yaml), or in the scheduler of the cluster. In the second case set
+``gang.schedulerName: default-scheduler``. The plugin compares ``minResources`` with the free resources of the whole
+cluster, and does not reserve the resources (pkg/coscheduling/core/core.go).
 """
 
 from __future__ import annotations

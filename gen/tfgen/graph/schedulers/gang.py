@@ -1,4 +1,4 @@
-"""A gang scheduler, as data: the object that is a gang, if it has one, and how pods say that they belong to it."""
+"""The description of a gang scheduler: the object of a gang, and the fields that assign a pod to the gang."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SCHEDULER_NAME: Final = value("gang.schedulerName")
 
 
 class Binding(Record):
-    """What makes a pod one of a gang.
+    """The fields that assign a pod to a gang.
 
     Attributes:
-        labels: of its metadata.
-        annotations: of its metadata.
-        spec: fields of its spec.
+        labels: labels of the pod.
+        annotations: annotations of the pod.
+        spec: fields of the spec of the pod.
     """
 
     labels: Mapping[Key, Node] = EMPTY
@@ -38,17 +38,17 @@ class Binding(Record):
 
 
 class Gang(Record):
-    """What one gang scheduler wants to see.
+    """A gang scheduler.
 
     Attributes:
-        task: what makes a task of a role, by the role's name, one of the gang.
-        group: the API group of its PodGroup, where it has one.
-        version: and the version.
-        spec: the PodGroup's spec.
-        whole: the labels of the object that makes all pods of the gang, where the gang is such an object.
-        outside: what a task outside the gang says: the evaluator.
-        scheduler_name: what the pods say as ``schedulerName`` unless ``gang.schedulerName`` names another; none where
-            it is the cluster's default scheduler.
+        task: a function that returns the binding of a task, for the name of the role.
+        group: the API group of the PodGroup; empty for a scheduler without a PodGroup.
+        version: the API version of the PodGroup.
+        spec: a function that returns the spec of the PodGroup.
+        workload_labels: the labels of the workload object, if the gang is one workload object.
+        evaluator: the binding of the evaluator, which is not a member of the gang.
+        scheduler_name: the ``schedulerName`` of the pods if ``gang.schedulerName`` is empty; empty for the default
+            scheduler of the cluster.
     """
 
     task: Callable[[Node], Binding]
@@ -60,7 +60,7 @@ class Gang(Record):
     scheduler_name: str = ""
 
     def pod_group(self, structure: Structure) -> tuple[Template, ...]:
-        """The PodGroup of one run, if the scheduler knows such."""
+        """Return the template of the PodGroup of a run, if the scheduler has PodGroups."""
         if self.spec is None:
             return ()
         group: Node = {
@@ -72,13 +72,14 @@ class Gang(Record):
         return (Template("podgroup", When(ENABLED, group)),)
 
     def object_labels(self) -> Mapping[Key, Node]:
-        """What the object says that makes all pods of the gang."""
+        """Return the labels of the workload object."""
         return _where_enabled(self.workload_labels)
 
     def pod(self, role: RoleName) -> Binding:
-        """What the gang puts into a role's pods.
+        """Return the binding of the pods of a role.
 
-        The evaluator stands outside, but goes to the same scheduler: two must not share GPUs.
+        The evaluator is not a member of the gang, but has the same scheduler, because two schedulers could assign one
+        GPU to two pods.
         """
         binding = self.evaluator if role == "evaluator" else self.task(ROLE)
         return Binding(
@@ -98,17 +99,17 @@ def _where_enabled(nodes: Mapping[Key, Node]) -> dict[Key, Node]:
 
 
 def roles(structure: Structure) -> tuple[Role, ...]:
-    """The roles that TensorFlow waits for at its start: all but the evaluator."""
+    """Return the roles that TensorFlow waits for at its start: all roles except the evaluator."""
     return tuple(role for role in structure.roles if role.name != "evaluator")
 
 
 def member_count(structure: Structure) -> Node:
-    """How many pods these have."""
+    """Return the number of pods of the gang."""
     return Sum(tuple(cluster_spec.replicas(role.name) for role in roles(structure)))
 
 
 def may_be_partial(structure: Structure) -> bool:
-    """Whether the gang may start before all of its tasks can: not where all of them are equal."""
+    """Return whether the gang may start without all tasks. Only ParameterServer trains without some of the workers."""
     return (
         structure.gang is not None
         and structure.strategy == "ParameterServer"
@@ -117,10 +118,10 @@ def may_be_partial(structure: Structure) -> bool:
 
 
 def min_members(structure: Structure) -> Node:
-    """How many of them must find a place before any is started."""
+    """Return the number of pods that the scheduler must place before the gang starts."""
     return Default(MIN_AVAILABLE, member_count(structure)) if may_be_partial(structure) else member_count(structure)
 
 
 def is_partial(structure: Structure) -> Expression:
-    """Whether the gang starts before all of its tasks can; of a gang that may be partial."""
+    """Return the test that the gang starts without all tasks. The gang must satisfy `may_be_partial`."""
     return AllOf((MIN_AVAILABLE, Greater(member_count(structure), MIN_AVAILABLE)))

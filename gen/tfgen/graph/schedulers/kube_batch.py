@@ -1,6 +1,7 @@
-"""kube-batch: https://github.com/kubernetes-retired/kube-batch, the scheduler that Volcano grew out of.
+"""kube-batch: https://github.com/kubernetes-retired/kube-batch, the predecessor of Volcano.
 
-Its PodGroup is served as ``scheduling.incubator.k8s.io/v1alpha1`` (deployment/kube-batch/templates of its repository).
+The API version of its PodGroup is ``scheduling.incubator.k8s.io/v1alpha1`` (deployment/kube-batch/templates of its
+repository).
 """
 
 from __future__ import annotations

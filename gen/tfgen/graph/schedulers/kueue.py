@@ -1,12 +1,12 @@
 """Kueue: https://kueue.sigs.k8s.io/docs/tasks/run/jobs/.
 
-No scheduler, but what lets a job start: it keeps an object suspended until all of its pods have room in a queue. An
-object is its unit, so a gang must be one object; a pod's owner is what it looks at, so a Job's pods make no group of
-their own (https://kueue.sigs.k8s.io/docs/tasks/run/plain_pods/). Nothing is suspended here: its webhook does that at
-the creation, and a field that is not in git is put back by no GitOps tool.
+Kueue is not a scheduler. Kueue suspends a workload object until its queue has room for all pods of the object. So a
+gang must be one object. The pods of several Jobs cannot form a group, because Kueue looks at the owner of a pod
+(https://kueue.sigs.k8s.io/docs/tasks/run/plain_pods/). The webhook of Kueue suspends the object at its creation. tfgen
+does not set the field, so a GitOps tool does not revert the change of Kueue.
 
-An evaluator that is a Job of its own does not wait in the queue. What Kueue has admitted it starts again when it is
-suspended (`startJob` in pkg/controller/jobframework/reconciler.go), so nothing could release an evaluator there.
+An evaluator with a separate Job does not wait in the queue, because the finisher suspends the Job to release the
+evaluator. Kueue would resume an admitted Job (`startJob` in pkg/controller/jobframework/reconciler.go).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Volcano: https://volcano.sh/en/docs/podgroup/.
 
-Its scheduler groups by the annotation ``scheduling.k8s.io/group-name`` alone (pkg/scheduler/api/job_info.go); one
-named ``scheduling.volcano.sh/group-name`` is read for nothing of the kind.
+The scheduler reads the PodGroup of a pod only from the annotation ``scheduling.k8s.io/group-name``
+(pkg/scheduler/api/job_info.go), and not from the annotation ``scheduling.volcano.sh/group-name``.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from tfgen.graph.schedulers.gang import (
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
 
-# What TensorFlow cannot do without a single task of; workers it can be short of. Volcano heeds it from a minMember on
-# that is at least the sum of them (CheckTaskReady in its pkg/scheduler/api/job_info.go).
-_WHOLE: Final[tuple[RoleName, ...]] = ("chief", "ps")
+# TensorFlow needs all tasks of these roles, and trains with a part of the workers. Volcano reads minTaskMember only if
+# minMember is at least the sum of its numbers (CheckTaskReady in pkg/scheduler/api/job_info.go).
+_COMPLETE_ROLES: Final[tuple[RoleName, ...]] = ("chief", "ps")
 
 
 def _spec(structure: Structure) -> Mapping[Key, Node]:
-    """It has ``minResources`` only where they are asked for: a finished group would go on holding them of its queue."""
-    complete: dict[Key, Node] = {role: cluster_spec.replicas(role) for role in _WHOLE if structure.role(role)}
+    """Return the spec of the PodGroup.
+
+    ``minResources`` has no default, because a finished PodGroup would continue to occupy the resources of its queue.
+    """
+    complete: dict[Key, Node] = {role: cluster_spec.replicas(role) for role in _COMPLETE_ROLES if structure.role(role)}
     return {
         "minResources": MIN_RESOURCES,
         "minMember": min_members(structure),

@@ -1,6 +1,6 @@
-"""The workload kinds: one module each, and the table of them.
+"""The workload kinds.
 
-A kind is what it puts into the graph (`Workload`, here) and what it has no place for (`tfgen.schema.workload_kinds`).
+`Workload` describes the objects of a kind. `tfgen.schema.workload_kinds` lists the fields that a kind does not support.
 """
 
 from __future__ import annotations

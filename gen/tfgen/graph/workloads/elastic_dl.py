@@ -1,11 +1,11 @@
-"""An ElasticDL job: a master, which makes the pods of ps and workers itself and replaces the workers that are lost.
+"""The workload kind ElasticDL: a master that creates the pods of the ps and workers, and replaces lost workers.
 
     elasticdl-RUN-master   ->   RUN-ps-0 ..., RUN-worker-0 ...
 
-https://github.com/sql-machine-learning/elasticdl. What its client would send to the cluster is written down: the
-master's pod, by the arguments of elasticdl_client/common/args.py, and the account that it works with. Priorities are
-the classes ``high`` and ``low``, or the fraction of the workers that is high (_parse_worker_pod_priority in its
-elasticdl/python/master/pod_manager.py).
+https://github.com/sql-machine-learning/elasticdl. tfgen writes the objects that the client of ElasticDL would create:
+the pod of the master, with the arguments of elasticdl_client/common/args.py, and the service account of the master. A
+priority is the class ``high`` or ``low``, or the fraction of the workers with high priority
+(_parse_worker_pod_priority in elasticdl/python/master/pod_manager.py).
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ _STORAGE: Final = value("storage")
 
 
 def _rules() -> list[Node]:
-    """What the master does with its pods, whose names it makes up, and with the Services of its ps."""
+    """Return the permissions of the master. The master chooses the names of its pods, so the rules have no names."""
     return [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "get", "list", "watch", "patch", "delete"]},
         {"apiGroups": [""], "resources": ["services"], "verbs": ["create", "get", "patch"]},
-        # It owns its pods so that they keep it from being deleted, for which some clusters ask this:
+        # The pods block the deletion of their owner, the master. Some clusters require this permission for the block:
         # https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
         {"apiGroups": [""], "resources": ["pods/finalizers"], "verbs": ["update"]},
     ]
 
 
 def _pod(structure: Structure) -> Node:
-    """The master: a pod of the name by which its own pods and its client know it. ``app`` may be the user's."""
+    """Return the pod of the master. The workers and the client look for its name. A user may override the label app."""
     amounts: Node = {name: if_set(value(f"workload.elasticDL.resources.{name}")) for name in ("cpu", "memory")}
     pod: Node = {
         "apiVersion": "v1",
@@ -97,7 +97,7 @@ def _pod(structure: Structure) -> Node:
                     "env": [
                         _from_pod("MY_POD_IP", "status.podIP"),
                         _from_pod("MY_POD_NAMESPACE", "metadata.namespace"),
-                        {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the pod's own emptyDir
+                        {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the emptyDir of the pod
                         environment.NO_GPUS,
                     ],
                     "resources": {"requests": amounts, "limits": amounts},
@@ -116,9 +116,9 @@ def _from_pod(name: str, field: str) -> Node:
 
 
 def _arguments(structure: Structure) -> list[Node]:
-    """The master's arguments; the job's own stand last, and so win."""
+    """Return the arguments of the master. The arguments of the job are last, so they override earlier arguments."""
     roles = {role.name for role in structure.roles}
-    shapes = [arg for role in ("ps", "worker") if role in roles for arg in _role_arguments(role)]
+    role_arguments = [arg for role in ("ps", "worker") if role in roles for arg in _role_arguments(role)]
     return [
         Text(("--job_name=", names.RUN)),
         "--namespace=$(MY_POD_NAMESPACE)",
@@ -129,7 +129,7 @@ def _arguments(structure: Structure) -> list[Node]:
         "--need_tf_config=true",
         Text(("--num_ps_pods=", value("roles.ps.replicas"))),
         Text(("--num_workers=", value("roles.worker.replicas"))),
-        *shapes,
+        *role_arguments,
         When(_ps_priority(), Text(("--ps_pod_priority=", _ps_priority()))),
         When(_PRIORITY, Text(("--worker_pod_priority=", _PRIORITY))),
         Text(("--relaunch_on_worker_failure=", value("retries"))),
@@ -144,14 +144,14 @@ def _ps_priority() -> Default:
 
 
 def _role_arguments(role: RoleName) -> list[Node]:
-    """A role's resources, as request and as limit; what is not said has ElasticDL's own default."""
+    """Return the resources of a role, as request and as limit. ElasticDL has defaults for missing resources."""
     has_any = AnyOf(tuple(value(f"roles.{role}.resources.{name}") for name in ("cpu", "memory", "gpu.count")))
     amounts = call(_AMOUNTS, resources=Value(f"roles.{role}.resources", "map"))
-    return [When(has_any, Text((f"--{role}_resource_{what}=", amounts))) for what in ("request", "limit")]
+    return [When(has_any, Text((f"--{role}_resource_{bound}=", amounts))) for bound in ("request", "limit")]
 
 
 def _amounts() -> Text:
-    """``cpu=2,memory=2048Mi,gpu=1``."""
+    """Return the resources of a role, for example ``cpu=2,memory=2048Mi,gpu=1``."""
     cpu, memory = (Parameter("resources", "quantity", name) for name in ("cpu", "memory"))
     gpus = Parameter("resources", "integer", "gpu.count")
     return Text(
@@ -166,12 +166,12 @@ def _amounts() -> Text:
 
 
 _AMOUNTS: Final = Named(
-    "resources", "A role's resources, as ElasticDL's arguments have them.", _amounts(), parameters=("resources",)
+    "resources", "The resources of a role, as an argument of ElasticDL.", _amounts(), parameters=("resources",)
 )
 
 
 def _volumes(structure: Structure) -> Named:
-    """All volumes in ElasticDL's words: https://github.com/sql-machine-learning/elasticdl, k8s_volume.py."""
+    """Return the argument --volume: https://github.com/sql-machine-learning/elasticdl, k8s_volume.py."""
     path = Bound("storage", "string", "hostPath.path")
     sub_path = Bound("storage", "string", "subPath")
     claim: Node = Text(("claim_name=", storage.claim_name()))
@@ -184,13 +184,11 @@ def _volumes(structure: Structure) -> Named:
             When(sub_path, Text((",sub_path=", sub_path))),
         )
     )
-    return Named(
-        "volumes", "The volumes, as ElasticDL's --volume has them.", JoinEntries(_STORAGE, ";", body, item="storage")
-    )
+    return Named("volumes", "The volumes, as the argument --volume.", JoinEntries(_STORAGE, ";", body, item="storage"))
 
 
 def _cluster_spec() -> Named:
-    """What the master adds to its pods: the labels of the run, by which the network policy knows them."""
+    """Return the changes of the master's pods: the labels of the run, which the network policy selects."""
     text = Text(
         (
             f'{{"pod_spec":{{"labels":{{"{keys.JOB}":"',
@@ -200,12 +198,12 @@ def _cluster_spec() -> Named:
             '"}}}',
         )
     )
-    return Named("clusterSpec", "What the master adds to the pods that it makes.", text)
+    return Named("clusterSpec", "The labels that the master adds to its pods.", text)
 
 
 def _guards(_: Structure) -> list[Guard]:
     return [
-        name_guards.short_host(names.elastic_dl_master()),
+        name_guards.host_name_guard(names.elastic_dl_master()),
         Guard(
             rule="elasticdl-priority",
             path="workload.elasticDL.workerPriority",
@@ -214,7 +212,8 @@ def _guards(_: Structure) -> list[Guard]:
                 (
                     "workload.elasticDL.workerPriority is ",
                     _PRIORITY,
-                    ", but ElasticDL knows high, low, and the fraction of the workers that is high, such as 0.5",
+                    ", but ElasticDL accepts only high, low or the fraction of the workers with high priority, "
+                    "such as 0.5",
                 )
             ),
         ),

@@ -1,4 +1,4 @@
-"""Every role as an Indexed Job, whose pods have stable host names: it ends, or is ended by suspending it.
+"""The workload kind Job: an Indexed Job for each role. Its pods have stable host names, and a suspension releases them.
 
 https://kubernetes.io/docs/tasks/job/job-with-pod-to-pod-communication/
 """
@@ -22,13 +22,13 @@ from tfgen.kubernetes import keys
 
 
 def controller(structure: Structure) -> pod.Controller:
-    """What a pod has of its Job."""
+    """Return the fields that an Indexed Job requires in its pods."""
     subdomain: dict[Key, Node] = {"subdomain": names.RUN} if structure.is_distributed else {}
     return pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
 
 
 def indexed_job(structure: Structure, role: Role, template: Named) -> Node:
-    """The Job of a role: each task one index. A pod is replaced only once it has ended: never two chiefs at once."""
+    """Return the Job of a role. Each task has one index."""
     queue = queue_labels(structure) if role.name != "evaluator" else {}
     metadata = labels.metadata(names.workload(role.name), role.name, labels=queue)
     job: dict[Key, Node] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
@@ -36,7 +36,7 @@ def indexed_job(structure: Structure, role: Role, template: Named) -> Node:
 
 
 def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node]:
-    """The spec of the Job of a role, around its pod template."""
+    """Return the spec of the Job of a role, with a pod template."""
     replicas = cluster_spec.replicas(role.name)
     return {
         "completions": replicas,
@@ -44,7 +44,7 @@ def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node
         "completionMode": "Indexed",
         **_retries(role),
         **_success(structure, role),
-        Comment("A pod is replaced once it has ended: there are never two of one task."): None,
+        Comment("A task never has two pods, because the Job replaces a pod only after the end of the pod."): None,
         "podReplacementPolicy": "Failed",
         disruption.NO_FAILURE: None,
         "podFailurePolicy": disruption.failure_policy(disruption.IGNORE_EXIT_CODES),
@@ -53,29 +53,37 @@ def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node
 
 
 def _retries(role: Role) -> dict[Key, Node]:
-    """How often a task may fail. By index where there are several.
+    """Return the fields with the number of retries, for each index of a role with several tasks.
 
-    The peers of a lost worker fail with it; counted together, eight of them end the job at once, or wait ten minutes
-    for the next try. https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index
+    If a worker is lost, its peers fail as well. A common limit for eight workers would fail the Job at once, or the
+    common backoff would delay the next attempt by ten minutes.
+    https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index
     """
     if role.name in cluster_spec.SINGLE:
         return {"backoffLimit": value("retries")}
     by_index = Comment(
-        "By index, since the peers of a lost task fail with it: counted together, they would end the Job."
+        "The limit applies to each index. The peers of a lost task fail too, and would exceed a common limit."
     )
     return {by_index: None, "backoffLimitPerIndex": value("retries"), "maxFailedIndexes": 0}
 
 
 def _success(structure: Structure, role: Role) -> dict[Key, Node]:
-    """Worker 0's success is the job's, where it is waited for; the others are ended then."""
+    """Return the success policy of a job that ends with worker 0."""
     if role.name == structure.ends and structure.completion == "Worker0":
-        ends = Comment("Worker 0 ends the job; the others are ended then.")
-        return {ends: None, "successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
+        reason = Comment("When worker 0 succeeds, the Job ends all further workers.")
+        return {reason: None, "successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
     return {}
 
 
 def finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan:
-    """What the finisher does: it scales StatefulSets to 0 and suspends the other Jobs, unless all is to be kept."""
+    """Return the plan of the finisher.
+
+    The finisher scales the StatefulSets to 0 and suspends the Jobs, if the job releases its tasks at the end.
+
+    Args:
+        structure: the job.
+        stateful: the roles with a StatefulSet.
+    """
     starts: list[tuple[Kind, RoleName]] = [
         ("statefulsets" if role.name in stateful else "jobs", role.name) for role in gang.roles(structure)
     ]
@@ -88,7 +96,7 @@ def finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan:
 
 
 def _start_with(structure: Structure) -> When | Absent:
-    """How many tasks are a start where the gang may begin before all of them can."""
+    """Return the number of tasks that suffices for the start, if the gang may start without all tasks."""
     if not gang.may_be_partial(structure):
         return ABSENT
     return When(AllOf((gang.ENABLED, gang.is_partial(structure))), gang.MIN_AVAILABLE)
@@ -102,6 +110,6 @@ def _templates(structure: Structure) -> tuple[Template, ...]:
 
 WORKLOAD: Final = Workload(
     templates=_templates,
-    guards=lambda _: [name_guards.short_hosts(names.pod)],
+    guards=lambda _: [name_guards.role_hosts_guard(names.pod)],
     plan=lambda structure: finisher_plan(structure, ()),
 )

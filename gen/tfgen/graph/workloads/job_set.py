@@ -1,10 +1,10 @@
-"""All roles as one JobSet: a replicated Job each, of one Indexed Job.
+"""The workload kind JobSet: one JobSet for all roles, with a replicated Job of one Indexed Job for each role.
 
     replicatedJobs: [{name: chief, ...}, {name: ps, ...}, {name: worker, ...}]
     successPolicy: {operator: All, targetReplicatedJobs: [chief]}
 
-https://jobset.sigs.k8s.io/docs/concepts/. When what ends the job has succeeded, the JobSet deletes the Jobs that are
-still active. Fields by its own definition: https://github.com/kubernetes-sigs/jobset/tree/v0.12.0/config/components/crd.
+https://jobset.sigs.k8s.io/docs/concepts/. When the role that ends the job has succeeded, the JobSet deletes the active
+Jobs. The definition of the fields: https://github.com/kubernetes-sigs/jobset/tree/v0.12.0/config/components/crd.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from tfgen.kubernetes import keys
 
 _EXCLUSIVE: Final = value("workload.jobSet.exclusiveTopology")
 
-# The JobSet gives the pods their subdomain. What a Job's policy of failures asks for, `Never`, is not its default.
+# The JobSet sets the subdomain of the pods. A Job with a pod failure policy requires the restart policy `Never`.
 _CONTROLLER: Final = pod.Controller(keys.JOB_INDEX, {"restartPolicy": "Never"})
 
-# A Job that fails fails its JobSet or starts it again, and to start that Job alone again is behind a feature gate. So
-# the evaluator's Job, whose failure is no reason to train again, never fails: its pods are tried without end.
-_WITHOUT_END: Final = 2**31 - 1
+# A failed Job fails or restarts its JobSet, and the restart of only one Job needs a feature gate. A failure of the
+# evaluator must not restart the training, so the Job of the evaluator has practically no limit of retries.
+_MAX_RETRIES: Final = 2**31 - 1
 
 
 def job_set(structure: Structure) -> Node:
-    """The JobSet of a run."""
+    """Return the JobSet of a run."""
     pods = pod.pods(structure, dict.fromkeys((role.name for role in structure.roles), _CONTROLLER))
     network: Node = {"enableDNSHostnames": True, "subdomain": names.RUN, "publishNotReadyAddresses": True}
     return {
@@ -53,33 +53,33 @@ def job_set(structure: Structure) -> Node:
                 "maxRestarts": value("workload.jobSet.maxRestarts"),
                 "rules": value("workload.jobSet.rules"),
             },
-            "replicatedJobs": [_replicated(structure, role, pods.of(role.name)) for role in _in_order(structure)],
+            "replicatedJobs": [_replicated(structure, role, pods.for_role(role.name)) for role in _in_order(structure)],
         },
     }
 
 
 def _in_order(structure: Structure) -> list[Role]:
-    """The roles: what others wait for stands before them."""
+    """Return the roles in the order of their start. With `ps_first`, all further roles wait for the ps."""
     roles = list(structure.roles)
     return sorted(roles, key=lambda role: role.name != "ps") if structure.ps_first else roles
 
 
 def _replicated(structure: Structure, role: Role, template: Node) -> Node:
-    waits: dict[Key, Node] = {"dependsOn": [{"name": "ps", "status": "Ready"}]}
+    dependency: dict[Key, Node] = {"dependsOn": [{"name": "ps", "status": "Ready"}]}
     job = job_spec(structure, role, template)
     if role.name == "evaluator":
-        job["backoffLimit"] = _WITHOUT_END
+        job["backoffLimit"] = _MAX_RETRIES
     return {
         "name": role.name,
         "replicas": 1,
-        **(waits if structure.ps_first and role.name != "ps" and structure.role("ps") else {}),
+        **(dependency if structure.ps_first and role.name != "ps" and structure.role("ps") else {}),
         "template": {"spec": job},
     }
 
 
 WORKLOAD: Final = Workload(
     templates=lambda structure: (Template("jobset", job_set(structure)),),
-    guards=lambda _: [name_guards.short_hosts(names.job_set_pod)],
+    guards=lambda _: [name_guards.role_hosts_guard(names.job_set_pod)],
     has_service=never,
     pod_name=names.job_set_pod,
 )

@@ -1,7 +1,8 @@
-"""The pod of a task: one template for every role and every workload.
+"""The pod of a task: one pod template for all roles and all workload kinds.
 
-The pod of each role is built for the controller of the role. `alternatives.join_alternatives` joins the pods to one
-template, so that the chart contains the common parts once. The parts of it take the role's name and its own values.
+tfgen builds the pod of each role for the controller of the role. `alternatives.join_alternatives` joins the pods to one
+template, so the chart contains the common parts once. The named parts of the template have the name and the values of
+the role as parameters.
 """
 
 from __future__ import annotations
@@ -62,13 +63,13 @@ from tfgen.kubernetes.merge import KUBECTL, merge
 from tfgen.record import EMPTY, Record
 
 GRACE_SERVING: Final = 5
-GRACE: Final = 30  # Kubernetes' default
+GRACE: Final = 30  # the default of Kubernetes
 _GRACE_REASON: Final = Comment(
-    "TensorFlow's Server.join ignores SIGTERM: a task that only serves is waited for in vain."
+    "TensorFlow's Server.join ignores SIGTERM, so a task that only serves would use its whole grace period."
 )
 
 _Lets: TypeAlias = Sequence[tuple[Bound, Expression]]
-"""What a part names, each by what was named before it."""
+"""The names that a part binds. An expression may use the preceding names."""
 
 _SHARED: Final[_Lets] = (
     (resources.LIMITS, resources.limits()),
@@ -91,30 +92,31 @@ _ARGUMENTS: Final[Mapping[str, Node]] = {
     resources.GPUS.name: Bound(resources.GPUS.name, "boolean"),
     run_lock.LOCKED.name: run_lock.LOCKED,
 }
-"""What a part of a pod's spec is given there, by the name of its parameter."""
+"""The arguments of a part in the spec of a pod, by the name of the parameter."""
 
-_ARGUMENTS_WITHIN: Final[Mapping[str, Node]] = {
+_CONTAINER_ARGUMENTS: Final[Mapping[str, Node]] = {
     **_ARGUMENTS,
     resources.LIMITS.name: Parameter(resources.LIMITS.name, "map"),
     resources.CPU_LIMIT.name: Parameter(resources.LIMITS.name, "quantity", "cpu"),
     resources.GPUS.name: resources.GPUS,
 }
-"""The same in the main container, which is such a part itself."""
+"""The arguments of a part in the main container, which is a part itself and passes its parameters on."""
 
-_WHERE: Final = ("nodeName", "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")
-"""The fields of a pod's spec that say where it may run, one after the other."""
+_SCHEDULING_FIELDS: Final = ("nodeName", "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")
+"""The fields of the placement in the spec of a pod, which are adjacent."""
 
 
 class Controller(Record):
-    """What a role's pods have of the controller that makes them.
+    """The controller of the pods of a role.
 
     Attributes:
-        index_label: the label in which it puts the pod's index.
-        fields: what it asks for in the pod: a restart policy, the subdomain.
-        tells_cluster: whether it tells the task of its cluster; else the pod's variables do.
-        binds_gang: whether it binds the pod to its gang; else the pod's annotations do.
-        port_name: the name by which it knows TensorFlow's port.
-        names_unready: whether a pod has its name before it is ready; else it must be so from its start.
+        index_label: the label with the index of the pod, which the controller sets.
+        fields: the fields that the controller requires in the pod: the restart policy, the subdomain.
+        sets_tf_config: whether the controller sets TF_CONFIG. If not, the variables of the container contain TF_CONFIG.
+        binds_gang: whether the controller assigns the pod to the gang. If not, the metadata of the pod does.
+        port_name: the name under which the controller looks for the port of TensorFlow.
+        publishes_unready: whether the name of a pod resolves before the pod is ready. If not, the pod must have no
+            readiness probe, because the tasks look up their peers at the start.
     """
 
     index_label: str
@@ -126,13 +128,13 @@ class Controller(Record):
 
 
 class Pods(Record):
-    """The pods of a job's roles, as parts that are given a role.
+    """The pods of the roles of a job, as named parts with the role as a parameter.
 
     Attributes:
-        labels: those of a pod.
-        annotations: those of a pod.
-        spec: its spec.
-        template: the whole PodTemplateSpec; its parameters are a role's, and the hash where it has one.
+        labels: the labels of a pod.
+        annotations: the annotations of a pod.
+        spec: the spec of a pod.
+        template: the PodTemplateSpec. Its parameters are the role, and the hash if the template has a hash.
     """
 
     labels: Named
@@ -140,33 +142,33 @@ class Pods(Record):
     spec: Named
     template: Named
 
-    def of(self, role: RoleName) -> Node:
-        """The pod template of a role, for an object that has several."""
+    def for_role(self, role: RoleName) -> Node:
+        """Return the pod template of a role."""
         return call_for_role(self.template, role)
 
 
 def call_for_role(part: Named, role: RoleName) -> Node:
-    """A part of a role's pod."""
-    return call(part, **_only(part, arguments(role)))
+    """Return the call of a part of a pod for a role."""
+    return call(part, **_used_arguments(part, arguments(role)))
 
 
 def arguments(role: RoleName) -> dict[str, Node]:
-    """What tells a part of which role it is."""
+    """Return the arguments of a part for a role: the name and the values of the role."""
     return {ROLE.name: role, ROLE_VALUES.name: Value(f"roles.{role}", "map")}
 
 
 def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, has_hash: bool = False) -> Pods:
-    """The pods of a job.
+    """Return the pods of a job.
 
     Args:
         structure: the job.
-        controllers: who makes each role's pods.
-        has_hash: whether the template takes its own hash as a label.
+        controllers: the controller of each role.
+        has_hash: whether the pods have the hash of the template as a label.
     """
     templates: dict[str, Any] = {
         role.name: template(structure, role, controllers[role.name]) for role in structure.roles
     }
-    # All roles have one list of containers in the chart; Kubernetes gives their order no meaning.
+    # The chart has one list of containers for all roles. Their order has no meaning in Kubernetes.
     containers = with_common_order({name: pod["spec"]["containers"] for name, pod in templates.items()})
     ordered = {
         name: {**pod, "spec": {**pod["spec"], "containers": containers[name]}} for name, pod in templates.items()
@@ -178,24 +180,24 @@ def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, ha
         field: _part(f"pod.{field}", f"The {field} of a task's pod.", metadata.get(field, {}), _LABELS)
         for field in ("labels", "annotations")
     }
-    own_hash = pod_template_hash.LABEL if has_hash else EMPTY
+    hash_label = pod_template_hash.LABEL if has_hash else EMPTY
     calls: dict[Key, Node] = {
-        "labels": {Splice("labels"): _call(parts["labels"]), **own_hash},
+        "labels": {Splice("labels"): _call(parts["labels"]), **hash_label},
         "annotations": _call(parts["annotations"]),
     }
-    whole: Node = {
+    pod_template: Node = {
         "metadata": {key: calls.get(key, node) for key, node in metadata.items()},
         "spec": _call(spec),
     }
-    doc = "The pod of a task: a PodTemplateSpec, whatever object makes it."
-    return Pods(parts["labels"], parts["annotations"], spec, _part("pod", doc, whole, ()))
+    doc = "The pod of a task, as a PodTemplateSpec."
+    return Pods(parts["labels"], parts["annotations"], spec, _part("pod", doc, pod_template, ()))
 
 
 def _spec(spec: Mapping[Key, Node], structure: Structure) -> Node:
-    """A pod's spec with its parts in their places."""
+    """Return the spec of a pod, divided into named parts."""
     lets = ((placement.NODE_SELECTOR, placement.node_selector(structure)),)
-    where = {key: node for key, node in spec.items() if key in _WHERE}
-    scheduling = _part("pod.scheduling", "Where a task's pod may run.", where, lets, "scheduling")
+    fields = {key: node for key, node in spec.items() if key in _SCHEDULING_FIELDS}
+    scheduling = _part("pod.scheduling", "The placement of a task's pod.", fields, lets, "scheduling")
     divided: dict[Key, Node] = {}
     for key, node in spec.items():
         match key:
@@ -203,7 +205,7 @@ def _spec(spec: Mapping[Key, Node], structure: Structure) -> Node:
                 divided[key] = [_main_container(container) for container in node]
             case "volumes":
                 divided[key] = _call(_part("pod.volumes", "The volumes of a task's pod.", node, (), "volumes"))
-            case _ if key in where:
+            case _ if key in fields:
                 divided[Splice("scheduling")] = _call(scheduling)
             case _:
                 divided[key] = node
@@ -211,27 +213,38 @@ def _spec(spec: Mapping[Key, Node], structure: Structure) -> Node:
 
 
 def _main_container(container: Node) -> Node:
-    """The main container, a part that has parts; any other as it is."""
+    """Return the main container, divided into named parts. Any other container is unchanged."""
     if not isinstance(container, dict) or container.get("name") != CONTAINER:
         return container
     env = _part("pod.env", "The variables of a task's main container.", container["env"], _ENV, "environment")
     mounts = _part("pod.mounts", "The mounts of a task's main container.", container["volumeMounts"], (), "volumes")
-    of_resources: Node = {"resources": container["resources"]}
-    amounts = _part("pod.resources", "The resources of a task's main container.", of_resources, _REQUESTS)
+    field: Node = {"resources": container["resources"]}
+    amounts = _part("pod.resources", "The resources of a task's main container.", field, _REQUESTS)
     divided: dict[Key, Node] = {}
     for key, node in container.items():
         if key == "resources":
-            divided[Splice("resources")] = _call(amounts, _ARGUMENTS_WITHIN)
+            divided[Splice("resources")] = _call(amounts, _CONTAINER_ARGUMENTS)
         elif key != "name":
             divided[key] = node
-    doc = "A task's main container, but for its name."
-    calls: dict[Key, Node] = {"env": _call(env, _ARGUMENTS_WITHIN), "volumeMounts": _call(mounts, _ARGUMENTS_WITHIN)}
+    doc = "The main container of a task, without its name."
+    calls: dict[Key, Node] = {
+        "env": _call(env, _CONTAINER_ARGUMENTS),
+        "volumeMounts": _call(mounts, _CONTAINER_ARGUMENTS),
+    }
     part = _part("pod.container", doc, {**divided, **calls}, ())
     return {"name": CONTAINER, Splice("container"): _call(part)}
 
 
 def _part(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> Named:
-    """A part with all that it names, and with those parameters that it has a use for."""
+    """Return a named part with the names and the parameters that its node uses.
+
+    Args:
+        name: the name of the part.
+        doc: the description of the part.
+        node: the content.
+        lets: the names that the part may bind.
+        file: the file of the chart that defines the part.
+    """
     for bound, expression in reversed(lets):
         if used_names(node, [bound]):
             node = Let(bound.name, expression, node)
@@ -240,29 +253,29 @@ def _part(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> Na
 
 
 def _call(part: Named, values: Mapping[str, Node] = _ARGUMENTS) -> Node:
-    return call(part, **_only(part, {**values, "hash": pod_template_hash.PARAMETER}))
+    return call(part, **_used_arguments(part, {**values, "hash": pod_template_hash.PARAMETER}))
 
 
-def _only(part: Named, values: Mapping[str, Node]) -> dict[str, Node]:
+def _used_arguments(part: Named, values: Mapping[str, Node]) -> dict[str, Node]:
     return {name: values[name] for name in part.parameters}
 
 
 def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
-    """A scope in which all is bound that a role's pod template names, in whichever of its parts."""
-    bound, given_ = _role_binders(structure)[role](scope)
-    return Scope(scope.values, scope.release, scope.chart, bound, given_, scope.cache)
+    """Return a scope with all names that the parts of the pod template of a role bind."""
+    bound, part_arguments = _role_binders(structure)[role](scope)
+    return Scope(scope.values, scope.release, scope.chart, bound, part_arguments, scope.cache)
 
 
 def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = ()) -> tuple[Steps, ...]:
-    """Which values are read to fill some nodes in such a scope: those of the nodes, and of all that is bound there."""
+    """Return the values paths that nodes in the scope of a role read, with the paths that its bound names read."""
     expressions = [expression for lets in _lets(structure) for _, expression in lets]
-    whole = Named("", "", [*expressions, *nodes], parameters=(ROLE.name, ROLE_VALUES.name))
-    return reads_of_call(Call(whole, tuple(arguments(role).items())))
+    part = Named("", "", [*expressions, *nodes], parameters=(ROLE.name, ROLE_VALUES.name))
+    return reads_of_call(Call(part, tuple(arguments(role).items())))
 
 
 @cached_by_shape
 def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
-    """What makes the names that are bound for a role, and the arguments of its parts."""
+    """Return the functions that compute the bound names and the arguments of the parts of each role."""
     lets = _lets(structure)
     return {
         role.name: cached_by_values(reads_in_role(structure, role.name), partial(_bind, lets, role.name))
@@ -271,23 +284,23 @@ def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
 
 
 def _lets(structure: Structure) -> Sequence[_Lets]:
-    """All that the parts of a role's pod name."""
+    """Return the names that the parts of a pod bind. Later names use the arguments that earlier names set."""
     return (_SHARED, _REQUESTS, _LABELS, _ENV, ((placement.NODE_SELECTOR, placement.node_selector(structure)),))
 
 
 def _bind(all_lets: Sequence[_Lets], role: RoleName, scope: Scope) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    given_ = {name: evaluate(node, scope) for name, node in arguments(role).items()}
-    names: dict[str, Any] = {**scope.bound}
+    part_arguments = {name: evaluate(node, scope) for name, node in arguments(role).items()}
+    bound_names: dict[str, Any] = {**scope.bound}
     for lets in all_lets:
-        inner = Scope(scope.values, scope.release, scope.chart, names, given_, scope.cache)
+        part_scope = Scope(scope.values, scope.release, scope.chart, bound_names, part_arguments, scope.cache)
         for bound, expression in lets:
-            names[bound.name] = evaluate(expression, inner)
-        given_ = {name: evaluate(node, inner) for name, node in _ARGUMENTS.items()}
-    return names, given_
+            bound_names[bound.name] = evaluate(expression, part_scope)
+        part_arguments = {name: evaluate(node, part_scope) for name, node in _ARGUMENTS.items()}
+    return bound_names, part_arguments
 
 
 def template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
-    """The pod template of a role, for the controller that makes the pods: as a podTemplate leaves it."""
+    """Return the pod template of a role with `podTemplate` of the job and of the role merged over the template."""
     pod: Any = generated_template(structure, role, controller)
     for over in (structure.pod_template, role.pod_template):
         pod = merge(pod, with_container_security(pod, over, security.container_context(structure.profile)), KUBECTL)
@@ -295,7 +308,7 @@ def template(structure: Structure, role: Role, controller: Controller) -> dict[s
 
 
 def generated_template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
-    """The pod template of a role before a podTemplate is merged over it."""
+    """Return the pod template of a role before the merge of `podTemplate`."""
     binds = structure.gang and not controller.binds_gang
     gang = GANGS[structure.gang].pod(role.name) if structure.gang and binds else Binding()
     return {
@@ -308,7 +321,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
             ending={
                 **controller.fields,
                 **({"activeDeadlineSeconds": _deadline()} if role.name == structure.ends else {}),
-                **({_GRACE_REASON: None} if any(other.serves for other in structure.roles) else {}),
+                **({_GRACE_REASON: None} if any(peer.serves for peer in structure.roles) else {}),
                 "terminationGracePeriodSeconds": Default(
                     role_value("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
                 ),
@@ -322,7 +335,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
                 "topologySpreadConstraints": role_or_job_value("topologySpreadConstraints"),
             },
             pull_secrets=value("imagePullSecrets"),
-            init_containers=_beside(structure, role, controller),
+            init_containers=_init_containers(structure, role, controller),
             containers=[_container(structure, role, controller)],
             volumes=[
                 *storage.volumes(structure),
@@ -334,16 +347,17 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
 
 
 def _with_security_parts(pod: dict[str, Any], structure: Structure) -> dict[str, Any]:
-    """A pod whose security contexts are the chart's parts, where nothing else is said of them."""
-    own_pod, own_container = security.pod_context(structure.profile), security.container_context(structure.profile)
+    """Return a pod that calls the named parts of the chart for each security context that `podTemplate` keeps."""
+    pod_context = security.pod_context(structure.profile)
+    container_context = security.container_context(structure.profile)
     spec = dict(pod["spec"])
-    if spec.get("securityContext") == own_pod:
+    if spec.get("securityContext") == pod_context:
         spec["securityContext"] = security.pod_part(structure.profile)
     for key in ("initContainers", "containers"):
         if isinstance(spec.get(key), list):
             spec[key] = [
                 {**item, "securityContext": security.container_part(structure.profile)}
-                if isinstance(item, dict) and item.get("securityContext") == own_container
+                if isinstance(item, dict) and item.get("securityContext") == container_context
                 else item
                 for item in spec[key]
             ]
@@ -351,7 +365,7 @@ def _with_security_parts(pod: dict[str, Any], structure: Structure) -> dict[str,
 
 
 def _with_cluster_names(pod: Any) -> Any:
-    """A pod that finds its peers by name in its node's network, too, unless the user says how it is to find them.
+    """Return a pod whose DNS policy resolves the names of its peers. A pod in the network of its node needs the policy.
 
     https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-dns-policy
     """
@@ -362,7 +376,7 @@ def _with_cluster_names(pod: Any) -> Any:
 
 
 def _deadline() -> Node:
-    """The pod's deadline: it counts init containers too, and so the wait for a lock."""
+    """Return the deadline of the pod. It includes the wait for a run lock, because it includes init containers."""
     deadline = value("deadline")
     return When(deadline, When(run_lock.LOCKED, Sum((deadline, value("lockWait"))), deadline))
 
@@ -384,7 +398,7 @@ def _pod_annotations(structure: Structure, gang: Binding) -> Node:
 
 
 def _container(structure: Structure, role: Role, controller: Controller) -> Node:
-    told = structure.is_distributed and not controller.sets_tf_config
+    has_tf_config = structure.is_distributed and not controller.sets_tf_config
     flags = cluster_spec.flags() if structure.legacy_flags else []
     probe: dict[Key, Node] = {"readinessProbe": {"tcpSocket": {"port": controller.port_name}}}
     return {
@@ -395,7 +409,9 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         "args": [Items(role_or_job_value("args")), *flags] if flags else role_or_job_value("args"),
         "workingDir": if_set(role_or_job_value("workingDir")),
         environment.ORDER: None,
-        "env": environment.variables(structure, role.name, index_label=controller.index_label, told=told),
+        "env": environment.variables(
+            structure, role.name, index_label=controller.index_label, has_tf_config=has_tf_config
+        ),
         "envFrom": role_or_job_value("envFrom"),
         "ports": [{"name": controller.port_name, "containerPort": structure.port}, *map(plain_mapping, role.ports)],
         "resources": {"requests": resources.REQUESTS, "limits": Parameter(resources.LIMITS.name, "map")},
@@ -405,22 +421,23 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
     }
 
 
-def _beside(structure: Structure, role: Role, controller: Controller) -> Node:
-    """What fetches the code, the init containers, and the sidecars as Kubernetes has them: init containers that go on.
+def _init_containers(structure: Structure, role: Role, controller: Controller) -> Node:
+    """Return the run locks, the container that fetches the code, the init containers and the sidecars.
 
-    https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/: they do not keep a Job from completing.
+    Sidecars of Kubernetes are init containers with the restart policy `Always`. They do not prevent the completion of a
+    Job: https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/.
     """
     context = security.container_context(structure.profile)
     init = [_with_security(container, context) for container in role.init_containers]
     sidecars = [{"restartPolicy": "Always", **_with_security(container, context)} for container in role.sidecars]
-    named = [{"name": c.pop("name"), **c} for c in map(dict, sidecars)]
+    name_first = [{"name": c.pop("name"), **c} for c in map(dict, sidecars)]
     ends = role.name == structure.ends
     locks = [run_lock.containers(structure.profile, controller.index_label)] if ends else []
-    return [*locks, *code.init_containers(structure), *init, *named] or ABSENT
+    return [*locks, *code.init_containers(structure), *init, *name_first] or ABSENT
 
 
 def _with_security(container: Mapping[str, Any], context: Mapping[Key, Node]) -> dict[Key, Node]:
-    """A user's container, meeting the job's profile in whatever it does not say itself."""
+    """Return a container of the user with the security context of the job merged under the user's security context."""
     return {
         **plain_mapping(container),
         "securityContext": merge(dict(context), container.get("securityContext") or {}, KUBECTL),
@@ -428,14 +445,20 @@ def _with_security(container: Mapping[str, Any], context: Mapping[Key, Node]) ->
 
 
 def with_container_security(pod: Any, over: Mapping[str, Any], context: Mapping[Key, Node]) -> Mapping[str, Any]:
-    """A user's pod template, whose containers that the pod does not have yet meet the job's profile, too."""
+    """Return the pod template of the user, with the security context of the job in each container that the pod lacks.
+
+    Args:
+        pod: the generated pod.
+        over: the pod template of the user.
+        context: the security context of a container.
+    """
     spec = dict(over.get("spec") or {})
     for key in ("initContainers", "containers"):
-        there = pod["spec"].get(key)
-        known = [item["name"] for item in there if isinstance(item, dict)] if isinstance(there, list) else []
+        items = pod["spec"].get(key)
+        present = [item["name"] for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         if key in spec and spec[key] is not None:
             spec[key] = [
-                item if item["name"] in known or "$patch" in item else _with_security(item, context)
+                item if item["name"] in present or "$patch" in item else _with_security(item, context)
                 for item in spec[key]
             ]
     return {**over, "spec": spec} if spec else over

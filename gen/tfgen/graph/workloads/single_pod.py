@@ -1,6 +1,6 @@
-"""The one task of a job as a plain Pod, which is what a serverless container instance is billed by.
+"""The only task of a job as a Pod without a controller, for example for a serverless container instance.
 
-Nothing makes it anew: not when its node is lost, and not when it is deleted.
+If the node is lost or the Pod is deleted, no controller replaces the Pod.
 https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/
 """
 
@@ -16,12 +16,12 @@ from tfgen.graph.workloads import pod
 from tfgen.graph.workloads.workload import Workload
 from tfgen.job.training_job import Role, Structure
 
-# It is there once: it has no index, and no peers that would name it.
+# A single Pod has no index, and no peers that look up its name.
 _CONTROLLER: Final = pod.Controller(index_label="", fields={"restartPolicy": "OnFailure"})
 
 
 def single_pod(structure: Structure, role: Role) -> Node:
-    """The Pod of the job's one task. Its container is started again until it succeeds."""
+    """Return the Pod of the only task of a job. The kubelet restarts the container until the container succeeds."""
     pods = pod.pods(structure, dict.fromkeys((member.name for member in structure.roles), _CONTROLLER))
     return {
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""Roles that serve until the job is done as StatefulSets, whose pods always restart; the others as Indexed Jobs."""
+"""The workload kind StatefulSet: a StatefulSet for each role that serves, and an Indexed Job for each further role."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ _CONTROLLER: Final = pod.Controller(index_label=keys.STATEFUL_SET_INDEX, fields=
 
 
 def stateful_set(role: Role, template: Named) -> Node:
-    """The StatefulSet of a role.
+    """Return the StatefulSet of a role.
 
-    All pods at once, because an ordered start under a gang is a deadlock
-    (https://github.com/kubernetes-sigs/kueue/issues/3189). The tasks of one run must stay alike: another template is
-    refused for its hash, and none restarts a pod.
+    The StatefulSet creates all pods at once, because an ordered start of a gang is a deadlock
+    (https://github.com/kubernetes-sigs/kueue/issues/3189). All tasks of a run must have one pod template. So Kubernetes
+    rejects a new template because of its hash, and no update restarts a pod.
     """
     spec: dict[Key, Node] = {
         "serviceName": names.RUN,
         "replicas": cluster_spec.replicas(role.name),
-        Comment("All pods at once: a gang that starts one by one never starts."): None,
+        Comment("All pods start at once. A gang that starts its pods one by one never starts."): None,
         "podManagementPolicy": "Parallel",
-        Comment("The tasks of a run stay alike: no change restarts one of them beside the others."): None,
+        Comment("No update restarts a single task of a run, so all tasks have one pod template."): None,
         "updateStrategy": {"type": "OnDelete"},
-        Comment("The hash makes Kubernetes refuse another pod template; a new run takes it."): None,
+        Comment(
+            "Because of the hash, Kubernetes rejects a new pod template. Only a new run may have a new template."
+        ): None,
         "selector": {
             "matchLabels": {
                 Splice("role"): labels.role_selector(role.name),
@@ -61,8 +63,8 @@ def _templates(structure: Structure) -> tuple[Template, ...]:
 
 def _guards(structure: Structure) -> list[Guard]:
     return [
-        *name_guards.short_stateful_sets(filter(_is_stateful, structure.roles)),
-        name_guards.short_hosts(names.pod),
+        *name_guards.stateful_set_guards(filter(_is_stateful, structure.roles)),
+        name_guards.role_hosts_guard(names.pod),
     ]
 
 

@@ -1,11 +1,12 @@
-"""All roles as one TFJob of Kubeflow's training operator, which tells the tasks their cluster and names them.
+"""The workload kind TFJob: one TFJob of the Kubeflow training operator, which sets TF_CONFIG and names the pods.
 
     kubeflow.org/v1        spec.runPolicy, spec.successPolicy, spec.tfReplicaSpecs
     kubeflow.org/v1beta1   spec.cleanPodPolicy, spec.ttlSecondsAfterFinished, spec.tfReplicaSpecs
 
-Fields by the operator's own definitions: manifests/base/crds/kubeflow.org_tfjobs.yaml of
-https://github.com/kubeflow/trainer/tree/release-1.9, and pkg/apis/tensorflow/v1beta1/types.go of its v0.5-branch.
-What is not said has had several defaults over the years (cleanPodPolicy was Running and became None), so it is said.
+The definitions of the fields: manifests/base/crds/kubeflow.org_tfjobs.yaml of
+https://github.com/kubeflow/trainer/tree/release-1.9, and pkg/apis/tensorflow/v1beta1/types.go of its v0.5-branch. tfgen
+sets all fields whose default has changed between versions. For example, the default of cleanPodPolicy changed from
+Running to None.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from tfgen.graph.workloads.workload import Workload, never
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
 
-# The operator looks for the port of this name in the container tensorflow, and takes 2222 where there is none.
+# The operator looks for a port with this name in the container tensorflow, and uses 2222 if the port does not exist.
 _PORT_NAME: Final = "tfjob-port"
 
 _REPLICAS: Final[Mapping[RoleName, str]] = {"chief": "Chief", "ps": "PS", "worker": "Worker", "evaluator": "Evaluator"}
 
 
 def tf_job(structure: Structure) -> Node:
-    """The TFJob of a run."""
+    """Return the TFJob of a run."""
     version = structure.tf_job.api_version
     pods = pod.pods(structure, dict.fromkeys((role.name for role in structure.roles), _controller(structure)))
     policies = {"runPolicy": _run_policy(structure), **_success(structure)} if version == "v1" else _clean_up(structure)
@@ -47,7 +48,7 @@ def tf_job(structure: Structure) -> Node:
                     "restartPolicy": Default(
                         value(f"roles.{role.name}.restartPolicy"), value("workload.tfJob.restartPolicy")
                     ),
-                    "template": pods.of(role.name),
+                    "template": pods.for_role(role.name),
                 }
                 for role in structure.roles
             },
@@ -56,12 +57,12 @@ def tf_job(structure: Structure) -> Node:
 
 
 def _type(structure: Structure, role: RoleName) -> str:
-    """What the operator calls a role."""
+    """Return the replica type of a role."""
     return structure.tf_job.leader if role == "chief" else _REPLICAS[role]
 
 
 def _clean_up(structure: Structure) -> dict[Key, Node]:
-    """What becomes of the job that is done, and of its pods."""
+    """Return the policies for the pods and for the TFJob after the end."""
     by_completion = "Running" if structure.releases else "None"
     return {
         "cleanPodPolicy": Default(value("workload.tfJob.cleanPodPolicy"), by_completion),
@@ -80,7 +81,10 @@ def _run_policy(structure: Structure) -> Node:
 
 
 def _scheduling(structure: Structure) -> Node:
-    """What the operator makes the PodGroup of; it would count the evaluator, which nobody waits for."""
+    """Return the scheduling policy, from which the operator makes the PodGroup.
+
+    tfgen sets minAvailable, because the operator would count the evaluator as a member of the gang.
+    """
     policy: Node = {
         "minAvailable": gang.min_members(structure),
         "queue": if_set(gang.QUEUE),
@@ -91,12 +95,12 @@ def _scheduling(structure: Structure) -> Node:
 
 
 def _success(structure: Structure) -> dict[Key, Node]:
-    """Whose success is the job's: by default the chief's, or else worker 0's."""
+    """Return the success policy. By default the job succeeds with the chief, or with worker 0 without a chief."""
     return {"successPolicy": "AllWorkers"} if structure.completion == "AllWorkers" else {}
 
 
 def _controller(structure: Structure) -> pod.Controller:
-    """What the operator gives a pod. It sets the restart policy itself, and warns where a template has one."""
+    """Return the controller. The operator sets the restart policy, and warns about a template with a restart policy."""
     return pod.Controller(
         index_label=keys.TF_JOB_INDEX if structure.tf_job.api_version == "v1" else keys.OLD_TF_JOB_INDEX,
         fields={},
@@ -108,14 +112,14 @@ def _controller(structure: Structure) -> pod.Controller:
 
 
 def _guards(structure: Structure) -> list[Guard]:
-    """That each pod has a name that its own Service may have, too."""
+    """Return the guard of the names of the pods. The operator gives each pod a Service of the same name."""
     leader = _type(structure, "chief").lower()
 
     def pod_name(role: Node, index: Node) -> Node:
-        own = names.operator_pod(role, index)
-        return own if leader == "chief" else When(Equal(role, "chief"), names.operator_pod(leader, index), own)
+        name = names.operator_pod(role, index)
+        return name if leader == "chief" else When(Equal(role, "chief"), names.operator_pod(leader, index), name)
 
-    return [name_guards.short_hosts(pod_name)]
+    return [name_guards.role_hosts_guard(pod_name)]
 
 
 def _has_pod_group(structure: Structure) -> bool:

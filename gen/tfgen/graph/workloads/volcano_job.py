@@ -1,14 +1,14 @@
-"""All roles as one Volcano Job: one task each, in a gang by its own minAvailable.
+"""The workload kind VolcanoJob: one Volcano Job with a task for each role. The Job is a gang with a minAvailable.
 
     tasks: [{name: chief, policies: [{event: TaskCompleted, action: CompleteJob}, ...]}, {name: ps}, {name: worker}]
 
-https://volcano.sh/en/docs/vcjob/. Such a Job is complete only when every pod has ended, which a ps never does: so the
-end of the task that ends the job completes it. Fields by Volcano's own definition:
+https://volcano.sh/en/docs/vcjob/. By default a Volcano Job completes when all pods have ended, and a ps never ends. So
+a policy completes the Job when the role that ends the job has ended. The definition of the fields:
 https://github.com/volcano-sh/volcano/blob/v1.15.1/config/crd/volcano/bases/batch.volcano.sh_jobs.yaml.
 
-Volcano's webhook writes into a new Job what it lacks (pkg/webhooks/admission/jobs/mutate/mutate_job.go), and refuses
-almost every later change (validateJobUpdate beside it). An apply replaces the list of tasks whole, so what the webhook
-wrote there would be taken out again: the Job could not be applied twice. So all of it is written here.
+The webhook of Volcano adds missing fields to a new Job (pkg/webhooks/admission/jobs/mutate/mutate_job.go), and rejects
+almost every later change (validateJobUpdate in the same folder). An apply replaces the whole list of tasks, so a second
+apply would remove the added fields, and the webhook would reject the second apply. So tfgen sets all these fields.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ from tfgen.graph.workloads.workload import Workload, is_distributed, never
 from tfgen.job.training_job import Role, Structure
 from tfgen.kubernetes import keys
 
-# A program that fails is started again in its pod. So a pod is lost when it is deleted (PodEvicted), and fails where
-# its node lacks memory or shuts down: https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/
+# The kubelet restarts a failed program in its pod. So the event PodEvicted means a deleted pod, and the event PodFailed
+# means that the node lacks memory or shuts down:
+# https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/
 _LOST: Final[tuple[Node, ...]] = tuple(
     {"event": event, "action": "RestartJob"} for event in ("PodEvicted", "PodFailed")
 )
 
-# What the webhook writes. How often a task was started again matters to the event TaskFailed, which no policy asks for.
+# The values that the webhook adds. The retries of a task only affect the event TaskFailed, which no policy uses.
 _QUEUE: Final = "default"
 _TASK_RETRIES: Final = 3
 
 
 def _ends() -> list[Node]:
-    """What the end of the task that ends the job does. A pod past its deadline has failed, too; it is tried no more."""
-    late: Node = {"event": "PodFailed", "action": "TerminateJob"}
-    return [{"event": "TaskCompleted", "action": "CompleteJob"}, When(value("deadline"), late)]
+    """Return the policies of the role that ends the job. A pod that exceeds its deadline fails, and ends the Job."""
+    on_deadline: Node = {"event": "PodFailed", "action": "TerminateJob"}
+    return [{"event": "TaskCompleted", "action": "CompleteJob"}, When(value("deadline"), on_deadline)]
 
 
 def volcano_job(structure: Structure) -> Node:
-    """The Job of a run."""
+    """Return the Job of a run."""
     pods = pod.pods(structure, dict.fromkeys((role.name for role in structure.roles), _controller(structure)))
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
@@ -51,19 +52,19 @@ def volcano_job(structure: Structure) -> Node:
         "metadata": labels.metadata(names.RUN),
         "spec": {
             **_gang(structure),
-            # The job fails at the restart of this number, so this many less one are done (state/restarting.go).
+            # The Job fails at restart number maxRetry, so it restarts maxRetry - 1 times (state/restarting.go).
             "maxRetry": Sum((value("retries"), 1)),
             "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
             "networkTopology": _topology(),
             **({"plugins": _plugins(structure)} if structure.is_distributed else {}),
             "policies": list(_LOST),
-            "tasks": [_task(structure, role, pods.of(role.name)) for role in structure.roles],
+            "tasks": [_task(structure, role, pods.for_role(role.name)) for role in structure.roles],
         },
     }
 
 
 def _gang(structure: Structure) -> dict[Key, Node]:
-    """Volcano schedules the job in any case: all tasks together, as is its default, unless the gang is not enabled."""
+    """Return the fields of the gang. Volcano schedules the Job even without a gang, with all tasks together."""
     if not structure.gang:
         return {
             "schedulerName": "volcano",
@@ -80,12 +81,16 @@ def _gang(structure: Structure) -> dict[Key, Node]:
 
 
 def _topology() -> Node:
-    mode, tier = value("workload.volcanoJob.networkTopology.mode"), "workload.volcanoJob.networkTopology"
-    return When(mode, {"mode": mode, "highestTierAllowed": if_set(value(f"{tier}.highestTierAllowed"))})
+    path = "workload.volcanoJob.networkTopology"
+    mode = value(f"{path}.mode")
+    return When(mode, {"mode": mode, "highestTierAllowed": if_set(value(f"{path}.highestTierAllowed"))})
 
 
 def _plugins(structure: Structure) -> Node:
-    """Names for the pods, ready or not; their policy is ours. The plugin tensorflow is told the tasks' names."""
+    """Return the plugins. The plugin svc gives the pods their names, even before they are ready.
+
+    tfgen makes a network policy, so the policy of svc is disabled. The plugin tensorflow needs the names of the tasks.
+    """
     plugins: dict[Key, Node] = {
         "env": [],
         "svc": ["--publish-not-ready-addresses=true", "--disable-network-policy=true"],
@@ -100,18 +105,19 @@ def _task(structure: Structure, role: Role, template: Node) -> Node:
     return {
         "name": role.name,
         "replicas": cluster_spec.replicas(role.name),
-        "minAvailable": _least(structure, role),
+        "minAvailable": _min_available(structure, role),
         "maxRetry": _TASK_RETRIES,
         **({"policies": _ends()} if role.name == structure.ends else {}),
         "template": template,
     }
 
 
-def _least(structure: Structure, role: Role) -> Node:
-    """How many pods of a task the gang needs: all, but for the evaluator, and the workers of a gang that is partial.
+def _min_available(structure: Structure, role: Role) -> Node:
+    """Return the number of pods of a task that the gang needs.
 
-    Volcano heeds it while their sum is no more than the job's minAvailable (CheckTaskReady in its
-    pkg/scheduler/api/job_info.go), so that chief and ps are among those that start.
+    The gang needs all pods, except for the evaluator and for the workers of a partial gang. Volcano reads the numbers
+    only if their sum is at most the minAvailable of the Job (CheckTaskReady in pkg/scheduler/api/job_info.go). So the
+    pods of a partial gang include the chief and the ps.
     """
     if role.name == "evaluator":
         return 0
@@ -136,7 +142,7 @@ def _has_config_map(structure: Structure) -> bool:
 
 WORKLOAD: Final = Workload(
     templates=lambda structure: (Template("volcanojob", volcano_job(structure)),),
-    guards=lambda _: [name_guards.short_hosts(names.pod)],
+    guards=lambda _: [name_guards.role_hosts_guard(names.pod)],
     has_service=never,
     has_config_map=_has_config_map,
     has_pod_group=never,

@@ -1,4 +1,4 @@
-"""A workload kind, as data: the objects that carry the roles, and which of the objects around them it needs."""
+"""The description of a workload kind: the objects of the roles, and the additional objects that the kind needs."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ Test: TypeAlias = Callable[[Structure], bool]
 
 
 def always(_: Structure) -> bool:
-    """A test that every job passes."""
+    """Return true for every structure."""
     return True
 
 
 def never(_: Structure | Role) -> bool:
-    """A test that nothing passes."""
+    """Return false for every structure or role."""
     return False
 
 
 def lead_role(structure: Structure) -> str:
-    """The chief where there is one, else the last role."""
+    """Return the name of the chief, or of the last role for a job without a chief."""
     return "chief" if structure.role("chief") else structure.roles[-1].name
 
 
 def no_plan(_: Structure) -> None:
-    """The plan of a kind that needs no finisher."""
+    """Return no plan, for a kind that needs no finisher."""
 
 
 def is_distributed(structure: Structure) -> bool:
-    """Whether the tasks form a cluster."""
+    """Return whether the tasks form a cluster."""
     return structure.is_distributed
 
 
 class Workload(Record):
-    """How one kind runs a job. All of it is decided by the structure alone.
+    """A workload kind. Each function receives only the structure, so no value changes the result.
 
     Attributes:
-        templates: the objects that carry the roles, in the order in which they are to be applied.
-        guards: what only this kind's values must not be, such as a name too long for it.
-        makes_service: whether its tasks need our headless Service to have names.
-        tells_cluster: whether its tasks learn their cluster from our ConfigMap.
-        makes_pod_group: whether its gang, where there is one, is our PodGroup.
-        pod_name: the name of a task's pod, and its host name.
-        port_name: the name that TensorFlow's port has in its pods.
+        templates: returns the templates of the roles, in the order in which the objects must be applied.
+        guards: returns the guards of the kind, for example of the lengths of its names.
+        has_service: returns whether the tasks need the headless Service of tfgen for their names.
+        has_config_map: returns whether the tasks read the cluster from the ConfigMap of tfgen.
+        has_pod_group: returns whether the gang needs the PodGroup of tfgen.
+        pod_name: returns the name of the pod of a task, which is also the host name.
+        port_name: the name of the port of TensorFlow in the pods.
         pods: the labels that select every pod of a run.
-        is_scalable: whether the controller of a role's pods can be scaled.
-        follow: whose log tells how the training goes: the role label of its pod.
-        locks_volumes: whether a pod may hold the lock of a volume to which one run at a time writes.
-        plan: what the finisher does when the run ends; none where the kind's own controller does it all.
+        is_scalable: returns whether the controller of the pods of a role has a scale subresource.
+        log_role: returns the role label of the pod whose log shows the progress of the training.
+        has_run_lock: whether the pods may contain the run lock.
+        plan: returns the plan of the finisher; None if the controller of the kind releases the tasks.
     """
 
     templates: Callable[[Structure], tuple[Template, ...]]

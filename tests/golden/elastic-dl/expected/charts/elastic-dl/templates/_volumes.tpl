@@ -1,6 +1,6 @@
 {{- /* Volumes, and where a pod has them. */}}
 
-{{/* The source of a volume: an emptyDir where its entry of storage has no other. Takes root, name, storage. */}}
+{{/* The source of a volume. A volume without a source is an emptyDir. Takes root, name, storage. */}}
 {{- define "elastic-dl.volumeSource" -}}
 {{- if .storage.claim -}}
 persistentVolumeClaim:
@@ -16,7 +16,8 @@ emptyDir: {}
 {{- end }}
 {{- end }}
 
-{{/* The claim of a volume: an existing one, or the one that the chart makes. Takes root, name, storage. */}}
+{{/* The name of the claim of a volume: claim.name, or the claim that the chart creates. Takes root, name,
+     storage. */}}
 {{- define "elastic-dl.claimName" -}}
 {{- if .storage.claim.name -}}
 {{ .storage.claim.name }}

@@ -1,11 +1,11 @@
 {{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-{{/* The name of one run: the job's, and the run's behind it where there is one. */}}
+{{/* The name of the run: JOB-RUN, or JOB if the run has no name. */}}
 {{- define "job.run" -}}
 {{ include "job.fullname" . }}{{ if include "job.text" .Values.run }}-{{ include "job.text" .Values.run }}{{ end }}
 {{- end }}
 
-{{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
+{{/* The name of the job: fullnameOverride, or RELEASE-CHART. RELEASE alone if it contains the name of the chart. */}}
 {{- define "job.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{ .Values.fullnameOverride }}
@@ -16,12 +16,12 @@
 {{- end }}
 {{- end }}
 
-{{/* The chart's name: nameOverride, else its own. */}}
+{{/* The name of the chart, or nameOverride. */}}
 {{- define "job.name" -}}
 {{ .Values.nameOverride | default .Chart.Name }}
 {{- end }}
 
-{{/* A text. A number in the values, such as the 2 of --set run=2, is written in all its digits. */}}
+{{/* A text. A number, such as 2 in --set run=2, becomes a text with all digits. */}}
 {{- define "job.text" -}}
 {{ if kindIs "float64" . }}{{ int64 . }}{{ else }}{{ . }}{{ end }}
 {{- end }}
@@ -34,7 +34,7 @@
 {{- end }}
 {{- end }}
 
-{{/* The labels that say whose an object is. */}}
+{{/* The labels of the chart and the Helm release. */}}
 {{- define "job.owner" -}}
 app.kubernetes.io/name: {{ include "job.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
@@ -42,7 +42,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
 {{- end }}
 
-{{/* A map or list of texts, with numbers and booleans as texts. A map in it stays a map. */}}
+{{/* A map or list of texts. Numbers and booleans become texts, and maps remain maps. */}}
 {{- define "job.texts" -}}
 {{- range $key, $value := . }}
 {{ if kindIs "string" $key }}{{ $key | quote }}:{{ else }}-{{ end }}
@@ -53,7 +53,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end }}
 
-{{/* What selects the pods of one run. */}}
+{{/* The selector of the pods of a run. */}}
 {{- define "job.selector" -}}
 tfgen/job: {{ include "job.fullname" . | quote }}
 tfgen/run: {{ include "job.text" .Values.run | quote }}
@@ -64,13 +64,13 @@ tfgen/run: {{ include "job.text" .Values.run | quote }}
 {"worker":[{{ include "job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
-{{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
+{{/* The hosts of the tasks of a role, by index. Takes root, role, replicas. */}}
 {{- define "job.hosts" -}}
 {{- $run := include "job.run" .root -}}
 {{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ $run }}-{{ $.role }}-{{ $i | int64 }}.{{ $run }}:2222"{{ end }}
 {{- end }}
 
-{{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
+{{/* The cluster part of the evaluator's TF_CONFIG, which contains the evaluator. */}}
 {{- define "job.evaluatorCluster" -}}
 {{- $run := include "job.run" . -}}
 {"worker":[{{ include "job.hosts" (dict "root" $ "role" "worker" "replicas"

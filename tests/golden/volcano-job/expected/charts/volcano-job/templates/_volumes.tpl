@@ -23,7 +23,7 @@
 {{- end }}
 {{- end }}
 
-{{/* The source of a volume: an emptyDir where its entry of storage has no other. Takes root, name, storage. */}}
+{{/* The source of a volume. A volume without a source is an emptyDir. Takes root, name, storage. */}}
 {{- define "volcano-job.volumeSource" -}}
 {{- if .storage.claim -}}
 persistentVolumeClaim:
@@ -51,7 +51,8 @@ emptyDir: {}
 {{- end }}
 {{- end }}
 
-{{/* The claim of a volume: an existing one, or the one that the chart makes. Takes root, name, storage. */}}
+{{/* The name of the claim of a volume: claim.name, or the claim that the chart creates. Takes root, name,
+     storage. */}}
 {{- define "volcano-job.claimName" -}}
 {{- if .storage.claim.name -}}
 {{ .storage.claim.name }}
@@ -60,8 +61,8 @@ emptyDir: {}
 {{- end }}
 {{- end }}
 
-{{/* Where a pod sees a volume, and which folder of it: with runs: Separate, the run's own within the one named.
-     Takes storage, mountPath. */}}
+{{/* The mount path and the folder of a volume. With runs: Separate, each run has its folder in the folder. Takes
+     storage, mountPath. */}}
 {{- define "volcano-job.mount" -}}
 mountPath: {{ .mountPath | quote }}
 {{- if and .storage.subPath (ne (.storage.runs | default "") "Separate") }}
