@@ -67,7 +67,7 @@ def test_no_import_circle_between_modules_exists() -> None:
 
 def test_a_module_of_the_printer_uses_only_what_its_package_lists_above_it() -> None:
     package = go_template.__name__
-    listed = cleandoc(go_template.__doc__ or "").partition("here:\n")[2]
+    listed = cleandoc(go_template.__doc__ or "").partition("in this list:\n")[2]
     order = [f"{package}.{line.split()[0]}" for line in listed.splitlines() if line]
     uses = [i for i in found_imports() if parent(i.importer) == parent(i.imported) == package]
     assert sorted(order) == sorted({module for i in uses for module in (i.importer, i.imported)})

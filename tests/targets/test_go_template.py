@@ -753,14 +753,20 @@ def test_a_guard_names_what_it_counts():
 @pytest.mark.parametrize(
     ("node", "says"),
     [
-        ({"a": [{"b": if_set(IMAGE)}, 1]}, "a list item must begin with an entry that is always there"),
-        ({"a": {"b": [ForEach(LABELS, When(ITEM, NAME))]}}, "whether anything is left of these items cannot be said"),
+        ({"a": [{"b": if_set(IMAGE)}, 1]}, "the first entry of a list item must always be present"),
+        (
+            {"a": {"b": [ForEach(LABELS, When(ITEM, NAME))]}},
+            "the body of a ForEach may be empty, so its presence has no test",
+        ),
         ("text", "not a mapping or sequence"),
         (
             Let("l", Merged((MapOf({"a": When(IMAGE, "b", "c")}), LABELS)), {"a": 1}),
-            "an entry of a layer has no other branch",
+            "an entry of a layer must not have a second branch",
         ),
-        (Let("l", Merged((LABELS, MapOf({"a": IMAGE}))), {"a": 1}), "must stand in the lowest layer"),
+        (
+            Let("l", Merged((LABELS, MapOf({"a": IMAGE}))), {"a": 1}),
+            "an entry that may be empty must be in the lowest layer",
+        ),
     ],
 )
 def test_what_cannot_be_printed_is_refused(node, says):

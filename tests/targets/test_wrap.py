@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.tools import ROOT
-from tfgen.targets.chart.wrap import _usual_broken, wrap
+from tfgen.targets.chart.wrap import _cached_broken, wrap
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_a_long_text_becomes_several():
 
 
 def test_nothing_is_kept_of_the_long_texts_of_a_job():
-    before = _usual_broken.cache_info().currsize
+    before = _cached_broken.cache_info().currsize
     for number in range(3):
         wrap(f'{{{{- fail (printf "{number} {"word " * 1_000}" .Values.a) }}}}')
-    assert _usual_broken.cache_info().currsize == before
+    assert _cached_broken.cache_info().currsize == before
 
 
 CHARTS = sorted((ROOT / "charts").glob("*"))

@@ -78,7 +78,7 @@ def _template_line(parts: JobParts, file: str, line: str) -> LineFacts:
     about = about.replaced(comment=line.context.reason, reason=line.context.part or about.reason)
     if keys:
         return about.replaced(sources=keys)
-    tests = frozenset(key for test in line.context.known for key in sources(test, line.context.bindings))
+    tests = frozenset(key for test in line.context.facts for key in sources(test, line.context.bindings))
     return about.replaced(sources=parts.keys_that_shape_line(file, line), tests=tests)
 
 

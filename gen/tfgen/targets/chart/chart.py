@@ -18,16 +18,16 @@ from tfgen.targets.chart.values_yaml import values_yaml
 from tfgen.text import yaml_text
 from tfgen.tree.rendering import Revision
 
-_LEFT_BEHIND: Final = (".DS_Store", ".git/", ".idea/", ".vscode/", "*.bak", "*.orig", "*.swp", "*.tmp", "*~")
+_STRAY_FILES: Final = (".DS_Store", ".git/", ".idea/", ".vscode/", "*.bak", "*.orig", "*.swp", "*.tmp", "*~")
 """Patterns for the names of files and folders: https://helm.sh/docs/chart_template_guide/helm_ignore_file/."""
 
 
 def chart(job: TrainingJob, spec: Mapping[str, Any]) -> tuple[dict[str, str], Revision]:
-    """The files of a job's chart, by path below the output folder; and what of them is its version.
+    """Return the files of a job's chart by path in the output folder, and the revision of the chart.
 
     Args:
         job: the job.
-        spec: what job.yaml says, for the schema of its values.
+        spec: the spec of the job, for the schema of the values.
     """
     environments = [environment for environment in job.environments if environment.enabled]
     files = template_files(job.structure)
@@ -46,9 +46,9 @@ def chart(job: TrainingJob, spec: Mapping[str, Any]) -> tuple[dict[str, str], Re
 
 
 def _helm_ignore(files: Iterable[str]) -> str:
-    """The file, without a pattern that fits one of the chart's own: a job's code may be called as an editor's copy."""
+    """Return ``.helmignore`` without the patterns that match a file of the chart, such as code with the name x.tmp."""
     names = [path.rpartition("/")[2] for path in files]
-    patterns = [pattern for pattern in _LEFT_BEHIND if not fnmatch.filter(names, pattern)]
+    patterns = [pattern for pattern in _STRAY_FILES if not fnmatch.filter(names, pattern)]
     return "\n".join(("# What editors and systems leave behind.", *patterns, ""))
 
 

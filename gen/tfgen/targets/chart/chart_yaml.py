@@ -1,14 +1,15 @@
-"""``Chart.yaml``, and the version in it: ``1.3.69265643583774``.
+"""``Chart.yaml`` and its version, such as ``1.3.69265643583774``.
 
-The second number is the ledger's. It rises by one where any file of the chart comes out otherwise. The third is the
-first 48 bits of the digest of these files. After a revert, or where two branches meet, one second number may stand for
-two contents, and the third tells them apart. All three are numbers, so version ranges and ``helm search repo`` find the
-newest: https://helm.sh/docs/chart_best_practices/conventions/#version-numbers. The digest stands nowhere else, because
+The second number is the revision in the ledger, which increases by one if any file of the chart changes. The third
+number is the first 48 bits of the digest of these files. After a revert or a merge, one revision may belong to two
+contents, and the third number distinguishes these contents. All three parts are numbers, so version ranges and
+``helm search repo`` find the newest chart: https://helm.sh/docs/chart_best_practices/conventions/#version-numbers. Two
+further parts of a version are not suitable for the digest:
 
-- with a pre-release (``0.1.3-h3eff2a14b91e``) only ``--devel`` and ranges that end in ``-0`` find the chart;
-- build metadata (``0.1.3+h3eff2a14b91e``) tells nobody two contents apart. Helm takes ``0.1.3+a`` and ``0.1.3+b`` for
-  one version. Flux's source-controller compares texts, but writes a number of its own in that place beside
-  ``valuesFiles``. Release 1.7 said "packaged 'mnist' chart with version '0.1.0+1'", and the release did not change.
+- Only ``--devel`` and ranges that end in ``-0`` find a pre-release (``0.1.3-h3eff2a14b91e``).
+- Build metadata (``0.1.3+h3eff2a14b91e``) do not distinguish two contents. For Helm, ``0.1.3+a`` and ``0.1.3+b`` are
+  one version. With ``valuesFiles``, Flux's source-controller replaces the build metadata by its own number: release 1.7
+  packaged version '0.1.0+1' of the chart, and did not upgrade the Helm release.
 """
 
 from __future__ import annotations
@@ -22,27 +23,28 @@ from tfgen.places import CHARTS
 from tfgen.text import yaml_text
 from tfgen.tree.rendering import Revision
 
-# Pods' index labels, Jobs' success policy, back-off limit by index and pod replacement policy are all on by default
-# from here (https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/).
+# From this version, these features are on by default: the index labels of pods, and the success policy, the backoff
+# limit per index and the pod replacement policy of Jobs
+# (https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/).
 KUBE_LEAST: Final = "1.31"
 KUBE_VERSION: Final = f">={KUBE_LEAST}.0-0"
 _CONTENT_LENGTH: Final = 12
-"""Hexadecimal digits: 48 bits, since there are tools that know whole numbers up to 2^53 alone."""
+"""Hexadecimal digits, which are 48 bits. Some tools support integers only up to 2^53."""
 
 
 def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
-    """The file, by the chart's other files. Its digest is that of all files, but for the version in this one."""
-    above, below = yaml_text.dump(_what_it_is(job)), yaml_text.dump(_what_is_in_it(job))
+    """Return ``Chart.yaml`` with the digest of all files of the chart, which excludes the version in this file."""
+    head, tail = yaml_text.dump(_head_fields(job)), yaml_text.dump(_tail_fields(job))
     digest = hashlib.sha256()
-    for path, text in sorted({**files, "Chart.yaml": above + below}.items()):
+    for path, text in sorted({**files, "Chart.yaml": head + tail}.items()):
         digest.update(f"{path}\0{text}\0".encode())
     content = int(digest.hexdigest()[:_CONTENT_LENGTH], 16)
     path = f"{CHARTS}/{job.name}/Chart.yaml"
-    return Revision(path, digest.hexdigest(), f"{above}version: 1.", f".{content}\n{below}")
+    return Revision(path, digest.hexdigest(), f"{head}version: 1.", f".{content}\n{tail}")
 
 
-def _what_it_is(job: TrainingJob) -> dict[str, Any]:
-    """The fields that stand above the version."""
+def _head_fields(job: TrainingJob) -> dict[str, Any]:
+    """Return the fields before the version."""
     return {
         "apiVersion": "v2",
         "name": job.name,
@@ -51,13 +53,13 @@ def _what_it_is(job: TrainingJob) -> dict[str, Any]:
     }
 
 
-def _what_is_in_it(job: TrainingJob) -> dict[str, Any]:
-    """The fields that stand below it."""
+def _tail_fields(job: TrainingJob) -> dict[str, Any]:
+    """Return the fields after the version."""
     return {**_app_version(job.values["image"]), "kubeVersion": KUBE_VERSION, **_page(job.chart_page)}
 
 
 def _page(page: ChartPage) -> dict[str, Any]:
-    """What it says for the people who find the chart: https://helm.sh/docs/topics/charts/#the-chartyaml-file."""
+    """Return the fields for chart repositories: https://helm.sh/docs/topics/charts/#the-chartyaml-file."""
     page_fields = {
         "keywords": [*page.keywords],
         "home": page.home,
@@ -69,7 +71,7 @@ def _page(page: ChartPage) -> dict[str, Any]:
 
 
 def _app_version(image: str) -> dict[str, str]:
-    """The image's tag, or else its digest; of neither, nothing."""
+    """Return ``appVersion``: the tag of the image, or else its digest. Empty for an image without both."""
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     version = tag or digest.replace(":", "-")

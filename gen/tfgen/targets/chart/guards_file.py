@@ -1,4 +1,4 @@
-"""``templates/guards.yaml``: what stops Helm before it prints anything. Nothing of it reaches the cluster.
+"""``templates/guards.yaml``: checks that stop Helm before it prints objects. The file contains no object.
 
 Guard(Greater(REPLICAS, 3), ...)  ->  {{- if gt (int64 .Values.roles.worker.replicas) 3 }}
                                       {{- fail "there are too many" }}
@@ -23,30 +23,30 @@ from tfgen.targets.chart.upgrade_guards import upgrade_guards
 
 _HEAD: Final = "{{- /* What values.schema.json cannot say. */}}"
 _INCLUDE: Final = re.compile(r'(\()?include "(?P<name>[^"]+)" [.$](?(1)\)|(?=[ )]))')
-"""A helper that takes the root context alone, with the brackets that it has as an argument."""
+"""The call of a helper with only the root context. As an argument, the call has brackets."""
 
 
 def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> str:
-    """The file's text; what a helper prints stands in a variable where it is asked for more than once."""
+    """Return the text of the file."""
     return "".join(f"{line}\n" for line in guards_lines(guards, templates, context))
 
 
 def guards_lines(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> Lines:
-    """Return the lines of the file, with their nodes."""
+    """Return the lines of the file, with their nodes. A helper with several calls is called once, for a variable."""
     checks = [*_guards(guards, context, depth=0), *upgrade_guards(templates, context)]
-    asked = Counter(include["name"] for line in checks for include in _INCLUDE.finditer(line))
-    often = [name for name, times in asked.items() if times > 1]
-    variables = {name: f"${_camel_case(name.removeprefix(f'{context.chart}.'))}" for name in often}
-    assigned = [f'{{{{- {variable} := include "{name}" . }}}}' for name, variable in variables.items()]
+    calls = Counter(include["name"] for line in checks for include in _INCLUDE.finditer(line))
+    repeated = [name for name, number in calls.items() if number > 1]
+    variables = {name: f"${_camel_case(name.removeprefix(f'{context.chart}.'))}" for name in repeated}
+    assignments = [f'{{{{- {variable} := include "{name}" . }}}}' for name, variable in variables.items()]
     return [
         _HEAD,
-        *assigned,
+        *assignments,
         *(with_text(line, _INCLUDE.sub(lambda match: variables.get(match["name"], match[0]), line)) for line in checks),
     ]
 
 
 def guard_checks(guards: Sequence[Guard], context: Context) -> str:
-    """Checks that stop Helm with a message that helps; neighbours share a range, and names."""
+    """Return the text of the guards. Neighbours with the same range or the same variables share them."""
     return "".join(f"{line}\n" for line in _guards(guards, context, depth=0))
 
 
@@ -59,8 +59,8 @@ def _guards(guards: Sequence[Guard], context: Context, depth: int) -> Lines:
                 lines += [line for guard in tests for line in lines_of(guard, _guard(guard, context), context)]
         else:
             head = f"{{{{- range ${entries.key}, ${entries.item} := {expression(entries.over, context)} }}}}"
-            inside = _guards(list(run), context.binding_entry(entries), depth + 1)
-            lines += lines_of(entries.over, [head, *inside, "{{- end }}"], context)
+            body = _guards(list(run), context.binding_entry(entries), depth + 1)
+            lines += lines_of(entries.over, [head, *body, "{{- end }}"], context)
     return lines
 
 
@@ -70,5 +70,5 @@ def _guard(guard: Guard, context: Context) -> Lines:
 
 
 def _camel_case(name: str) -> str:
-    first, *others = re.split("[.-]", name)
-    return first + "".join(word[:1].upper() + word[1:] for word in others)
+    first, *further = re.split("[.-]", name)
+    return first + "".join(word[:1].upper() + word[1:] for word in further)

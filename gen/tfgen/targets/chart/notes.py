@@ -1,4 +1,4 @@
-"""``NOTES.txt``: what Helm says after an installation."""
+"""``NOTES.txt``: the notes that Helm prints after an installation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfgen.kubernetes import keys
 
 
 def notes(structure: Structure) -> Node:
-    """The notes: how to follow the run, and how to start the next one."""
+    """Return the notes: the commands to follow the run, and to start the next run."""
     namespace = ChartOnly("{{ .Release.Namespace }}")
     log_role = WORKLOADS[structure.kind].log_role(structure)
     return Text(
@@ -45,7 +45,7 @@ def notes(structure: Structure) -> Node:
 
 
 def environment_notes(names: Iterable[str]) -> str:
-    """What follows them: where each environment's values are."""
+    """Return the end of the notes, which lists the values file of each environment."""
     return "".join(f"\nWhat is special in {name}:  -f CHART/values-{name}.yaml\n" for name in names)
 
 
@@ -56,10 +56,10 @@ def upgrade(structure: Structure) -> str:
     the replicas of an earlier revision (tests/e2e/server/test_released.py).
     """
     workload = WORKLOADS[structure.kind]
-    again = " and ".join(role.name for role in structure.roles if workload.is_scalable(role))
-    if not again:
+    scalable = " and ".join(role.name for role in structure.roles if workload.is_scalable(role))
+    if not scalable:
         return "An upgrade with the same run starts nothing again."
     return (
         "An upgrade with the same run is refused if it would change a pod.\n"
-        f"After the end of the run, a rollback to the same run starts its {again} again, and an upgrade does not."
+        f"After the end of the run, a rollback to the same run starts its {scalable} again, and an upgrade does not."
     )

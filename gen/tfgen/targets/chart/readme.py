@@ -1,4 +1,4 @@
-"""``README.md`` of a chart: how it is installed, upgraded and run again, and each of its values."""
+"""``README.md`` of a chart: the commands for the installation, an upgrade and a new run, and a table of the values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tfgen.targets.chart.notes import upgrade
 
 _LONGEST_DEFAULT: Final = 50
 _LONGEST_SENTENCE: Final = 90
-_OF_KIND: Final[Mapping[WorkloadKind, str]] = {
+_BY_KIND: Final[Mapping[WorkloadKind, str]] = {
     "TFJob": "an operator of TFJobs",
     "VolcanoJob": "Volcano",
     "JobSet": "JobSet's controller",
 }
-_OF_GANG: Final[Mapping[Scheduler, str]] = {
+_BY_GANG: Final[Mapping[Scheduler, str]] = {
     "volcano": "Volcano",
     "kube-batch": "kube-batch",
     "coscheduling": "a scheduler with the plugin Coscheduling",
@@ -38,22 +38,23 @@ _json: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def readme(job: TrainingJob, form: ValuesForm) -> str:
-    """The file's text."""
+    """Return the text of the file."""
     chart = f"{CHARTS}/{job.name}"
-    first = next((form for form in job.environments if form.enabled), None)
-    namespace = first.namespace if first else job.namespace
-    to_namespace = f" --namespace {namespace}" if namespace else ""
-    here = f" -f {chart}/values-{first.name}.yaml{to_namespace}" if first else to_namespace
-    of_chart = chart_values(form.environments)
-    own = (f'| `{name}` | string | `` "" `` | {node["description"]} |' for name, node in of_chart.items())
-    values = (row.text(job.values) for row in _rows(form))
-    rows = "\n".join([*own, *values])
+    environment = next((environment for environment in job.environments if environment.enabled), None)
+    namespace = environment.namespace if environment else job.namespace
+    namespace_flag = f" --namespace {namespace}" if namespace else ""
+    flags = f" -f {chart}/values-{environment.name}.yaml{namespace_flag}" if environment else namespace_flag
+    chart_rows = (
+        f'| `{name}` | string | `` "" `` | {node["description"]} |'
+        for name, node in chart_values(form.environments).items()
+    )
+    rows = "\n".join([*chart_rows, *(row.text(job.values) for row in _rows(form))])
     return f"""\
 # {job.name}
 
 The distributed TensorFlow job {job.name} as a Helm chart. tfgen wrote it from a `job.yaml`: change that, not this.
 
-    helm install {job.name} {chart}{here}
+    helm install {job.name} {chart}{flags}
 
 It needs Kubernetes {KUBE_LEAST} or newer{_operators(job.structure)}, and Helm 3.14 or newer.
 
@@ -63,7 +64,7 @@ With a different release name the objects have the name RELEASE-{job.name}, so s
 {upgrade(job.structure)}
 A new run has a new name:
 
-    helm upgrade {job.name} {chart} --reset-then-reuse-values --set run=2{to_namespace}
+    helm upgrade {job.name} {chart} --reset-then-reuse-values --set run=2{namespace_flag}
 
 Claims that the chart makes are kept when the release is uninstalled.
 
@@ -83,37 +84,37 @@ zeros of a number. The chart refuses null for a value that it needs: to set an e
 
 
 def _operators(structure: Structure) -> str:
-    """What must be in the cluster for the job's objects to be more than data."""
-    names = [_OF_KIND.get(structure.kind, ""), _OF_GANG.get(structure.gang or "kubernetes", "")]
+    """Return the operators that the objects of the job need, as the end of a sentence."""
+    names = [_BY_KIND.get(structure.kind, ""), _BY_GANG.get(structure.gang or "kubernetes", "")]
     return "".join(f", {name}" for name in dict.fromkeys(names) if name)
 
 
 @once_a_form
 def _rows(form: ValuesForm) -> tuple[ValuesText, ...]:
-    """A row for each value; one for all roles that have it."""
+    """Return a row for each value. Roles share the row of a value."""
     paths: dict[str, list[ValuesPath]] = {}
     for path in form.paths:
         name = ".".join(("roles", "ROLE", *path[2:]) if path[0] == "roles" else path)
         paths.setdefault(name, []).append(path)
     roles = {path[1] for path in form.paths if path[0] == "roles"}
-    return tuple(_row(name, alike, is_of_all=len(alike) == len(roles)) for name, alike in paths.items())
+    return tuple(_row(name, row, in_all_roles=len(row) == len(roles)) for name, row in paths.items())
 
 
-def _row(name: str, paths: Sequence[ValuesPath], *, is_of_all: bool) -> ValuesText:
+def _row(name: str, paths: Sequence[ValuesPath], *, in_all_roles: bool) -> ValuesText:
     tunable = tunables.at(paths[0])
-    what_it_is = _brief(schema_file.first_sentence(tunable.schema))
-    start, end = f"| {_cell(f'`{name}`')} | {_cell(tunable.type)} | ", f" | {_cell(what_it_is)} |"
-    return ValuesText.of(paths, start, partial(_default, paths, is_of_all=is_of_all), end)
+    description = _brief(schema_file.first_sentence(tunable.schema))
+    start, end = f"| {_cell(f'`{name}`')} | {_cell(tunable.type)} | ", f" | {_cell(description)} |"
+    return ValuesText.of(paths, start, partial(_default, paths, in_all_roles=in_all_roles), end)
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _default(paths: Sequence[ValuesPath], values: Sequence[Any], *, is_of_all: bool) -> str:
-    """The cell of a default: what each role has, or all of them alike."""
+def _default(paths: Sequence[ValuesPath], values: Sequence[Any], *, in_all_roles: bool) -> str:
+    """Return the cell of the default, or of the defaults of all roles if they differ."""
     defaults = [_shown(value) for value in values]
-    if paths[0][0] != "roles" or (is_of_all and len({*defaults}) == 1):
+    if paths[0][0] != "roles" or (in_all_roles and len({*defaults}) == 1):
         return _cell(defaults[0])
     text = ", ".join(f"{path[1]} {default}" for path, default in zip(paths, defaults, strict=True))
     return _cell(text) if len(text) <= _LONGEST_DEFAULT else _ELSEWHERE
@@ -125,8 +126,8 @@ def _shown(value: Any) -> str:
 
 
 def _brief(sentence: str) -> str:
-    """The sentence, without what explains it where it is long."""
+    """Return the sentence, or the part of a long sentence before the first colon or semicolon."""
     if len(sentence) <= _LONGEST_SENTENCE:
         return sentence
-    cuts = [at for mark in (": ", "; ") if (at := sentence.find(mark)) > 0]
+    cuts = [index for mark in (": ", "; ") if (index := sentence.find(mark)) > 0]
     return f"{sentence[: min(cuts)]}." if cuts else sentence

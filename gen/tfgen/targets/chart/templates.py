@@ -1,7 +1,8 @@
-"""The files of a chart that follow from a job's structure: templates, helpers, guards, notes, and the files they read.
+"""Files of a chart that depend only on the structure of a job: templates, helpers, guards, notes and their files.
 
-They are printed once for all jobs of a structure, with a mark for the chart's name, by which helpers are called. The
-name is put in last. Lines are broken by their length, so that this is done once for all names of one length.
+tfgen prints these files once for all jobs of a structure, with a mark for the name of the chart, which is a part of the
+names of helpers. The last step replaces the mark by the name. The wrapping of lines depends on the length of the name,
+so tfgen wraps the lines once for all names of one length.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tfgen.targets.chart.wrap import wrap
 NOTES: Final = "templates/NOTES.txt"
 
 _NAME: Final = "\ufdd0"
-"""Stands for the chart's name. It is a character that no text of a job has (`yaml_text.UNCARRIED`)."""
+"""The mark for the name of the chart: a character that no text of a job contains (`yaml_text.UNCARRIED`)."""
 
 _CONTEXT: Final = Context(_NAME)
 
@@ -42,11 +43,11 @@ FILE_HEADS: Final[Mapping[str, str]] = {
     "released": "The test that keeps the tasks of a finished run released in an upgrade.",
     "finisher": "The pod of what releases the run once the Job that ends it has ended.",
 }
-"""What is in each of the files of helpers."""
+"""The comment at the top of each file of helpers."""
 
 
 def template_files(structure: Structure) -> dict[str, str]:
-    """The texts of the files, by path in the chart."""
+    """Return the texts of the files, by path in the chart."""
     name = structure.name
     mark = _NAME * len(name)
     templates = {path: text.replace(mark, name) for path, text in _wrapped(Shape(structure), len(name)).items()}
@@ -55,13 +56,18 @@ def template_files(structure: Structure) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=MAX_CACHED)
 def _wrapped(shape: Shape, length: int) -> Mapping[str, str]:
-    """The templates with a mark for each character of a name, and with no line that is too long with such a name."""
+    """Return the templates with a mark for each character of a name, and with wrapped lines."""
     mark = _NAME * length
     return {path: wrap(text.replace(_NAME, mark)) for path, text in _printed(shape.structure).templates.items()}
 
 
 class _Printed(Record):
-    """What is printed for a structure: the templates, with a mark for the name, and the files that they read."""
+    """Files of a structure.
+
+    Attributes:
+        templates: the templates by path, with a mark for the name.
+        files: the files that the templates read, by path.
+    """
 
     templates: Mapping[str, str]
     files: Mapping[str, str]
@@ -88,7 +94,7 @@ def _define(part: Named) -> str:
 
 
 def _helper_files(nodes: Sequence[Node | Record]) -> dict[str, str]:
-    """The files of the named parts in what the chart prints."""
+    """Return the files of the named parts in some nodes."""
     parts = named_parts(nodes).values()
     return {
         f"templates/_{file}.tpl": helpers_file(FILE_HEADS[file], [_define(part) for part in parts if part.file == file])

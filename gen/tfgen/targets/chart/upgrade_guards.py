@@ -1,10 +1,9 @@
-"""What stops ``helm upgrade`` before it changes anything of a run that is there.
+"""Guards that stop ``helm upgrade`` before it changes an immutable field of an existing run.
 
-The objects refuse such a change themselves, whatever applies it. But Helm goes on past what is refused, and then says
-all of it at once: a Job's refusal alone prints two pod templates. Helm is also the one tool that can look at the
-cluster while it renders, so here it compares, and says what to do in one line. Where it cannot look, as in
-``helm template`` and Argo CD, `lookup` gives nothing and nothing is stopped.
-https://helm.sh/docs/chart_template_guide/functions_and_pipelines/#using-the-lookup-function
+Kubernetes refuses such a change from any tool. But Helm continues after a refused object, and then prints all refusals:
+the message about a Job contains two pod templates. Helm can read the cluster while it renders, so these guards compare
+the objects, and print the cure in one line. In ``helm template`` and in Argo CD, `lookup` returns an empty result, and
+the guards pass. https://helm.sh/docs/chart_template_guide/functions_and_pipelines/#using-the-lookup-function
 """
 
 from __future__ import annotations
@@ -29,14 +28,21 @@ _Path = tuple[str, ...]
 _POD_TEMPLATE_HASH: Final[_Path] = ("spec", "template", "metadata", "labels", keys.POD_TEMPLATE_HASH)
 
 _JOB_FIELDS: Final = ("completions", "backoffLimitPerIndex")
-"""The numbers of a Job that somebody may set and Kubernetes never changes (ValidateJobSpecUpdate)."""
+"""The numbers of a Job that a user may set, and that Kubernetes does not allow to change (ValidateJobSpecUpdate)."""
 
 _EXIT_CODES: Final[_Path] = ("spec", "podFailurePolicy", "rules")
-"""The rules whose last one holds the exit codes that cost no retry; Kubernetes never changes the rules either."""
+"""The rules of a Job. The last rule has the exit codes that cost no retry. The rules are immutable."""
 
 
-class _Fixed(Record):
-    """An object of a run, and where what it cannot change stands in it."""
+class _Immutable(Record):
+    """Object of a run with immutable fields.
+
+    Attributes:
+        api_version: the apiVersion of the object.
+        kind: the kind of the object.
+        name: the name of the object.
+        fields: the paths of the immutable fields, and their values.
+    """
 
     api_version: str
     kind: str
@@ -46,23 +52,23 @@ class _Fixed(Record):
 
 def upgrade_guards(templates: Sequence[Template], context: Context) -> Lines:
     """Return the lines of the guards; no lines for objects that make no pods by themselves."""
-    objects = [item for template in templates if not template.chart_only for item in _fixed(template.node)]
+    objects = [item for template in templates if not template.chart_only for item in _immutable_objects(template.node)]
     if not objects:
         return []
     lines = [line for item in objects for line in _guard(item, context)]
     return [_HEAD, "{{- if .Release.IsUpgrade }}", *lines, "{{- end }}"]
 
 
-def _fixed(node: Node, pod_hash: Node = None) -> Iterator[_Fixed]:
-    """The object, where it is one and has something that is fixed."""
+def _immutable_objects(node: Node, pod_hash: Node = None) -> Iterator[_Immutable]:
+    """Yield the object of a node, if the object has an immutable field."""
     match node:
-        case When(_, then):
-            yield from _fixed(then, pod_hash)
+        case When(_, if_true):
+            yield from _immutable_objects(if_true, pod_hash)
         case Let(name, expression, body):
-            yield from _fixed(body, expression if name == HASH.name else pod_hash)
+            yield from _immutable_objects(body, expression if name == HASH.name else pod_hash)
         case dict():
             if fields := tuple(_fields(node, pod_hash)):
-                yield _Fixed(node["apiVersion"], node["kind"], node["metadata"]["name"], fields)
+                yield _Immutable(node["apiVersion"], node["kind"], node["metadata"]["name"], fields)
 
 
 def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, Node]]:
@@ -76,25 +82,28 @@ def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, No
 
 
 def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
-    """Yield the hole of the exit codes that cost no retry; no other rule may follow, and the finisher has none."""
+    """Yield the hole of the exit codes that cost no retry, in the last rule. The finisher has no such rule."""
     rules = data_path.at(item, _EXIT_CODES)
     if rules and isinstance(rules[-1], When):
         yield _EXIT_CODES, rules[-1].test
 
 
 def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
-    """Where the holes of a part stand; but the text of a file, by whose digest its ConfigMap is named."""
+    """Return the holes of a field with their paths.
+
+    The result excludes files, because the name of their ConfigMap contains their digest.
+    """
     holes = ((key, item[part].get(key)) for key in keys)
     return (((part, key), hole) for key, hole in holes if is_hole(hole) and not isinstance(hole, File))
 
 
-def _guard(fixed: _Fixed, context: Context) -> Lines:
-    kind, name = fixed.kind, argument(fixed.name, context)
-    tests = [_differs(path, node, context.inside) for path, node in fixed.fields]
-    test = tests[0] if len(tests) == 1 else " ".join(["or", *(f"({one})" for one in tests)])
+def _guard(immutable: _Immutable, context: Context) -> Lines:
+    kind, name = immutable.kind, argument(immutable.name, context)
+    tests = [_differs(path, node, context.range_body) for path, node in immutable.fields]
+    test = tests[0] if len(tests) == 1 else " ".join(["or", *(f"({part})" for part in tests)])
     message = f"the {kind} %v cannot change while its run lasts: set a new run, such as --set run=NAME"
     return [
-        f'{{{{- with lookup "{fixed.api_version}" "{kind}" .Release.Namespace {name} }}}}',
+        f'{{{{- with lookup "{immutable.api_version}" "{kind}" .Release.Namespace {name} }}}}',
         f"{{{{- if {test} }}}}",
         f'{{{{- fail (printf "{message}" .metadata.name) }}}}',
         "{{- end }}",
@@ -103,10 +112,10 @@ def _guard(fixed: _Fixed, context: Context) -> Lines:
 
 
 def _differs(path: _Path, node: Node, context: Context) -> str:
-    """The test that a field is another in the cluster, which is the dot."""
-    keys, wanted = " ".join(f'"{key}"' for key in path), argument(node, context)
+    """Return the test that a field differs from the field in the cluster, whose object is the dot."""
+    keys, value = " ".join(f'"{key}"' for key in path), argument(node, context)
     if type_of(node) == "list":
-        return f'ne (toJson (dig "onExitCodes" "values" list (last (dig {keys} (list dict) .)))) (toJson {wanted})'
+        return f'ne (toJson (dig "onExitCodes" "values" list (last (dig {keys} (list dict) .)))) (toJson {value})'
     if type_of(node) == "integer":
-        return f"ne (int64 (dig {keys} 0 .)) (int64 {wanted})"
-    return f'ne (dig {keys} "" .) {wanted}'
+        return f"ne (int64 (dig {keys} 0 .)) (int64 {value})"
+    return f'ne (dig {keys} "" .) {value}'

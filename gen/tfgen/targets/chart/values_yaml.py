@@ -1,10 +1,10 @@
-"""``values.yaml``: every value of the chart with its default, each with a comment from its schema.
+"""``values.yaml``: all values of the chart with their defaults, each with a comment from its schema.
 
 # Number of tasks. From 1 to 10000.
 replicas: 4
 
-Roles have the same keys, so that a key that an earlier role has stands without its comment. Of a map whose entries have
-keys of their own, as each volume has, the comment lists these.
+All roles have the same keys, so only the first role has comments. The comment of a map of records, such as the volumes,
+lists the keys of a record.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ _WIDTH: Final = 100
 
 
 def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
-    """The file's text; a blank line before each key at the top."""
-    of_chart = chart_values(form.environments)
-    own = (f"# {node['description']}\n{yaml_text.dump({name: node['default']})}" for name, node in of_chart.items())
-    return "\n".join(own) + "".join(entry.text(values) for entry in _entries(form))
+    """Return the text of the file, with an empty line before each top-level key."""
+    chart_keys = chart_values(form.environments).items()
+    chart_entries = (f"# {node['description']}\n{yaml_text.dump({name: node['default']})}" for name, node in chart_keys)
+    return "\n".join(chart_entries) + "".join(entry.text(values) for entry in _entries(form))
 
 
 @once_a_form
 def _entries(form: ValuesForm) -> tuple[ValuesText, ...]:
-    """An entry for each value, below its comment and the keys above it."""
+    """Return an entry for each value, with its comment and with the keys of its parents."""
     entries = []
-    shown: set[ValuesPath] = set()
+    printed: set[ValuesPath] = set()
     commented: set[ValuesPath] = set()
     for path in form.paths:
-        above = ""
+        head = ""
         for key in (path[:depth] for depth in range(1, len(path) + 1)):
-            if key in shown:
+            if key in printed:
                 continue
-            shown.add(key)
-            # What stands with an earlier role needs no comment.
-            alike = ("roles", "*", *key[2:]) if key[0] == "roles" and len(key) > 2 else key
+            printed.add(key)
+            # All roles share the comment of the first role with this key.
+            comment_key = ("roles", "*", *key[2:]) if key[0] == "roles" and len(key) > 2 else key
             lacks = tuple(path for path in form.lacks if path.startswith(f"{'.'.join(key)}."))
-            comment = "" if alike in commented else _comment(key, lacks)
-            commented.add(alike)
-            head = "" if key == path else f"{_indent(key)}{yaml_text.scalar(key[-1])}:\n"
-            above += ("\n" if len(key) == 1 else "") + comment + head
-        entries.append(ValuesText.of([path], above, partial(_line, path)))
+            comment = "" if comment_key in commented else _comment(key, lacks)
+            commented.add(comment_key)
+            parent_line = "" if key == path else f"{_indent(key)}{yaml_text.scalar(key[-1])}:\n"
+            head += ("\n" if len(key) == 1 else "") + comment + parent_line
+        entries.append(ValuesText.of([path], head, partial(_line, path)))
     return tuple(entries)
 
 
@@ -66,13 +66,13 @@ def _indent(path: ValuesPath) -> str:
     return "  " * (len(path) - 1)
 
 
-@functools.lru_cache(maxsize=1 << 10)  # two forms have most comments alike
+@functools.lru_cache(maxsize=1 << 10)  # the values of two jobs have most comments in common
 def _comment(path: ValuesPath, lacks: tuple[str, ...]) -> str:
-    """A value's comment.
+    """Return the comment of a value.
 
     Args:
-        path: the value's.
-        lacks: the keys below it that the form lacks.
+        path: the path of the value.
+        lacks: the keys below the value that the form lacks.
     """
     indent = _indent(path)
     node, width = schema_file.node(schema_file.load(), ("spec", *path)) or {}, _WIDTH - len(indent)
@@ -84,14 +84,14 @@ def _comment(path: ValuesPath, lacks: tuple[str, ...]) -> str:
 
 
 def _keys(path: tuple[str, ...], record: Schema, lacks: Collection[str], indent: str, width: int) -> Iterator[str]:
-    """A line or more on each key of a record that is no value by itself, such as a volume, and on those below it."""
+    """Yield the lines about the keys of a record in a map, such as a volume, and about the keys of nested records."""
     one_of = [key for key in choices(record) if ".".join((*path, key)) not in lacks] if "oneOf" in record else []
     if one_of:
         yield from _wrapped(f"Exactly one of {either(one_of)}.", width, indent)
-    for key, written in record["properties"].items():
+    for key, field in record["properties"].items():
         if ".".join((*path, key)) in lacks:
             continue
-        node = schema_file.resolve(schema_file.load(), written)
+        node = schema_file.resolve(schema_file.load(), field)
         required = ["Required."] if key in record.get("required", ()) else []
         text = " ".join([f"{key}:", *required, node["description"], *_allowed(node), *_default(node)])
         yield from _wrapped(text, width, indent)
@@ -105,7 +105,7 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def _allowed(node: Schema) -> Iterator[str]:
-    """What the schema lets in, where that is more than a type."""
+    """Yield the values that the schema allows, if the schema limits more than the type."""
     if "enum" in node:
         choices = (yaml_text.scalar(choice) for choice in node["enum"])
         yield f"One of: {', '.join(choices)}."
@@ -116,6 +116,6 @@ def _allowed(node: Schema) -> Iterator[str]:
 
 
 def _default(node: Schema) -> Iterator[str]:
-    """What a key that is not there stands for, where that is more than nothing."""
+    """Yield the default of a key, if the default is a scalar other than an empty one."""
     if node.get("default") and not isinstance(node["default"], (dict, list)):
         yield f"{yaml_text.scalar(node['default'])} by default."

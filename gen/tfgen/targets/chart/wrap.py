@@ -1,13 +1,13 @@
-r"""Long lines of a template, broken where Go's templates allow it: at the blanks inside their actions.
+r"""Wrapper of long template lines at the blanks inside the actions of Go templates.
 
     >>> print(wrap('{{- fail (printf "the name %v has %d characters" $name (len $name)) }}', width=50))
     {{- fail
         (printf "the name %v has %d characters"
         $name (len $name)) }}
 
-What is printed stays the same: a blank inside an action counts for nothing, and since Go 1.16 a line break neither
-(https://go.dev/doc/go1.16#text/template). A long text in quotes becomes several, joined by `print`. What stands outside
-of actions is printed as it is, so that no line is broken there.
+The output of the template stays the same: Go ignores a blank inside an action, and since Go 1.16 also a line break
+(https://go.dev/doc/go1.16#text/template). A long quoted text becomes several texts, which `print` joins. Text outside
+of actions is output, so the wrapper does not break it.
 """
 
 from __future__ import annotations
@@ -20,24 +20,27 @@ from typing import Final
 from tfgen.record import Record
 
 WIDTH: Final = 140
-_USUAL: Final = 1_000
-"""Characters of a line whose form is kept, so that a job's long texts are not in memory."""
+_LONGEST_CACHED: Final = 1_000
+"""The characters of the longest line in the cache. Longer lines contain texts of a job, and would use much memory."""
 _INDENT: Final = "    "
 _LITERAL_MAX: Final = 90
 _ACTION: Final = re.compile(r'(\{\{-? (?:"(?:[^"\\]|\\.)*"|`[^`]*`|[^"`])*?\}\})')
 _HEADS: Final = frozenset(
     ("{{", "{{-", "if", "with", "and", "or", "not", "|", ":=", "=", "include", "printf", "fail", "(print")
 )
-"""Words with which no line of an action ends: what follows belongs to them."""
+"""Words at which no line ends, because they are not readable without the next word."""
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|[()]| +|[^"`() ]+')
 
 
 class _Token(Record):
-    """A word of a line, and how deep in the brackets of an action it stands; None outside of actions.
+    """Word of a line.
 
     Attributes:
-        joins: whether it is the blank between two pieces of one text, which are one again where no line ends there.
+        text: the text of the word.
+        depth: the depth of brackets in an action. None: the word is outside of actions.
+        joins: whether the word is the blank between two pieces of a text. Without a line break at this blank, the
+            pieces become one text again.
     """
 
     text: str
@@ -46,22 +49,22 @@ class _Token(Record):
 
     @property
     def is_blank(self) -> bool:
-        """Whether the line may be broken here."""
+        """True for a blank inside an action, at which a line may end."""
         return self.depth is not None and self.text.isspace()
 
 
 def wrap(text: str, width: int = WIDTH) -> str:
-    """The text with each line that is longer than the width broken, as far as it has actions to break."""
+    """Return the text with lines up to a width. A long line without an action stays unchanged."""
     return "\n".join(line if len(line) <= width else _broken(line, width) for line in text.split("\n"))
 
 
 def _broken(line: str, width: int) -> str:
-    """A line that is too long, as several lines. Only those of a usual line are kept: a longer one has a job's text."""
-    return _usual_broken(line, width) if len(line) <= _USUAL else "\n".join(_lines(line, width))
+    """Return a long line as several lines."""
+    return _cached_broken(line, width) if len(line) <= _LONGEST_CACHED else "\n".join(_lines(line, width))
 
 
 @functools.lru_cache(1 << 10)  # the charts of many jobs have the same long lines
-def _usual_broken(line: str, width: int) -> str:
+def _cached_broken(line: str, width: int) -> str:
     return "\n".join(_lines(line, width))
 
 
@@ -70,16 +73,16 @@ def _lines(line: str, width: int) -> Iterator[str]:
     tokens = [token for part in _ACTION.split(line) for token in _tokens(part)]
     head = ""
     while len(head) + sum(len(token.text) for token in tokens) > width:
-        at = _best_break(tokens, width - len(head))
-        if at is None:
+        index = _best_break(tokens, width - len(head))
+        if index is None:
             break
-        yield head + _text(tokens[:at])
-        head, tokens = indent, tokens[at + 1 :]
+        yield head + _text(tokens[:index])
+        head, tokens = indent, tokens[index + 1 :]
     yield head + _text(tokens)
 
 
 def _text(tokens: Iterable[_Token]) -> str:
-    """The tokens of a line."""
+    """Return the text of the tokens of a line."""
     out = ""
     joined = False
     for token in tokens:
@@ -92,7 +95,10 @@ def _text(tokens: Iterable[_Token]) -> str:
 
 
 def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
-    """The blank to break at: of those that leave a line in the room, the last of the least deep; else the first."""
+    """Return the index of the blank at which to break a line.
+
+    The result is the last one of the least deep blanks that leave a line within the room, or else the first blank.
+    """
     best: tuple[int, int] | None = None
     length = 0
     for index, token in enumerate(tokens):
@@ -106,14 +112,14 @@ def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
 
 
 def _may_be_broken(tokens: Sequence[_Token], blank: int) -> bool:
-    """Whether a line may end before a blank: not between a word and what belongs to it, nor before a closing brace."""
+    """Return whether a line may end before a blank: not after a word of `_HEADS`, and not before a closing brace."""
     if not 0 < blank < len(tokens) - 1:
         return False
     return tokens[blank - 1].text not in _HEADS and tokens[blank + 1].text not in ("}}", "-}}")
 
 
 def _tokens(part: str) -> Iterator[_Token]:
-    """The words of a line's part: an action, or what stands between two."""
+    """Yield the words of an action. A part of a line outside of actions is one word."""
     if not _ACTION.fullmatch(part) or part.startswith(("{{/*", "{{- /*")):
         yield _Token(part)
         return
@@ -128,7 +134,7 @@ def _tokens(part: str) -> Iterator[_Token]:
 
 
 def _several(literal: str, depth: int) -> Iterator[_Token]:
-    """A long text as several shorter ones."""
+    """Yield the words of a call of `print` with the pieces of a long text."""
     pieces = [""]
     for word in re.split("(?<= )", literal[1:-1]):
         if len(pieces[-1]) + len(word) > _LITERAL_MAX:

@@ -1,25 +1,26 @@
-"""The printer: a graph of objects with holes as Helm template text, one noun a module.
+"""Printer of an object graph as Helm templates.
 
     {"replicas": Value("roles.worker.replicas", "integer")}  ->  replicas: {{ .Values.roles.worker.replicas | int64 }}
 
-It is the second of the two functions over the nodes of `holes`; what the first, `fill`, computes, this one writes
-down for Helm to compute. Facts of Go templates that it rests on (https://helm.sh/docs/chart_template_guide/):
-numbers arrive as float64 and need ``int64``; ``range`` and ``with`` move the dot, so that ``$`` is the root inside;
-``{{-`` eats the white space before it, the line break too, so that a directive leaves no line of its own.
+Two functions process the nodes of `holes`. `fill` computes the plain objects, and this printer writes templates with
+which Helm computes the same objects. The printer uses these properties of Go templates
+(https://helm.sh/docs/chart_template_guide/): numbers are float64 and need ``int64``; ``range`` and ``with`` move the
+dot, so that ``$`` is the root in their bodies; ``{{-`` removes the white space before the action, including the line
+break, so that an action leaves no empty line.
 
-Each module uses only what stands above it here:
+A module imports only the modules above it in this list:
 
-    go_text         text as Go templates have it
-    presence        when anything of a part is left
-    context         where something is printed: the dot, the variables, what is known
-    nodes           questions about a node alone
+    go_text         syntax of Go templates
+    presence        test for the presence of a node
+    context         context of a node: the dot, the variables, the facts
+    nodes           properties of a node
     expressions     a node as a pipeline
-    texts           a node as text within a line
+    texts           a node as text in a line
     scalars         a node as a scalar of YAML
-    variables       the lines that assign a variable
+    variables       lines that assign a variable
     flow_control    if, with and range around lines
-    neighbours      entries and items that stand under one test
-    yaml_lines      the lines of mappings, sequences and parts
+    neighbours      entries and items with one test
+    yaml_lines      lines of mappings, sequences and parts
     parts           a part as a ``define``
-    template_file   the text of a whole template
+    template_file   the text of a template
 """

@@ -1,7 +1,7 @@
-"""Where in a template something is printed: what the dot is there, which variables there are, and what is known.
+"""Context of a printed node in a template: the dot, the variables, and the tests that are true.
 
-Context("mnist", ("role",)).root         ->  .root      a part with parameters has a dict at its dot
-Context("mnist", ("role",)).inside.root  ->  $.root     and a range moves the dot
+Context("mnist", ("role",)).root             ->  .root      the dot of a part with parameters is a dict
+Context("mnist", ("role",)).range_body.root  ->  $.root     a range moves the dot
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from tfgen.targets.chart.go_template.presence import parts_of_test
 
 
 class Context(Record):
-    """Where something is printed.
+    """Context of a printed node.
 
     Attributes:
-        chart: the chart's name, the prefix of its helpers' names.
-        parameters: of the part whose text is printed, where it has some: the dot is a ``dict`` of them there, and the
-            root context is under ``root`` in it.
-        dot: how that context is written here: ``.``, or ``$`` where a ``range`` has moved the dot.
-        variables: by a helper's full name, the variable that has what it prints here.
-        subject: what a ``with`` around has made the dot.
-        known: the tests that are true here.
-        bindings: the nodes that the names of the graph refer to here.
-        reason: the comment above the entry that is printed, or above the nearest entry around it.
-        part: the sentence about the named part that is printed; empty outside of named parts.
+        chart: the name of the chart, which is the prefix of the names of helpers.
+        parameters: the parameters of the printed part. With parameters, the dot is a ``dict`` of the parameters, and
+            the key ``root`` has the root context.
+        dot: the notation of this context: ``.``, or ``$`` in the body of a ``range``.
+        variables: the variable with the output of a helper, by the full name of the helper.
+        subject: the node at the dot in the body of a ``with``.
+        facts: the tests that are true.
+        bindings: the nodes that the names of the graph refer to.
+        reason: the comment above the printed entry, or above the nearest parent with a comment.
+        part: the sentence about the printed part; empty outside of named parts.
     """
 
     chart: str
@@ -37,19 +37,19 @@ class Context(Record):
     dot: str = "."
     variables: Mapping[str, str] = EMPTY
     subject: Node = None
-    known: tuple[Node, ...] = ()
+    facts: tuple[Node, ...] = ()
     bindings: Bindings = EMPTY
     reason: str = ""
     part: str = ""
 
     @property
-    def inside(self) -> Context:
+    def range_body(self) -> Context:
         """The context of the body of a ``range``."""
         return self.replaced(dot="$", subject=None)
 
-    def knowing(self, *tests: Node) -> Context:
-        """The context where the tests are true."""
-        return self.replaced(known=(*self.known, *(part for test in tests for part in parts_of_test(test))))
+    def with_facts(self, *tests: Node) -> Context:
+        """Return the context in which the tests are true."""
+        return self.replaced(facts=(*self.facts, *(part for test in tests for part in parts_of_test(test))))
 
     def binding(self, name: str, node: Node) -> Context:
         """Return the context in which a name refers to a node."""
@@ -57,20 +57,20 @@ class Context(Record):
 
     def binding_entry(self, entries: ForEach | Entries) -> Context:
         """Return the context of the body of a ``range`` over the entries of a map."""
-        return self.inside.replaced(bindings=bind_entry(self.bindings, entries))
+        return self.range_body.replaced(bindings=bind_entry(self.bindings, entries))
 
     @property
     def root(self) -> str:
-        """The root context, as what stands before ``.Values``."""
+        """The root context: the text before ``.Values``."""
         return f"{self.base}.root" if self.parameters else self.base
 
     @property
     def base(self) -> str:
-        """The dot, as what stands before the name of a parameter, with its own dot."""
+        """The text before the dot and the name of a parameter."""
         return self.dot.rstrip(".")
 
     def full_name(self, name: str) -> str:
-        """The name of a helper, with the chart's before it."""
+        """Return the name of a helper, with the prefix of the chart."""
         return f"{self.chart}.{name}"
 
 

@@ -1,4 +1,4 @@
-"""A node as an expression of Go templates: a pipeline, or an argument of another one.
+"""Printer of a node as an expression of Go templates: a pipeline, or an argument in a pipeline.
 
 AllOf((Value("gang.enabled", "boolean"), Equal(IMAGE, "a")))  ->  and .Values.gang.enabled (eq .Values.image "a")
 """
@@ -53,20 +53,20 @@ from tfgen.graph.holes import (
 )
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.go_text import field, literal
-from tfgen.targets.chart.go_template.nodes import is_known, needs_root
+from tfgen.targets.chart.go_template.nodes import is_constant, needs_root
 from tfgen.targets.chart.go_template.presence import parts_of_test, presence
 from tfgen.text import canonical_json
 from tfgen.value_type import ValueType
 
 _FROM_YAML: Final[Mapping[ValueType, str]] = {"map": " | fromYaml", "list": " | fromYamlArray"}
-"""The function that reads the text of a map or list back as data."""
+"""The function that parses the text of a map or list."""
 
 
 _Test: TypeAlias = Not | AllOf | AnyOf | Equal | Greater | HasItem | HasKey | Contains | IsMap | Matches
 
 
 def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a node
-    """A node as a Go template pipeline."""
+    """Return a node as a pipeline of Go templates."""
     if context.subject is not None and node == context.subject:
         return "."
     match node:
@@ -91,8 +91,8 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
             return f"{texts(tree, part, context)}{_FROM_YAML.get(type_of(tree), '')}"
         case Text(parts):
             return _printf(parts, context)
-        case Sum((one, int(other))) if other < 0:
-            return f"sub {argument(one, context)} {-other}"
+        case Sum((minuend, int(number))) if number < 0:
+            return f"sub {argument(minuend, context)} {-number}"
         case Sum(terms):
             return " ".join(["add", *arguments(terms, context)])
         case Join(items):
@@ -121,66 +121,67 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
 def _test(node: _Test, context: Context) -> str:
     """Return the pipeline of a node that is true or false."""
     match node:
-        case Not(Equal(one, other)):
-            return f"ne {argument(one, context)} {argument(other, context)}"
-        case Not(inner):
-            return f"not {argument(inner, context)}"
+        case Not(Equal(left, right)):
+            return f"ne {argument(left, context)} {argument(right, context)}"
+        case Not(test):
+            return f"not {argument(test, context)}"
         case AllOf():
             return " ".join(["and", *arguments(parts_of_test(node), context)])
-        case AnyOf(nodes) if (one := _compared(nodes)) is not None:
-            others = [inner.right for inner in nodes if isinstance(inner, Equal)]
-            return " ".join(["eq", *arguments([one, *others], context)])
+        case AnyOf(nodes) if (subject := _compared(nodes)) is not None:
+            # The function eq with several arguments compares the first one with each of the following.
+            values = [test.right for test in nodes if isinstance(test, Equal)]
+            return " ".join(["eq", *arguments([subject, *values], context)])
         case AnyOf(nodes):
             return " ".join(["or", *arguments(nodes, context)])
-        case Equal(one, other):
-            return f"eq {argument(one, context)} {argument(other, context)}"
-        case Greater(one, other):
-            return f"gt {_integer(one, context)} {_integer(other, context)}"
+        case Equal(left, right):
+            return f"eq {argument(left, context)} {argument(right, context)}"
+        case Greater(left, right):
+            return f"gt {_integer(left, context)} {_integer(right, context)}"
         case HasItem(list=items, item=item):
             return f"has {argument(item, context)} {argument(items, context)}"
-        case HasKey(map=inner, key=key):
-            return f"hasKey {argument(inner, context)} {argument(key, context)}"
+        case HasKey(map=tree, key=key):
+            return f"hasKey {argument(tree, context)} {argument(key, context)}"
         case Contains(text, part):
             return f"contains {argument(part, context)} {argument(text, context)}"
-        case IsMap(inner):
-            return f'kindIs "map" {argument(inner, context)}'
+        case IsMap(tree):
+            return f'kindIs "map" {argument(tree, context)}'
         case Matches(text, pattern):
             return f"regexMatch {literal(pattern)} {argument(text, context)}"
     assert_never(node)
 
 
 def texts(tree: Node, part: Named, context: Context) -> str:
-    """The part that writes a text, map or list, applied to the tree."""
+    """Return the call of a part that prints a tree as texts."""
     return f"include {literal(context.full_name(part.name))} {argument(tree, context)}"
 
 
 def argument(node: Node, context: Context) -> str:
-    """An expression as an argument of another: in brackets where it is more than a word."""
+    """Return an expression as an argument, in brackets if the expression has several words."""
     text = expression(node, context)
     return f"({text})" if " " in text and not text.startswith('"') else text
 
 
 def arguments(nodes: Sequence[Node], context: Context) -> list[str]:
-    """Several arguments, in order."""
+    """Return several arguments, in order."""
     return [argument(node, context) for node in nodes]
 
 
 def typed(node: Node, context: Context) -> str:
-    """An expression whose text is right for its type, unquoted."""
+    """Return an expression that prints the text of its type without quotes."""
     text = expression(node, context)
     return f"{text} | int64" if type_of(node) == "integer" and not isinstance(node, (Sum, Length)) else text
 
 
 def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
-    """A ``dict`` of entries that are always there.
+    """Return a ``dict`` of constant entries.
 
     Raises:
-        TypeError: one may come to nothing.
+        TypeError: an entry may be empty.
     """
-    if not all(map(is_known, entries.values())):
-        raise TypeError(f"an entry that may come to nothing must stand in the lowest layer: {entries!r}")
-    left = {key: node for key, node in entries.items() if isinstance(node, MapOf) or node}
-    return " ".join(["dict", *(argument(part, context) for entry in left.items() for part in entry)])
+    if not all(map(is_constant, entries.values())):
+        raise TypeError(f"an entry that may be empty must be in the lowest layer: {entries!r}")
+    not_empty = {key: node for key, node in entries.items() if isinstance(node, MapOf) or node}
+    return " ".join(["dict", *(argument(part, context) for entry in not_empty.items() for part in entry)])
 
 
 def chart_only(node: ChartOnly, context: Context) -> str:
@@ -195,43 +196,43 @@ def chart_only(node: ChartOnly, context: Context) -> str:
 
 
 def _file(node: File, context: Context) -> str:
-    """The text of a file of the chart's. To Helm one that is missing is empty, which a program never is."""
+    """Return the text of a file in the chart. For Helm a missing file is empty, but a program is never empty."""
     read = f"{context.root}.Files.Get {literal(node.path)}"
     message = f"the chart has no {node.path}, or it is empty"
     return f"{read} | required {literal(message)}" if node.text else read
 
 
 def _data(tree: Named | Call, context: Context) -> str:
-    """A named mapping as data, of which Go has no more than the text.
+    """Return the data of a named mapping, which Go parses from the output of the part.
 
-    A part is without its last line break; it is put back, or a last text of empty lines would lose one.
+    The output of a part lacks the last line break. Without this line break, a text at the end would lose an empty line.
     """
     if type_of(tree) != "map" or presence(tree) is not True:
-        raise TypeError(f"not a mapping that is always there: {tree!r}")
+        raise TypeError(f"not a mapping that is always present: {tree!r}")
     return f'printf "%s\\n" ({expression(tree, context)}) | fromYaml'
 
 
 def _argument_of_include(node: Call, context: Context) -> str:
-    """The one argument of ``include``: a ``dict``, or the context as it is where all of it is in that already.
+    """Return the argument of ``include``: the dot if it has all arguments of the part, or else a ``dict``.
 
-    Null is what a ``dict`` has under each name that is not in it.
+    The ``dict`` omits the argument None, because a missing key of a ``dict`` is null.
     """
-    if context.parameters and all(_passes(name, inner, context) for name, inner in node.arguments):
+    if context.parameters and all(_is_at_dot(name, value, context) for name, value in node.arguments):
         return context.dot
     root = [f'"root" {context.root or "$"}'] if needs_root(node.part) else []
-    others = [f"{literal(name)} {argument(inner, context)}" for name, inner in node.arguments if inner is not None]
-    return f"(dict {' '.join([*root, *others])})"
+    entries = [f"{literal(name)} {argument(value, context)}" for name, value in node.arguments if value is not None]
+    return f"(dict {' '.join([*root, *entries])})"
 
 
-def _passes(name: str, node: Node, context: Context) -> bool:
-    """Whether an argument is in the context under the same name."""
+def _is_at_dot(name: str, node: Node, context: Context) -> bool:
+    """Return whether the dot has an argument under the same name."""
     if node is None:
         return name not in context.parameters
     return isinstance(node, Parameter) and node.name == name and not node.path
 
 
 def _integer(node: Node, context: Context) -> str:
-    """An argument as an integer of Go's: what comes from the values is float64 until it is converted."""
+    """Return an argument as an integer of Go. A number of the values is a float64."""
     text = argument(node, context)
     return text if isinstance(node, (int, Sum, Length)) else f"(int64 {text})"
 
@@ -251,7 +252,7 @@ def _printf(parts: Sequence[Node], context: Context) -> str:
 
 
 def _flat(parts: Sequence[Node]) -> Iterator[Node]:
-    """The parts of a text, those of texts within it in their place."""
+    """Yield the parts of a text, and the parts of nested texts in their place."""
     for part in parts:
         if isinstance(part, Text):
             yield from _flat(part.parts)
@@ -260,6 +261,6 @@ def _flat(parts: Sequence[Node]) -> Iterator[Node]:
 
 
 def _compared(nodes: Sequence[Node]) -> Node:
-    """What all of several tests compare with something; null where they do not."""
-    ones = [node.left for node in nodes if isinstance(node, Equal)]
-    return ones[0] if len(ones) == len(nodes) and all(one == ones[0] for one in ones) else None
+    """Return the node that all tests compare with a value, or None for other tests."""
+    left_nodes = [node.left for node in nodes if isinstance(node, Equal)]
+    return left_nodes[0] if len(left_nodes) == len(nodes) and all(n == left_nodes[0] for n in left_nodes) else None

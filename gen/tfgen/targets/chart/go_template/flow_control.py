@@ -1,4 +1,4 @@
-"""Flow control around lines: ``if``, ``with`` and ``range``, for which Helm's documents have that name.
+"""Flow control around lines: ``if``, ``with`` and ``range``.
 
 When(ENABLED, {"a": 1})  ->  {{- if .Values.gang.enabled }}
                              a: 1
@@ -14,54 +14,59 @@ from tfgen.graph.holes import ABSENT, ForEach, Node, Not, When
 from tfgen.targets.chart.go_template.context import Context, lines_of
 from tfgen.targets.chart.go_template.expressions import expression
 from tfgen.targets.chart.go_template.go_text import Lines
-from tfgen.targets.chart.go_template.presence import all_of, inner_test, is_of, mentions, presence, unknown
+from tfgen.targets.chart.go_template.presence import (
+    all_of,
+    branch_test,
+    depends_only_on,
+    mentions,
+    presence,
+    remaining_test,
+)
 
 Branch: TypeAlias = Callable[[Node, Context], Lines]
-"""What is printed of a branch, in the context there."""
+"""A function that prints the lines of a branch."""
 
 
 def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
-    """``if``, ``else if`` ... around what `lines` gives for each branch."""
+    """Return ``if``, ``else if`` and ``else`` around the lines of the branches."""
     if node.if_true is ABSENT:
         node = When(Not(node.test), node.if_false)
     if node.if_false is ABSENT:
         return _if(node.test, node.if_true, context, indent, lines)
     out, word = [], "if"
-    rest: Node = node
-    while isinstance(rest, When) and rest.if_true is not ABSENT:
-        inside = context.knowing(rest.test)
-        head = [f"{indent}{{{{- {word} {expression(rest.test, context)} }}}}"]
-        out += [*lines_of(rest.test, head, context), *lines(rest.if_true, inside)]
-        rest, word = rest.if_false, "else if"
-    if rest is not ABSENT:
-        out += [*lines_of(node.test, [f"{indent}{{{{- else }}}}"], context), *lines(rest, context)]
+    branch: Node = node
+    while isinstance(branch, When) and branch.if_true is not ABSENT:
+        head = [f"{indent}{{{{- {word} {expression(branch.test, context)} }}}}"]
+        out += [*lines_of(branch.test, head, context), *lines(branch.if_true, context.with_facts(branch.test))]
+        branch, word = branch.if_false, "else if"
+    if branch is not ABSENT:
+        out += [*lines_of(node.test, [f"{indent}{{{{- else }}}}"], context), *lines(branch, context)]
     return lines_of(node.test, [*out, f"{indent}{{{{- end }}}}"], context)
 
 
-def when_left(node: Node, context: Context, indent: str, lines: Branch) -> Lines:
-    """The lines, under the condition that anything of the node is left."""
+def when_present(node: Node, context: Context, indent: str, lines: Branch) -> Lines:
+    """Return the lines of a node under the test for its presence."""
     test = presence(node)
     return lines(node, context) if test is True else _if(test, node, context, indent, lines)
 
 
 def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> Lines:
-    """``range`` around what `lines` gives for the body."""
+    """Return ``range`` around the lines of the body."""
     head = f"{indent}{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} }}}}"
-    still = tuple(test for test in context.known if not mentions(test, (node.key, node.item)))
-    body = lines(node.body, context.binding_entry(node).replaced(known=still))
+    # The range gives its variables new values, so facts about variables of the same names are not valid in the body.
+    facts = tuple(test for test in context.facts if not mentions(test, (node.key, node.item)))
+    body = lines(node.body, context.binding_entry(node).replaced(facts=facts))
     return lines_of(node.over, [head, *body, f"{indent}{{{{- end }}}}"], context)
 
 
 def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) -> Lines:
-    """One branch: under one test with what all of it stands under, and by ``with`` where it is of that alone."""
-    inner = inner_test(node)
-    left = unknown(test if inner is None else all_of(test, inner), context.known)
-    if left is True:
+    """Return the lines of a branch under its test. ``with`` prints a node that depends only on the test."""
+    nested_test = branch_test(node)
+    needed_test = remaining_test(test if nested_test is None else all_of(test, nested_test), context.facts)
+    if needed_test is True:
         return lines(node, context)
-    inside = context.knowing(left)
-    if is_of(node, left):
-        inside, word = inside.replaced(dot="$", subject=left), "with"
-    else:
-        word = "if"
-    head, end = f"{indent}{{{{- {word} {expression(left, context)} }}}}", f"{indent}{{{{- end }}}}"
-    return lines_of(left, [head, *lines(node, inside), end], context)
+    branch_context, word = context.with_facts(needed_test), "if"
+    if depends_only_on(node, needed_test):
+        branch_context, word = branch_context.replaced(dot="$", subject=needed_test), "with"
+    head, end = f"{indent}{{{{- {word} {expression(needed_test, context)} }}}}", f"{indent}{{{{- end }}}}"
+    return lines_of(needed_test, [head, *lines(node, branch_context), end], context)

@@ -1,4 +1,4 @@
-"""Text as Go templates have it: literals, fields, and a user's text that Helm prints as it stands.
+"""Syntax of Go templates: literals, fields, comments, and text that Helm prints unchanged.
 
 https://pkg.go.dev/text/template
 """
@@ -16,15 +16,15 @@ Lines: TypeAlias = list[str]
 ENDED: Final = "{{- end }}"
 
 COMMENT_WIDTH: Final = 120
-"""Of a comment's lines."""
+"""The characters of a line in a comment."""
 
 _SPACE: Final = (" ", "\t", "\r", "\n")
-"""What Go trims beside an action with a dash."""
+"""The white space that Go trims next to an action with a dash."""
 
 
 @functools.cache
 def field(base: str, path: str) -> str:
-    """A field of the values: dots where Go's syntax takes every name, else ``index``."""
+    """Return a field at a path, with dots if all names are identifiers of Go, or with ``index``."""
     names = [name for name in path.split(".") if name]
     if all(name.isidentifier() and name.isascii() for name in names):
         return ".".join([base, *names])
@@ -32,19 +32,19 @@ def field(base: str, path: str) -> str:
 
 
 def literal(value: str | int) -> str:
-    """A constant: between backquotes, as it stands, where quotes would have to be escaped."""
+    """Return a constant. Backquotes avoid the escapes of a text with quotes or backslashes."""
     if isinstance(value, str) and ('"' in value or "\\" in value) and value.isprintable() and "`" not in value:
         return f"`{value}`"
     return json.dumps(value, ensure_ascii=False)
 
 
 def escape(text: str) -> str:
-    """Text that Helm prints as it stands."""
+    """Escape a text, so that Helm prints it unchanged."""
     return text.replace("{{", '{{ "{{" }}')
 
 
 def keep_space(text: str) -> str:
-    """Text that keeps the white space at its ends beside actions that trim."""
+    """Turn the white space at the ends of a text into actions, so that neighbouring actions do not trim it."""
     core = text.strip("".join(_SPACE))
     start, _, end = text.partition(core) if core else (text, "", "")
     before, after = (f"{{{{ {literal(space)} }}}}" if space else "" for space in (start, end))
@@ -52,7 +52,11 @@ def keep_space(text: str) -> str:
 
 
 def join(texts: Sequence[str]) -> str:
-    """The texts in a row. Go would take a brace before an action for part of its start; its dash would eat a space."""
+    """Concatenate texts and actions.
+
+    Without a change, Go would read a brace before an action as a part of the action, and the dash of an action would
+    remove a space before it.
+    """
     out = ""
     for text in texts:
         if text.startswith("{{") and out.endswith("{") and not out.endswith("}}{{"):
@@ -62,12 +66,12 @@ def join(texts: Sequence[str]) -> str:
 
 
 def indent_lines(text: str, indent: str) -> Lines:
-    """The lines of a text, all but the empty ones indented."""
+    """Return the lines of a text, indented except for empty lines."""
     return [f"{indent}{line}" if line else line for line in text.removesuffix("\n").split("\n")]
 
 
 def with_shared_tests(lines: Lines) -> Lines:
-    """Lines that set a variable, of which neighbours under one test, which cannot ask for the variable, share it."""
+    """Join neighbouring ``if`` blocks with one test. The lines set a variable that the test does not use."""
     out: Lines = []
     test = ""
     for line in lines:
@@ -82,19 +86,19 @@ def with_shared_tests(lines: Lines) -> Lines:
     return out
 
 
-def with_reasons_once(lines: Lines) -> Lines:
-    """The lines without a comment that stands above them already."""
+def without_repeated_reasons(lines: Lines) -> Lines:
+    """Return the lines without the comments that repeat an earlier comment."""
     out: Lines = []
     comment: Lines = []
-    seen: set[str] = set()
+    printed: set[str] = set()
     for line in lines:
         if comment or line.lstrip().startswith("{{- /* "):
             comment.append(line)
             if not line.endswith(" */}}"):
                 continue
             text = " ".join(part.strip() for part in comment)
-            out += [] if text in seen else comment
-            seen.add(text)
+            out += [] if text in printed else comment
+            printed.add(text)
             comment = []
         else:
             out.append(line)
@@ -102,7 +106,7 @@ def with_reasons_once(lines: Lines) -> Lines:
 
 
 def comment(text: str, indent: str) -> Lines:
-    """A comment of the template's own, which Helm does not print."""
-    first, *rest = textwrap.wrap(text, COMMENT_WIDTH - len(indent) - len("{{- /*  */}}"))
-    lines = [f"{indent}{{{{- /* {first}", *(f"{indent}       {line}" for line in rest)]
+    """Return the lines of a template comment, which Helm does not print."""
+    first, *further = textwrap.wrap(text, COMMENT_WIDTH - len(indent) - len("{{- /*  */}}"))
+    lines = [f"{indent}{{{{- /* {first}", *(f"{indent}       {line}" for line in further)]
     return [*lines[:-1], f"{lines[-1]} */}}}}"]

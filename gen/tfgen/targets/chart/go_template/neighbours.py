@@ -1,4 +1,4 @@
-"""Neighbours in a mapping or sequence that stand under one test, so that the template asks it once.
+"""Groups of neighbours in a mapping or sequence with one test, so that the template has one ``if`` for a group.
 
 {"a": When(T, 1), "b": When(T, 2), "c": 3}  ->  When(T, {"a": 1, "b": 2}), then "c"
 """
@@ -12,36 +12,39 @@ from tfgen.graph.holes import ABSENT, Key, Node, When
 
 
 def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When | None, Mapping[Key, Node]]]:
-    """Neighbours with one test as one choice, the last of which may have another branch; the others as they are."""
+    """Yield groups of entries. A group with one test has a common `When`.
+
+    The last entry of a group may have a second branch.
+    """
     entries = [*mapping.items()]
     while entries:
-        test = _own_test(entries[0][1])
-        count = next((i for i, (_, node) in enumerate(entries) if _own_test(node) != test), len(entries))
+        test = _single_test(entries[0][1])
+        count = next((i for i, (_, node) in enumerate(entries) if _single_test(node) != test), len(entries))
         if test is None:
             yield None, dict(entries[:count])
         else:
-            otherwise: Node = ABSENT
+            if_false: Node = ABSENT
             if count < len(entries) and isinstance(last := entries[count][1], When) and last.test == test:
-                otherwise, count = _branch(entries[count][0], last.if_false), count + 1
-            run = dict(entries[:count])
-            yield When(test, {key: n.if_true for key, n in run.items() if isinstance(n, When)}, otherwise), run
+                if_false, count = _branch(entries[count][0], last.if_false), count + 1
+            group = dict(entries[:count])
+            yield When(test, {key: n.if_true for key, n in group.items() if isinstance(n, When)}, if_false), group
         entries = entries[count:]
 
 
 def items_under_one_test(items: Sequence[Node]) -> Iterator[tuple[When | None, Sequence[Node]]]:
-    """Neighbours with one test as one choice; the others as they are."""
-    for test, neighbours in groupby(items, key=_own_test):
-        run = [*neighbours]
-        yield (None if test is None else When(test, [item.if_true for item in run if isinstance(item, When)])), run
+    """Yield groups of items. A group with one test has a common `When`."""
+    for test, neighbours in groupby(items, key=_single_test):
+        group = [*neighbours]
+        yield (None if test is None else When(test, [item.if_true for item in group if isinstance(item, When)])), group
 
 
 def _branch(key: Key, node: Node) -> Node:
-    """An entry as a mapping, or as a choice of them."""
+    """Return an entry as a mapping, or as a `When` of mappings."""
     if isinstance(node, When):
         return When(node.test, _branch(key, node.if_true), _branch(key, node.if_false))
     return node if node is ABSENT else {key: node}
 
 
-def _own_test(node: Node) -> Node:
-    """The condition on an entry or item that has no other branch; null for any other."""
+def _single_test(node: Node) -> Node:
+    """Return the test of an entry or item without a second branch, or None."""
     return node.test if isinstance(node, When) and node.if_false is ABSENT else None

@@ -1,7 +1,7 @@
-"""Questions about a node alone, whatever is around it where it is printed.
+"""Properties of a node that do not depend on the context.
 
-is_tree(Value("labels", "map"))    ->  True
-is_known(Value("image", "string")) ->  False
+is_tree(Value("labels", "map"))       ->  True
+is_constant(Value("image", "string")) ->  False
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from tfgen.value_type import TREES
 
 
 def is_tree(node: Node) -> bool:
-    """Whether a part is a mapping or a sequence, under names of its own or not."""
+    """Return whether a node is a mapping or a sequence, even a named one."""
     return type_of(node) in TREES
 
 
-def is_known(node: Node) -> bool:
-    """Whether an entry of a map is the same whatever the values are."""
-    return not isinstance(node, Hole) or (isinstance(node, MapOf) and all(map(is_known, node.entries.values())))
+def is_constant(node: Node) -> bool:
+    """Return whether an entry of a map does not depend on the values."""
+    return not isinstance(node, Hole) or (isinstance(node, MapOf) and all(map(is_constant, node.entries.values())))
 
 
 def has_holes(node: Node) -> bool:
-    """Whether a part of a graph is no plain data."""
+    """Return whether a node is not plain data."""
     match node:
         case Hole() | Absent():
             return True
@@ -51,7 +51,7 @@ def has_holes(node: Node) -> bool:
 
 @cached_on_record
 def needs_root(part: Node | Record) -> bool:
-    """Whether a part with parameters looks at more than these."""
+    """Return whether a part with parameters also uses the root context."""
     match part:
         case Value() | Release() | File() | Named(parameters=()):
             return True

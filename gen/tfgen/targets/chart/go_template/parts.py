@@ -1,4 +1,4 @@
-"""A part with a name of its own as the ``define`` that templates include, and the files of such parts.
+"""Printer of named parts: the ``define`` of a part, and the files of helpers.
 
 Named("run", "The run.", Release("Release.Name"))  ->  {{/* The run. */}}
                                                        {{- define "mnist.run" -}}
@@ -17,13 +17,13 @@ from tfgen.record import EMPTY
 from tfgen.targets.chart.go_template.context import Context, lines_of, with_text
 from tfgen.targets.chart.go_template.go_text import COMMENT_WIDTH, Lines, comment
 from tfgen.targets.chart.go_template.nodes import is_tree, needs_root
-from tfgen.targets.chart.go_template.presence import known_of
-from tfgen.targets.chart.go_template.variables import assign, texts_asked_for
+from tfgen.targets.chart.go_template.presence import let_facts
+from tfgen.targets.chart.go_template.variables import assign, repeated_includes
 from tfgen.targets.chart.go_template.yaml_lines import first_lines
 
 
 def helpers_file(head: str, defines: Sequence[str]) -> str:
-    """``_FILE.tpl``: a head that says what is in it, then the defines of its parts."""
+    """Return the text of ``_FILE.tpl``: a comment with its purpose, and the defines of its parts."""
     return "\n".join([*comment(head, ""), "", *defines])
 
 
@@ -59,21 +59,21 @@ def define_lines(part: Named, context: Context) -> Lines:
 
 
 def _definition(node: Node, context: Context) -> Lines:
-    lines, assigned = _own_lines(node, context)
-    variables, texts = texts_asked_for(lines, context, least=3 if is_tree(node) else 2)
+    lines, assignments = _body_lines(node, context)
+    variables, texts = repeated_includes(lines, context, least=3 if is_tree(node) else 2)
     if variables:
-        lines, assigned = _own_lines(node, context.replaced(variables=variables))
-    assigned = [*texts, *assigned]
-    if assigned:  # what they leave behind would be an empty line where the part is used
-        assigned[-1] = with_text(assigned[-1], f"{assigned[-1].removesuffix(' }}')} -}}}}")
-    return [*assigned, *lines]
+        lines, assignments = _body_lines(node, context.replaced(variables=variables))
+    assignments = [*texts, *assignments]
+    if assignments:  # without the dash, the line breaks of the assignments would be in the output of the part
+        assignments[-1] = with_text(assignments[-1], f"{assignments[-1].removesuffix(' }}')} -}}}}")
+    return [*assignments, *lines]
 
 
-def _own_lines(node: Node, context: Context) -> tuple[Lines, Lines]:
-    """The lines of a part's text, and those before them, that name what it uses."""
-    assigned: Lines = []
+def _body_lines(node: Node, context: Context) -> tuple[Lines, Lines]:
+    """Return the lines of a part's text, and the lines that assign its variables."""
+    assignments: Lines = []
     while isinstance(node, Let):
-        assigned += lines_of(node.expression, assign(node.name, node.expression, context), context)
-        context = context.binding(node.name, node.expression).knowing(*known_of(node.name, node.expression))
+        assignments += lines_of(node.expression, assign(node.name, node.expression, context), context)
+        context = context.binding(node.name, node.expression).with_facts(*let_facts(node.name, node.expression))
         node = node.body
-    return lines_of(node, first_lines(node, context), context), assigned
+    return lines_of(node, first_lines(node, context), context), assignments

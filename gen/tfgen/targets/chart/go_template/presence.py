@@ -1,4 +1,8 @@
-"""When anything of a part of a graph is left, and what a test around it says of that: the printer's half of `fill`."""
+"""Tests for the presence of nodes: the condition under which the output of a node is not empty.
+
+This module is the counterpart of `fill`, which removes empty nodes. The printer tests a node for presence before it
+prints the node, and omits tests that an outer test already guarantees.
+"""
 
 from __future__ import annotations
 
@@ -37,29 +41,29 @@ from tfgen.value_type import TREES
 
 
 def presence(node: Node) -> Node:
-    """When anything of a node is left: ``True`` for always, else the test; the printer's half of the law of `fill`."""
+    """Return the test for the presence of a node: True for always, False for never, or a node."""
     match node:
-        case When(test, then, otherwise):
-            inner, other = presence(then), presence(otherwise)
-            if inner is True and other is True:
+        case When(test, if_true, if_false):
+            true_presence, false_presence = presence(if_true), presence(if_false)
+            if true_presence is True and false_presence is True:
                 return True
-            ways = [_both(*way) for way in ((test, inner), (Not(test), other)) if way[1] is not False]
-            return AnyOf(tuple(ways)) if len(ways) > 1 else ways[0] if ways else False
+            branches = ((test, true_presence), (Not(test), false_presence))
+            tests = [_with_presence(*branch) for branch in branches if branch[1] is not False]
+            return AnyOf(tuple(tests)) if len(tests) > 1 else tests[0] if tests else False
         case Absent():
             return False
-        case Items(inner) | AsText(inner):
-            return presence(inner)
+        case Items(child) | AsText(child):
+            return presence(child)
         case ForEach(over, body):
             if presence(body) is not True:
-                raise TypeError(
-                    f"whether anything is left of these items cannot be said before they are made: {node!r}"
-                )
+                raise TypeError(f"the body of a ForEach may be empty, so its presence has no test: {node!r}")
             return over
-        case Named(node=inner) | Call(part=Named(node=inner)):
-            left = presence(inner)
-            return left if isinstance(left, bool) else node  # what it is left by may be a name of its own
-        case Let(name, expression, inner):
-            return unknown(presence(inner), known_of(name, expression))
+        case Named(node=child) | Call(part=Named(node=child)):
+            test = presence(child)
+            # The test may use a variable of the part, so the result is the part: Helm tests its output.
+            return test if isinstance(test, bool) else node
+        case Let(name, expression, child):
+            return remaining_test(presence(child), let_facts(name, expression))
         case NotEmpty():
             return True
         case Hole():
@@ -75,101 +79,101 @@ def presence(node: Node) -> Node:
     assert_never(node)
 
 
-def unknown(test: Node, known: Collection[Node]) -> Node:
-    """What is left to ask of a test where some are known to be true: ``True`` for nothing."""
-    if test in known:
+def remaining_test(test: Node, facts: Collection[Node]) -> Node:
+    """Return a test without the parts that are facts: tests that are true. True: the facts imply the whole test."""
+    if test in facts:
         return True
     match test:
         case AllOf(nodes):
-            left = tuple(inner for inner in (unknown(node, known) for node in nodes) if inner is not True)
-            return AllOf(left) if len(left) > 1 else left[0] if left else True
-        case AnyOf(nodes) if any(unknown(node, known) is True for node in nodes):
+            tests = tuple(part for part in (remaining_test(node, facts) for node in nodes) if part is not True)
+            return AllOf(tests) if len(tests) > 1 else tests[0] if tests else True
+        case AnyOf(nodes) if any(remaining_test(node, facts) is True for node in nodes):
             return True
     return test
 
 
 def all_of(*tests: Node) -> Node:
-    """The test that each of the tests is true, of which none asks for several."""
-    single = tuple(dict.fromkeys(one for test in tests for one in parts_of_test(test)))
-    return AllOf(single) if len(single) > 1 else single[0]
+    """Return the conjunction of tests, without duplicates and nested conjunctions."""
+    parts = tuple(dict.fromkeys(part for test in tests for part in parts_of_test(test)))
+    return AllOf(parts) if len(parts) > 1 else parts[0]
 
 
 def parts_of_test(test: Node) -> tuple[Node, ...]:
-    """All that is true where a test is."""
+    """Return the parts of a conjunction, all of which are true if the test is true."""
     return tuple(part for node in test.nodes for part in parts_of_test(node)) if isinstance(test, AllOf) else (test,)
 
 
-def known_of(name: str, expression: Expression) -> tuple[Node, ...]:
-    """What is known of a map that a `Let` names: whether something is always in it."""
+def let_facts(name: str, expression: Expression) -> tuple[Node, ...]:
+    """Return the fact that the map of a `Let` is not empty, if its lowest layer always has an entry."""
     lowest = expression.layers[0] if isinstance(expression, Merged) else None
-    is_sure = isinstance(lowest, MapOf) and any(map(_comes_to_something, lowest.entries.values()))
-    return (Bound(name, "map"),) if is_sure else ()
+    is_never_empty = isinstance(lowest, MapOf) and any(map(_is_literal, lowest.entries.values()))
+    return (Bound(name, "map"),) if is_never_empty else ()
 
 
-def _comes_to_something(node: Node) -> bool:
+def _is_literal(node: Node) -> bool:
     return not isinstance(node, Hole) and bool(node)
 
 
-def inner_test(node: Node) -> Node:
-    """The test under which all of a branch is printed, to be asked with the branch's own; null where there is none."""
+def branch_test(node: Node) -> Node:
+    """Return the test around the whole output of a branch, which the ``if`` of the branch can include, or None."""
     match node:
-        case When(test, _, Absent()) if not is_of(node.if_true, test):
+        case When(test, _, Absent()) if not depends_only_on(node.if_true, test):
             return test
         case dict() if len(node) == 1:
             [(key, child)] = node.items()
             return None if isinstance(key, Comment) else _test_of_child(child)
         case list() if len(node) == 1 and isinstance(node[0], When):
-            return inner_test(node[0])
+            return branch_test(node[0])
     return None
 
 
 def _test_of_child(child: Node) -> Node:
     if isinstance(child, When):
-        return inner_test(child)
+        return branch_test(child)
     if not isinstance(child, (dict, list, tuple)):
         return None
-    left = presence(child)
-    return None if isinstance(left, bool) or any(_has_part(left)) else left
+    test = presence(child)
+    return None if isinstance(test, bool) or any(_has_part(test)) else test
 
 
 def _has_part(node: Node | Record) -> Iterator[bool]:
     yield isinstance(node, (Named, Call))
-    for inner in child_nodes(node):
-        yield from _has_part(inner)
+    for child in child_nodes(node):
+        yield from _has_part(child)
 
 
-def is_of(node: Node, hole: Node) -> bool:
-    """Whether a node is made of a scalar or tree hole, and of no other: all that is printed of it is the dot's."""
+def depends_only_on(node: Node, hole: Node) -> bool:
+    """Return whether a node contains a scalar or tree hole, and no further hole. ``with`` can print such a node."""
     is_value = isinstance(hole, (Value, Bound, Parameter, Default)) and type_of(hole) != "boolean"
-    return is_value and set(_holes(node, hole)) == {True}
+    return is_value and set(_compare_holes(node, hole)) == {True}
 
 
-def _holes(node: Node | Record, hole: Node) -> Iterator[bool]:
-    """For each hole in a node that is not made of others: whether it is the one."""
+def _compare_holes(node: Node | Record, hole: Node) -> Iterator[bool]:
+    """Yield for each hole in a node whether it equals the hole."""
     if node == hole:
         yield True
     elif isinstance(node, Hole) and not isinstance(node, (Text, NotEmpty, Items)):
         yield False
     else:
-        for inner in child_nodes(node):
-            yield from _holes(inner, hole)
+        for child in child_nodes(node):
+            yield from _compare_holes(child, hole)
 
 
 def mentions(node: Node | Record, names: Collection[str]) -> bool:
-    """Whether a node looks at something that is bound to one of the names."""
+    """Return whether a node uses a variable with one of the names."""
     return (isinstance(node, Bound) and node.name in names) or any(mentions(n, names) for n in child_nodes(node))
 
 
 def ends_in_tree(node: Node) -> bool:
-    """Whether the last line of a node may come from ``toYaml``, which writes a text's empty lines at its end."""
+    """Return whether the last line of a node may be from ``toYaml``, which keeps empty lines at the end of a text."""
     match node:
-        case When(_, then, otherwise):
-            return ends_in_tree(then) or ends_in_tree(otherwise)
-        case ForEach(body=inner) | Named(node=inner) | Call(part=inner) | Let(body=inner):
-            return ends_in_tree(inner)
+        case When(_, if_true, if_false):
+            return ends_in_tree(if_true) or ends_in_tree(if_false)
+        case ForEach(body=child) | Named(node=child) | Call(part=child) | Let(body=child):
+            return ends_in_tree(child)
         case AsText():
             return False  # each text is in quotes
-        case Items(inner) | NotEmpty(inner) if not isinstance(inner, AsText):
+        case Items(child) | NotEmpty(child) if not isinstance(child, AsText):
             return True
         case Hole() if not isinstance(node, (Items, NotEmpty)):
             return type_of(node) in TREES
@@ -181,7 +185,7 @@ def ends_in_tree(node: Node) -> bool:
 
 
 def _last_ends_in_tree(children: Sequence[Node]) -> bool:
-    """Whether the last of the children that is there may end so."""
+    """Return whether the last present child may end in a tree."""
     for child in reversed(children):
         if ends_in_tree(child):
             return True
@@ -190,7 +194,7 @@ def _last_ends_in_tree(children: Sequence[Node]) -> bool:
     return False
 
 
-def _both(test: Node, presence: Node) -> Node:
+def _with_presence(test: Node, presence: Node) -> Node:
     return test if presence is True else AllOf((test, presence))
 
 
@@ -199,7 +203,7 @@ def _presence_of_any(children: Sequence[Node]) -> Node:
         return True
     tests: list[Node] = []
     for child in children:
-        # One that is always there settles it, whatever cannot be said of the others.
+        # A child that is always present is enough, even if a further child has no test for its presence.
         if not isinstance(child, ForEach) and presence(child) is True:
             return True
     for child in children:

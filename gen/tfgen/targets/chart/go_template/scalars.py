@@ -1,4 +1,4 @@
-"""A node as a scalar of YAML, or as the key of an entry: quoted where another reader would take it for no text.
+"""Printer of a node as a scalar of YAML or as the key of an entry, with quotes if YAML would not read a text.
 
 Text((Release("Release.Name"), "-ps"))  ->  {{ .Release.Name }}-ps
 Value("image", "string")                ->  {{ .Values.image | quote }}
@@ -30,12 +30,12 @@ from tfgen.text import yaml_text
 
 
 def key(name: Name, context: Context) -> str:
-    """The key of an entry."""
+    """Return the key of an entry."""
     return f"{{{{ {expression(name, context)} | quote }}}}" if is_hole(name) else escape(yaml_text.scalar(name))
 
 
 def scalar(node: Node, context: Context) -> str:
-    """A scalar as YAML. A user's string is quoted by Go; what is made of names alone is safe as it stands."""
+    """Return a scalar as YAML. Go quotes a text of the user. A text of names needs no quotes."""
     match node:
         case str() | int() | None:
             return escape(yaml_text.scalar(node))
@@ -53,26 +53,26 @@ def scalar(node: Node, context: Context) -> str:
 
 
 def _is_safe(part: Node) -> bool:
-    """Whether a part of a text is no text of a user's, but ours, a name or a number."""
+    """Return whether a part of a text is a literal, a name or a number, and not a text of the user."""
     if isinstance(part, (Named, Call)):
-        return _is_of_names(part)
+        return _has_only_names(part)
     return isinstance(part, (str, Release)) or type_of(part) == "integer"
 
 
-def _is_of_names(node: Node) -> bool:
-    """Whether a part that has a name of its own is made of names: what a user says in one is no more than a name."""
+def _has_only_names(node: Node) -> bool:
+    """Return whether a named part contains only names. The schema limits the values in such parts to names."""
     match node:
-        case Named(node=inner) | Call(part=inner) | Repeat(body=inner):
-            return _is_of_names(inner)
+        case Named(node=child) | Call(part=child) | Repeat(body=child):
+            return _has_only_names(child)
         case Text(parts):
-            return all(_is_of_names(part) for part in parts)
-        case When(_, then, otherwise):
-            return _is_of_names(then) and _is_of_names(otherwise)
+            return all(_has_only_names(part) for part in parts)
+        case When(_, if_true, if_false):
+            return _has_only_names(if_true) and _has_only_names(if_false)
     return not isinstance(node, (JoinEntries, ChartOnly))
 
 
 def _sample(node: Node, *, longest: bool) -> str:
-    """What a text made of names may look like: with all that it may have, or with the least."""
+    """Return an example of a text of names, with all optional parts or without them."""
     match node:
         case str():
             return node
@@ -80,10 +80,10 @@ def _sample(node: Node, *, longest: bool) -> str:
             return ""
         case Text(parts):
             return "".join(_sample(part, longest=longest) for part in parts)
-        case Named(node=inner) | Call(part=inner):
-            return _sample(inner, longest=longest)
-        case Repeat(body=inner):
-            return _sample(inner, longest=True) if longest else ""
-        case When(_, then, otherwise):
-            return _sample(then if longest else otherwise, longest=longest)
+        case Named(node=child) | Call(part=child):
+            return _sample(child, longest=longest)
+        case Repeat(body=child):
+            return _sample(child, longest=True) if longest else ""
+        case When(_, if_true, if_false):
+            return _sample(if_true if longest else if_false, longest=longest)
     return "0" if type_of(node) == "integer" else "x"

@@ -1,4 +1,4 @@
-"""A node as text within a line, or as a free text such as ``NOTES.txt``: actions of Go templates between words.
+"""Printer of a node as text in a line, or as a free text such as ``NOTES.txt``: words with actions of Go templates.
 
 Text(("run ", When(IMAGE, IMAGE, "none")))  ->  run {{ if .Values.image }}{{ .Values.image }}{{ else }}none{{ end }}
 """
@@ -12,7 +12,7 @@ from tfgen.targets.chart.go_template.go_text import escape, join, literal
 
 
 def text_of(node: Node, context: Context) -> str:
-    """A node as text within a line or a free text such as NOTES.txt."""
+    """Return a node as text in a line or as a free text."""
     match node:
         case str():
             return escape(node)
@@ -27,15 +27,15 @@ def text_of(node: Node, context: Context) -> str:
         case Repeat(count, body, index):
             comma = f"{{{{ if ${index} }}}},{{{{ end }}}}"
             times = f"{{{{- range ${index} := until (int {argument(count, context)}) }}}}"
-            return f"{times}{comma}{text_of(body, context.inside)}{{{{ end }}}}"
+            return f"{times}{comma}{text_of(body, context.range_body)}{{{{ end }}}}"
         case JoinEntries(over, separator, body, key, item):
             head = f"{{{{- range ${key}, ${item} := {expression(over, context)} }}}}{{{{ $separator }}}}"
-            then = f"{{{{ $separator = {literal(separator)} }}}}"
-            return f'{{{{- $separator := "" }}}}{head}{then}{text_of(body, context.inside)}{{{{ end }}}}'
-        case When(test, then, otherwise):
-            out = f"{{{{ if {expression(test, context)} }}}}{text_of(then, context)}"
-            while isinstance(otherwise, When):
-                out += f"{{{{ else if {expression(otherwise.test, context)} }}}}{text_of(otherwise.if_true, context)}"
-                otherwise = otherwise.if_false
-            return f"{out}{'' if otherwise is ABSENT else '{{ else }}' + text_of(otherwise, context)}{{{{ end }}}}"
+            assignment = f"{{{{ $separator = {literal(separator)} }}}}"
+            return f'{{{{- $separator := "" }}}}{head}{assignment}{text_of(body, context.range_body)}{{{{ end }}}}'
+        case When(test, if_true, if_false):
+            out = f"{{{{ if {expression(test, context)} }}}}{text_of(if_true, context)}"
+            while isinstance(if_false, When):
+                out += f"{{{{ else if {expression(if_false.test, context)} }}}}{text_of(if_false.if_true, context)}"
+                if_false = if_false.if_false
+            return f"{out}{'' if if_false is ABSENT else '{{ else }}' + text_of(if_false, context)}{{{{ end }}}}"
     return f"{{{{ {typed(node, context)} }}}}"

@@ -1,4 +1,4 @@
-"""The lines that assign a variable: a name for what is used below it.
+"""Printer of the lines that assign a variable.
 
 Let("role", Value("roles.ps", "map"), ...)  ->  {{- $role := .Values.roles.ps }}
 """
@@ -25,26 +25,35 @@ from tfgen.graph.holes import (
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import argument, arguments, dict_of, expression
 from tfgen.targets.chart.go_template.go_text import ENDED, Lines, literal, with_shared_tests
-from tfgen.targets.chart.go_template.nodes import is_known
+from tfgen.targets.chart.go_template.nodes import is_constant
 
-_OFTEN_ASKED_FOR: Final = ("run", "fullname")
-"""The names of the parts whose text a variable may have, under the same name."""
+_VARIABLE_PARTS: Final = ("run", "fullname")
+"""The names of the parts that may have a variable with the same name."""
 
 
-def texts_asked_for(lines: Lines, context: Context, *, least: int) -> tuple[Mapping[str, str], Lines]:
-    """Variables for texts that are asked for so often, by the part's full name, and the lines that assign them."""
-    printed = "\n".join(lines)
-    includes = {name: f"include {literal(context.full_name(name))} " for name in _OFTEN_ASKED_FOR}
-    often = {name: include for name, include in includes.items() if printed.count(include) >= least}
-    assigned = [f"{{{{- ${name} := {include}{context.root or '.'} }}}}" for name, include in often.items()]
-    return {context.full_name(name): f"${name}" for name in often}, assigned
+def repeated_includes(lines: Lines, context: Context, *, least: int) -> tuple[Mapping[str, str], Lines]:
+    """Return the variables for parts that the lines include repeatedly.
+
+    Args:
+        lines: the lines of a template.
+        context: the context of the lines.
+        least: the number of includes from which a part gets a variable.
+
+    Returns:
+        The variables by the full name of the part, and the lines that assign the variables.
+    """
+    text = "\n".join(lines)
+    includes = {name: f"include {literal(context.full_name(name))} " for name in _VARIABLE_PARTS}
+    repeated = {name: include for name, include in includes.items() if text.count(include) >= least}
+    assignments = [f"{{{{- ${name} := {include}{context.root or '.'} }}}}" for name, include in repeated.items()]
+    return {context.full_name(name): f"${name}" for name in repeated}, assignments
 
 
 def assign(name: str, node: Node, context: Context) -> Lines:
-    """The lines that assign what a node comes to.
+    """Return the lines that assign the value of a node to a variable.
 
     Raises:
-        TypeError: Go templates have no form for it.
+        TypeError: Go templates cannot compute the node.
     """
     if isinstance(node, Filtered):
         return _filter(name, node, context)
@@ -69,7 +78,7 @@ def assign(name: str, node: Node, context: Context) -> Lines:
 
 
 def _choose(name: str, node: When, context: Context) -> Lines:
-    """The last branch, and another where its test is true."""
+    """Return the lines that assign the last branch, and then the first branch under its test."""
     return [
         *assign(name, node.if_false, context),
         f"{{{{- if {expression(node.test, context)} }}}}",
@@ -79,9 +88,9 @@ def _choose(name: str, node: When, context: Context) -> Lines:
 
 
 def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Lines:
-    """A layer that is there under a condition."""
+    """Return the lines that merge a layer under its test."""
     if not isinstance(layer, When) or layer.if_false != MapOf({}) or not is_hole(layer.if_true):
-        raise TypeError(f"a layer has no other branch than an empty one: {layer!r}")
+        raise TypeError(f"the second branch of a layer must be empty: {layer!r}")
     if isinstance(layer.if_true, MapOf):
         entries = layer.if_true.entries.items()
         lines = [
@@ -93,7 +102,7 @@ def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Li
 
 
 def _layers(name: str, layers: Sequence[Expression], context: Context, *, flat: bool) -> Lines:
-    """Layers over what a variable has."""
+    """Return the lines that merge layers into a variable."""
     if flat:
         return [" ".join([f"{{{{- ${name} = mergeOverwrite ${name}", *arguments(layers, context), "}}"])]
     lines: Lines = []
@@ -110,7 +119,7 @@ def _filter(name: str, node: Filtered, context: Context) -> Lines:
     return [
         f"{{{{- ${name} := dict }}}}",
         f"{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} }}}}",
-        f"{{{{- if {expression(node.test, context.inside)} }}}}",
+        f"{{{{- if {expression(node.test, context.range_body)} }}}}",
         f"{{{{- $_ := set ${name} ${node.key} ${node.item} }}}}",
         "{{- end }}",
         "{{- end }}",
@@ -118,10 +127,10 @@ def _filter(name: str, node: Filtered, context: Context) -> Lines:
 
 
 def _map_of(name: str, lowest: MapOf, context: Context) -> tuple[str, Lines]:
-    """A ``dict`` of what is always there, and lines that set what may come to nothing."""
-    always = {key: node for key, node in lowest.entries.items() if is_known(node)}
+    """Return a ``dict`` of the constant entries, and the lines that set the entries that may be empty."""
+    constants = {key: node for key, node in lowest.entries.items() if is_constant(node)}
     lines: Lines = []
-    tested = ((*_tested(node), key) for key, node in lowest.entries.items() if is_hole(node) and key not in always)
+    tested = ((*_tested(node), key) for key, node in lowest.entries.items() if is_hole(node) and key not in constants)
     for test, entries in groupby(tested, key=lambda entry: entry[0]):
         lines += [
             f"{{{{- if {expression(test, context)} }}}}",
@@ -131,7 +140,7 @@ def _map_of(name: str, lowest: MapOf, context: Context) -> tuple[str, Lines]:
             ),
             "{{- end }}",
         ]
-    return dict_of(always, context), lines
+    return dict_of(constants, context), lines
 
 
 def _item_of_dict(node: Node, context: Context) -> str:
@@ -140,10 +149,10 @@ def _item_of_dict(node: Node, context: Context) -> str:
 
 
 def _tested(node: Expression) -> tuple[Node, Node]:
-    """When an entry of a map comes to something, and to what."""
+    """Return the test for the presence of an entry in a map, and the value of the entry."""
     if not isinstance(node, When):
         return node, node
     if node.if_false is not ABSENT:
-        raise TypeError(f"an entry of a layer has no other branch: {node!r}")
-    may_be_empty = not is_known(node.if_true) and node.if_true != node.test
+        raise TypeError(f"an entry of a layer must not have a second branch: {node!r}")
+    may_be_empty = not is_constant(node.if_true) and node.if_true != node.test
     return (AllOf((node.test, node.if_true)) if may_be_empty else node.test), node.if_true

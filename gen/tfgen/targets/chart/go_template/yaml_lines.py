@@ -1,4 +1,4 @@
-"""The lines of YAML of a mapping or a sequence, and of a part that may be one.
+"""Printer of mappings, sequences and parts as lines of YAML.
 
     {"a": [1, Each(LABELS, NAME)]}  ->  a:
                                         - 1
@@ -6,7 +6,7 @@
                                         - {{ $name | quote }}
                                         {{- end }}
 
-How a part is included follows from the first line of its own text, so both stand here.
+The include of a part depends on the first line of the part, so this module has the functions for both.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from tfgen.graph.holes import (
 )
 from tfgen.targets.chart.go_template.context import Context, lines_of, with_text
 from tfgen.targets.chart.go_template.expressions import argument, expression, texts
-from tfgen.targets.chart.go_template.flow_control import range_over, when, when_left
+from tfgen.targets.chart.go_template.flow_control import range_over, when, when_present
 from tfgen.targets.chart.go_template.go_text import Lines, comment, escape, indent_lines, keep_space, literal
 from tfgen.targets.chart.go_template.neighbours import entries_under_one_test, items_under_one_test
 from tfgen.targets.chart.go_template.nodes import has_holes, is_tree
-from tfgen.targets.chart.go_template.presence import known_of, presence, unknown
+from tfgen.targets.chart.go_template.presence import let_facts, presence, remaining_test
 from tfgen.targets.chart.go_template.scalars import key, scalar
 from tfgen.targets.chart.go_template.texts import text_of
 from tfgen.text import yaml_text
@@ -52,10 +52,10 @@ _ON_A_LINE: Final = " | nindent 0 }}"
 
 
 def body_lines(node: Node, context: Context, indent: str) -> Lines:
-    """The lines of a mapping or sequence.
+    """Return the lines of a mapping or sequence.
 
     Raises:
-        TypeError: the node is neither.
+        TypeError: the node is a scalar.
     """
     match node:
         case dict():
@@ -63,7 +63,7 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
         case Named() | Call() if is_tree(node):
             return _included(node, context, indent, [])
         case When():
-            return when(node, context, indent, lambda inner, there: body_lines(inner, there, indent))
+            return when(node, context, indent, lambda branch, inside: body_lines(branch, inside, indent))
         case NotEmpty(tree):
             return [_tree_text(tree, context, len(indent))]
         case Hole() if type_of(node) in TREES:
@@ -76,7 +76,7 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
 
 
 def first_lines(node: Node, context: Context) -> Lines:
-    """The lines of a part's text: none is broken before it where the part has an entry that is always there."""
+    """Return the lines of a part's text. If an entry is always present, the text has no leading line break."""
     if isinstance(node, When) and presence(node) is True:
         return _first_branches(node, context)
     if isinstance(node, JoinEntries):
@@ -85,31 +85,31 @@ def first_lines(node: Node, context: Context) -> Lines:
         return [text_of(part, context).replace("{{ if", "{{- if", 1) for part in node.parts]
     if not is_tree(node):
         return [keep_space(text_of(node, context))]
-    first, *others = body_lines(_sure_first(node, context), context, "")
+    first, *further = body_lines(_present_first(node, context), context, "")
     if first.startswith(("{{- include ", "{{- toYaml ")) and first.endswith(_ON_A_LINE):
         first = with_text(first, f"{{{{ {first.removeprefix('{{- ').removesuffix(_ON_A_LINE)} }}}}")
-    return [first, *others]
+    return [first, *further]
 
 
 def _joined_lines(node: JoinEntries, context: Context) -> Lines:
-    """A text for each entry of a map: the range on lines of its own."""
+    """Return the lines of a text for each entry of a map."""
     return [
         '{{- $separator := "" -}}',
         f"{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} -}}}}",
-        f"{{{{ $separator }}}}{{{{ $separator = {literal(node.separator)} }}}}{text_of(node.body, context.inside)}",
+        f"{{{{ $separator }}}}{{{{ $separator = {literal(node.separator)} }}}}{text_of(node.body, context.range_body)}",
         "{{- end }}",
     ]
 
 
-def _sure_first(node: Node, context: Context) -> Node:
-    """A mapping whose first entry is one that is always there, where it has one, with the reason above it."""
+def _present_first(node: Node, context: Context) -> Node:
+    """Move the first entry that is always present, with its comment, to the start of a mapping."""
     if not isinstance(node, dict):
         return node
     first: dict[Key, Node] = {}
     for name, child in node.items():
         if isinstance(name, Comment):
             first = {name: child}
-        elif unknown(presence(child), context.known) is True and not isinstance(child, When):
+        elif remaining_test(presence(child), context.facts) is True and not isinstance(child, When):
             return {**first, name: child, **node}
         else:
             first = {}
@@ -117,54 +117,58 @@ def _sure_first(node: Node, context: Context) -> Node:
 
 
 def _first_branches(node: When, context: Context) -> Lines:
-    """The branches of a text of which one is always there: each begins its own line."""
+    """Return the lines of branches, one of which is always present. Each branch begins in its own line."""
     out, word = [], "if"
-    rest: Node = node
-    while isinstance(rest, When):
-        inside = context.knowing(rest.test)
-        head = [f"{{{{- {word} {expression(rest.test, context)} -}}}}"]
-        out += [*lines_of(rest.test, head, context), *lines_of(rest.if_true, first_lines(rest.if_true, inside), inside)]
-        rest, word = rest.if_false, "else if"
-    return [*out, "{{- else -}}", *first_lines(rest, context), "{{- end }}"]
+    branch: Node = node
+    while isinstance(branch, When):
+        inside = context.with_facts(branch.test)
+        head = [f"{{{{- {word} {expression(branch.test, context)} -}}}}"]
+        body = lines_of(branch.if_true, first_lines(branch.if_true, inside), inside)
+        out += [*lines_of(branch.test, head, context), *body]
+        branch, word = branch.if_false, "else if"
+    return [*out, "{{- else -}}", *first_lines(branch, context), "{{- end }}"]
 
 
 def _entries(mapping: Mapping[Key, Node], context: Context, indent: str) -> Lines:
-    """The lines of a mapping's entries; neighbours under one condition share it."""
+    """Return the lines of a mapping's entries. Neighbours with one test share an ``if``."""
     lines: Lines = []
-    of_entry = context
+    # The reason of an entry is the comment before the entry.
+    entry_context = context
     for choice, entries in entries_under_one_test(mapping):
         if choice is not None:
-            lines += body_lines(choice, of_entry, indent)
-            of_entry = context
+            lines += body_lines(choice, entry_context, indent)
+            entry_context = context
             continue
         for name, node in entries.items():
-            of_entry = context.replaced(reason=name.text) if isinstance(name, Comment) else of_entry
-            lines += lines_of(node, _entry(name, node, of_entry, indent), of_entry)
-            of_entry = of_entry if isinstance(name, Comment) else context
+            entry_context = context.replaced(reason=name.text) if isinstance(name, Comment) else entry_context
+            lines += lines_of(node, _entry(name, node, entry_context, indent), entry_context)
+            entry_context = entry_context if isinstance(name, Comment) else context
     return lines
 
 
 def _items(items: Sequence[Node], context: Context, indent: str) -> Lines:
-    """The lines of a sequence's items; neighbours under one condition share it."""
+    """Return the lines of a sequence's items. Neighbours with one test share an ``if``."""
     lines: Lines = []
-    for choice, run in items_under_one_test(items):
+    for choice, group in items_under_one_test(items):
         if choice is None:
-            lines += [line for item in run for line in lines_of(item, _item(item, context, indent), context)]
+            lines += [line for item in group for line in lines_of(item, _item(item, context, indent), context)]
         else:
             lines += body_lines(choice, context, indent)
     return lines
 
 
 def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
-    """The lines of one entry of a mapping."""
+    """Return the lines of an entry of a mapping."""
     if node is ABSENT:
         return []
     if isinstance(name, Comment):
         return comment(name.text, indent)
     if isinstance(node, When):
-        return when(
-            node, context, indent, lambda inner, there: lines_of(inner, _entry(name, inner, there, indent), there)
-        )
+
+        def entry_lines(branch: Node, inside: Context) -> Lines:
+            return lines_of(branch, _entry(name, branch, inside, indent), inside)
+
+        return when(node, context, indent, entry_lines)
     if isinstance(name, Splice):
         return body_lines(node, context, indent)
     if not isinstance(name, Hole) and not has_holes(node):
@@ -179,31 +183,32 @@ def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
     if isinstance(node, Hole) and type_of(node) in TREES:
         return _tree(node, context, indent, [head])
     if isinstance(node, dict):
-        return when_left(node, context, indent, lambda inner, there: [head, *body_lines(inner, there, indent + "  ")])
+        body_indent = indent + "  "
+        return when_present(node, context, indent, lambda n, inside: [head, *body_lines(n, inside, body_indent)])
     if isinstance(node, list | tuple):
-        return when_left(node, context, indent, lambda inner, there: [head, *body_lines(inner, there, indent)])
+        return when_present(node, context, indent, lambda n, inside: [head, *body_lines(n, inside, indent)])
     return [f"{head} {scalar(node, context)}"]
 
 
 def _block(node: File, context: Context, head: str, indent: str) -> Lines:
-    """A text of several lines as a literal block."""
+    """Return the lines of a text as a literal block."""
     header = "|" if node.text.endswith("\n") else "|-"
     return [f"{head} {header}", f"{indent}{{{{- {expression(node, context)} | nindent {len(indent)} }}}}"]
 
 
 def _item(node: Node, context: Context, indent: str) -> Lines:
-    """The lines of one item of a sequence."""
+    """Return the lines of an item of a sequence."""
     match node:
         case When():
-            return when(node, context, indent, lambda inner, there: lines_of(inner, _item(inner, there, indent), there))
+            return when(node, context, indent, lambda n, inside: lines_of(n, _item(n, inside, indent), inside))
         case ForEach():
-            return range_over(node, context, indent, lambda body, there: _item(body, there, indent))
+            return range_over(node, context, indent, lambda body, inside: _item(body, inside, indent))
         case Items(items):
             return _tree(items, context, indent, [])
         case dict() if has_holes(node):
             lines = body_lines(node, context, indent + "  ")
             if lines[0].lstrip().startswith("{{-"):
-                raise TypeError(f"a list item must begin with an entry that is always there: {node!r}")
+                raise TypeError(f"the first entry of a list item must always be present: {node!r}")
             return [with_text(lines[0], f"{indent}- {lines[0].lstrip()}"), *lines[1:]]
     if not has_holes(node):
         return indent_lines(escape(yaml_text.dump([node])), indent)
@@ -213,10 +218,10 @@ def _item(node: Node, context: Context, indent: str) -> Lines:
 
 
 def _tree(node: Expression, context: Context, indent: str, head: Lines) -> Lines:
-    """A tunable map or list, and its key where it has one; nothing where it is empty."""
+    """Return the lines of a tunable map or list, with its key. An empty one prints no line."""
     depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
     tree = node.tree if isinstance(node, AsText) else node
-    if tree in context.known:
+    if tree in context.facts:
         return [*head, _tree_text(node, context, depth)]
     return [
         f"{indent}{{{{- with {expression(tree, context)} }}}}",
@@ -227,7 +232,7 @@ def _tree(node: Expression, context: Context, indent: str, head: Lines) -> Lines
 
 
 def _tree_text(node: Expression, context: Context, depth: int) -> str:
-    """The action that prints a tunable map or list."""
+    """Return the action that prints a tunable map or list."""
     if not isinstance(node, AsText):
         return f"{' ' * depth}{{{{- toYaml {argument(node, context)} | nindent {depth} }}}}"
     nindent = f' | trimPrefix "\\n" | nindent {depth}' if depth else ""
@@ -235,7 +240,7 @@ def _tree_text(node: Expression, context: Context, depth: int) -> str:
 
 
 def _included(node: Named | Call, context: Context, indent: str, head: Lines) -> Lines:
-    """A part that is a mapping or sequence, and its key where it has one; nothing where nothing of it is left."""
+    """Return the lines that include a mapping or sequence, with its key. An empty one prints no line."""
     part = node.part if isinstance(node, Call) else node
     depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
     include, pad, nindent = expression(node, context), " " * depth, f" | nindent {depth}"
@@ -253,9 +258,9 @@ def _included(node: Named | Call, context: Context, indent: str, head: Lines) ->
 
 @cached_on_record
 def _begins_with_break(part: Named) -> bool:
-    """Whether the text of a part begins with a line break: none of its entries is always there to be the first."""
+    """Return whether the text of a part begins with a line break, because none of its entries is always present."""
     node, context = part.node, Context(chart="", parameters=part.parameters)
     while isinstance(node, Let):
-        context, node = context.knowing(*known_of(node.name, node.expression)), node.body
+        context, node = context.with_facts(*let_facts(node.name, node.expression)), node.body
     first = first_lines(node, context)[0]
     return first.startswith("{{-") and not first.endswith("-}}")
