@@ -39,6 +39,7 @@ COMMANDS: Final = (
     "rm",
     "local",
     "draw",
+    "site",
     "plan",
     "apply",
     "delete",

@@ -36,7 +36,7 @@ def committed(path: Path, revision: str = HEAD) -> bytes | None:
 def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, bytes]:
     """Return the content of each file that a commit contains. Raises the errors of `committed`."""
     by_path: dict[Path, bytes] = {}
-    for root, names in _by_repository(paths).items():
+    for root, names in by_repository(paths).items():
         contents = _files_of_commit(root, revision, next(iter(names)), [*dict.fromkeys(names.values())])
         by_path |= {path: contents[name] for path, name in names.items() if name in contents}
     return by_path
@@ -47,7 +47,7 @@ def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
 
     Raises the errors of `committed`.
     """
-    ((root, names),) = _by_repository([folder]).items()
+    ((root, names),) = by_repository([folder]).items()
     contents = _files_of_commit(root, revision, folder, [names[folder]], "-r")
     return {os.path.relpath(name, names[folder]): content for name, content in contents.items()}
 
@@ -59,7 +59,7 @@ def committed_names(folder: Path, revision: str = HEAD) -> set[str]:
         UsageError: there is no such revision.
         TfgenError: git fails.
     """
-    ((root, names),) = _by_repository([folder]).items()
+    ((root, names),) = by_repository([folder]).items()
     listed = _output_or_error(root, revision, folder, ("ls-tree", "-z", "--name-only"), [f"{names[folder]}/"])
     return {os.fsdecode(name).rpartition("/")[2] for name in listed.split(b"\0") if name}
 
@@ -97,11 +97,11 @@ def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[
         UsageError: the revision does not exist.
         TfgenError: git fails.
     """
-    ((root, names),) = _by_repository([path]).items()
+    ((root, names),) = by_repository([path]).items()
     options = ("--format=", "--raw", "--no-abbrev", "--no-renames", f"--max-count={most}")
     lines = _output_or_error(root, revision, path, ("log", *options), [names[path]]).splitlines()
     ids = (line.split()[3] for line in lines if line.startswith(b":"))  # :MODE MODE ID ID STATUS NAME
-    return [*_blobs(root, (blob_id for blob_id in dict.fromkeys(ids) if blob_id.strip(b"0"))).values()]
+    return [*blobs(root, (blob_id for blob_id in dict.fromkeys(ids) if blob_id.strip(b"0"))).values()]
 
 
 def before_removals(path: Path, most: int = 50) -> list[str]:
@@ -119,16 +119,16 @@ def before_removals(path: Path, most: int = 50) -> list[str]:
     if path.is_dir():
         root, name = path, "."
     else:
-        ((root, names),) = _by_repository([path]).items()
+        ((root, names),) = by_repository([path]).items()
         name = names[path]
     options = ("--format=%P", "--diff-filter=D", "--no-renames", f"--max-count={most}")
-    parents = (_output_at(root, HEAD, ("log", *options), [name]) or b"").decode().splitlines()
+    parents = (output_at(root, HEAD, ("log", *options), [name]) or b"").decode().splitlines()
     return [line.split()[0] for line in parents if line]
 
 
 def repositories(paths: Iterable[Path]) -> list[Path]:
     """Return the root of the repository around each path, or the nearest folder of a path outside of git."""
-    return [*_by_repository(paths)]
+    return [*by_repository(paths)]
 
 
 def changed(
@@ -154,7 +154,7 @@ def changed(
     if not folder.is_dir():
         return set()
     only = ("--diff-filter=D",) if is_removed else ()
-    printed = _output_at(folder, revision, ("diff", "--name-only", *only, "--no-renames", "--relative", "-z"), places)
+    printed = output_at(folder, revision, ("diff", "--name-only", *only, "--no-renames", "--relative", "-z"), places)
     if printed is None:
         return set()
     root = real_path(folder)
@@ -184,7 +184,7 @@ def remote_address(folder: Path, remote: str = "origin") -> str:
     return "" if done.code else done.stdout.decode("utf-8", errors="replace").strip()
 
 
-def _by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
+def by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
     """Group paths by the folder in which git runs. Each path has its name from that folder.
 
     A path may be missing on disk.
@@ -201,7 +201,7 @@ def _by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
     return names
 
 
-def _output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequence[str]) -> bytes | None:
+def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequence[str]) -> bytes | None:
     """Return the output of a git command for a commit and some names; None if the commit or the repository is missing.
 
     Git finds the commit of the revision itself, so that one process is enough. `_commit` runs only after a failure.
@@ -218,7 +218,7 @@ def _output_at(folder: Path, revision: str, command: tuple[str, ...], names: Seq
 
 def _output_or_error(root: Path, revision: str, path: Path, command: tuple[str, ...], names: Sequence[str]) -> bytes:
     """Return the output of a git command for a commit and some names; empty for HEAD without a commit."""
-    printed = _output_at(root, revision, command, names)
+    printed = output_at(root, revision, command, names)
     if printed is None and revision != HEAD:
         reason = f"git has no revision {revision!r} in its repository" if is_installed() else "git is not on the PATH"
         raise UsageError(f"{path}: {reason}")
@@ -232,11 +232,16 @@ def _files_of_commit(root: Path, revision: str, path: Path, names: Sequence[str]
         head, _, name = entry.partition(b"\t")  # mode, type and id
         if head.startswith(b"100"):
             ids[os.fsdecode(name)] = head.split()[2]
-    contents = _blobs(root, dict.fromkeys(ids.values())) if ids else {}
+    contents = blobs(root, dict.fromkeys(ids.values())) if ids else {}
     return {name: contents[blob_id] for name, blob_id in ids.items()}
 
 
-def _blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
+def blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
+    """Return the contents of blobs by their ids.
+
+    Raises:
+        TfgenError: git fails, or a blob is missing, as in a partial clone.
+    """
     printed = Git(root, ("cat-file", "--batch"), b"".join(blob_id + b"\n" for blob_id in ids)).output()
     contents: dict[bytes, bytes] = {}
     at = 0

@@ -1,0 +1,73 @@
+"""The commits that changed some files, read by two git processes for all files.
+
+histories([Path("jobs/mnist/job.yaml")])  ->  {Path("jobs/mnist/job.yaml"): (Revision("3f0c...", ...), ...)}
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from tfgen.git.read import HEAD, blobs, by_repository, output_at
+from tfgen.record import Record
+
+_MOST: Final = 10_000
+"""The number of commits that a search reads, the newest first. The history of a large repository is cut there."""
+
+
+class Revision(Record):
+    """A commit that changed a file.
+
+    Attributes:
+        commit: the id of the commit.
+        date: the date of the commit in the time zone of its committer, such as 2026-11-25.
+        content: the content of the file after the commit; None for a commit that removes the file.
+    """
+
+    commit: str
+    date: str
+    content: bytes | None
+
+
+def histories(paths: Iterable[Path], most: int) -> dict[Path, tuple[Revision, ...]]:
+    """Return the last revisions of each file up to HEAD, the newest first.
+
+    A file outside of git has no revisions. A shallow clone has only some of the commits.
+
+    Args:
+        paths: the files, which may be missing on disk.
+        most: the maximum number of revisions of each file.
+
+    Raises:
+        TfgenError: git fails.
+    """
+    revisions_of: dict[Path, tuple[Revision, ...]] = {}
+    for root, names in by_repository(paths).items():
+        revisions = _revisions(root, {*names.values()}, most)
+        revisions_of |= {path: revisions.get(name, ()) for path, name in names.items()}
+    return revisions_of
+
+
+def _revisions(root: Path, names: set[str], most: int) -> dict[str, tuple[Revision, ...]]:
+    options = ("--format=%x00%H %cs", "--raw", "--no-abbrev", "--no-renames", "-z")
+    printed = output_at(root, HEAD, ("log", *options, f"--max-count={_MOST}"), sorted(names)) or b""
+    entries: dict[str, list[tuple[str, str, bytes]]] = {}
+    commit = date = ""
+    words = iter(printed.split(b"\0"))
+    for part in words:
+        word = part.lstrip(b"\n")
+        if word.startswith(b":"):  # ":MODE MODE ID ID STATUS", and the name after a NUL
+            name = os.fsdecode(next(words))
+            of_file = entries.setdefault(name, [])
+            if name in names and len(of_file) < most:
+                of_file.append((commit, date, word.split()[3]))
+        elif word:
+            commit, date = word.decode().split()
+    ids = dict.fromkeys(blob for of_file in entries.values() for _, _, blob in of_file if blob.strip(b"0"))
+    contents = blobs(root, ids) if ids else {}
+    return {
+        name: tuple(Revision(commit, date, contents.get(blob)) for commit, date, blob in of_file)
+        for name, of_file in entries.items()
+    }

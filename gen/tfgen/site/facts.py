@@ -1,0 +1,132 @@
+"""Records with the facts that the pages of the site show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from tfgen.check.totals import amount
+from tfgen.problems import Problem
+from tfgen.record import Record
+
+if TYPE_CHECKING:
+    from tfgen.kubernetes.quantity import Amount
+
+
+class Requests(Record):
+    """The requests of some pods and claims.
+
+    Attributes:
+        cpu: cores.
+        memory: bytes.
+        storage: bytes of the claims.
+        gpus: number of GPUs by product, or by resource name where the job selects no product.
+    """
+
+    pods: int
+    cpu: Amount
+    memory: Amount
+    storage: Amount
+    gpus: Mapping[str, Amount]
+
+    @property
+    def gpu_text(self) -> str:
+        """Return the GPUs in words: `8 NVIDIA-A100, 2 nvidia.com/gpu`."""
+        return ", ".join(f"{amount('', number)} {product}" for product, number in sorted(self.gpus.items()))
+
+    @property
+    def gpu_count(self) -> Amount:
+        """Return the number of GPUs of all products."""
+        return sum(self.gpus.values())
+
+
+def total(requests: Iterable[Requests]) -> Requests:
+    """Return the sum of requests."""
+    parts = [*requests]
+    products = sorted({product for part in parts for product in part.gpus})
+    return Requests(
+        pods=sum(part.pods for part in parts),
+        cpu=sum(part.cpu for part in parts),
+        memory=sum(part.memory for part in parts),
+        storage=sum(part.storage for part in parts),
+        gpus={product: sum(part.gpus.get(product, 0) for part in parts) for product in products},
+    )
+
+
+class ObjectText(Record):
+    """A Kubernetes object as text.
+
+    Attributes:
+        title: kind and name.
+        text: the object in YAML.
+    """
+
+    title: str
+    text: str
+
+
+class ValueOrigin(Record):
+    """A value of a job, and the place that sets the value. All attributes are texts for a table."""
+
+    path: str
+    value: str
+    origin: str
+
+
+class EnvironmentFacts(Record):
+    """An environment of a job, or the job itself where the job has no environments.
+
+    Attributes:
+        name: name of the environment; empty for the job itself.
+        cluster: name of the cluster; empty for the cluster of the GitOps tool.
+        queue: queue of Volcano or Kueue; empty without a queue.
+        is_enabled: whether the job runs in the environment.
+        origins: the values that job.yaml or a layer sets. Defaults of the schema are not included.
+    """
+
+    name: str
+    namespace: str
+    cluster: str
+    queue: str
+    is_enabled: bool
+    requests: Requests
+    objects: tuple[ObjectText, ...]
+    origins: tuple[ValueOrigin, ...]
+
+
+class Change(Record):
+    """A commit that changed a job file.
+
+    Attributes:
+        commit: the shortened id of the commit.
+        date: the date of the commit, such as 2026-11-25.
+        words: the changed fields of the job in words; for the first commit, that the job is new.
+    """
+
+    commit: str
+    date: str
+    words: tuple[str, ...]
+
+
+class JobFacts(Record):
+    """A job.
+
+    Attributes:
+        file: path of the job file from the root of the repository.
+        team: the team or owner, by a label, the project of Argo CD or the folder of the job.
+        problems: the problems of the job file, in order.
+        history: the last changes of the job file, the newest first.
+        waiting: the differences from the last commit, in words.
+        delivery: the ways in which GitOps tools apply the job.
+        picture: the picture of the job as SVG.
+    """
+
+    name: str
+    file: str
+    team: str
+    environments: tuple[EnvironmentFacts, ...]
+    problems: tuple[Problem, ...]
+    history: tuple[Change, ...]
+    waiting: tuple[str, ...]
+    delivery: tuple[str, ...]
+    picture: str

@@ -1,0 +1,145 @@
+"""Read the facts of a job from its document and its filled objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+from tfgen import data_path
+from tfgen.check.object_checks.pods import pods_of
+from tfgen.graph.built import BuiltJob, build
+from tfgen.job.origin import origins
+from tfgen.kubernetes import keys, quantity
+from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.pod_requests import pod_requests
+from tfgen.pictures.describe import describe
+from tfgen.pictures.picture import Picture
+from tfgen.pictures.svg import as_svg
+from tfgen.problems import Problem
+from tfgen.site.facts import Change, EnvironmentFacts, JobFacts, ObjectText, Requests, ValueOrigin
+from tfgen.text.document import Document
+from tfgen.text.yaml_text import dump
+from tfgen.words import path_name, shown
+
+if TYPE_CHECKING:
+    from tfgen.kubernetes.quantity import Amount
+
+_CLAIM: Final = "PersistentVolumeClaim"
+_OWNER_LABELS: Final = ("team", "owner")
+_PROJECT: Final = ("spec", "gitops", "argocd", "project")
+_LONGEST: Final = 80
+"""Characters of a value in the table of origins."""
+
+
+def job_facts(
+    document: Document, problems: Sequence[Problem], history: Sequence[Change], waiting: Sequence[str]
+) -> JobFacts:
+    """Return the facts of a job that has no errors.
+
+    Args:
+        document: the job.
+        problems: the problems of the job file.
+        history: the commits that changed the job file, the newest first.
+        waiting: the differences from the last commit, in words.
+    """
+    built = build(document.data)
+    names: Sequence[str | None] = [*built.environments] or [None]
+    picture = describe(document, None)
+    return JobFacts(
+        name=built.job.name,
+        file=document.file,
+        team=_team(document),
+        environments=tuple(_environment(document, built, name) for name in names),
+        problems=tuple(problems),
+        history=tuple(history),
+        waiting=tuple(waiting),
+        delivery=tuple(dict.fromkeys(_delivery(picture))),
+        picture=as_svg(picture),
+    )
+
+
+def _team(document: Document) -> str:
+    """Return the label `team` or `owner`, with or without a prefix; then the project of Argo CD; then the folder.
+
+    The folder is the folder above the folder of the job: `ads` for jobs/ads/mnist/job.yaml.
+    """
+    labels = document.data["spec"].get("labels") or {}
+    for name in _OWNER_LABELS:
+        for key, value in labels.items():
+            if key.rpartition("/")[2] == name and value:
+                return str(value)
+    project = data_path.at(document.data, _PROJECT)
+    if project:
+        return str(project)
+    folders = PurePosixPath(document.file).parent.parent.parts
+    return folders[-1] if len(folders) > 1 else ""
+
+
+def _environment(document: Document, built: BuiltJob, name: str | None) -> EnvironmentFacts:
+    job = built.job
+    variant = next((item for item in job.environments if item.name == name), None)
+    objects = [*(built.base if name is None else built.environments[name]).values()]
+    return EnvironmentFacts(
+        name=name or "",
+        namespace=(variant.namespace if variant else job.namespace) or "",
+        cluster=(variant.cluster if variant else None) or "",
+        queue=_queue(objects),
+        is_enabled=variant is None or variant.enabled,
+        requests=_requests(objects),
+        objects=tuple(ObjectText(f"{item['kind']} {item['metadata']['name']}", dump(item)) for item in objects),
+        origins=tuple(_origins(document, name)),
+    )
+
+
+def _queue(objects: Iterable[Object]) -> str:
+    """Return the queue of the first object that names a queue of Kueue or Volcano."""
+    for item in objects:
+        labels = item["metadata"].get("labels") or {}
+        queue = labels.get(keys.QUEUE) or (item.get("spec") or {}).get("queue")
+        if isinstance(queue, str) and queue:
+            return queue
+    return ""
+
+
+def _requests(objects: Sequence[Object]) -> Requests:
+    """Return the sum over all pods and claims of some objects, whether or not the pods run at the same time."""
+    sums: dict[str, Amount] = {}
+    gpus: dict[str, Amount] = {}
+    number = 0
+    for pods in (pods for item in objects for pods in pods_of(item)):
+        number += pods.count
+        product = _product(pods.spec)
+        for resource, value in pod_requests(pods.spec).items():
+            target, key = (gpus, product or resource) if resource.endswith("/gpu") else (sums, resource)
+            target[key] = target.get(key, 0) + value * pods.count
+    return Requests(
+        pods=number,
+        cpu=sums.get("cpu", 0),
+        memory=sums.get("memory", 0),
+        storage=sum(_claimed(item) for item in objects if item["kind"] == _CLAIM),
+        gpus={key: value for key, value in gpus.items() if value},
+    )
+
+
+def _product(spec: Mapping[str, Any]) -> str:
+    """Return the GPU product that the node selector of a pod names; empty for any product."""
+    selector = spec.get("nodeSelector") or {}
+    return next((str(value) for label, value in selector.items() if label.endswith("gpu.product")), "")
+
+
+def _claimed(claim: Object) -> Amount:
+    return quantity.parse(claim["spec"]["resources"]["requests"]["storage"])
+
+
+def _origins(document: Document, environment: str | None) -> Iterator[ValueOrigin]:
+    for item in origins(document, environment):
+        if item.place is not None:
+            yield ValueOrigin(path_name(item.path), shown(item.value, _LONGEST), str(item))
+
+
+def _delivery(picture: Picture) -> Iterator[str]:
+    for panel in picture.panels:
+        for label, text in panel.notes:
+            if label == "delivery":
+                yield f"{panel.title}: {text}"

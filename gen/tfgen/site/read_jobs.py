@@ -1,0 +1,92 @@
+"""Read the facts of all jobs of a repository: from the documents, the objects and git."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from tfgen.check.checked import CheckedJobs
+from tfgen.git import read as git
+from tfgen.git.history import Revision, histories
+from tfgen.job.facts import name_of
+from tfgen.places import CHARTS, OVERLAYS
+from tfgen.plural import count
+from tfgen.problems import Problem
+from tfgen.record import Record
+from tfgen.site.facts import JobFacts
+from tfgen.site.history import changes, difference, job_data
+from tfgen.site.job_facts import job_facts
+from tfgen.text.document import Document
+from tfgen.workers import map_items
+
+_HISTORY: Final = 10
+"""Commits that a page of a job shows."""
+
+
+def read_jobs(jobs: CheckedJobs, root: Path) -> list[JobFacts]:
+    """Return the facts of jobs without errors, in the order of their names.
+
+    Args:
+        jobs: the checked jobs.
+        root: the folder with charts/ and overlays/.
+
+    Raises:
+        TfgenError: git fails.
+    """
+    paths = {document.file: Path(document.file) for document in jobs.documents}
+    revisions = histories(paths.values(), _HISTORY + 1)
+    in_git = {file: git.has_commit(path.parent) for file, path in paths.items()} if paths else {}
+    rendered = _changed_files(root)
+    items = [
+        _Input(
+            document,
+            tuple(problem for problem in jobs.problems if problem.file == document.file),
+            revisions[paths[document.file]],
+            in_git[document.file],
+            rendered.get(name_of(document), 0),
+        )
+        for document in jobs.documents
+    ]
+    return sorted(map_items(_facts, items), key=lambda job: job.name)
+
+
+class _Input(Record):
+    """The input for the facts of one job.
+
+    Attributes:
+        revisions: the revisions of the job file, the newest first.
+        is_in_git: whether the repository around the job file has a commit.
+        changed_files: number of rendered files that differ from the last commit.
+    """
+
+    document: Document
+    problems: tuple[Problem, ...]
+    revisions: tuple[Revision, ...]
+    is_in_git: bool
+    changed_files: int
+
+
+def _facts(item: _Input) -> JobFacts:
+    file, name = item.document.file, name_of(item.document)
+    history = tuple(changes(file, name, item.revisions, _HISTORY))
+    return job_facts(item.document, item.problems, history, tuple(_waiting(item)))
+
+
+def _waiting(item: _Input) -> Iterator[str]:
+    """Yield the differences from the last commit, in words."""
+    file, name = item.document.file, name_of(item.document)
+    if item.is_in_git:
+        committed = job_data(file, name, item.revisions[0].content) if item.revisions else None
+        yield from difference(committed, job_data(file, name, Path(file).read_bytes()))
+    if item.changed_files:
+        yield f"{count(item.changed_files, 'rendered file')} differ from the last commit"
+
+
+def _changed_files(root: Path) -> Mapping[str, int]:
+    """Return the number of changed files in charts/ and overlays/ by job."""
+    numbers: dict[str, int] = {}
+    for path in git.changed(root, places=(CHARTS, OVERLAYS)):
+        name = path.split("/")[1]
+        numbers[name] = numbers.get(name, 0) + 1
+    return numbers

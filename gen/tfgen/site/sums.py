@@ -1,0 +1,52 @@
+"""The sums of requests by team, queue, cluster and environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from tfgen.record import Record
+from tfgen.site.facts import EnvironmentFacts, JobFacts, Requests, total
+
+
+class Sum(Record):
+    """The requests of the enabled environments that have one key.
+
+    Attributes:
+        key: the team, queue, cluster or environment; empty for environments without such a key.
+        jobs: number of jobs.
+    """
+
+    key: str
+    jobs: int
+    requests: Requests
+
+
+class SumTable(Record):
+    """The sums of one kind of key, in the order of the keys."""
+
+    title: str
+    rows: tuple[Sum, ...]
+
+
+_KEYS: Final[Sequence[tuple[str, Callable[[JobFacts, EnvironmentFacts], str]]]] = (
+    ("Team", lambda job, _: job.team),
+    ("Queue", lambda _, environment: environment.queue),
+    ("Cluster", lambda _, environment: environment.cluster),
+    ("Environment", lambda _, environment: environment.name),
+)
+
+
+def sum_tables(jobs: Iterable[JobFacts]) -> tuple[SumTable, ...]:
+    """Return the sums over all enabled environments of some jobs, one table for each kind of key."""
+    enabled = [(job, environment) for job in jobs for environment in job.environments if environment.is_enabled]
+    return tuple(_table(title, [(key(*pair), *pair) for pair in enabled]) for title, key in _KEYS)
+
+
+def _table(title: str, rows: Sequence[tuple[str, JobFacts, EnvironmentFacts]]) -> SumTable:
+    sums = []
+    for key in sorted({row[0] for row in rows}):
+        of_key = [row for row in rows if row[0] == key]
+        names = {job.name for _, job, _ in of_key}
+        sums.append(Sum(key, len(names), total(environment.requests for _, _, environment in of_key)))
+    return SumTable(title, tuple(sums))

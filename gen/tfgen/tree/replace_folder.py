@@ -1,0 +1,52 @@
+"""Write a folder of generated files, all or none, in place of an earlier version of the folder."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from tfgen.errors import UsageError
+from tfgen.tree.disk_file import errors_at
+
+
+def replace_folder(folder: Path, files: Iterable[tuple[str, str]], file: str, mark: str) -> int:
+    """Write files to a folder and return their number. Files of the earlier version that are not new are gone.
+
+    Args:
+        folder: a new folder, an empty folder, or the earlier version.
+        files: path below the folder, and text.
+        file: name of the file by which tfgen recognizes the earlier version.
+        mark: a text in that file.
+
+    Raises:
+        UsageError: the folder contains other files, or a file has its name.
+        TfgenError: the disk fails. The folder is unchanged.
+    """
+    folder = folder.resolve()
+    with errors_at(folder):
+        if folder.exists() and not _may_replace(folder, file, mark):
+            raise UsageError(f"{folder}: tfgen did not write this folder; name a new or an empty folder")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            number = 0
+            for path, text in files:
+                target = staged / "new" / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(text, encoding="utf-8")
+                number += 1
+            if folder.exists():
+                folder.rename(staged / "old")
+            (staged / "new").rename(folder)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+    return number
+
+
+def _may_replace(folder: Path, file: str, mark: str) -> bool:
+    if not folder.is_dir():
+        return False
+    marked = folder / file
+    return not any(folder.iterdir()) or (marked.is_file() and mark in marked.read_text(encoding="utf-8"))
