@@ -90,6 +90,8 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             assert read_arguments(words[1:]).run
         case ["tfgen", "draw", path]:
             assert cli.run(["draw", str(ROOT / path)]) == cli.OK
+        case ["tfgen", "site", path, "--out", folder]:
+            assert cli.run(["site", str(ROOT / path), "--out", str(tmp_path / folder)]) == cli.OK
         case ["tfgen", "local", path, "--env", "dev"]:
             # tests/train/test_local.py runs each of these examples so.
             trained = (ROOT / "tests" / "train" / "test_local.py").read_text(encoding="utf-8")

@@ -80,6 +80,15 @@ def test_the_page_of_a_job(repository: Path) -> None:
     assert (repository / "public/jobs/beta.svg").read_text().startswith("<svg")
 
 
+def test_a_job_outside_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    Path("job.yaml").write_text(JOB.replace("NAME", "alone"), encoding="utf-8")
+    assert cli.run(["site", "job.yaml", "--out", "public"]) == 0
+    assert [line[-1] for line in rows(Path("public/index.html").read_text())[1:3]] == ["", ""]
+    assert "No commit contains the job." in Path("public/jobs/alone.html").read_text()
+
+
 def test_pages_load_nothing_from_a_server(repository: Path) -> None:
     assert cli.run(["site", "--out", "public"]) == 0
     for path in (repository / "public").rglob("*"):
