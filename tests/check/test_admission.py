@@ -127,10 +127,10 @@ def test_a_team_adds_policies_and_loosens_none(repository: Path, capsys: Printed
     Path("jobs/policies/policy.yaml").write_text(theirs, encoding="utf-8")
     assert cli.run(["check", "jobs", "--no-files"]) == cli.PROBLEMS
     assert [line for line in capsys.readouterr().out.splitlines() if "-web:" not in line] == [
-        "jobs/policies/policy.yaml:4:18: ValidatingAdmissionPolicy replicas.example.com stands at "
-        "policies/policy.yaml:4:18 already; remove one [guard-rail]",
-        "jobs/policies/policy.yaml:14:18: ValidatingAdmissionPolicyBinding replicas.example.com stands at "
-        "policies/policy.yaml:14:18 already; remove one [guard-rail]",
+        "jobs/policies/policy.yaml:4:18: ValidatingAdmissionPolicy replicas.example.com is already at "
+        "policies/policy.yaml:4:18; remove one of the manifests [guard-rail]",
+        "jobs/policies/policy.yaml:14:18: ValidatingAdmissionPolicyBinding replicas.example.com is already at "
+        "policies/policy.yaml:14:18; remove one of the manifests [guard-rail]",
     ]
 
 
@@ -158,7 +158,7 @@ def test_what_is_wrong_with_a_policy_comes_at_once(repository: Path, capsys: Pri
     assert capsys.readouterr().out.splitlines() == [
         "policies/policy.yaml:4:1: spec: Additional properties are not allowed ('validation' was unexpected) "
         "[guard-rail]",
-        "policies/policy.yaml:4:1: spec: it says neither validations nor auditAnnotations [guard-rail]",
+        "policies/policy.yaml:4:1: spec: expected validations or auditAnnotations [guard-rail]",
         'policies/policy.yaml:9:13: found "admissionregistration.k8s.io/v1beta1", expected '
         "admissionregistration.k8s.io/v1 [guard-rail]",
         "policies/policy.yaml:14:1: expected a Kubernetes object, with apiVersion, kind and metadata.name [guard-rail]",
@@ -168,7 +168,7 @@ def test_what_is_wrong_with_a_policy_comes_at_once(repository: Path, capsys: Pri
 @pytest.mark.parametrize(
     ("policies", "message"),
     [
-        ("missing", "there is no folder missing [guard-rail]"),
+        ("missing", "the folder missing does not exist [guard-rail]"),
         ("empty", "the folder empty has no policy [guard-rail]"),
         ("../policies", "expected a folder below that of the file, such as policies [wrong-format]"),
         ("/etc", "expected a folder below that of the file, such as policies [wrong-format]"),

@@ -1,1 +1,1 @@
-"""Everything that is wrong with jobs, with the objects that they become, and with the files on disk."""
+"""Checks of jobs, of the objects of jobs, and of the rendered files on disk."""

@@ -1,10 +1,10 @@
-"""What no job has wrong alone: several jobs together, by a small record of each.
+"""Clashes between several jobs, found by comparing a small record of each job.
 
     find_clashes([record_job(mnist), record_job(cifar)])
-      ->  (AcrossRule("duplicate-job", ...), Clash(1, ("metadata", "name"), "the job ... is at ... already ..."))
+      ->  (AcrossRule("duplicate-job", ...), Clash(1, ("metadata", "name"), "the job ... is already in ..."))
 
-A record is data that JSON carries, of about a kilobyte. It says all that the rules ask of a job, so a job that has not
-changed is judged beside the others without being read again.
+A record is about a kilobyte of JSON data, and contains all data of a job that the rules compare. So tfgen does not read
+an unchanged job again to compare the job with changed jobs.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from tfgen.text.document import Document
 
 
 class JobRecord(Record):
-    """What a job is judged by beside others.
+    """Record of a job for the comparison with other jobs.
 
     Attributes:
-        job: its name.
-        of_rules: what each rule wants to know of it, by the rule's id; nothing of what it has no part in.
+        job: the name of the job.
+        data_by_rule: the data that each rule compares, by the id of the rule, without rules that have no data.
     """
 
     job: str
-    of_rules: Mapping[str, Any]
+    data_by_rule: Mapping[str, Any]
 
 
 def record_job(document: Document) -> JobRecord:
-    """The record of a job that the schema accepts."""
+    """Return the record of a job that the schema accepts."""
     records = {rule.id: rule.record(document) for rule in ACROSS}
     return JobRecord(name_of(document), {rule: record for rule, record in records.items() if record})
 
 
 def find_clashes(records: Sequence[JobRecord]) -> Iterator[tuple[AcrossRule, Clash]]:
-    """All clashes, with the rule that each is against; a clash has the number of its job in these records."""
+    """Yield each clash with its rule. The number of a clash is the index of its job among the records."""
     for rule in ACROSS:
-        of_rule = [
-            Recorded(number, record.job, record.of_rules[rule.id])
+        recorded = [
+            Recorded(number, record.job, record.data_by_rule[rule.id])
             for number, record in enumerate(records)
-            if rule.id in record.of_rules
+            if rule.id in record.data_by_rule
         ]
-        yield from ((rule, clash) for clash in rule.check(of_rule))
+        yield from ((rule, clash) for clash in rule.check(recorded))

@@ -1,1 +1,1 @@
-"""A platform's own rules as ValidatingAdmissionPolicies, Kubernetes' own form, judged as the API server does."""
+"""Rules of a platform team as ValidatingAdmissionPolicies, evaluated in the same way as by the API server."""

@@ -1,10 +1,11 @@
-"""What the policies of tfgen.yaml say of a job's objects, and of the pods that these make.
+"""Verdicts of the policies of tfgen.yaml on the objects of a job, and on the pods of the objects.
 
     find_policy_problems(document, built, folders)
       ->  (Problem("job.yaml", ..., "StatefulSet mnist-worker: only 5 replicas (policies/replicas.yaml:12:19)", ...),)
 
-A binding's `Deny` is an error, and its `Warn` a warning. `Audit` alone is a matter of the cluster's log. What cannot be
-evaluated is a warning at the policy, so that nothing passes for a verdict that is none.
+The action `Deny` of a binding is an error, and `Warn` is a warning. `Audit` only writes to the log of the cluster, so
+tfgen reports nothing. A policy that tfgen cannot evaluate is a warning at the policy, so that the missing verdict is
+visible.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from tfgen.check.admission.folder import (
     POLICY,
     PolicyFolder,
     PolicyFolders,
-    find_doubled,
+    find_duplicates,
     folders_of,
 )
-from tfgen.check.admission.matching import Request, both, is_about
+from tfgen.check.admission.matching import Request, all_of, matches_resources
 from tfgen.check.admission.rules import POLICY_DENIED, POLICY_NOT_EVALUATED, POLICY_WARNING
 from tfgen.check.admission.verdict import Decision, judge
 from tfgen.check.object_checks.pods import literal_pods, pods_of
@@ -36,11 +37,11 @@ from tfgen.words import shown
 
 
 class PolicyFault(NamedTuple):
-    """What a policy says of an object.
+    """A violation of a policy by an object.
 
     Attributes:
         item: the object of the job.
-        expression: what does not hold; it names the fields that it is about.
+        expression: the expression that is false, which names the fields of the violation.
     """
 
     rule: str
@@ -49,12 +50,12 @@ class PolicyFault(NamedTuple):
     expression: str
 
 
-class _Bound(NamedTuple):
-    """A policy as a binding applies it, with all that the two may name."""
+class _BoundPolicy(NamedTuple):
+    """A policy with one of its bindings, and the manifests to which policy and binding may refer."""
 
     policy: Document
     binding: Document
-    around: tuple[Document, ...]
+    manifests: tuple[Document, ...]
 
     @property
     def actions(self) -> Sequence[str]:
@@ -63,50 +64,52 @@ class _Bound(NamedTuple):
 
     @property
     def namespaces(self) -> tuple[Object, ...]:
-        return tuple(document.data for document in self.around if document.data["kind"] == "Namespace")
+        return tuple(document.data for document in self.manifests if document.data["kind"] == "Namespace")
 
 
 def find_policy_problems(document: Document, folders: PolicyFolders) -> Iterator[Problem]:
-    """What is wrong with the folders of policies themselves."""
-    of_job = folders_of(document, folders)
-    for folder in of_job:
+    """Yield the problems of the policy folders of a job."""
+    job_folders = folders_of(document, folders)
+    for folder in job_folders:
         yield from folder.problems
-    yield from find_doubled(of_job)
-    names = {binding.data["spec"]["policyName"] for folder in of_job for binding in folder.of_kind(BINDING)}
-    for folder in of_job:
+    yield from find_duplicates(job_folders)
+    names = {binding.data["spec"]["policyName"] for folder in job_folders for binding in folder.of_kind(BINDING)}
+    for folder in job_folders:
         for policy in folder.of_kind(POLICY):
             if policy.data["metadata"]["name"] not in names:
-                message = f"no {BINDING} names it, in this folder or in one of a tfgen.yaml above or below"
+                message = f"no {BINDING} in the folders of policies names the policy; add a binding"
                 yield _not_evaluated(policy, ("metadata", "name"), message)
-    for known, binding in _bindings(of_job):
+    for manifests, binding in _bindings(job_folders):
         name = binding.data["spec"]["policyName"]
-        if not any(policy.data["metadata"]["name"] == name for policy in _of_kind(known, POLICY)):
-            message = f"there is no {POLICY} {shown(name)} in this folder, nor in one of a tfgen.yaml above"
+        if not any(policy.data["metadata"]["name"] == name for policy in _of_kind(manifests, POLICY)):
+            message = (
+                f"this folder, and the folders of tfgen.yaml files in parent folders, have no {POLICY} {shown(name)}"
+            )
             yield _not_evaluated(binding, ("spec", "policyName"), message)
 
 
 def find_policy_faults(
     document: Document, folders: PolicyFolders, items: Sequence[Object], namespace: str | None
 ) -> Iterator[PolicyFault | Problem]:
-    """What the policies say of the objects of one environment: of an object, or of themselves.
+    """Yield the violations of policies by the objects of one environment, and the policies that tfgen cannot evaluate.
 
     Args:
         document: the job.
-        folders: those of the repository.
+        folders: the policy folders of the repository.
         items: the objects.
-        namespace: what they go to; None where the job leaves it open.
+        namespace: the namespace of the objects; None if the job sets no namespace.
     """
-    bound = [*_bound(folders_of(document, folders))]
-    requests = [request for item in items for request in requests_of(item, namespace)] if bound else []
-    for one in bound:
+    bound_policies = [*_bound_policies(folders_of(document, folders))]
+    requests = [request for item in items for request in requests_of(item, namespace)] if bound_policies else []
+    for bound in bound_policies:
         for request in requests:
-            yield from _of_request(one, request)
+            yield from _evaluate(bound, request)
 
 
-def _of_request(bound: _Bound, request: Request) -> Iterator[PolicyFault | Problem]:
+def _evaluate(bound: _BoundPolicy, request: Request) -> Iterator[PolicyFault | Problem]:
     policy, binding = bound.policy.data["spec"], bound.binding.data["spec"]
-    is_matched = both(
-        is_about(resources, request, bound.namespaces)
+    is_matched = all_of(
+        matches_resources(resources, request, bound.namespaces)
         for resources in (policy["matchConstraints"], binding.get("matchResources") or {})
     )
     if is_matched is False:
@@ -123,7 +126,7 @@ def _of_request(bound: _Bound, request: Request) -> Iterator[PolicyFault | Probl
             yield from _faults(bound, request, decision)
 
 
-def _faults(bound: _Bound, request: Request, decision: Decision) -> Iterator[PolicyFault | Problem]:
+def _faults(bound: _BoundPolicy, request: Request, decision: Decision) -> Iterator[PolicyFault | Problem]:
     if not decision.is_known:
         yield _not_evaluated(bound.policy, decision.path, decision.message)
         return
@@ -131,14 +134,14 @@ def _faults(bound: _Bound, request: Request, decision: Decision) -> Iterator[Pol
     if rule == POLICY_DENIED or "Warn" in bound.actions:
         message = f"{decision.message} (by {bound.policy.place(decision.path)})"
         expression = data_path.follow(bound.policy.data, decision.path)
-        what = f"its pods: {message}" if request.is_of_pods else message
-        yield PolicyFault(rule, request.owner, what, _whole_expression(bound.policy.data["spec"], expression))
+        words = f"its pods: {message}" if request.is_of_pods else message
+        yield PolicyFault(rule, request.owner, words, _whole_expression(bound.policy.data["spec"], expression))
 
 
 def _whole_expression(policy: Mapping[str, Any], expression: str) -> str:
-    """An expression with those of the variables that it reads before it."""
+    """Return an expression after the expressions of the variables that the expression reads."""
     variables = policy.get("variables") or ()
-    read = [one["expression"] for one in variables if f"variables.{one['name']}" in expression]
+    read = [variable["expression"] for variable in variables if f"variables.{variable['name']}" in expression]
     return " ; ".join((*read, expression))
 
 
@@ -148,31 +151,31 @@ def _not_evaluated(document: Document, path: Path, message: str) -> Problem:
     return Problem(*document.place(path), f"{name} is not evaluated: {message}", POLICY_NOT_EVALUATED, severity)
 
 
-# -- what a binding names ------------------------------------------------------------------------------------------
+# -- bindings and params -------------------------------------------------------------------------------------------
 
 
 def _bindings(folders: Sequence[PolicyFolder]) -> Iterator[tuple[tuple[Document, ...], Document]]:
-    """Each binding with the manifests of its folder and of those above it."""
-    known: tuple[Document, ...] = ()
+    """Yield each binding with the manifests of its folder and of the folders of higher layers."""
+    manifests: tuple[Document, ...] = ()
     for folder in folders:
-        known = (*known, *folder.documents)
+        manifests = (*manifests, *folder.documents)
         for binding in folder.of_kind(BINDING):
-            yield known, binding
+            yield manifests, binding
 
 
-def _bound(folders: Sequence[PolicyFolder]) -> Iterator[_Bound]:
-    for known, binding in _bindings(folders):
-        for policy in _of_kind(known, POLICY):
+def _bound_policies(folders: Sequence[PolicyFolder]) -> Iterator[_BoundPolicy]:
+    for manifests, binding in _bindings(folders):
+        for policy in _of_kind(manifests, POLICY):
             if policy.data["metadata"]["name"] == binding.data["spec"]["policyName"]:
-                yield _Bound(policy, binding, known)
+                yield _BoundPolicy(policy, binding, manifests)
 
 
 def _of_kind(documents: Sequence[Document], kind: str) -> Iterator[Document]:
     return (document for document in documents if document.data["kind"] == kind)
 
 
-def _params(bound: _Bound, request: Request) -> Sequence[Object | None] | str:
-    """What the policy gets as `params`, one after the other; or why that is not known."""
+def _params(bound: _BoundPolicy, request: Request) -> Sequence[Object | None] | str:
+    """Return the objects that the policy receives as `params` in turn; a text is the reason why they are unknown."""
     kind = bound.policy.data["spec"].get("paramKind")
     reference = bound.binding.data["spec"].get("paramRef")
     if kind is None or reference is None:
@@ -180,13 +183,13 @@ def _params(bound: _Bound, request: Request) -> Sequence[Object | None] | str:
     namespace = reference.get("namespace") or request.namespace
     items = [
         document.data
-        for document in bound.around
+        for document in bound.manifests
         if (document.data["apiVersion"], document.data["kind"]) == (kind["apiVersion"], kind["kind"])
         and document.data["metadata"].get("namespace", namespace) == namespace
         and _is_referenced(reference, document.data)
     ]
-    wanted = f"the {kind['kind']} {shown(reference['name'])}" if "name" in reference else f"a {kind['kind']}"
-    return items or f"{wanted} that paramRef names is no manifest beside the policies"
+    target = f"the {kind['kind']} {shown(reference['name'])}" if "name" in reference else f"a {kind['kind']}"
+    return items or f"the folder of policies lacks {target}, which paramRef names; add a manifest"
 
 
 def _is_referenced(reference: Mapping[str, Any], item: Object) -> bool:
@@ -195,14 +198,14 @@ def _is_referenced(reference: Mapping[str, Any], item: Object) -> bool:
     return matches(reference["selector"], item["metadata"].get("labels") or {})
 
 
-# -- what reaches the API server -----------------------------------------------------------------------------------
+# -- requests to the API server ------------------------------------------------------------------------------------
 
 
 def requests_of(item: Object, namespace: str | None) -> Iterator[Request]:
-    """An object as it is created, and its pods as their controller creates them, with what the API server fills in."""
-    own = Request(item, item, namespace)
-    where = {"namespace": namespace} if namespace and not own.is_cluster_wide else {}
-    yield own.replaced(item=defaulted({**item, "metadata": {**item["metadata"], **where}}))
+    """Yield the request that creates an object, then the requests that create its pods, with the server's defaults."""
+    request = Request(item, item, namespace)
+    where = {"namespace": namespace} if namespace and not request.is_cluster_wide else {}
+    yield request.replaced(item=defaulted({**item, "metadata": {**item["metadata"], **where}}))
     for pods in () if item["kind"] == "Pod" else (*pods_of(item), *literal_pods(item)):
         metadata = {"labels": {**pods.labels}, "annotations": {**pods.annotations}, **where}
         pod = {
@@ -214,11 +217,11 @@ def requests_of(item: Object, namespace: str | None) -> Iterator[Request]:
         yield Request(defaulted(pod), item, namespace, is_of_pods=True)
 
 
-# -- where a job says it -------------------------------------------------------------------------------------------
+# -- fields of an expression ---------------------------------------------------------------------------------------
 
 
 def field_names(expression: str) -> tuple[str, ...]:
-    """The fields that an expression is about, the innermost first, without those that any object has."""
+    """Return the fields that an expression reads, the innermost first, without fields that every object has."""
     return tuple(name for name in reversed(fields(expression)) if name not in _EVERYWHERE)
 
 

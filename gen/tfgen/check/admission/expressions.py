@@ -2,11 +2,12 @@
 
     evaluate("object.spec.replicas <= 5", {"object": {"spec": {"replicas": 7}}})  ->  Result(value=False)
     evaluate("object.spec.paused", {"object": {"spec": {}}})    ->  Result(error='Key not found in map : "paused"')
-    evaluate("ip(object.spec.host).family() == 4", {...})       ->  Result(unknown="it needs ip, which ...")
+    evaluate("ip(object.spec.host).family() == 4", {...})       ->  Result(obstacle="the expression needs ip, ...")
 
 https://kubernetes.io/docs/reference/using-api/cel/. Google's CEL and RE2 are the packages cel-expr-python and
 google-re2. Only jobs with policies load them, with the first expression. tfgen has the functions of these packages and
-the functions of `_functions`. An expression with another function of Kubernetes is unknown, and does not count as true.
+the functions of `_functions`. An expression with a further function of Kubernetes has an obstacle in place of a
+value.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 VARIABLES: Final = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
-"""What an expression of a policy may name. `authorizer` is missing: it asks the cluster."""
+"""Names that an expression of a policy may read, without `authorizer`, which needs a cluster."""
 
 _PACKAGES: Final = ("cel_expr_python", "re2")
 
@@ -34,49 +35,55 @@ _UNDECLARED: Final = re.compile(r"undeclared reference to '([^']+)'")
 _TEXT: Final = re.compile(
     r"[rRbB]{0,2}(\"{3}.*?\"{3}|'{3}.*?'{3}|\"(\\.|[^\"\\])*\"|'(\\.|[^'\\])*')|//[^\n]*", re.DOTALL
 )
-"""Literals of text, and comments."""
+"""Pattern of text literals and comments."""
 
 _Quantity = dict[str, str]
 """A quantity among CEL's values: a map with the one key `quantity`, the exact number as a fraction."""
 
 
 class Result(NamedTuple):
-    """What an expression gives: a value, or an error, or why nobody here knows."""
+    """Result of an expression.
+
+    Attributes:
+        value: the value.
+        error: the error that the API server would report as well.
+        obstacle: the reason why tfgen cannot evaluate the expression.
+    """
 
     value: Any = None
     error: str = ""
-    unknown: str = ""
+    obstacle: str = ""
 
 
 def require_library() -> None:
-    """Checks that there is something that evaluates CEL.
+    """Check that the packages that evaluate CEL are installed.
 
     Raises:
         MissingPackageError: the packages are not installed.
     """
     if any(importlib.util.find_spec(package) is None for package in _PACKAGES):
         raise MissingPackageError(
-            "tfgen.yaml names policies in CEL, and the packages that evaluate CEL are not installed",
+            "tfgen.yaml names policies in CEL, but the packages that evaluate CEL are not installed",
             "cel-expr-python",
             "google-re2",
         )
 
 
 def evaluate(expression: str, data: Mapping[str, Any]) -> Result:
-    """What an expression gives.
+    """Return the result of an expression.
 
     Args:
-        expression: the text.
-        data: the value of each name of `VARIABLES`; null of one that is not there.
+        expression: the text of the expression.
+        data: the values of the names in `VARIABLES`. A missing name is null.
     """
     compiled = _compiled(expression)
     if isinstance(compiled, str):
-        return Result(unknown=compiled)
+        return Result(obstacle=compiled)
     try:
         result = compiled.eval(data={name: data.get(name) for name in VARIABLES})
         value = result.plain_value()
     except (RuntimeError, TypeError, ValueError) as error:
-        return Result(unknown=_failure(error))
+        return Result(obstacle=_failure(error))
     if result.type() == _library().Type.ERROR:
         _, _, reason = str(value).partition(": ")
         return Result(error=reason or str(value))
@@ -84,36 +91,36 @@ def evaluate(expression: str, data: Mapping[str, Any]) -> Result:
 
 
 def names(expression: str) -> Iterator[tuple[str, ...]]:
-    """The chains of names in an expression: ("object", "spec", "replicas"); of a call the function's too."""
+    """Yield the chains of names in an expression, including functions, for example ("object", "spec", "replicas")."""
     for chain in re.finditer(r"(?<![\w.])[A-Za-z_]\w*(?:\s*\??\.\s*\??[A-Za-z_]\w*)*", _TEXT.sub('""', expression)):
         yield tuple(re.findall(r"\w+", chain[0]))
 
 
 def fields(expression: str) -> tuple[str, ...]:
-    """The names of fields in an expression: what stands after a dot and is not called, in order."""
+    """Return the names of the fields in an expression in order: the names after a dot that are not functions."""
     return tuple(re.findall(r"\.\s*\??([A-Za-z_]\w*)(?!\w|\s*\()", _TEXT.sub('""', expression)))
 
 
 @functools.cache
 def _compiled(expression: str) -> Any:
-    """An expression that can be evaluated, or, as text, why it cannot."""
+    """Return the compiled expression; a text is the reason why the expression cannot be evaluated."""
     try:
         return _environment().compile(expression)
     except RuntimeError as error:
         message = str(error)
     if undeclared := dict.fromkeys(_UNDECLARED.findall(message)):
-        return f"it needs {either(undeclared, 'and')}, which tfgen does not know"
+        return f"the expression needs {either(undeclared, 'and')}, which tfgen does not support"
     first, *_ = message.removeprefix("INVALID_ARGUMENT: ").splitlines()
     reason, _, _ = re.sub(r"ERROR: <input>:\d+:\d+: ", "", first).partition(" expecting ")
-    return f"it is no CEL that tfgen reads: {reason}"
+    return f"tfgen cannot read the CEL expression: {reason}"
 
 
 def _failure(error: Exception) -> str:
-    """Say why the CEL library cannot evaluate an expression: a limit that Kubernetes lacks, or an optional value."""
+    """Return the reason why the CEL library cannot evaluate an expression: a limit, or an optional value."""
     if "Iteration budget exceeded" in str(error):
-        return "it takes more iterations than the 10,000 of the CEL library of tfgen"
+        return "the expression needs more iterations than the 10,000 of the CEL library of tfgen"
     if isinstance(error, TypeError):
-        return "it gives a value that the CEL library of tfgen cannot give to Python, such as an optional value"
+        return "the expression returns a value that the CEL library of tfgen cannot convert, such as an optional value"
     first, *_ = str(error).splitlines() or [type(error).__name__]
     return f"the CEL library of tfgen fails: {first}"
 
@@ -140,10 +147,14 @@ def _environment() -> Any:
 
 
 def _functions(cel: Any) -> Any:
-    """Quantities and searches: https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-quantity-library."""
+    """Return the functions for quantities and searches, as a CEL extension.
+
+    https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-quantity-library
+    """
     kind = cel.Type
     amount, text, whole = kind.Map(kind.STRING, kind.STRING), kind.STRING, kind.INT
-    # By name: what it takes, what it gives, whether it is called on the first of what it takes, and what it does.
+    # By name: the types of the arguments, the type of the result, True for a method of the first argument, the
+    # function.
     overloads: Mapping[str, Sequence[tuple[Sequence[Any], Any, bool, Callable[..., Any]]]] = {
         "quantity": [((text,), amount, False, _quantity)],
         "isQuantity": [((text,), kind.BOOL, False, quantity.is_quantity)],
@@ -172,11 +183,11 @@ def _functions(cel: Any) -> Any:
         cel.FunctionDecl(
             name,
             [
-                cel.Overload(f"{name}_{index}", gives, list(takes), is_member, function)
-                for index, (takes, gives, is_member, function) in enumerate(of_name)
+                cel.Overload(f"{name}_{index}", result, list(arguments), is_member, function)
+                for index, (arguments, result, is_member, function) in enumerate(signatures)
             ],
         )
-        for name, of_name in overloads.items()
+        for name, signatures in overloads.items()
     ]
     return cel.CelExtension("kubernetes", declarations)
 
@@ -190,7 +201,7 @@ def _value(number: Fraction | int) -> _Quantity:
 
 
 def _number(value: _Quantity) -> Fraction:
-    from fractions import Fraction  # 10 ms, which most jobs need not pay
+    from fractions import Fraction  # 10 ms, which most jobs save
 
     return Fraction(value["quantity"])
 
@@ -206,13 +217,13 @@ def _as_integer(value: _Quantity) -> int:
     return int(number)
 
 
-def _first_matches(searched: str, pattern: str, most: int) -> list[str]:
+def _first_matches(searched: str, pattern: str, limit: int) -> list[str]:
     matches = [*_matches(searched, pattern)]
-    return matches if most < 0 else matches[:most]
+    return matches if limit < 0 else matches[:limit]
 
 
 def _matches(searched: str, pattern: str) -> Iterator[str]:
-    """What a pattern finds in a text, from left to right: RE2 reads it as Kubernetes does, in linear time."""
+    """Yield the matches of a pattern in a text, from left to right, with RE2 because Kubernetes uses RE2 as well."""
     import re2
 
     options = re2.Options()

@@ -1,13 +1,13 @@
-"""The admission policies that tfgen.yaml names: a folder of manifests, beside those of the layers above.
+"""Folders of admission policies that tfgen.yaml files name.
 
     tfgen.yaml            policies: policies
     policies/gpus.yaml    kind: ValidatingAdmissionPolicy ...
                           kind: ValidatingAdmissionPolicyBinding ...
-                          kind: ConfigMap ...                           what a binding names in paramRef
-                          kind: Namespace ...                           what a namespaceSelector looks at
+                          kind: ConfigMap ...                           the params of a binding (paramRef)
+                          kind: Namespace ...                           the labels for a namespaceSelector
 
-What a binding names is in its own folder, or in one of a layer above: no nearer folder gives a farther policy other
-params, or another namespace.
+A binding refers to manifests in the folder of the binding, or in the folder of a higher layer. So the folder of a
+nearer layer cannot replace the params or a namespace for a policy of a higher layer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tfgen.tree.disk_file import read_file
 from tfgen.words import path_name, shown
 
 KEY: Final = "policies"
-"""The key of tfgen.yaml."""
+"""Key of tfgen.yaml that names the folder."""
 
 POLICY: Final = "ValidatingAdmissionPolicy"
 BINDING: Final = "ValidatingAdmissionPolicyBinding"
@@ -42,13 +42,13 @@ _KUSTOMIZATION: Final = "kustomization.yaml"
 
 
 class PolicyFolder(Record):
-    """What one folder has.
+    """The manifests in a folder of policies.
 
     Attributes:
-        layer: the tfgen.yaml that names it.
-        documents: the manifests, each an object.
-        problems: what is wrong with them.
-        error: why no job can be held against them; None where one can.
+        layer: the tfgen.yaml that names the folder.
+        documents: the manifests without problems, each an object.
+        problems: the problems of the manifests.
+        error: the error that prevents tfgen from evaluating the policies, or None.
     """
 
     layer: str
@@ -57,21 +57,21 @@ class PolicyFolder(Record):
     error: TfgenError | None = None
 
     def of_kind(self, kind: str) -> tuple[Document, ...]:
-        """The manifests of a kind."""
+        """Return the manifests of a kind."""
         return tuple(document for document in self.documents if document.data["kind"] == kind)
 
 
 PolicyFolders = Mapping[str, PolicyFolder]
-"""The folders of a repository, by the tfgen.yaml that names each."""
+"""The policy folders of a repository, by the path of the tfgen.yaml that names the folder."""
 
 NO_POLICIES: Final[PolicyFolders] = EMPTY
 
 
 def read_policy_folders(documents: Iterable[Document]) -> PolicyFolders:
-    """The folders that the layers under some jobs name.
+    """Read the policy folders of the layers of jobs.
 
     Raises:
-        UsageError: there are policies, and nothing that evaluates them.
+        UsageError: the repository has policies, but the packages that evaluate policies are not installed.
         TfgenError: the disk fails.
     """
     folders = read_folders_of(document.under for document in documents if document.under)
@@ -82,36 +82,38 @@ def read_policy_folders(documents: Iterable[Document]) -> PolicyFolders:
 
 
 def read_folders_of(defaults: Iterable[Document]) -> PolicyFolders:
-    """The folders that some defaults and the layers under them name. An error is noted: it may be of no job."""
+    """Read the policy folders of some layers and of their parents. An error is stored, because no job may need it."""
     layers = {layer.file: layer for under in defaults for layer in under.layers() if _named(layer)}
     return {file: _with_error(layer) for file, layer in layers.items()}
 
 
 def folders_of(document: Document, folders: PolicyFolders) -> tuple[PolicyFolder, ...]:
-    """The folders of the layers under a job, the farthest first."""
+    """Return the policy folders of the layers of a job, the folder of the highest layer first."""
     files = [layer.file for layer in _layers(document) if layer.file in folders]
     return tuple(folders[file] for file in reversed(files))
 
 
 def folder_paths(document: Document) -> tuple[Path, ...]:
-    """Where the folders of the layers under a job are."""
+    """Return the paths of the policy folders of the layers of a job."""
     return tuple(folder_path(layer) for layer in _layers(document) if _named(layer))
 
 
 def error_of(document: Document, folders: PolicyFolders) -> TfgenError | None:
-    """Why a job cannot be held against its policies; None where it can."""
+    """Return the error that prevents tfgen from evaluating the policies of a job, or None."""
     return next((folder.error for folder in folders_of(document, folders) if folder.error), None)
 
 
-def find_doubled(folders: Iterable[PolicyFolder]) -> Iterator[Problem]:
-    """Each manifest whose object another one describes, in the folder or in one above."""
+def find_duplicates(folders: Iterable[PolicyFolder]) -> Iterator[Problem]:
+    """Yield a problem for each manifest whose object a previous manifest describes already."""
     places: dict[tuple[Any, ...], Place] = {}
     for folder in folders:
         for document in folder.documents:
             data = document.data
             place = document.place(("metadata", "name"))
             if (first := places.setdefault(identity(document), place)) != place:
-                message = f"{data['kind']} {data['metadata']['name']} stands at {first} already; remove one"
+                message = (
+                    f"{data['kind']} {data['metadata']['name']} is already at {first}; remove one of the manifests"
+                )
                 yield Problem(*place, message, GUARD_RAIL)
 
 
@@ -151,7 +153,8 @@ def read_folder(layer: Document) -> PolicyFolder:
     place = layer.place((KEY,))
     root = real_path(Path(layer.file).parent)
     if not path.is_dir():
-        return PolicyFolder(layer.file, problems=(Problem(*place, f"there is no folder {path}", GUARD_RAIL),))
+        message = f"the folder {path} does not exist"
+        return PolicyFolder(layer.file, problems=(Problem(*place, message, GUARD_RAIL),))
     problems: list[Problem] = []
     contents: dict[Path, bytes] = {}
     for file in sorted(_files(path)):
@@ -196,20 +199,20 @@ def identity(document: Document) -> tuple[Any, ...]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for above, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(above, name) for name in names if holds_manifests(Path(name)))
+        yield from (Path(parent, name) for name in names if holds_manifests(Path(name)))
 
 
 def _read(file: Path) -> bytes:
     try:
         return read_file(file, MAX_BYTES + 1)
     except TfgenError as error:
-        raise TfgenError(f"{error}; the jobs are held against it: mend it, or remove it") from error
+        raise TfgenError(f"{error}; the file is a manifest of the policies; correct or remove the file") from error
 
 
 def _faults(document: Document) -> Iterator[Problem]:
-    """What is wrong with a manifest: it is no object, or no policy that the API server takes."""
+    """Yield the problems of a manifest that is not an object, or that is a policy which the API server refuses."""
     data = document.data
     api_version, kind, name = (data_path.at(data, path) for path in (("apiVersion",), ("kind",), ("metadata", "name")))
     if not all(isinstance(text, str) and text for text in (api_version, kind, name)):
@@ -230,7 +233,7 @@ def _faults(document: Document) -> Iterator[Problem]:
             and isinstance(spec, Mapping)
             and not (spec.get("validations") or spec.get("auditAnnotations"))
         ):
-            message = "spec: it says neither validations nor auditAnnotations"
+            message = "spec: expected validations or auditAnnotations"
             yield Problem(*document.place(("spec",)), message, GUARD_RAIL)
     elif not isinstance(data_path.at(data, ("metadata", "labels")) or {}, Mapping):
         yield Problem(*document.place(("metadata", "labels")), "expected labels, by key", GUARD_RAIL)

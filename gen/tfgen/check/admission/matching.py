@@ -1,7 +1,7 @@
-"""Whether a policy, or its binding, is about a request: by resource, by the labels of the object and of its namespace.
+"""Match of a policy, or of its binding, with a request: by resource, and by the labels of object and namespace.
 
-https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/. An answer is True, False, or the
-reason why nobody here knows.
+https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/. An answer is True, False, or a
+text with the reason why only a cluster could answer.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from tfgen.words import shown
 Answer: TypeAlias = bool | str
 
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
-"""The label that the API server gives each namespace: its name."""
+"""Label with the name of the namespace, which the API server sets on each namespace."""
 
 _OPERATION: Final = "CREATE"
 
 
 class Request(Record):
-    """An object on its way into the cluster.
+    """A request to create an object.
 
     Attributes:
-        item: the object, as the API server has it.
-        owner: the object of the job that it is or, as a pod, is made of.
-        namespace: None where the job leaves it to whoever applies it, or where the object is in none.
-        is_of_pods: whether a controller sends it.
+        item: the object, with the defaults of the API server.
+        owner: the object of the job: the same object, or the object whose controller creates the pod.
+        namespace: the namespace of the object; None if the job sets no namespace, or for a cluster-wide object.
+        is_of_pods: True for a pod that a controller creates.
     """
 
     item: Object
@@ -40,18 +40,18 @@ class Request(Record):
 
     @property
     def group(self) -> str:
-        """The API group of its kind."""
+        """The API group of the object's kind."""
         return group(self.item)
 
     @property
     def version(self) -> str:
-        """The version of its API group."""
+        """The version of the object's API group."""
         version: str = self.item["apiVersion"].rpartition("/")[2]
         return version
 
     @property
     def resource(self) -> str:
-        """The plural by which the API server calls its kind.
+        """The plural name of the object's kind in the API.
 
         https://github.com/kubernetes/apimachinery/blob/v0.36.0/pkg/api/meta/restmapper.go (UnsafeGuessKindToResource)
         """
@@ -62,45 +62,45 @@ class Request(Record):
 
     @property
     def is_cluster_wide(self) -> bool:
-        """Whether the object is in no namespace."""
+        """True for an object outside all namespaces."""
         return self.item["kind"] in CLUSTER_KINDS
 
     @property
     def name(self) -> str:
-        """The object in words."""
+        """The kind and the name of the object, for messages."""
         name = f"{self.owner['kind']} {self.owner['metadata']['name']}"
         return f"a pod of {name}" if self.is_of_pods else name
 
 
-def both(answers: Iterable[Answer]) -> Answer:
-    """Whether all hold: not where one does not, and unknown where one is."""
+def all_of(answers: Iterable[Answer]) -> Answer:
+    """Return False if any answer is False, then the first text, and True if all answers are True."""
     answers = tuple(answers)
     if False in answers:
         return False
     return next((answer for answer in answers if isinstance(answer, str)), True)
 
 
-def either(answers: Iterable[Answer]) -> Answer:
-    """Whether one holds, and unknown where none does and one is."""
+def any_of(answers: Iterable[Answer]) -> Answer:
+    """Return True if any answer is True, then the first text, and False if all answers are False."""
     answers = tuple(answers)
     if True in answers:
         return True
     return next((answer for answer in answers if isinstance(answer, str)), False)
 
 
-def is_about(resources: Mapping[str, Any], request: Request, namespaces: Iterable[Object]) -> Answer:
-    """Whether the MatchResources of a policy or a binding match a request.
+def matches_resources(resources: Mapping[str, Any], request: Request, namespaces: Iterable[Object]) -> Answer:
+    """Match a request with the MatchResources of a policy or a binding.
 
     Args:
         resources: `spec.matchConstraints`, or `spec.matchResources`.
-        request: the object.
-        namespaces: those that are known.
+        request: the request.
+        namespaces: the manifests of namespaces in the folders of policies.
     """
     rules = resources.get("resourceRules") or ()
-    excluded = either(_matches_rule(rule, request, resources) for rule in resources.get("excludeResourceRules") or ())
-    return both(
+    excluded = any_of(_matches_rule(rule, request, resources) for rule in resources.get("excludeResourceRules") or ())
+    return all_of(
         (
-            either(_matches_rule(rule, request, resources) for rule in rules) if rules else True,
+            any_of(_matches_rule(rule, request, resources) for rule in rules) if rules else True,
             (not excluded) if isinstance(excluded, bool) else excluded,
             matches(resources.get("objectSelector") or {}, request.item["metadata"].get("labels") or {}),
             _matches_namespace(resources.get("namespaceSelector") or {}, request, namespaces),
@@ -121,24 +121,24 @@ def _matches_rule(rule: Mapping[str, Any], request: Request, resources: Mapping[
     if not is_of_resource:
         return False
     if not _has(operations, _OPERATION):
-        return "it is for UPDATE, and tfgen looks at objects as they are created" if "UPDATE" in operations else False
+        return "the policy is for UPDATE, but tfgen checks only CREATE" if "UPDATE" in operations else False
     if _has(rule.get("apiVersions"), request.version):
         return True
     if resources.get("matchPolicy") == "Exact":
         return False
-    return f"it is for another version of {request.resource} than {request.version}"
+    return f"the policy is for a version of {request.resource} other than {request.version}"
 
 
 def _has(names: Iterable[str] | None, name: str) -> bool:
-    return any(known in ("*", name) for known in names or ())
+    return any(candidate in ("*", name) for candidate in names or ())
 
 
 def _matches_namespace(selector: Mapping[str, Any], request: Request, namespaces: Iterable[Object]) -> Answer:
-    """Whether the namespace has the labels. Of one that no file describes, the label of its name alone is known."""
+    """Match the labels of a namespace. For a namespace without a manifest, only the label of the name is known."""
     if request.is_cluster_wide or not (selector.get("matchLabels") or selector.get("matchExpressions")):
         return True
     if request.namespace is None:
-        return "the job says no namespace, so its labels are not known"
+        return "the job sets no namespace, so tfgen does not know the labels of the namespace"
     namespace = find_namespace(request.namespace, namespaces)
     if namespace is not None:
         return matches(selector, namespace["metadata"]["labels"])
@@ -147,18 +147,18 @@ def _matches_namespace(selector: Mapping[str, Any], request: Request, namespaces
         *({"matchLabels": {key: value}} for key, value in (selector.get("matchLabels") or {}).items()),
         *({"matchExpressions": [expression]} for expression in selector.get("matchExpressions") or ()),
     ]
-    unknown = (
-        f"the labels of the namespace {shown(request.namespace)} are not known; put a manifest of the namespace beside "
-        "the policies"
+    obstacle = (
+        f"tfgen does not know the labels of the namespace {shown(request.namespace)}; add a manifest of the namespace "
+        "to the folder of policies"
     )
-    return both(
-        matches(requirement, labels) if _keys(requirement) == {NAMESPACE_NAME} else unknown
+    return all_of(
+        matches(requirement, labels) if _keys(requirement) == {NAMESPACE_NAME} else obstacle
         for requirement in requirements
     )
 
 
 def find_namespace(name: str, namespaces: Iterable[Object]) -> Object | None:
-    """A namespace that a file describes, with the label that the API server adds."""
+    """Return the manifest of a namespace with the label that the API server adds, or None."""
     for namespace in namespaces:
         if namespace["metadata"]["name"] == name:
             metadata = namespace["metadata"]

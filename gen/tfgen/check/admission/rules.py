@@ -1,4 +1,4 @@
-"""The rules of admission policies, which `tfgen.yaml` weighs as others."""
+"""Rules of admission policies. `tfgen.yaml` may set their severities."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ POLICY_NOT_EVALUATED: Final = "policy-not-evaluated"
 POLICY_WARNING: Final = "policy-warning"
 
 WARNINGS: Final[Mapping[str, str]] = {
-    POLICY_NOT_EVALUATED: "An admission policy, or a part of it, is not evaluated, so that nobody knows its verdict.",
-    POLICY_WARNING: "An admission policy of tfgen.yaml warns of an object of a job.",
+    POLICY_NOT_EVALUATED: "tfgen cannot evaluate an admission policy, or a part of the policy.",
+    POLICY_WARNING: "An admission policy of tfgen.yaml warns about an object of a job.",
 }
 RULES: Final[Mapping[str, str]] = {
     POLICY_DENIED: "An admission policy of tfgen.yaml refuses an object of a job.",
     **WARNINGS,
 }
-"""What each rule says; it begins the rule's section of docs/rules.md."""
+"""The summary of each rule, which begins the section of the rule in docs/rules.md."""

@@ -1,9 +1,10 @@
-"""What a policy says of a request: whether it holds, and with which message it does not.
+"""Decisions of a policy on a request: the failed validations with their messages.
 
     judge(policy, params, request, namespaces)
       ->  [Decision(("spec", "validations", 0, "expression"), "object.spec.replicas is more than 5")]
 
-As the API server decides: https://github.com/kubernetes/apiserver/blob/v0.36.0/pkg/admission/plugin/policy/validating/.
+The module follows the code of the API server:
+https://github.com/kubernetes/apiserver/blob/v0.36.0/pkg/admission/plugin/policy/validating/.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from tfgen.kubernetes.object import Object, group
 from tfgen.record import Record
 from tfgen.words import shown
 
-_LONGEST_MESSAGE: Final = 5 * 1024
-"""Characters of what a messageExpression gives; a longer one counts for nothing."""
+_MAX_MESSAGE_LENGTH: Final = 5 * 1024
+"""Maximum length of the result of a messageExpression. The API server ignores a longer message."""
 
 _REQUEST: Final = ("kind", "resource", "subResource", "requestKind", "requestResource", "requestSubResource")
 _REQUEST_NAMES: Final = (*_REQUEST, "name", "namespace", "operation")
-"""What is known of a request before there is one."""
+"""Fields of a request that tfgen knows without a cluster."""
 
-_OF_THE_SERVER: Final = (
+_SERVER_METADATA: Final = (
     "uid",
     "creationTimestamp",
     "generation",
@@ -33,20 +34,20 @@ _OF_THE_SERVER: Final = (
     "resourceVersion",
     "ownerReferences",
 )
-"""Metadata that the API server, or a controller, gives an object."""
+"""Metadata that the API server, or a controller, sets on an object."""
 
-_OF_A_POD: Final = ("name", "generateName")
-"""Metadata that a controller gives a pod."""
+_POD_METADATA: Final = ("name", "generateName")
+"""Metadata that a controller sets on a pod."""
 
 
 class Decision(Record):
-    """Why a policy refuses an object, or cannot be evaluated.
+    """The refusal of an object by a policy, or the reason why tfgen cannot evaluate the policy.
 
     Attributes:
-        path: of the expression in the policy.
-        message: in words.
-        is_known: whether it is a verdict.
-        is_strict: whether the object is refused whatever the binding's actions are.
+        path: the path of the expression in the policy.
+        message: the message of the policy, or the reason.
+        is_known: True for a refusal, False for a policy that tfgen cannot evaluate.
+        is_strict: True if the API server refuses the object regardless of the actions of the binding.
     """
 
     path: Path
@@ -58,36 +59,38 @@ class Decision(Record):
 def judge(
     policy: Mapping[str, Any], params: Object | None, request: Request, namespaces: Sequence[Object]
 ) -> Iterator[Decision]:
-    """The decisions of a policy that is about a request; none where it admits the object.
+    """Yield the decisions of a policy on a request that the policy matches; nothing if the policy admits the object.
 
     Args:
-        policy: its spec.
-        params: what the binding gives it.
-        request: the object.
-        namespaces: those that are known.
+        policy: the spec of the policy.
+        params: the object that the binding passes as `params`, or None.
+        request: the request.
+        namespaces: the manifests of namespaces in the folders of policies.
     """
     view = _View(policy, params, request, namespaces)
     conditions = [
         (("spec", "matchConditions", index, "expression"), view.result(condition["expression"]))
         for index, condition in enumerate(policy.get("matchConditions") or ())
     ]
-    if any(not result.error and not result.unknown and result.value is False for _, result in conditions):
+    # The API server skips the policy if any condition is false, even if a different condition fails.
+    if any(not result.error and not result.obstacle and result.value is False for _, result in conditions):
         return
     is_fatal = policy.get("failurePolicy") != "Ignore"
     for path, result in conditions:
-        if result.unknown:
-            yield Decision(path, result.unknown, is_known=False)
+        if result.obstacle:
+            yield Decision(path, result.obstacle, is_known=False)
             return
-    if wrong := next(((path, result) for path, result in conditions if result.error or result.value is not True), None):
-        path, result = wrong
+    failure = next(((path, result) for path, result in conditions if result.error or result.value is not True), None)
+    if failure is not None:
+        path, result = failure
         if is_fatal:
             yield Decision(path, _failed(_expression(policy, path), result))
         return
     for index, validation in enumerate(policy.get("validations") or ()):
         path = ("spec", "validations", index, "expression")
         result = view.result(validation["expression"])
-        if result.unknown:
-            yield Decision(path, result.unknown, is_known=False)
+        if result.obstacle:
+            yield Decision(path, result.obstacle, is_known=False)
         elif result.error and is_fatal:
             yield Decision(path, _failed(validation["expression"], result))
         elif not result.error and result.value is not True:
@@ -95,8 +98,8 @@ def judge(
     for index, annotation in enumerate(policy.get("auditAnnotations") or ()):
         path = ("spec", "auditAnnotations", index, "valueExpression")
         result = view.result(annotation["valueExpression"])
-        if result.unknown and is_fatal:
-            yield Decision(path, result.unknown, is_known=False)
+        if result.obstacle and is_fatal:
+            yield Decision(path, result.obstacle, is_known=False)
         elif is_fatal and (result.error or not isinstance(result.value, str | None)):
             yield Decision(path, _failed(annotation["valueExpression"], result), is_strict=True)
 
@@ -108,28 +111,28 @@ def _expression(policy: Mapping[str, Any], path: Path) -> str:
 
 
 def _failed(expression: str, result: Result) -> str:
-    return f"the expression {shown(expression)} fails: {result.error or 'it gives no such value'}"
+    return f"the expression {shown(expression)} fails: {result.error or 'the value has a wrong type'}"
 
 
 def _message(validation: Mapping[str, Any], view: _View) -> str:
-    """What a validation says where it does not hold."""
+    """Return the message of a failed validation."""
     if expression := validation.get("messageExpression"):
         value = view.result(expression).value
-        if isinstance(value, str) and value.strip() and "\n" not in value.strip() and len(value) <= _LONGEST_MESSAGE:
+        if isinstance(value, str) and value.strip() and "\n" not in value.strip() and len(value) <= _MAX_MESSAGE_LENGTH:
             return value.strip()
     message: str = validation.get("message") or ""
     return message.strip() or f"failed expression: {validation['expression'].strip()}"
 
 
 class _View:
-    """What the expressions of a policy see of one request."""
+    """Data that the expressions of a policy read for one request."""
 
     def __init__(
         self, policy: Mapping[str, Any], params: Object | None, request: Request, namespaces: Sequence[Object]
     ) -> None:
         self._request = request
         self._namespace = _namespace_object(request, namespaces)
-        self._unknown_variables: dict[str, str] = {}
+        self._obstacles: dict[str, str] = {}
         self._variables: dict[str, Any] = {}
         self._data = {
             "object": request.item,
@@ -139,40 +142,37 @@ class _View:
             "namespaceObject": self._namespace or _named_namespace(request),
             "variables": self._variables,
         }
-        # A variable that fails is not there, so that whoever reads it fails, and nobody else.
+        # Leave out a variable that fails, so that only the expressions that read the variable fail.
         for variable in policy.get("variables") or ():
             result = self.result(variable["expression"])
-            if result.unknown:
-                self._unknown_variables[variable["name"]] = result.unknown
+            if result.obstacle:
+                self._obstacles[variable["name"]] = result.obstacle
             elif not result.error:
                 self._variables[variable["name"]] = result.value
 
     def result(self, expression: str) -> Result:
-        """What an expression gives, where all that it reads is known."""
-        unknown = next((reason for chain in names(expression) if (reason := self._unknown(chain))), "")
-        return Result(unknown=unknown) if unknown else evaluate(expression, self._data)
+        """Return the result of an expression, or the reason why tfgen does not know the data that it reads."""
+        obstacle = next((reason for chain in names(expression) if (reason := self._obstacle(chain))), "")
+        return Result(obstacle=obstacle) if obstacle else evaluate(expression, self._data)
 
-    def _unknown(self, chain: tuple[str, ...]) -> str:
-        """Why nobody here knows what a chain of names leads to; empty where it is known, or an error for everyone."""
+    def _obstacle(self, chain: tuple[str, ...]) -> str:
+        """Return the reason why tfgen does not know the value of a chain of names; empty for a known chain."""
         match chain:
             case ("variables", name, *_):
-                return self._unknown_variables.get(name, "")
-            case ("request", *rest) if not rest or rest[0] not in _REQUEST_NAMES:
-                return f"it reads {'.'.join(chain[:2])}, which only a request to a cluster has"
+                return self._obstacles.get(name, "")
+            case ("request", *fields) if not fields or fields[0] not in _REQUEST_NAMES:
+                return f"the policy reads {'.'.join(chain[:2])}, which only a request to a cluster has"
             case ("request", "namespace", *_) | ("object", "metadata", "namespace", *_) if self._has_no_namespace:
-                return "it reads the namespace, which the job does not say"
+                return "the policy reads the namespace, but the job sets no namespace"
             case ("request", "name", *_) if self._request.is_of_pods:
-                return "it reads request.name, which the controller of the pods gives them"
-            case ("namespaceObject", *rest) if not (self._is_in_no_namespace or self._namespace):
-                if self._has_no_namespace or rest != ["metadata", "name"]:
-                    return (
-                        "it reads namespaceObject, which is not known; put a manifest of the namespace beside the "
-                        "policies"
-                    )
-            case ("object", "metadata", name, *_) if name in _OF_THE_SERVER:
-                return f"it reads object.metadata.{name}, which only an object in a cluster has"
-            case ("object", "metadata", name, *_) if name in _OF_A_POD and self._request.is_of_pods:
-                return f"it reads object.metadata.{name}, which the controller of the pods gives them"
+                return "the policy reads request.name, which the controller of the pods sets"
+            case ("namespaceObject", *fields) if not (self._is_in_no_namespace or self._namespace):
+                if self._has_no_namespace or fields != ["metadata", "name"]:
+                    return "the policy reads namespaceObject; add a manifest of the namespace to the folder of policies"
+            case ("object", "metadata", name, *_) if name in _SERVER_METADATA:
+                return f"the policy reads object.metadata.{name}, which only an object in a cluster has"
+            case ("object", "metadata", name, *_) if name in _POD_METADATA and self._request.is_of_pods:
+                return f"the policy reads object.metadata.{name}, which the controller of the pods sets"
         return ""
 
     @property
@@ -189,15 +189,15 @@ def _namespace_object(request: Request, namespaces: Sequence[Object]) -> Object 
 
 
 def _named_namespace(request: Request) -> Object | None:
-    """A namespace of which the name alone is known."""
+    """Return a namespace with only its name and the label of the name; None without a name."""
     name = request.namespace
     return {"metadata": {"name": name, "labels": {NAMESPACE_NAME: name}}} if name else None
 
 
 def _request_data(request: Request) -> Mapping[str, Any]:
-    of_group = {"group": group(request.item), "version": request.version}
-    kind = {**of_group, "kind": request.item["kind"]}
-    resource = {**of_group, "resource": request.resource}
+    group_version = {"group": group(request.item), "version": request.version}
+    kind = {**group_version, "kind": request.item["kind"]}
+    resource = {**group_version, "resource": request.resource}
     return {
         "kind": kind,
         "resource": resource,

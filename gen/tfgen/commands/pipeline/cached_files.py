@@ -94,7 +94,7 @@ def _data_of(file: CachedFile) -> Any:
         "of_rules": [_problem_data(problem) for problem in file.of_rules],
         "of_objects": [_problem_data(problem) for problem in file.of_objects],
         "unused": [_problem_data(problem) for problem in file.unused],
-        "records": [[record.job, record.of_rules] for record in file.records],
+        "records": [[record.job, record.data_by_rule] for record in file.records],
         "ledgers": file.ledgers,
     }
 
