@@ -126,7 +126,6 @@ FILLED = {
         {"a": "x"},
     ),
     "a part sees no name around its call": (Let("q", v("word"), {"b": call(INNER, q="mine")}), {"b": {"a": "mine"}}),
-    "a comment is nothing": ({Comment("Because."): None, "a": 1}, {"a": 1}),
     "items under a condition": (
         ["z", When(v("on"), ForEach(v("map"), NAME)), When(v("off"), Items(v("list")))],
         ["z", "a", "b"],
@@ -180,6 +179,26 @@ def test_fill(name):
     scope = SCOPE._replace(bound={"role": {"image": None}}) if name == "a field that is missing" else SCOPE
     assert fill(node, scope) == expected
     assert type(fill(node, scope)) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("node", "expected", "comments"),
+    [
+        ({Comment("Because."): None, "a": 1}, {"a": 1}, {"a": "Because."}),
+        ({Comment("Because."): None, "a": v("word"), "b": 1}, {"a": "Größe", "b": 1}, {"a": "Because."}),
+        ({"b": 1, Splice("s"): {Comment("Because."): None, "a": 1}}, {"b": 1, "a": 1}, {"a": "Because."}),
+        ({Comment("Because."): None, Splice("s"): {"a": 1, "b": 2}}, {"a": 1, "b": 2}, {"a": "Because."}),
+        ({Comment("Because."): None, NAME: 1}, {"n": 1}, {"n": "Because."}),
+    ],
+)
+def test_a_filled_mapping_has_its_comments(node, expected, comments):
+    filled = fill(node, SCOPE._replace(bound={"name": "n"}))
+    assert (filled, filled.comments) == (expected, comments)
+
+
+def test_the_comment_of_an_absent_entry_is_absent():
+    assert type(fill({Comment("Because."): None, "a": if_set(v("empty")), "b": 1}, SCOPE)) is dict
+    assert type(fill({Comment("Because."): None, Splice("s"): {}, "b": 1}, SCOPE)) is dict
 
 
 @pytest.mark.parametrize("name", TESTS)

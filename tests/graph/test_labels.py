@@ -55,7 +55,7 @@ def literal(node: Any) -> Iterator[str]:
         yield from literal(node.body)
     elif isinstance(node, Mapping):
         for key, inner in node.items():
-            yield from literal(inner) if isinstance(key, Splice) else [key]
+            yield from literal(inner) if isinstance(key, Splice) else [key] if isinstance(key, str) else []
 
 
 def is_users(node: Any) -> bool:

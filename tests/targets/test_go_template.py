@@ -204,7 +204,6 @@ TEMPLATES = {
           g: {{ .Values.image | quote }}
           h: {{ .Values.roles.worker.replicas | int64 }}
         {{- end }}
-        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "no test is asked again where it is true, and one within another is asked with it": (
@@ -304,7 +303,6 @@ TEMPLATES = {
           labels:
             {{- toYaml . | nindent 4 }}
         {{- end }}
-        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "a map that is there": (
@@ -316,7 +314,6 @@ TEMPLATES = {
         {{- else }}
         a: none
         {{- end }}
-        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "splice": (
@@ -326,7 +323,6 @@ TEMPLATES = {
         {{- with .Values.labels }}
         {{- toYaml . | nindent 0 }}
         {{- end }}
-        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "each": (
@@ -352,7 +348,6 @@ TEMPLATES = {
         {{- $all := mergeOverwrite (dict "a" "b") .Values.labels }}
         l:
           {{- toYaml $all | nindent 2 }}
-        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "merged with what may come to nothing": (
@@ -375,7 +370,6 @@ TEMPLATES = {
         l:
           {{- toYaml . | nindent 2 }}
         {{- end }}
-        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "layers under a condition": (
@@ -392,7 +386,6 @@ TEMPLATES = {
         {{- $all = mergeOverwrite $all .Values.env }}
         l:
           {{- toYaml $all | nindent 2 }}
-        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "entries of several kinds are set one by one, or Go would merge a map with a text": (
@@ -406,7 +399,6 @@ TEMPLATES = {
         e:
           {{- toYaml . | nindent 2 }}
         {{- end }}
-        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "an entry of a layer is left out where what it says is empty": (
@@ -428,7 +420,6 @@ TEMPLATES = {
         l:
           {{- toYaml . | nindent 2 }}
         {{- end }}
-        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "text that may be nothing, or none of plain YAML, in a part": (
@@ -569,7 +560,6 @@ def test_a_part_that_looks_at_its_arguments_alone_is_not_given_the_root():
         "a: 1",
         "tolerations:",
         '{{- include "mnist.tolerations" (dict "more" .Values.args) | nindent 0 }}',
-        "# end, so that Helm cuts no empty line off the text above",
     ]
 
 
@@ -601,7 +591,6 @@ def test_a_part_of_which_nothing_may_be_left_takes_its_key_with_it():
         "    {{- . | nindent 4 }}",
         "  {{- end }}",
         "{{- end }}",
-        "# end, so that Helm cuts no empty line off the text above",
     ]
 
 
@@ -667,7 +656,6 @@ def test_items_of_a_list_join_the_others():
         "{{- with .Values.args }}",
         "{{- toYaml . | nindent 0 }}",
         "{{- end }}",
-        "# end, so that Helm cuts no empty line off the text above",
     ]
 
 
@@ -729,9 +717,10 @@ OPTIONS = {"options": Value("labels", "map")}
         ({"a": "text\n\n"}, False),
     ],
 )
-def test_an_object_whose_last_text_may_be_of_empty_lines_ends_with_a_comment(node, ends):
-    """Helm would take such lines for its own."""
-    assert template_file(node, MNIST).endswith("# end, so that Helm cuts no empty line off the text above\n") == ends
+def test_an_object_whose_last_text_may_end_in_empty_lines_ends_with_its_kind(node, ends):
+    """Helm trims white space from the end of an object."""
+    printed = template_file({"kind": "Any", **node}, MNIST).splitlines()
+    assert (printed[-1] == "kind: Any", printed[0] == "kind: Any") == (ends, not ends)
 
 
 def test_a_guard_names_what_it_counts():

@@ -8,6 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tfgen.text.commented import CommentedMapping
 from tfgen.text.parse import parse
 from tfgen.text.yaml_text import documents, dump, scalar, uncarried
 from tfgen.value_type import MAX_INTEGER
@@ -136,6 +137,32 @@ def test_lines(text: str, block: str) -> None:
 def test_no_line_is_folded_and_no_object_becomes_an_alias() -> None:
     shared = {"text": "word " * 100 + "end"}
     assert dump([shared, shared]) == f"- text: {shared['text']}\n" * 2
+
+
+def test_each_comment_is_above_its_first_entry() -> None:
+    long = "word " * 30
+    data = {
+        "spec": CommentedMapping({"a": 1, "items": [], "b": {"c": "x"}}, {"a": "Why a.", "b": long.strip()}),
+        "list": [CommentedMapping({"name": "one", "value": "v"}, {"name": "Why n.", "value": "Why v."})],
+        "again": CommentedMapping({"a": 2}, {"a": "Why a.", "absent": "Why absent."}),
+    }
+    assert dump(data).splitlines() == [
+        "spec:",
+        "  # Why a.",
+        "  a: 1",
+        "  items: []",
+        f"  # {('word ' * 23).strip()}",
+        f"  # {('word ' * 7).strip()}",
+        "  b:",
+        "    c: x",
+        "list:",
+        "# Why n.",
+        "- name: one",
+        "  # Why v.",
+        "  value: v",
+        "again:",
+        "  a: 2",
+    ]
 
 
 def test_several_documents() -> None:

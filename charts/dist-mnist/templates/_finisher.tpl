@@ -1,4 +1,4 @@
-{{- /* The pod of what releases the run once the Job that ends it has ended. */}}
+{{- /* The pod of the finisher, which releases the tasks when the training ends. */}}
 
 {{/* The hash of finisher.pod, for a label of the pods and for the immutable selector of a StatefulSet. */}}
 {{- define "dist-mnist.finisher.podHash" -}}
@@ -18,6 +18,7 @@ metadata:
     app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     app.kubernetes.io/component: finisher
     {{- toYaml $labels | nindent 4 }}
+    {{- /* The hash of this pod template. A change of the template needs a new run. */}}
     {{- with .hash }}
     tfgen/pod-template-hash: {{ . | quote }}
     {{- end }}
@@ -105,6 +106,7 @@ containers:
   {{- end }}
   env:
   - name: NVIDIA_VISIBLE_DEVICES
+    {{- /* An image for GPUs sets the value all. The value void hides the GPUs of the node. */}}
     value: void
   {{- if .Values.completion.notify.secretKeyRef.name }}
   - name: NOTIFY_ADDRESS

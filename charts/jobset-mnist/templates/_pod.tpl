@@ -1,10 +1,13 @@
-{{- /* The pod of a task, whatever object makes it. The role's templates call it with the role's name and values. */}}
+{{- /* The pod of a task. The template of a role includes the pod with the name and values of the role. */}}
 
 {{/* The pod of a task, as a PodTemplateSpec. Takes root, role, values. */}}
 {{- define "jobset-mnist.pod" -}}
 metadata:
   labels:
     {{- include "jobset-mnist.pod.labels" . | nindent 4 }}
+  {{- /* The annotations safe-to-evict and do-not-disrupt keep the pod on its node, because a task that an
+         autoscaler moves loses its work. A mesh sidecar is disabled, because a Job with such a sidecar never
+         completes. */}}
   annotations:
     {{- include "jobset-mnist.pod.annotations" . | nindent 4 }}
 spec:
@@ -135,8 +138,11 @@ args:
 {{- with .values.workingDir | default .root.Values.workingDir }}
 workingDir: {{ . | quote }}
 {{- end }}
-{{- /* Kubernetes expands $(X) only from preceding variables: first those of tfgen, then the values without a
-       reference. */}}
+{{- /* Kubernetes expands $(X) only from preceding variables, so the variables of tfgen come first, and the values
+       with a reference come last. Without a GPU, NVIDIA_VISIBLE_DEVICES=void hides the GPUs of the node. By
+       default, each thread pool of TensorFlow has a thread for each core of the node. OMP_NUM_THREADS and TF_NUM_*
+       reduce the pools to the CPU limit. TF_NUM_INTEROP_THREADS is at least 2, because a worker that waits for a
+       parameter server blocks one thread. */}}
 env:
 {{- include "jobset-mnist.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" .limits.cpu "gpus" .gpus) | nindent 0 }}
 {{- with .values.envFrom | default .root.Values.envFrom }}

@@ -1,4 +1,4 @@
-{{- /* The variables of a task. */}}
+{{- /* The environment variables of a task. */}}
 
 {{/* The variables of a task's main container. Takes root, role, values, cpuLimit, gpus. */}}
 {{- define "keras-mirrored.pod.env" -}}

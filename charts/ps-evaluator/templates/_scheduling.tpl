@@ -1,4 +1,4 @@
-{{- /* Where a pod may run. */}}
+{{- /* The scheduling fields of a pod. */}}
 
 {{/* The tolerations of a pod. With spot, the pod also tolerates the taints of the spot nodes of clouds. Takes
      spot, tolerations. */}}

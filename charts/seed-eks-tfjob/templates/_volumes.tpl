@@ -1,4 +1,4 @@
-{{- /* Volumes, and where a pod has them. */}}
+{{- /* The volumes of a pod and their mounts. */}}
 
 {{/* The volumes of a task's pod. Takes root, role, values, locked. */}}
 {{- define "seed-eks-tfjob.pod.volumes" -}}

@@ -1,4 +1,4 @@
-{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
+{{- /* Names, labels and the cluster. A named template takes the root context or a dict with the listed keys. */}}
 
 {{/* The name of the run: JOB-RUN, or JOB if the run has no name. */}}
 {{- define "seed-volcano-tfjob.run" -}}

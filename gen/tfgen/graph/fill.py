@@ -71,6 +71,7 @@ from tfgen.graph.reads import reads, reads_of_call
 from tfgen.record import EMPTY, Record
 from tfgen.schema.value_paths import differences, whole_values
 from tfgen.text import canonical_json
+from tfgen.text.commented import CommentedMapping
 from tfgen.value_type import TREES
 
 
@@ -288,26 +289,44 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
             key if isinstance(key, str) else None,
             None if isinstance(key, (str, Splice)) else compile_expression(key),
             compile_filler(child),
+            comment,
         )
-        for key, child in node.items()
-        if not isinstance(key, Comment)
+        for key, child, comment in _commented_entries(node)
     ]
 
     def fill_mapping(scope: Scope) -> Any:
         filled: dict[str, Any] = {}
-        for name, key, child in entries:
+        comments: dict[str, str] = {}
+        for name, key, child, comment in entries:
             value = child(scope)
             if value is ABSENT:
                 continue
+            if key is not None:
+                name = key(scope)
             if name is not None:
                 filled[name] = value
-            elif key is not None:
-                filled[key(scope)] = value
             else:
                 filled.update(value)
+                comments.update(getattr(value, "comments", EMPTY))
+                name = next(iter(value), None)
+            if comment and name is not None:
+                comments[name] = comment
+        if comments:
+            return CommentedMapping(filled, comments)
         return filled if filled or not node else ABSENT
 
     return fill_mapping
+
+
+def _commented_entries(node: Mapping[Key, Node]) -> Iterator[tuple[Name | Splice, Node, str]]:
+    """Yield the entries of a mapping with their comments. A splice has its comment above its first entry."""
+    comment = ""
+    for key, child in node.items():
+        if isinstance(key, Comment):
+            comment = key.text
+        else:
+            yield key, child, comment
+            comment = ""
 
 
 _Adder: TypeAlias = Callable[[Scope, list[Any]], None]

@@ -3,9 +3,9 @@
     {"worker": {"allOf": [{"$ref": "#/definitions/role"}], "required": ["replicas"]}}
 
 The schema accepts the values that the job schema accepts. Parts that several places share are one definition: a role,
-the characters of a text, and any other repeated part. The descriptions of values are in values.yaml. Both libraries of
-Helm (gojsonschema until 3.17, santhosh-tekuri/jsonschema since) read the schema: in draft-07 keywords next to a `$ref`
-have no effect, so such keywords are in `allOf`.
+the characters of a text, and any other repeated part. Both libraries of Helm (gojsonschema until 3.17,
+santhosh-tekuri/jsonschema since) read the schema: in draft-07 keywords next to a `$ref` have no effect, so such
+keywords are in `allOf`. Only a description is next to a `$ref`: editors show the description, and Helm ignores it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema.chart_values import chart_values
 from tfgen.schema.file import Schema, target, used_definitions
 from tfgen.schema.tunables import CHART_ACCEPTS, ValuesPath, all_leaves
+from tfgen.schema.values_descriptions import described
 from tfgen.schema.values_form import ValuesForm, once_a_form
 from tfgen.text import json_text
 from tfgen.value_type import MAX_INTEGER
@@ -110,8 +111,8 @@ def _closed() -> dict[str, Any]:
 
 @once_a_form
 def values_schema_text(form: ValuesForm) -> str:
-    """Return the text of the schema in the file of the chart."""
-    return json_text.dump(values_schema(form), listings=_NAMED)
+    """Return the text of the schema in the file of the chart, with descriptions."""
+    return json_text.dump(described(values_schema(form), form.environments), listings=_NAMED)
 
 
 @functools.cache

@@ -13,9 +13,10 @@ Readers of YAML disagree: `y` is true to Helm and text to kustomize, `0o17` is 1
 `1234e56`, a short commit id, is a number to Helm and text to PyYAML. So a string goes without quotes only where no
 reader of YAML 1.1 or 1.2 can take it for anything else; tests/equal/test_yaml_readers.py asks them.
 
-The layout is kubectl's: keys in the given order, lists at the indentation of their key, no anchors. No line is
-folded, and an emoji stays an emoji, where libyaml's emitter writes an escape. No YAML library is needed, and it takes
-half the time of PyYAML's emitter in C, which first wants a tree of Python nodes.
+The layout is kubectl's: keys in the given order, lists at the indentation of their key, no anchors. A
+`CommentedMapping` shows its comments. No line is folded, and an emoji stays an emoji, where libyaml's emitter writes an
+escape. No YAML library is needed, and it takes half the time of PyYAML's emitter in C, which first wants a tree of
+Python nodes.
 """
 
 from __future__ import annotations
@@ -24,11 +25,17 @@ import functools
 import json
 import math
 import re
+import textwrap
 from collections.abc import Iterable
 from typing import Final
 
+from tfgen.record import EMPTY
+from tfgen.text.commented import CommentedMapping
+
 _SHORT: Final = 200
 """Maximum number of characters of a text whose quoted form is cached."""
+_COMMENT_WIDTH: Final = 120
+"""Maximum number of characters of a line with a comment."""
 LONGEST_KEY = 1000
 """Maximum number of characters of a key, with quotes. Readers require the colon of a key within 1,024 characters."""
 
@@ -81,7 +88,7 @@ def dump(data: object, indent: str = "") -> str:
         ValueError: the data has a character of `UNCARRIED`, a key `<<` or over `LONGEST_KEY`, an infinity or a NaN.
     """
     lines: list[str] = []
-    _add_block(lines, data, indent, indent)
+    _add_block(lines, data, indent, indent, set())
     return "".join(lines)
 
 
@@ -144,26 +151,45 @@ def is_misread_by_kustomize(text: str) -> bool:
     return text.startswith("\t") and "\n" in text
 
 
-def _add_block(lines: list[str], data: object, first: str, blanks: str) -> None:
-    """Add the lines of a value. `first` is the text before its first line, `blanks` precedes each following line."""
+def _add_block(lines: list[str], data: object, first: str, blanks: str, printed: set[str]) -> None:
+    """Add the lines of a value.
+
+    Args:
+        lines: the lines of the document.
+        data: the value.
+        first: the text before the first line of the value.
+        blanks: the text before each following line.
+        printed: the comments of the document so far. A document has each comment once, above the first entry.
+    """
     if data and isinstance(data, dict):
+        comments = data.comments if isinstance(data, CommentedMapping) else EMPTY
         for key, value in data.items():
+            if key in comments and comments[key] not in printed:
+                printed.add(comments[key])
+                # The comment of the first entry of a list item is above the dash.
+                lines += _comment_lines(comments[key], first[: len(first) - len(first.lstrip(" "))])
             if value and isinstance(value, (dict, list)):
                 lines.append(f"{first}{_key(key)}:\n")
                 deeper = blanks if isinstance(value, list) else f"{blanks}  "
-                _add_block(lines, value, deeper, deeper)
+                _add_block(lines, value, deeper, deeper, printed)
             else:
                 lines.append(f"{first}{_key(key)}: {_leaf(value, blanks)}\n")
             first = blanks
     elif data and isinstance(data, list):
         for item in data:
             if item and isinstance(item, (dict, list)):
-                _add_block(lines, item, f"{first}- ", f"{blanks}  ")
+                _add_block(lines, item, f"{first}- ", f"{blanks}  ", printed)
             else:
                 lines.append(f"{first}- {_leaf(item, blanks)}\n")
             first = blanks
     else:
         lines.append(f"{first}{_leaf(data, blanks)}\n")
+
+
+@functools.lru_cache(256)
+def _comment_lines(comment: str, indent: str) -> list[str]:
+    prefix = f"{indent}# "
+    return [f"{prefix}{line}\n" for line in textwrap.wrap(comment, _COMMENT_WIDTH - len(prefix))]
 
 
 def _leaf(value: object, indent: str) -> str:

@@ -20,7 +20,6 @@ from tfgen.graph.objects import environment, labels, names, resources, security
 from tfgen.graph.objects.storage import TMP
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import FileCode, GitCode, Structure
-from tfgen.kubernetes import keys
 
 VOLUME: Final = "tfgen-code"
 SECRET_VOLUME: Final = "tfgen-git-secret"  # noqa: S105 - a volume's name
@@ -67,7 +66,7 @@ def config_map(code: FileCode) -> Node:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": labels.metadata(names.code(_digest(code.files)), annotations=keys.BEFORE_PODS),
+        "metadata": labels.metadata(names.code(_digest(code.files)), annotations=labels.BEFORE_PODS),
         "immutable": True,
         "data": {name: File(file_path(name), text) for name, text in sorted(code.files.items())},
     }

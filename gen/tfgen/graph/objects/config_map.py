@@ -7,7 +7,6 @@ from typing import Final
 from tfgen.graph.holes import Comment, Key, Node
 from tfgen.graph.objects import cluster_spec, labels, names
 from tfgen.job.training_job import Structure
-from tfgen.kubernetes import keys
 
 CLUSTER: Final = "cluster"
 EVALUATOR_CLUSTER: Final = "evaluatorCluster"
@@ -26,7 +25,7 @@ def config_map(structure: Structure, pod: cluster_spec.PodName) -> Node:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
+        "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
         Comment("A restarted task must see the same cluster as the running tasks."): None,
         "immutable": True,
         "data": data,

@@ -77,7 +77,7 @@ def image_cache(structure: Structure) -> Node:
         "kind": "ImageCache",
         "metadata": labels.metadata(
             names.JOB,
-            annotations={**keys.BEFORE_PODS, keys.CACHE_REUSE: "true"},
+            annotations={**labels.BEFORE_PODS, keys.CACHE_REUSE: "true"},
         ),
         "spec": {
             "images": [*(When(image, image) for image in tunable), *_additional_images(structure)],

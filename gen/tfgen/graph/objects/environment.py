@@ -35,8 +35,12 @@ from tfgen.job.training_job import RoleName, Structure
 
 ENV: Final = Bound("env", "map")
 
-ORDER: Final = Comment(
-    "Kubernetes expands $(X) only from preceding variables: first those of tfgen, then the values without a reference."
+REASON: Final = Comment(
+    "Kubernetes expands $(X) only from preceding variables, so the variables of tfgen come first, and the values with "
+    "a reference come last. Without a GPU, NVIDIA_VISIBLE_DEVICES=void hides the GPUs of the node. By default, each "
+    "thread pool of TensorFlow has a thread for each core of the node. OMP_NUM_THREADS and TF_NUM_* reduce the pools "
+    "to the CPU limit. TF_NUM_INTEROP_THREADS is at least 2, because a worker that waits for a parameter server blocks "
+    "one thread."
 )
 
 # The sizes of the thread pools of TensorFlow and oneDNN. By default each pool has a thread for each core of the node,
@@ -55,7 +59,11 @@ _INTEROP: Final = When(
 # The GPU images of TensorFlow set "all", so a container without a GPU would allocate memory on every GPU of its node.
 _VISIBLE_DEVICES: Final = "NVIDIA_VISIBLE_DEVICES"
 _NO_DEVICES: Final = "void"
-NO_GPUS: Final[Mapping[Key, Node]] = {"name": _VISIBLE_DEVICES, "value": _NO_DEVICES}
+NO_GPUS: Final[Mapping[Key, Node]] = {
+    "name": _VISIBLE_DEVICES,
+    Comment("An image for GPUs sets the value all. The value void hides the GPUs of the node."): None,
+    "value": _NO_DEVICES,
+}
 
 _ITEM: Final = Bound("value")
 _EXPANDS: Final = Contains(_ITEM, "$(")

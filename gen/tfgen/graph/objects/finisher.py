@@ -140,7 +140,7 @@ def config_map() -> Node:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": labels.metadata(names.finisher_program(_DIGEST), annotations=keys.BEFORE_PODS),
+        "metadata": labels.metadata(names.finisher_program(_DIGEST), annotations=labels.BEFORE_PODS),
         "immutable": True,
         "data": {FILE: _PROGRAM},
     }

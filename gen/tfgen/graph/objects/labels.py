@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from tfgen.graph.holes import (
     Bound,
     ChartOnly,
+    Comment,
     Expression,
     Key,
     Let,
@@ -21,6 +22,7 @@ from tfgen.graph.holes import (
 )
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import role_value, value
+from tfgen.kubernetes import keys
 from tfgen.kubernetes.keys import (
     CHART,
     CLUSTER_AUTOSCALER_EVICT,
@@ -35,6 +37,28 @@ from tfgen.kubernetes.keys import (
     OBJECT,
     ROLE,
     RUN,
+)
+
+BEFORE_PODS: Final[Mapping[Key, Node]] = {
+    Comment(
+        "Argo CD applies the objects of this sync wave before the pods, which need the objects at their start."
+    ): None,
+    **plain_mapping(keys.BEFORE_PODS),
+}
+"""The annotation of an object that pods need at their start."""
+
+KEEP: Final[Mapping[Key, Node]] = {
+    Comment(
+        "Argo CD, Flux and Helm keep the claim when they delete the job. IgnoreExtraneous lets Argo CD show the job as "
+        "synced while the claim remains."
+    ): None,
+    **plain_mapping(keys.KEEP),
+}
+"""The annotations of an object that outlives the job."""
+
+UNDISTURBED: Final = Comment(
+    "The annotations safe-to-evict and do-not-disrupt keep the pod on its node, because a task that an autoscaler "
+    "moves loses its work. A mesh sidecar is disabled, because a Job with such a sidecar never completes."
 )
 
 # The labels of the installation, which are not part of a selector.
@@ -68,7 +92,7 @@ _RUN_SELECTOR = Named(
 def metadata(
     name: Node,
     role: str | None = None,
-    annotations: Mapping[str, Any] | None = None,
+    annotations: Mapping[Key, Node] | None = None,
     labels: Mapping[Key, Node] | None = None,
 ) -> Node:
     """Return the metadata of an object.
@@ -84,9 +108,7 @@ def metadata(
     return {
         "name": name,
         "labels": {Splice("labels"): _COMMON, **added} if added else _COMMON,
-        "annotations": {**plain_mapping(annotations), Splice("annotations"): job_annotations}
-        if annotations
-        else job_annotations,
+        "annotations": {**annotations, Splice("annotations"): job_annotations} if annotations else job_annotations,
     }
 
 

@@ -9,7 +9,6 @@ from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.names import PORT_NAME
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import Structure
-from tfgen.kubernetes import keys
 
 ISOLATED: Final = Equal(value("network.policy"), "Isolated")
 _LIMITED: Final = value("network.egress.limited")
@@ -31,7 +30,7 @@ def service(structure: Structure) -> Node:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
+        "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
         "spec": {
             "clusterIP": "None",
             Comment("Tasks resolve the names of their peers before any task is ready."): None,
@@ -62,7 +61,7 @@ def policy(selector: Node) -> Node:
         {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
-            "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
+            "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
             "spec": {
                 "podSelector": {"matchLabels": selector},
                 "ingress": [{"from": run_pods}],
@@ -89,7 +88,7 @@ def to_api_server(name: Node, role: str, *rules: When) -> Node:
         {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
-            "metadata": labels.metadata(name, annotations=keys.BEFORE_PODS),
+            "metadata": labels.metadata(name, annotations=labels.BEFORE_PODS),
             "spec": {
                 "podSelector": {"matchLabels": labels.role_selector(role)},
                 "egress": [Items(_API_SERVER), *rules],

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from tfgen.graph.holes import Bound, Digest, Key, Let, Named, Node, Parameter, call, if_set
+from tfgen.graph.holes import Bound, Comment, Digest, Key, Let, Named, Node, Parameter, call, if_set
 from tfgen.kubernetes import keys
 
 HASH: Final = Bound("hash")
@@ -24,7 +24,10 @@ HASH: Final = Bound("hash")
 PARAMETER: Final = Parameter(HASH.name)
 """The hash, in a part that is a pod template; null in the template from which the hash is computed."""
 
-LABEL: Final[Mapping[Key, Node]] = {keys.POD_TEMPLATE_HASH: if_set(PARAMETER)}
+LABEL: Final[Mapping[Key, Node]] = {
+    Comment("The hash of this pod template. A change of the template needs a new run."): None,
+    keys.POD_TEMPLATE_HASH: if_set(PARAMETER),
+}
 """The label with the hash, the last label of a pod template."""
 
 

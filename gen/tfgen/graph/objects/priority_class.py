@@ -12,7 +12,6 @@ from typing import Final
 from tfgen.graph.holes import Bound, Default, ForEach, if_set
 from tfgen.graph.objects import labels
 from tfgen.graph.objects.values import value
-from tfgen.kubernetes import keys
 
 _CLASS: Final = "class"
 
@@ -25,7 +24,7 @@ def priority_classes() -> ForEach:
         {
             "apiVersion": "scheduling.k8s.io/v1",
             "kind": "PriorityClass",
-            "metadata": labels.metadata(Bound("name"), annotations=keys.BEFORE_PODS),
+            "metadata": labels.metadata(Bound("name"), annotations=labels.BEFORE_PODS),
             "value": Bound(_CLASS, "integer", "value"),
             "description": if_set(Bound(_CLASS, "string", "description")),
             "preemptionPolicy": Default(Bound(_CLASS, "string", "preemptionPolicy"), "PreemptLowerPriority"),

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from tfgen.graph.holes import Node
 from tfgen.graph.objects import labels
 from tfgen.graph.template import Template
-from tfgen.kubernetes import keys
 
 
 def templates(part: str, name: Node, rules: Sequence[Node]) -> Iterator[Template]:
@@ -21,7 +20,7 @@ def templates(part: str, name: Node, rules: Sequence[Node]) -> Iterator[Template
         name: the name of the objects.
         rules: the rules of the Role.
     """
-    metadata = labels.metadata(name, annotations=keys.BEFORE_PODS)
+    metadata = labels.metadata(name, annotations=labels.BEFORE_PODS)
     account: Node = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",

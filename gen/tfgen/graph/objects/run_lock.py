@@ -33,7 +33,6 @@ from tfgen.graph.holes import (
 from tfgen.graph.objects import environment, labels, names, resources, security, storage
 from tfgen.graph.objects.values import ROLE, ROLE_VALUES, role_or_job_value, value
 from tfgen.job.training_job import Profile, RoleName
-from tfgen.kubernetes import keys
 
 LOCKED: Final = Bound("locked", "map")
 VOLUME: Final = "tfgen-run-lock"
@@ -64,7 +63,7 @@ def config_map(role: RoleName) -> Node:
     program: Node = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": labels.metadata(names.run_lock_program(_DIGEST), annotations=keys.BEFORE_PODS),
+        "metadata": labels.metadata(names.run_lock_program(_DIGEST), annotations=labels.BEFORE_PODS),
         "immutable": True,
         "data": {FILE: _PROGRAM},
     }

@@ -13,7 +13,6 @@ from tfgen.graph.holes import AllOf, Default, Equal, Guard, Key, Node, Text, Whe
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.values import role_or_job_value, value
 from tfgen.job.training_job import Structure
-from tfgen.kubernetes import keys
 
 _IS_CREATED: Final = value("serviceAccount.create")
 _DEFAULT: Final = "default"
@@ -26,7 +25,7 @@ def service_account() -> Node:
     account: dict[Key, Node] = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": labels.metadata(Default(value("serviceAccountName"), names.JOB), annotations=keys.BEFORE_PODS),
+        "metadata": labels.metadata(Default(value("serviceAccountName"), names.JOB), annotations=labels.BEFORE_PODS),
         "automountServiceAccountToken": False,
     }
     return When(_IS_CREATED, labels.with_layers(account, (), (value("serviceAccount.annotations"),)))

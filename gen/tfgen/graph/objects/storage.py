@@ -30,7 +30,6 @@ from tfgen.graph.holes import (
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.values import ROLE, role_or_job_value, value
 from tfgen.job.training_job import Structure
-from tfgen.kubernetes import keys
 from tfgen.kubernetes.volume_profiles import refuses
 from tfgen.schema import workload_kinds as kinds
 from tfgen.value_type import ValueType
@@ -160,7 +159,7 @@ def claims() -> ForEach:
     claim: Node = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": labels.metadata(names.claim(_NAME), annotations=keys.KEEP),
+        "metadata": labels.metadata(names.claim(_NAME), annotations=labels.KEEP),
         "spec": {
             "accessModes": [Default(_storage("claim.accessMode"), "ReadWriteMany")],
             "volumeName": if_set(_storage("claim.volumeName")),

@@ -10,7 +10,6 @@ from tfgen.graph.objects import cluster_spec, labels, names
 from tfgen.graph.objects.values import ROLE, value
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Role, RoleName, Structure
-from tfgen.kubernetes import keys
 from tfgen.record import EMPTY, Record
 from tfgen.schema.gang_fields import FIELDS
 
@@ -66,7 +65,7 @@ class Gang(Record):
         group: Node = {
             "apiVersion": Text((self.group, "/", self.version)),
             "kind": "PodGroup",
-            "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
+            "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
             "spec": self.spec(structure),
         }
         return (Template("podgroup", When(ENABLED, group)),)

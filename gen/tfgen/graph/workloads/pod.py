@@ -312,7 +312,11 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
     binds = structure.gang and not controller.binds_gang
     gang = GANGS[structure.gang].pod(role.name) if structure.gang and binds else Binding()
     return {
-        "metadata": {"labels": _pod_labels(structure, gang), "annotations": _pod_annotations(structure, gang)},
+        "metadata": {
+            "labels": _pod_labels(structure, gang),
+            labels.UNDISTURBED: None,
+            "annotations": _pod_annotations(structure, gang),
+        },
         "spec": pod_spec(
             scheduler=gang.spec,
             priority=if_set(role_or_job_value("priorityClassName")),
@@ -408,7 +412,7 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         "command": role_or_job_value("command"),
         "args": [Items(role_or_job_value("args")), *flags] if flags else role_or_job_value("args"),
         "workingDir": if_set(role_or_job_value("workingDir")),
-        environment.ORDER: None,
+        environment.REASON: None,
         "env": environment.variables(
             structure, role.name, index_label=controller.index_label, has_tf_config=has_tf_config
         ),

@@ -15,6 +15,7 @@ from tfgen.targets.chart.notes import environment_notes
 from tfgen.targets.chart.readme import readme
 from tfgen.targets.chart.templates import NOTES, template_files
 from tfgen.targets.chart.values_yaml import values_yaml
+from tfgen.targets.generated_note import generated_note
 from tfgen.text import yaml_text
 from tfgen.tree.rendering import Revision
 
@@ -32,10 +33,12 @@ def chart(job: TrainingJob, spec: Mapping[str, Any]) -> tuple[dict[str, str], Re
     environments = [environment for environment in job.environments if environment.enabled]
     files = template_files(job.structure)
     files[NOTES] += environment_notes(environment.name for environment in environments)
-    form = values_form(spec)
-    files["values.yaml"] = f"# Values of {job.name}: every one has a default here.\n\n{values_yaml(job.values, form)}"
+    form, note = values_form(spec), generated_note(job.name)
+    files["values.yaml"] = (
+        f"{note}# The values of {job.name}, each with its default.\n\n{values_yaml(job.values, form)}"
+    )
     for environment in environments:
-        files[f"values-{environment.name}.yaml"] = _environment_values(environment.name, environment.overrides)
+        files[f"values-{environment.name}.yaml"] = note + _environment_values(environment.name, environment.overrides)
     files["values.schema.json"] = values_schema_text(form)
     files["README.md"] = readme(job, form)
     files[".helmignore"] = _helm_ignore(files)
@@ -49,8 +52,8 @@ def _helm_ignore(files: Iterable[str]) -> str:
     """Return ``.helmignore`` without the patterns that match a file of the chart, such as code with the name x.tmp."""
     names = [path.rpartition("/")[2] for path in files]
     patterns = [pattern for pattern in _STRAY_FILES if not fnmatch.filter(names, pattern)]
-    return "\n".join(("# What editors and systems leave behind.", *patterns, ""))
+    return "\n".join(("# Files of editors and operating systems.", *patterns, ""))
 
 
 def _environment_values(name: str, overrides: Mapping[str, Any]) -> str:
-    return f"# What is different in {name}.\n{yaml_text.dump(dict(overrides))}"
+    return f"# The values that differ in {name}.\n{yaml_text.dump(dict(overrides))}"

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from tfgen.job.training_job import ChartPage, TrainingJob
 from tfgen.places import CHARTS
+from tfgen.targets.generated_note import generated_note
 from tfgen.text import yaml_text
 from tfgen.tree.rendering import Revision
 
@@ -34,7 +35,8 @@ _CONTENT_LENGTH: Final = 12
 
 def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
     """Return ``Chart.yaml`` with the digest of all files of the chart, which excludes the version in this file."""
-    head, tail = yaml_text.dump(_head_fields(job)), yaml_text.dump(_tail_fields(job))
+    head = generated_note(job.name) + yaml_text.dump(_head_fields(job))
+    tail = yaml_text.dump(_tail_fields(job))
     digest = hashlib.sha256()
     for path, text in sorted({**files, "Chart.yaml": head + tail}.items()):
         digest.update(f"{path}\0{text}\0".encode())

@@ -21,7 +21,7 @@ from tfgen.targets.chart.go_template.go_text import Lines
 from tfgen.targets.chart.go_template.variables import assign
 from tfgen.targets.chart.upgrade_guards import upgrade_guards
 
-_HEAD: Final = "{{- /* What values.schema.json cannot say. */}}"
+_HEAD: Final = "{{- /* Checks that values.schema.json cannot express. */}}"
 _INCLUDE: Final = re.compile(r'(\()?include "(?P<name>[^"]+)" [.$](?(1)\)|(?=[ )]))')
 """The call of a helper with only the root context. As an argument, the call has brackets."""
 

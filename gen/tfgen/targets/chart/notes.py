@@ -20,20 +20,20 @@ def notes(structure: Structure) -> Node:
         (
             "The run ",
             names.RUN,
-            " is on its way.\n\nIts pods:\n\n  kubectl get pods --namespace ",
+            " is starting.\n\nTo list its pods:\n\n  kubectl get pods --namespace ",
             namespace,
             f" \\\n    --selector {keys.JOB}=",
             names.JOB,
             f",{keys.RUN}=",
             value("run"),
-            f"\n\nWhat the {log_role} says:\n\n  kubectl logs --follow --namespace ",
+            f"\n\nTo follow the log of the {log_role}:\n\n  kubectl logs --follow --namespace ",
             namespace,
             f" \\\n    --selector {keys.JOB}=",
             names.JOB,
             f",{keys.RUN}=",
             value("run"),
             f",{keys.ROLE}={log_role}\n\n",
-            f"{upgrade(structure)}\nA new run has a new name:\n\n  helm upgrade ",
+            f"{upgrade(structure)}\nTo start a new run, set a new name for the run:\n\n  helm upgrade ",
             names.RELEASE,
             " CHART --namespace ",
             namespace,
@@ -46,7 +46,7 @@ def notes(structure: Structure) -> Node:
 
 def environment_notes(names: Iterable[str]) -> str:
     """Return the end of the notes, which lists the values file of each environment."""
-    return "".join(f"\nWhat is special in {name}:  -f CHART/values-{name}.yaml\n" for name in names)
+    return "".join(f"\nTo install with the values of {name}:  -f CHART/values-{name}.yaml\n" for name in names)
 
 
 def upgrade(structure: Structure) -> str:
@@ -58,8 +58,8 @@ def upgrade(structure: Structure) -> str:
     workload = WORKLOADS[structure.kind]
     scalable = " and ".join(role.name for role in structure.roles if workload.is_scalable(role))
     if not scalable:
-        return "An upgrade with the same run starts nothing again."
+        return "An upgrade with the same run starts no task again."
     return (
-        "An upgrade with the same run is refused if it would change a pod.\n"
-        f"After the end of the run, a rollback to the same run starts its {scalable} again, and an upgrade does not."
+        "Helm refuses an upgrade with the same run if the upgrade would change a pod.\n"
+        f"After the end of the run, an upgrade keeps {scalable} at 0 replicas, but a rollback starts {scalable} again."
     )

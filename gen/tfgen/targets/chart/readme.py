@@ -52,32 +52,32 @@ def readme(job: TrainingJob, form: ValuesForm) -> str:
     return f"""\
 # {job.name}
 
-The distributed TensorFlow job {job.name} as a Helm chart. tfgen wrote it from a `job.yaml`: change that, not this.
+The distributed TensorFlow job {job.name} as a Helm chart. tfgen generated the chart: edit the job file instead.
 
     helm install {job.name} {chart}{flags}
 
-It needs Kubernetes {KUBE_LEAST} or newer{_operators(job.structure)}, and Helm 3.14 or newer.
+The chart needs Kubernetes {KUBE_LEAST} or newer{_operators(job.structure)}, and Helm 3.14 or newer.
 
-With a different release name the objects have the name RELEASE-{job.name}, so several releases fit into a namespace.
-`nameOverride` and `fullnameOverride` change the names.
+With a different release name, the objects have names such as RELEASE-{job.name}, so a namespace can contain several
+releases. `nameOverride` and `fullnameOverride` change the names.
 
 {upgrade(job.structure)}
-A new run has a new name:
+To start a new run, set a new name for the run:
 
     helm upgrade {job.name} {chart} --reset-then-reuse-values --set run=2{namespace_flag}
 
-Claims that the chart makes are kept when the release is uninstalled.
+`helm uninstall` keeps the claims of the chart.
 
 ## Values
 
-`values.yaml` says more of each. What a role has not said for itself, it has from the job.
+`values.yaml` describes each value in full. A role without a value of its own uses the value of the job.
 
 `run`, `env`, `args`, `command`, labels, annotations and node selectors accept integers and booleans as well as text:
 `--set run=2,env.STEPS=1000000`. In a values file, put a text such as "007" or "1.0" in quotes, because YAML drops the
-zeros of a number. The chart refuses null for a value that it needs: to set an empty list, write
+zeros of a number. The chart refuses null for a required value. To set an empty list, write
 `--set-json 'tolerations=[]'`.
 
-| Value | Type | Default | What it is |
+| Value | Type | Default | Description |
 |---|---|---|---|
 {rows}
 """

@@ -34,14 +34,14 @@ _NAME: Final = "\ufdd0"
 _CONTEXT: Final = Context(_NAME)
 
 FILE_HEADS: Final[Mapping[str, str]] = {
-    "helpers": "Names, labels and the cluster. A part takes the root context, or a dict of what its comment says.",
-    "pod": "The pod of a task, whatever object makes it. The role's templates call it with the role's name and values.",
-    "environment": "The variables of a task.",
-    "scheduling": "Where a pod may run.",
-    "run-lock": "What keeps two runs from writing to one folder at once.",
-    "volumes": "Volumes, and where a pod has them.",
+    "helpers": "Names, labels and the cluster. A named template takes the root context or a dict with the listed keys.",
+    "pod": "The pod of a task. The template of a role includes the pod with the name and values of the role.",
+    "environment": "The environment variables of a task.",
+    "scheduling": "The scheduling fields of a pod.",
+    "run-lock": "The containers that keep two runs from writing to one folder at the same time.",
+    "volumes": "The volumes of a pod and their mounts.",
     "released": "The test that keeps the tasks of a finished run released in an upgrade.",
-    "finisher": "The pod of what releases the run once the Job that ends it has ended.",
+    "finisher": "The pod of the finisher, which releases the tasks when the training ends.",
 }
 """The comment at the top of each file of helpers."""
 

@@ -21,7 +21,7 @@ from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import argument
 from tfgen.targets.chart.go_template.go_text import Lines
 
-_HEAD: Final = "{{- /* What a run cannot change. Without a cluster to look at, its objects alone refuse it. */}}"
+_HEAD: Final = "{{- /* Changes that a run cannot take over. Helm checks these changes only in a cluster. */}}"
 
 _Path = tuple[str, ...]
 

@@ -22,6 +22,7 @@ from tfgen.graph.built import BuiltJob, Objects, objects_before_rename
 from tfgen.kubernetes.object import identity
 from tfgen.places import OVERLAYS
 from tfgen.record import EMPTY
+from tfgen.targets.generated_note import generated_note
 from tfgen.targets.kustomize.images import image_changer, image_changes, with_images
 from tfgen.targets.kustomize.pairs import object_pairs
 from tfgen.targets.kustomize.patch_entry import Patch, delete_patch, object_patch, patch_target, patch_text
@@ -56,7 +57,11 @@ def kustomize(built: BuiltJob, sources: Sources = EMPTY) -> dict[str, str]:
                 rename = Rename.of(objects_before_rename(built, environment), objects)
                 alike[key] = _overlay(base, rename, sources, namespace)
         files |= {f"{environment}/{path}": text for path, text in alike[key].items()}
-    return {f"{OVERLAYS}/{job.name}/{path}": text for path, text in files.items()}
+    note = generated_note(job.name)
+    return {
+        f"{OVERLAYS}/{job.name}/{path}": note + text if path.endswith(".yaml") and "/files/" not in path else text
+        for path, text in files.items()
+    }
 
 
 def _base(objects: Objects, sources: Sources, namespace: str | None) -> dict[str, str]:

@@ -21,10 +21,12 @@ Patch: TypeAlias = Object | list[Operation]
 """A merge patch, which names its object, or a JSON patch."""
 
 _WHY_BARE: Final = (
-    "# kustomize puts first what a patch names: an item that has no more than its name only keeps its place."
+    "# kustomize moves the items of a patch to the front of a list. An item with only a name keeps its place."
 )
 
-_WHY_TESTS: Final = "# A path has the index of an item, not its name: each test holds what follows it to its item."
+_WHY_TESTS: Final = (
+    "# A path has the index of an item, not its name. Each test checks the name of the item before the change."
+)
 
 
 def _head(item: Object) -> dict[str, Any]:

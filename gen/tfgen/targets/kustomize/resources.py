@@ -36,7 +36,7 @@ class Resources(Record):
 def resources(objects: Objects, sources: Sources) -> Resources:
     """Return objects in the form that kustomize reads, each under its key."""
     by_generator = {name for name, item in objects.items() if name in sources and _is_generated(item, sources[name])}
-    object_files = {f"{file_stem(name)}.yaml": dict(item) for name, item in objects.items() if name not in by_generator}
+    object_files = {f"{file_stem(name)}.yaml": item for name, item in objects.items() if name not in by_generator}
     generated = [(item, sources[name]) for name, item in objects.items() if name in by_generator]
     texts = {file.path: file.text for _, files in generated for file in files.values()}
     entries = [_generator(item, files) for item, files in generated]

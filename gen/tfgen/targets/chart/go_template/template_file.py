@@ -18,9 +18,7 @@ from tfgen.targets.chart.go_template.presence import ends_in_tree, let_facts
 from tfgen.targets.chart.go_template.variables import assign, repeated_includes
 from tfgen.targets.chart.go_template.yaml_lines import body_lines
 
-_END: Final = "# end, so that Helm cuts no empty line off the text above"
-"""The last line of an object whose last text is a text of the user. Helm trims the white space at the end of its
-output, and adds a line break after each object. A text that ends in empty lines would lose or gain a line."""
+_KIND: Final = "kind"
 
 
 def template_file(node: Node, context: Context) -> str:
@@ -47,4 +45,15 @@ def _document(node: Node, context: Context, separator: Lines) -> Lines:
             return when(node, context, "", lambda branch, inside: _document(branch, inside, separator))
         case ForEach():
             return range_over(node, context, "", lambda body, inside: _document(body, inside, ["---"]))
-    return [*separator, *body_lines(node, context, ""), *([_END] if ends_in_tree(node) else [])]
+    return [*separator, *body_lines(_with_safe_end(node), context, "")]
+
+
+def _with_safe_end(node: Node) -> Node:
+    """Return an object whose last line is not a value of a user.
+
+    Helm trims white space from the end of an object, and a text of a user may end in empty lines, which are part of the
+    text. So the kind follows such a text.
+    """
+    if not (isinstance(node, dict) and _KIND in node and ends_in_tree(node)):
+        return node
+    return {**{key: value for key, value in node.items() if key != _KIND}, _KIND: node[_KIND]}

@@ -1,4 +1,4 @@
-{{- /* Volumes, and where a pod has them. */}}
+{{- /* The volumes of a pod and their mounts. */}}
 
 {{/* The source of a volume. A volume without a source is an emptyDir. Takes root, name, storage. */}}
 {{- define "elastic-dl.volumeSource" -}}

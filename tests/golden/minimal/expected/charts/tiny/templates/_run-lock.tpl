@@ -1,4 +1,4 @@
-{{- /* What keeps two runs from writing to one folder at once. */}}
+{{- /* The containers that keep two runs from writing to one folder at the same time. */}}
 
 {{/* The container that holds the lock of a volume, without its name. Takes root, values, name, storage. */}}
 {{- define "tiny.pod.runLock" -}}
@@ -23,6 +23,7 @@ env:
 - name: TFGEN_RUN_FOLDER
   value: {{ include "tiny.text" .root.Values.resumeFrom | default (include "tiny.text" .root.Values.run | default "1") | quote }}
 - name: NVIDIA_VISIBLE_DEVICES
+  {{- /* An image for GPUs sets the value all. The value void hides the GPUs of the node. */}}
   value: void
 resources:
   requests:

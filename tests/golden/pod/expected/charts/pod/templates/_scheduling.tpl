@@ -1,4 +1,4 @@
-{{- /* Where a pod may run. */}}
+{{- /* The scheduling fields of a pod. */}}
 
 {{/* The placement of a task's pod. Takes root, role, values, gpus. */}}
 {{- define "pod.pod.scheduling" -}}

@@ -1,0 +1,60 @@
+"""The descriptions in values.schema.json: each value has the description of its field in the schema of a job.
+
+    {"run": {"$ref": "#/definitions/run"}}
+      ->  {"run": {"$ref": "#/definitions/run", "description": "Name of the run."}}
+
+A description is next to a `$ref`, so that fields with different descriptions share one definition.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tfgen.schema import file as schema_file
+from tfgen.schema.chart_values import chart_values
+from tfgen.schema.file import Schema
+
+_ENTRY: Final = "additionalProperties"
+
+
+def described(values_schema: Schema, environments: Sequence[str]) -> Schema:
+    """Return a copy of a schema of values with descriptions.
+
+    Args:
+        values_schema: the schema.
+        environments: the environments of the chart, from `chart_values.told_environments`.
+    """
+    schema: dict[str, Any] = copy.deepcopy(dict(values_schema))
+    job = schema_file.load()
+    spec = schema_file.resolve(job, job["properties"]["spec"])
+    source = {**spec, "properties": {**chart_values(environments), **spec["properties"]}}
+    _describe(schema, source, schema)
+    return schema
+
+
+def _describe(node: dict[str, Any], source: Schema, schema: Schema) -> None:
+    """Add the descriptions below a node.
+
+    Args:
+        node: the node of a value.
+        source: the resolved node of the field in the schema of a job.
+        schema: the schema of values.
+    """
+    target = _target(node, schema)
+    for name, child in target.get("properties", {}).items():
+        field = schema_file.entry(schema_file.load(), source, name)
+        if field and "description" in field and isinstance(child, dict):
+            child["description"] = field["description"]
+            _describe(child, field, schema)
+    entry = schema_file.entry(schema_file.load(), source, "*")
+    if entry is not None and isinstance(target.get(_ENTRY), dict):
+        _describe(target[_ENTRY], entry, schema)
+
+
+def _target(node: Schema, schema: Schema) -> Schema:
+    """Return the node that a `$ref` of a node, or of its `allOf`, leads to; the node itself without a `$ref`."""
+    parts = [node, *node.get("allOf", ())]
+    reference = next((part["$ref"] for part in parts if "$ref" in part), None)
+    return node if reference is None else _target(schema_file.target(schema, reference), schema)
