@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tfgen.commands.importing.import_jobs import Source, import_jobs
+from tfgen.commands.importing.import_jobs import NO_EQUIVALENT, Source, import_jobs
 from tfgen.commands.importing.verify_import import verify
 from tfgen.importers.options import Options
 
@@ -217,7 +217,7 @@ def assert_loses_nothing(manifest: str, options: Options) -> None:
     if errors:  # two volumes in one place of tfgen's own, or a name that is taken
         assert all("mount" in error or "/tmp" in error for error in errors), errors
         return
-    assert not [entry for entry in imported.entries if entry.why == "job.yaml has no word for it"]
+    assert not [entry for entry in imported.entries if entry.why == NO_EQUIVALENT]
     (verified,) = verify(imported, sources, options)
     assert [difference for difference in verified.differences if not difference.why] == []
 
@@ -303,7 +303,7 @@ def test_a_drawn_line_of_elastic_dl_loses_nothing(flags: dict[str, Any]) -> None
     imported = import_jobs(sources, options)
     errors = [str(problem) for problem in imported.problems if problem.severity == "error"]
     assert not errors
-    assert not [entry for entry in imported.entries if entry.why == "job.yaml has no word for it"]
+    assert not [entry for entry in imported.entries if entry.why == NO_EQUIVALENT]
     (verified,) = verify(imported, sources, options)
     assert [difference for difference in verified.differences if not difference.why] == []
 

@@ -96,10 +96,10 @@ def test_what_is_no_job_of_the_namespace_is_said(
     place = ["--kubeconfig", str(cluster.admin), "-n", namespace]
     assert cli.run(["import", *place, "--cluster"]) == 2
     error = capsys.readouterr().err
-    assert "left out, since nothing tells them of a cluster of TensorFlow's: deployment/web\n" in error
+    assert "omitted, because these objects do not configure a TensorFlow cluster: deployment/web\n" in error
     assert f"the namespace {namespace} has no job that tfgen can import" in error
     assert cli.run(["import", *place, "--cluster", "tfjob/mnist"]) == 2
-    assert f"tfjob/mnist: the namespace {namespace} has none" in capsys.readouterr().err
+    assert f"tfjob/mnist: the namespace {namespace} has no such job" in capsys.readouterr().err
 
 
 def _import(capsys: pytest.CaptureFixture[str], *args: str) -> Object:

@@ -220,7 +220,7 @@ def imported(cluster: ControlPlane, namespace: str, capsys: pytest.CaptureFixtur
             texts.append(printed.out)
         assert texts[0] == texts[1]
         assert {"name": "resnet", "namespace": namespace}.items() <= yaml.safe_load(texts[1])["metadata"].items()
-        return re.findall(r"^([\w.]+): left out, since the account may not list them$", printed.err, re.MULTILINE)
+        return re.findall(r"^([\w.]+): omitted, because the user may not list this kind$", printed.err, re.MULTILINE)
 
     return run
 

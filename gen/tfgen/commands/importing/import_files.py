@@ -1,4 +1,4 @@
-"""The files that `tfgen import` reads, and the one that it writes."""
+"""Input and output files of `tfgen import`."""
 
 from __future__ import annotations
 
@@ -24,53 +24,51 @@ def read_manifests(
     environments: Iterable[tuple[str, Path]],
     live: Iterable[Source] = (),
 ) -> tuple[list[Source], dict[str, list[Source]]]:
-    """The files of the jobs themselves, and those of each environment.
+    """Return the files of the jobs, and the files of each environment.
 
     Args:
-        files: manifests, scripts, overlays of kustomize, or folders of overlays, where each overlay is an environment;
-            `STDIN` is standard input.
+        files: manifests, scripts, kustomize overlays, or folders of overlays, where each overlay is an environment;
+            `STDIN` is the standard input.
         commands: commands that submit a job.
-        environments: files or overlays, by the name of an environment.
-        live: what a cluster has.
+        environments: the name and the file or overlay of each environment.
+        live: the manifests from a cluster.
 
     Raises:
-        UsageError: there are none, or one of them cannot be read.
+        UsageError: no file is given, or a file cannot be read.
         TfgenError: kustomize fails.
     """
-    own: list[Source] = []
+    sources: list[Source] = []
     by_environment: dict[str, list[Source]] = {}
     for file in files:
         if file.is_dir() and not kustomize_folder.is_overlay(file):
             for name, overlay in kustomize_folder.overlays(file).items():
                 by_environment.setdefault(name, []).append(_source(overlay))
         else:
-            own.append(_source(file))
-    own += [Source("--command", os.fsencode(command)) for command in commands]
-    own += live
+            sources.append(_source(file))
+    sources += [Source("--command", os.fsencode(command)) for command in commands]
+    sources += live
     for name, file in environments:
         by_environment.setdefault(name, []).append(_source(file))
-    if not own and not by_environment:
-        raise UsageError(
-            "nothing to import: name a file, - for standard input, --command, --cluster, or --env NAME=FILE"
-        )
-    return own, by_environment
+    if not sources and not by_environment:
+        raise UsageError("nothing to import; add a file, - for standard input, --command, --cluster or --env NAME=FILE")
+    return sources, by_environment
 
 
 def write_job(file: Path, text: str) -> None:
-    """Write the file of imported jobs, which must not be there yet: whole or not at all.
+    """Write the file of imported jobs completely, or not at all.
 
     Raises:
-        UsageError: it is there.
+        UsageError: the file already exists.
         TfgenError: the disk fails.
     """
     add_files(file.parent, [NewFile(file.name, text)])
 
 
 def write_jobs(folder: Path, jobs: Sequence[ImportedJob]) -> None:
-    """Write NAME/job.yaml below a folder for each imported job: all files or none.
+    """Write NAME/job.yaml in a folder for each imported job: all files, or no file.
 
     Raises:
-        UsageError: a file is there already.
+        UsageError: a file already exists.
         TfgenError: the disk fails.
     """
     add_files(folder, [NewFile(f"{job.data['metadata']['name']}/{JOB_FILE}", job.text) for job in jobs])
@@ -85,7 +83,7 @@ def _source(file: Path) -> Source:
 def _content(file: Path) -> bytes:
     if file == STDIN:
         if sys.stdin is None:
-            raise UsageError("-: standard input is closed")
+            raise UsageError("-: the standard input is closed")
         return sys.stdin.buffer.read(MAX_BYTES + 1)
     try:
         with file.open("rb") as stream:

@@ -1,4 +1,4 @@
-"""What `tfgen import` does: it reads the manifests of others, writes job.yaml, and accounts for each of their lines."""
+"""Import of foreign manifests, with an import report about each line of the manifests."""
 
 from __future__ import annotations
 
@@ -29,41 +29,44 @@ from tfgen.text.yaml_text import uncarried
 from tfgen.words import either, path_name
 
 RULES: Final[Mapping[str, str]] = {
-    REFUSED: "A manifest of others says what no job.yaml can.",
+    REFUSED: "A foreign manifest has a setting that job.yaml cannot express.",
 }
-"""What `tfgen import` reports of a manifest."""
+"""The rules of `tfgen import`."""
 
 _OF_PROFILE: Final = ("pod-security", "volume-profile", "root-user")
-"""The rules that ask for a weaker Pod Security profile."""
+"""The rules whose problems a weaker Pod Security profile solves."""
+
+NO_EQUIVALENT: Final = "job.yaml has no equivalent"
+"""The reason to drop a scalar that no reader has read."""
 
 _FILE: Final = "job.yaml"
 
 _LONGEST_TEXT: Final = 1 << 18
-"""Characters of a text: an object's annotations may have as many bytes in all, and an argument half of them.
+"""The characters of the longest text: the limit of all annotations of an object. An argument may have half as many.
 
 https://github.com/kubernetes/kubernetes/blob/v1.33.0/staging/src/k8s.io/apimachinery/pkg/api/validation/objectmeta.go
 """
 
 _MOST_WORDS: Final = 1_000
-"""Words of a script; commands that people write have some dozens."""
+"""The limit of words in a script. Usual commands have some dozens of words."""
 
 _SCRIPT: Final = re.compile(r"\s*(#![^\n]*sh\b|(#[^\n]*\n\s*)*(\$\s+)?(arena|elasticdl)\s)")
-"""How a file of commands begins."""
+"""The beginning of a file with commands."""
 
 
 class Source(Record):
-    """A file of foreign manifests, and its name."""
+    """File of foreign manifests."""
 
     file: str
     content: bytes
 
 
 class Origin(Record):
-    """What a job, or one of its environments, was imported from.
+    """Origin of a job or of an environment.
 
     Attributes:
         root: the foreign object.
-        entries: what became of each part of it.
+        entries: the entries of the import report.
     """
 
     root: Part
@@ -71,13 +74,13 @@ class Origin(Record):
 
 
 class ImportedJob(Record):
-    """One job.
+    """Imported job.
 
     Attributes:
-        form: what it was.
-        origins: the foreign objects by environment; None stands for the job itself.
+        format: the format of the foreign job.
+        origins: the origins by environment. None: the job itself.
         data: the document of job.yaml.
-        text: and its text.
+        text: the text of job.yaml.
     """
 
     format: str
@@ -87,11 +90,12 @@ class ImportedJob(Record):
 
 
 class Imported(Record):
-    """All jobs of some files; none where there are problems that are errors.
+    """Result of an import.
 
     Attributes:
-        entries: what became of each part of the files.
-        problems: what is wrong with them, or with the jobs that come of them.
+        jobs: the imported jobs; empty if a problem is an error.
+        entries: the entries of the import report.
+        problems: the problems of the files and of the imported jobs.
     """
 
     jobs: tuple[ImportedJob, ...]
@@ -100,17 +104,17 @@ class Imported(Record):
 
     @property
     def text(self) -> str:
-        """The text of all jobs, as one file."""
+        """The text of a file with all jobs."""
         return "---\n".join(job.text for job in self.jobs)
 
 
 class _Reading(Record):
-    """The files of one environment, read.
+    """Jobs in the files of an environment.
 
     Attributes:
-        parts: all objects in them.
-        report: what becomes of those that are no job.
-        variants: the jobs, each with its own account.
+        parts: all objects of the files.
+        report: the import report of the objects that are not part of a job.
+        variants: the jobs with their import reports.
     """
 
     parts: tuple[Part, ...]
@@ -119,26 +123,26 @@ class _Reading(Record):
 
 
 _Job: TypeAlias = tuple[str, Mapping[EnvironmentName, Variant]]
-"""A job's name, and its variants."""
+"""The name of a job, and its variants by environment."""
 
 
 def import_jobs(
     sources: Iterable[Source], options: Options, environments: Mapping[str, Sequence[Source]] = EMPTY
 ) -> Imported:
-    """Read all jobs in some files.
+    """Import all jobs of some files.
 
     Args:
-        sources: the files of the jobs themselves; none where there are environments alone.
-        options: how they are read.
+        sources: the files of the jobs; may be empty if environments are given.
+        options: the options of the import.
         environments: the files of the same jobs in each environment.
 
     Raises:
-        UsageError: the files hold no object.
+        UsageError: the files contain no object.
     """
     files: dict[EnvironmentName, Sequence[Source]] = {None: tuple(sources)}
     files.update(environments)
-    parsed = {env: _documents(own) for env, own in files.items() if own or env is not None}
-    problems = [problem for own in parsed.values() for problem in own.problems]
+    parsed = {env: _parse_files(env_sources) for env, env_sources in files.items() if env_sources or env is not None}
+    problems = [problem for parsed_files in parsed.values() for problem in parsed_files.problems]
     if has_errors(problems):
         return Imported((), (), in_order(problems))
     readings = _read_all(parsed, options)
@@ -151,7 +155,7 @@ def import_jobs(
         return Imported((), tuple(_entries(readings)), in_order(report.problems))
     for reading in readings.values():
         for part in reading.parts:
-            _account_for(part, reading.parts, reading.report)
+            _report_object(part, reading.parts, reading.report)
     imported = [job for name, variants in jobs if (job := _write(name, variants))]
     problems = [problem for reading in readings.values() for problem in reading.report.problems]
     if not has_errors(problems):
@@ -170,14 +174,20 @@ def _entries(readings: Mapping[EnvironmentName, _Reading]) -> Iterator[Entry]:
 
 
 class _Files(Record):
-    """The files of an environment, parsed: the documents in them, the scripts, and what is wrong with them."""
+    """Parsed files of an environment.
+
+    Attributes:
+        documents: the YAML documents.
+        scripts: the name and the text of each script.
+        problems: the problems of the files.
+    """
 
     documents: tuple[Document, ...]
     scripts: tuple[tuple[str, str], ...]
     problems: tuple[Problem, ...]
 
 
-def _documents(sources: Iterable[Source]) -> _Files:
+def _parse_files(sources: Iterable[Source]) -> _Files:
     documents: list[Document] = []
     scripts: list[tuple[str, str]] = []
     problems: list[Problem] = []
@@ -196,15 +206,18 @@ def _documents(sources: Iterable[Source]) -> _Files:
 
 
 def _template(text: str, file: str) -> Problem:
-    """What is said of a template, which is YAML only when Helm has filled it."""
-    place = text.index("{{")
-    line, column = text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
-    message = "this is a template, and not yet YAML; fill it, as by: helm template CHART | tfgen import -"
+    """Return the problem of a Helm template, which is not YAML before Helm renders the template."""
+    index = text.index("{{")
+    line, column = text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
+    message = "found a template, expected YAML; render the chart: helm template CHART | tfgen import -"
     return Problem(file, Position(line, column), message, REFUSED)
 
 
 def _read_all(parsed: Mapping[EnvironmentName, _Files], options: Options) -> dict[EnvironmentName, _Reading]:
-    """The jobs of all environments: one task alone is worker 0 of a job that has more workers elsewhere."""
+    """Read the jobs of all environments.
+
+    If only some environments have several tasks, the single task of each further environment is worker 0.
+    """
     readings = {env: _read(files, options) for env, files in parsed.items()}
     strategies = {variant.job.strategy for reading in readings.values() for variant in reading.variants}
     if len(parsed) > 1 and strategies == {"Single", "MultiWorkerMirrored"}:
@@ -220,18 +233,20 @@ def _read(files: _Files, options: Options) -> _Reading:
         parts += _submitted(script, file, report)
     if report.problems:
         return _Reading((), report, ())
-    variants = [Variant(job, own) for job, own in _jobs(parts, options, report) if job]
+    variants = [Variant(job, job_report) for job, job_report in _jobs(parts, options, report) if job]
     return _Reading(tuple(parts), report, tuple(variants))
 
 
 def _submitted(script: str, file: str, report: ImportReport) -> Iterator[Part]:
-    """The jobs that the commands of a script submit."""
+    """Yield the jobs that the commands of a script submit."""
     number = 0
     for words in commands(script):
         number += len(words)
         if number > _MOST_WORDS:
             start = scalar_part(file, words[0].position, words[0].text, words[0].text)
-            report.refuse(start, f"with this command the script has more than {_MOST_WORDS:,} words; split it")
+            report.refuse(
+                start, f"the script has more than {_MOST_WORDS:,} words; split the script before this command"
+            )
             return
         read = next((read for matches, read in COMMANDS if matches(words)), None)
         if read:
@@ -240,11 +255,11 @@ def _submitted(script: str, file: str, report: ImportReport) -> Iterator[Part]:
                 yield job
         else:
             word = scalar_part(file, words[0].position, words[0].text, words[0].text)
-            report.drop(word, "it submits no job of TensorFlow's")
+            report.drop(word, "the command does not submit a TensorFlow job")
 
 
 def _refuse_uncarried(words: Sequence[Word], file: str, report: ImportReport) -> bool:
-    """Refuse each word with a character that no reader of YAML carries, and return whether a word has one."""
+    """Refuse each word with a character that YAML cannot contain. Return whether a word has such a character."""
     refused = [(word, match[0]) for word in words if (match := uncarried(word.text))]
     for word, character in refused:
         report.refuse(scalar_part(file, word.position, "command", word.text), uncarried_message(character))
@@ -254,24 +269,24 @@ def _refuse_uncarried(words: Sequence[Word], file: str, report: ImportReport) ->
 def _jobs(
     parts: Sequence[Part], options: Options, report: ImportReport
 ) -> Iterator[tuple[ForeignJob | None, ImportReport]]:
-    """The jobs of one object each, and what the tasks are that stand beside them; each with its account."""
-    forms = [(part, job_format) for part in parts for job_format in FORMATS if job_format.matches(part)]
+    """Yield the job of each object with a job format, and the job of all hand-written tasks, with their reports."""
+    jobs = [(part, job_format) for part in parts for job_format in FORMATS if job_format.matches(part)]
     tasks = [part for part in parts if hand_written.is_task(part)]
     if not parts:
-        raise UsageError("no job that tfgen can import: found nothing")
-    if not forms and not tasks:
+        raise UsageError("no job that tfgen can import: the files contain no object")
+    if not jobs and not tasks:
         kinds = ", ".join(sorted({_kind_in_words(part) for part in parts}))
-        known = either(
-            [*(job_format.source for job_format in FORMATS), "tasks that are told of a cluster of TensorFlow's"]
-        )
-        report.refuse(parts[0], f"no job that tfgen can import: found {kinds}; it knows {known}")
-    for part, job_format in forms:
-        own = ImportReport(report)
-        yield job_format.read(part, [other for other in parts if other is not part], options, own), own
+        sources = [job_format.source for job_format in FORMATS]
+        expected = either([*sources, "objects that configure a TensorFlow cluster"])
+        report.refuse(parts[0], f"no job that tfgen can import: found {kinds}, expected {expected}")
+    for part, job_format in jobs:
+        job_report = ImportReport(report)
+        companions = [item for item in parts if item is not part]
+        yield job_format.read(part, companions, options, job_report), job_report
     if tasks:
-        own = ImportReport(report)
-        companions = [other for other in parts if not any(other is task for task in tasks)]
-        yield hand_written.read(tasks, companions, options, own), own
+        job_report = ImportReport(report)
+        companions = [item for item in parts if not any(item is task for task in tasks)]
+        yield hand_written.read(tasks, companions, options, job_report), job_report
 
 
 def _kind_in_words(item: Part) -> str:
@@ -280,7 +295,7 @@ def _kind_in_words(item: Part) -> str:
 
 
 def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, report: ImportReport) -> list[_Job]:
-    """The variants of each job. Jobs of several environments are one where all but an environment's name is alike."""
+    """Return the variants of each job. The name of a variant may contain the name of its environment."""
     if len(readings) == 1:
         ((env, reading),) = readings.items()
         return [(_name(variant, env, readings), {env: variant}) for variant in reading.variants]
@@ -290,7 +305,7 @@ def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, rep
         if name:
             return [(name, variants)]
         names = [f"{variant.job.name} ({env or 'the job itself'})" for env, variant in variants.items()]
-        message = f"the job has a name of its own in each environment: {either(names, 'and')}; name it, by --name"
+        message = f"the job has different names in its environments: {either(names, 'and')}; set the name with --name"
         report.refuse([*variants.values()][-1].job.root, message)
         return []
     jobs: dict[str, dict[EnvironmentName, Variant]] = {}
@@ -301,54 +316,52 @@ def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, rep
 
 
 def _name(variant: Variant, env: EnvironmentName, readings: Mapping[EnvironmentName, _Reading]) -> str:
-    """A job's name, without that of its environment where there are several."""
+    """Return the name of a job. With several environments, remove the name of the environment."""
     return (len(readings) > 1 and base_name({env: variant.job.name})) or variant.job.name
 
 
 def _refuse_second_names(readings: Mapping[EnvironmentName, _Reading], report: ImportReport) -> None:
-    """Refuse a job that has the name of another: their charts and overlays would be one."""
+    """Refuse a second job of a name, because both jobs would have one chart and one overlay."""
     for env, reading in readings.items():
         names: set[str] = set()
         for variant in reading.variants:
             name = _name(variant, env, readings)
             if name in names:
-                message = (
-                    f"another job here would have the name {name}, too; import this one alone, and name it by --name"
-                )
+                message = f"two jobs of the files have the name {name}; import this job separately, with --name"
                 report.refuse(variant.job.root, message)
             names.add(name)
 
 
-def _account_for(part: Part, parts: Sequence[Part], report: ImportReport) -> None:
-    """Say what becomes of an object that no job was made of, or of what its reader has no word for."""
+def _report_object(part: Part, parts: Sequence[Part], report: ImportReport) -> None:
+    """Report an object that is not part of a job, or the scalars of a job that its reader has not read."""
     unread = list(report.unread(part))
     if len(unread) == sum(1 for _ in part.leaves()):
         if kind(part) == "ConfigMap" and not _is_named(name(part), part, parts):
-            report.keep(part, "nothing here uses it; go on applying it only if something else does")
+            why = "no object of these files uses the ConfigMap; continue to apply it only if another program uses it"
+            report.keep(part, why)
         else:
             keep_object(part, report)
         return
     drop_server_fields(part, report)
     for scalar in report.unread(part):
-        report.drop(scalar, "job.yaml has no word for it")
+        report.drop(scalar, NO_EQUIVALENT)
 
 
 def _is_named(text: str, item: Part, parts: Sequence[Part]) -> bool:
-    """Return whether an object beside an item has a text."""
-    return any(scalar.as_text == text for other in parts if other is not item for scalar in other.leaves())
+    """Return whether another object than the item contains a text."""
+    return any(scalar.as_text == text for part in parts if part is not item for scalar in part.leaves())
 
 
 def _refuse_long_texts(data: Any, variant: Variant) -> None:
-    """Refuse texts that no cluster accepts before the job is written and checked, which both take long."""
+    """Refuse texts that no cluster accepts, before the slow steps that write and check the job."""
     for path, text in texts(data):
         if len(text) > _LONGEST_TEXT:
-            characters = f"{len(text):,} characters; Kubernetes takes at most {_LONGEST_TEXT:,}"
-            message = f"{path_name(path)} would have {characters}"
+            message = f"{path_name(path)} has {len(text):,} characters; Kubernetes accepts at most {_LONGEST_TEXT:,}"
             variant.report.refuse_target(path, variant.job.root, message)
 
 
 def _write(name: str, variants: Mapping[EnvironmentName, Variant]) -> ImportedJob | None:
-    """The job by the strictest Pod Security profile that its pods meet; None where it has what no cluster takes."""
+    """Return the job with the strictest Pod Security profile that its pods meet. None: the report has problems."""
     if [*variants] == [None]:
         (variant,) = variants.values()
         base, data = None, job_data(variant.job, variant.report)
@@ -376,17 +389,17 @@ def _write(name: str, variants: Mapping[EnvironmentName, Variant]) -> ImportedJo
             break
     _rename(variants, data["metadata"]["name"])
     for variant in variants.values():
-        # What several roles say by one part of the source is one entry, now that the job says it once.
+        # A part that sets a field of several roles has several entries. After the hoisting these entries are equal.
         variant.report.entries = list(dict.fromkeys(variant.report.entries))
     origins = {env: Origin(variant.job.root, tuple(variant.report.entries)) for env, variant in variants.items()}
     return ImportedJob(job.format, {base: origins[base], **origins}, data, text)
 
 
 def _rename(variants: Mapping[EnvironmentName, Variant], name: str) -> None:
-    """Say where a job has another name than the foreign one."""
+    """Report the new name of a job as a change."""
     for variant in variants.values():
         if variant.job.name != name:
-            why = f"the job is named {name} in every environment"
+            why = f"the name of the job is {name} in every environment"
             variant.report.entries = [
                 entry.replaced(outcome="changed", why=why)
                 if entry.target == ("metadata", "name") and entry.outcome == "carried"
@@ -396,7 +409,7 @@ def _rename(variants: Mapping[EnvironmentName, Variant], name: str) -> None:
 
 
 def _mapped(job: ImportedJob) -> Iterator[Problem]:
-    """What is wrong with the job, at the lines of the source that it comes from."""
+    """Yield the problems of the imported job, at the positions of the source."""
     checked = check(job.text, _FILE)
     (document,) = parse(job.text, _FILE).documents
     paths = dict(_positions(document.root))
@@ -410,13 +423,13 @@ def _mapped(job: ImportedJob) -> Iterator[Problem]:
         path = paths.get(problem.position, ())
         source = next((sources[path[:n]] for n in range(len(path), 0, -1) if path[:n] in sources), None)
         file, position = (source.file, source.position) if source else (first.file, first.position)
-        cure = "; --name gives it another" if path == ("metadata", "name") else ""
+        cure = "; set another name with --name" if path == ("metadata", "name") else ""
         yield problem.replaced(file=file, position=position, message=f"{problem.message}{cure}")
 
 
 def _positions(tree: SourceTree, path: Path = ()) -> Iterator[tuple[Position, Path]]:
-    """The path of what stands at each position; of two at one, the inner."""
+    """Yield the path of each position. The last path of a position is the deepest one."""
     yield tree.position, path
-    for key, (position, inner) in tree.children.items():
+    for key, (position, child) in tree.children.items():
         yield position, (*path, key)
-        yield from _positions(inner, (*path, key))
+        yield from _positions(child, (*path, key))

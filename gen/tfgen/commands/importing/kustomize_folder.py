@@ -1,7 +1,4 @@
-"""Folders of kustomize: which of them are overlays, and what kustomize makes of one.
-
-The program is `kustomize`, or `kubectl`, which has it inside.
-"""
+"""Folders of kustomize overlays, and their build with `kustomize` or with `kubectl`, which contains kustomize."""
 
 from __future__ import annotations
 
@@ -16,38 +13,38 @@ from tfgen.errors import TfgenError, UsageError
 from tfgen.text.parse import MAX_BYTES, decode, parse
 
 _FILES: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-"""Names of the file of a folder that kustomize builds."""
+"""The names of a kustomization file."""
 _BASE: Final = "base"
-"""The folder that overlays change, by custom; it is no environment."""
+"""The usual name of the folder that overlays change. The folder is not an environment."""
 
 
 def is_overlay(folder: Path) -> bool:
-    """Whether kustomize can build a folder."""
+    """Return whether kustomize can build a folder."""
     return any((folder / name).is_file() for name in _FILES)
 
 
 def overlays(folder: Path) -> Mapping[str, Path]:
-    """The overlays in a folder, by their names; a base and components are none.
+    """Return the overlays in a folder by name, without the base and components.
 
     Raises:
-        UsageError: there are none.
+        UsageError: the folder has no overlay.
     """
-    inner = {path.name: path for path in sorted(folder.iterdir()) if path.is_dir() and path.name != _BASE}
-    environments = {name: path for name, path in inner.items() if is_overlay(path) and not _is_component(path)}
+    folders = {path.name: path for path in sorted(folder.iterdir()) if path.is_dir() and path.name != _BASE}
+    environments = {name: path for name, path in folders.items() if is_overlay(path) and not _is_component(path)}
     if not environments:
-        raise UsageError(f"{folder}: no overlay of kustomize: neither it nor a folder in it has a {_FILES[0]}")
+        raise UsageError(f"{folder}: no kustomize overlay; expected a {_FILES[0]} in the folder or in its subfolders")
     return environments
 
 
 def build(folder: Path) -> bytes:
-    """What kustomize makes of an overlay.
+    """Return the output of kustomize for an overlay.
 
     Raises:
-        TfgenError: there is no kustomize, or it cannot build the folder.
+        TfgenError: kustomize is missing, or cannot build the folder.
     """
     programs = [name for name in ("kustomize", "kubectl") if shutil.which(name)]
     if not programs:
-        raise TfgenError(f"{folder}: an overlay is built by kustomize, or by kubectl; neither is on the PATH")
+        raise TfgenError(f"{folder}: the PATH has no kustomize and no kubectl; install one to build the overlay")
     command = ("kustomize", "build") if programs[0] == "kustomize" else ("kubectl", "kustomize")
     argv = (*command, "--", str(folder))
     done = subprocess.run(argv, capture_output=True, check=False)  # noqa: S603 - no shell

@@ -1,4 +1,4 @@
-"""The jobs of a namespace as manifests: TFJobs, Volcano Jobs, StatefulSets and others, as their users wrote them."""
+"""Reader of the live jobs in a namespace, which returns the manifests that the users wrote."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _JOBS: Final[Mapping[str, Sequence[str]]] = {
     "JobSet": ("jobset.x-k8s.io/v1alpha2",),
     "TrainJob": ("trainer.kubeflow.org/v1alpha1",),
 }
-"""Custom kinds that are a job each, by the versions in which they are asked for: the first that is there."""
+"""Custom kinds whose objects are jobs, with their versions. The reader uses the first served version."""
 _TASKS: Final = (
     ("apps/v1", "StatefulSet"),
     ("apps/v1", "Deployment"),
@@ -33,27 +33,27 @@ _TASKS: Final = (
     ("v1", "ReplicationController"),
     ("v1", "Pod"),
 )
-"""Kinds of Kubernetes' own whose objects are tasks, where they are told of a cluster of TensorFlow's."""
-_BESIDE: Final = (
+"""Built-in kinds whose objects are tasks if they configure a TensorFlow cluster."""
+_COMPANIONS: Final = (
     ("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime"),
     ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"),
     ("scheduling.volcano.sh/v1beta1", "PodGroup"),
     ("scheduling.incubator.k8s.io/v1alpha1", "PodGroup"),
     ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
 )
-"""What says of a job more than its own object does."""
+"""Kinds of objects that belong to a job."""
 
 
 def live_manifests(access: Access, names: Sequence[str], tell: Callable[[str], None]) -> list[Source]:
-    """The manifests of the jobs in a namespace, a source an object.
+    """Return the manifests of the jobs in a namespace, with a source for each object.
 
     Args:
-        access: which cluster, and which namespace.
-        names: the jobs that are wanted, such as tfjob/mnist; none for all that run TensorFlow.
-        tell: is told, in a line, of what is left out, and of a server that does not answer.
+        access: the cluster and the namespace.
+        names: the names of the jobs, such as tfjob/mnist. Empty: all jobs that run TensorFlow.
+        tell: prints a line about omitted objects, and about a server that does not answer.
 
     Raises:
-        UsageError: a name is none of the namespace's, or it has no job.
+        UsageError: the namespace lacks a job of these names, or has no job.
         TfgenError: the cluster cannot be read.
     """
     connection = Connection(access)
@@ -61,11 +61,11 @@ def live_manifests(access: Access, names: Sequence[str], tell: Callable[[str], N
     kinds = [(version, kind) for kind, versions in _JOBS.items() for version in _first_served(api, kind, versions)]
     items = [item for version, kind in (*kinds, *_TASKS) for item in _objects(api, version, kind, namespace, tell)]
     jobs = {_title(item): item for item in items if not is_controlled(item)}
-    beside = [item for version, kind in _BESIDE for item in _objects(api, version, kind, namespace, tell)]
-    wanted = _wanted(jobs, beside, names, namespace, tell)
-    if not wanted:
+    companions = [item for version, kind in _COMPANIONS for item in _objects(api, version, kind, namespace, tell)]
+    selected = _selected(jobs, companions, names, namespace, tell)
+    if not selected:
         raise UsageError(f"the namespace {namespace} has no job that tfgen can import")
-    return [_source(item) for item in (*wanted, *_beside(beside, wanted))]
+    return [_source(item) for item in (*selected, *_companions(companions, selected))]
 
 
 def _first_served(api: Api, kind: str, versions: Sequence[str]) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _first_served(api: Api, kind: str, versions: Sequence[str]) -> Iterator[str]
 
 
 def _objects(api: Api, version: str, kind: str, namespace: str, tell: Callable[[str], None]) -> Iterator[Object]:
-    """The objects of a kind; none where the cluster has no such kind, or the account may not list it, which is told."""
+    """Yield the objects of a kind. Print a line about a kind that the user may not list."""
     resource = api.resource(version, kind)
     if resource is None:
         return
@@ -82,39 +82,40 @@ def _objects(api: Api, version: str, kind: str, namespace: str, tell: Callable[[
     except ApiError as error:
         if not error.is_forbidden:
             raise
-        tell(f"{resource.full_name}: left out, since the account may not list them")
+        tell(f"{resource.full_name}: omitted, because the user may not list this kind")
         return
     for item in items:
         yield {**item, "apiVersion": version, "kind": kind}
 
 
-def _wanted(
+def _selected(
     jobs: Mapping[str, Object],
-    beside: Sequence[Object],
+    companions: Sequence[Object],
     names: Sequence[str],
     namespace: str,
     tell: Callable[[str], None],
 ) -> list[Object]:
-    unknown = [name for name in names if name.lower() not in jobs]
-    if unknown:
-        known = [name for name, item in jobs.items() if _runs_tensorflow(item, beside)]
-        hint = meant(nearest(unknown[0], known)) or (f"; it has {either(known, 'and')}" if known else "")
-        raise UsageError(f"{unknown[0]}: the namespace {namespace} has none{hint}")
+    missing = [name for name in names if name.lower() not in jobs]
+    if missing:
+        candidates = [name for name, item in jobs.items() if _runs_tensorflow(item, companions)]
+        hint = meant(nearest(missing[0], candidates))
+        hint = hint or (f"; the namespace has {either(candidates, 'and')}" if candidates else "")
+        raise UsageError(f"{missing[0]}: the namespace {namespace} has no such job{hint}")
     if names:
         return [jobs[name.lower()] for name in dict.fromkeys(names)]
-    unrelated = [name for name, item in jobs.items() if not _runs_tensorflow(item, beside)]
+    unrelated = [name for name, item in jobs.items() if not _runs_tensorflow(item, companions)]
     if unrelated:
-        tell(f"left out, since nothing tells them of a cluster of TensorFlow's: {either(unrelated, 'and')}")
+        tell(f"omitted, because these objects do not configure a TensorFlow cluster: {either(unrelated, 'and')}")
     return [item for name, item in jobs.items() if name not in unrelated]
 
 
-def _runs_tensorflow(item: Object, beside: Sequence[Object]) -> bool:
-    """Whether anything in a job, or in the runtime that it names, tells its tasks of a cluster."""
+def _runs_tensorflow(item: Object, companions: Sequence[Object]) -> bool:
+    """Return whether a job, or the runtime of a job, configures a TensorFlow cluster."""
     if item["kind"] == "TFJob" or "tensorflow" in item.get("spec", {}).get("plugins", {}):
         return True
     trainer = item.get("spec", {}).get("trainer", {}) if item["kind"] == "TrainJob" else {}
     reference = item.get("spec", {}).get("runtimeRef", {}) if item["kind"] == "TrainJob" else {}
-    runtimes = [runtime for runtime in beside if reference and runtime["metadata"]["name"] == reference.get("name")]
+    runtimes = [item for item in companions if reference and item["metadata"]["name"] == reference.get("name")]
     containers = [container for data in (item, *runtimes) for container in _containers(data)]
     return any(read_command(part_of(container)).has_cluster for container in (trainer, *containers))
 
@@ -128,11 +129,11 @@ def _containers(data: Any) -> Iterator[Mapping[str, Any]]:
             yield from _containers(value)
 
 
-def _beside(beside: Sequence[Object], jobs: Sequence[Object]) -> Iterator[Object]:
-    """Runtimes that a job names, and PodGroups of a user or of a TFJob's operator."""
+def _companions(companions: Sequence[Object], jobs: Sequence[Object]) -> Iterator[Object]:
+    """Yield the runtimes that a job names, and the PodGroups of TFJobs."""
     has_tf_job = any(item["kind"] == "TFJob" for item in jobs)
     runtimes = {item["spec"].get("runtimeRef", {}).get("name") for item in jobs if item["kind"] == "TrainJob"}
-    for item in beside:
+    for item in companions:
         if has_tf_job if item["kind"] == "PodGroup" else item["metadata"]["name"] in runtimes:
             yield item
 
@@ -142,5 +143,5 @@ def _source(item: Object) -> Source:
 
 
 def _title(item: Object) -> str:
-    """The object as kubectl names it, such as tfjob/mnist."""
+    """Return the name of an object in the syntax of kubectl, such as tfjob/mnist."""
     return f"{item['kind'].lower()}/{item['metadata']['name']}"

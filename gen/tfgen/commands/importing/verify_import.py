@@ -1,6 +1,7 @@
-"""Whether an import lost anything: the imported job, rendered with the workload of its origin, beside the original.
+"""Comparison of an imported job with its original, for `tfgen import --verify`.
 
-Every field that differs is explained: by a normalisation, which holds for all jobs, or by an entry of the account.
+tfgen renders the job with its original workload kind, and compares each field. A normalization, which applies to all
+jobs, or an entry of the import report must explain each difference.
 """
 
 from __future__ import annotations
@@ -34,10 +35,13 @@ _MAIN: Final = rf"{_POD}spec\.containers\[{CONTAINER}\]\."
 
 
 _DEFAULT_MODE: Final = 0o644
-"""Of the files of a ConfigMap, a Secret or a projected volume, as Kubernetes has it."""
+"""The default mode of files from a ConfigMap, a Secret or a projected volume in Kubernetes."""
 
-_LOST: Final = ({"event": "PodEvicted", "action": "RestartJob"}, {"event": "PodFailed", "action": "RestartJob"})
-"""What Volcano is told of lost pods: always both."""
+_RESTART_POLICIES: Final = (
+    {"event": "PodEvicted", "action": "RestartJob"},
+    {"event": "PodFailed", "action": "RestartJob"},
+)
+"""The policies for lost pods that tfgen sets in each Volcano Job."""
 
 
 _NAMES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
@@ -48,7 +52,13 @@ _NAMES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 
 
 class Normalisation(NamedTuple):
-    """A difference that every import may have: where, of what, and what it is called."""
+    """Difference that each import may have.
+
+    Attributes:
+        path: the pattern of the path of the field.
+        matches: returns whether the values before and after have this difference.
+        why: the reason for the difference.
+    """
 
     path: str
     matches: _Matches
@@ -63,7 +73,7 @@ def _is_any(_before: Any, _after: Any) -> bool:
     return True
 
 
-def _says_nothing(before: Any, after: Any) -> bool:
+def _is_removed_empty(before: Any, after: Any) -> bool:
     return after is NOTHING and before in ("", False, [], {})
 
 
@@ -72,13 +82,13 @@ def _is_plugin(_before: Any, after: Any) -> bool:
 
 
 def _are_flags(before: Any, after: Any) -> bool:
-    was = [] if before is NOTHING else before
-    return isinstance(after, list) and after[: len(was)] == was and after[len(was)].startswith("--job_name=")
+    args = [] if before is NOTHING else before
+    return isinstance(after, list) and after[: len(args)] == args and after[len(args)].startswith("--job_name=")
 
 
 def _has_more_amounts(before: Any, after: Any) -> bool:
-    was = [] if before in (NOTHING, "") else str(before).split(",")
-    return after is not NOTHING and {*was} <= {*str(after).split(",")}
+    amounts = [] if before in (NOTHING, "") else str(before).split(",")
+    return after is not NOTHING and {*amounts} <= {*str(after).split(",")}
 
 
 def _has_index(before: Any, after: Any) -> bool:
@@ -96,7 +106,7 @@ def _is_default(value: Any) -> _Matches:
     return lambda before, after: before is NOTHING and after == value
 
 
-def _same_amount(before: Any, after: Any) -> bool:
+def _is_equal_amount(before: Any, after: Any) -> bool:
     try:
         return quantity.parse(before) == quantity.parse(after)
     except ValueError:
@@ -107,28 +117,38 @@ def _is_generated(before: Any, after: Any) -> bool:
     return before is NOTHING and isinstance(after, str)
 
 
-def _same_text(before: Any, after: Any) -> bool:
+def _is_equal_text(before: Any, after: Any) -> bool:
     return not isinstance(before, (dict, list)) and str(before) == str(after)
 
 
 NORMALISATIONS: Final = (
     Normalisation(
-        r"metadata\.name", lambda before, after: after == f"elasticdl-{before}-master", "the job is its master's pod"
+        r"metadata\.name",
+        lambda before, after: after == f"elasticdl-{before}-master",
+        "the pod of the master runs the job",
     ),
-    Normalisation(r"metadata\.(name|generateName)", _is_generated, "a job has one name, and each run of it another"),
+    Normalisation(
+        r"metadata\.(name|generateName)", _is_generated, "the name of a job is fixed, and each run has a name"
+    ),
     Normalisation(
         r"spec\.tasks\.[-\w]+\.policies",
         lambda before, after: (before, after) == ([], [{"event": "TaskCompleted", "action": "CompleteJob"}]),
-        "it is said whose end ends the job",
+        "tfgen sets the role whose end completes the job",
     ),
-    Normalisation(r"kind", lambda before, after: (before, after) == ("TfJob", "TFJob"), "TfJob is TFJob today"),
-    Normalisation(r"apiVersion", _is_any, "the API version is one that tfgen writes"),
-    Normalisation(r"metadata\.namespace", _is_any, "the namespace is that of the environment, or of who applies it"),
-    Normalisation(r"metadata\.(labels|annotations).+", _is_new, "objects have tfgen's labels and annotations"),
+    Normalisation(
+        r"kind",
+        lambda before, after: (before, after) == ("TfJob", "TFJob"),
+        "TFJob is the current name of the kind TfJob",
+    ),
+    Normalisation(r"apiVersion", _is_any, "tfgen uses a current API version"),
+    Normalisation(
+        r"metadata\.namespace", _is_any, "the environment, or the command that applies the job, sets the namespace"
+    ),
+    Normalisation(r"metadata\.(labels|annotations).+", _is_new, "tfgen adds labels and annotations to objects"),
     Normalisation(
         rf"{_POD}metadata\.\w+\[\"{re.escape(keys.GROUP_NAME)}\"\]", _is_any, "the PodGroup has the name of the run"
     ),
-    Normalisation(rf"{_POD}metadata\.(labels|annotations).+", _is_new, "pods have tfgen's labels and annotations"),
+    Normalisation(rf"{_POD}metadata\.(labels|annotations).+", _is_new, "tfgen adds labels and annotations to pods"),
     Normalisation(
         rf"{_POD}spec\.(\w+\[[^]]+\]\.)?securityContext"
         r"\.(allowPrivilegeEscalation|capabilities|fsGroupChangePolicy|runAsNonRoot|seccompProfile)\b.*",
@@ -136,79 +156,97 @@ NORMALISATIONS: Final = (
         "pods meet a Pod Security Standard",
     ),
     Normalisation(
-        rf"{_POD}spec\.\w+\[[^]]+\]\.securityContext\.readOnlyRootFilesystem", _is_default(False), "defaults are said"
+        rf"{_POD}spec\.\w+\[[^]]+\]\.securityContext\.readOnlyRootFilesystem",
+        _is_default(False),
+        "tfgen writes the defaults",
     ),
     Normalisation(
-        rf"{_POD}spec\.(automountServiceAccountToken|enableServiceLinks)", _is_new, "pods know the cluster no further"
+        rf"{_POD}spec\.(automountServiceAccountToken|enableServiceLinks)",
+        _is_new,
+        "pods get no token and no variables of Services",
     ),
-    Normalisation(rf"{_POD}spec\.terminationGracePeriodSeconds", _is_new, "it is said how long a task may stop"),
+    Normalisation(
+        rf"{_POD}spec\.terminationGracePeriodSeconds", _is_new, "tfgen sets the time that a task has to stop"
+    ),
     Normalisation(
         rf"{_POD}spec\.(initContainers\[fetch-code\]|(containers\[{CONTAINER}\]\.)?volume(s|Mounts)\[.*/code/[^/\]]+\])",
         _is_new,
-        "tfgen fetches code from git by itself",
+        "tfgen fetches the code from git",
     ),
     Normalisation(
         r"spec\.tasks\.\w+-\d+\.template\.spec\.(volumes|containers\[tensorflow\]\.volumeMounts)\[[^]]+\]",
         _is_new,
-        "all tasks of a role mount the volumes of each",
+        "all tasks of a role mount the same volumes",
     ),
-    Normalisation(rf"{_POD}spec\.volumes\[(at /)?tmp\]", _is_new, "pods have a /tmp that can be written"),
-    Normalisation(rf"{_POD}spec\.volumes\[[^]]+\]\.\w+\.readOnly", _is_any, "a claim is read-only where it is mounted"),
-    Normalisation(rf"{_MAIN}volumeMounts\[/tmp\]", _is_new, "pods have a /tmp that can be written"),
+    Normalisation(rf"{_POD}spec\.volumes\[(at /)?tmp\]", _is_new, "pods have a writable /tmp"),
+    Normalisation(rf"{_POD}spec\.volumes\[[^]]+\]\.\w+\.readOnly", _is_any, "readOnly is a field of the mount"),
+    Normalisation(rf"{_MAIN}volumeMounts\[/tmp\]", _is_new, "pods have a writable /tmp"),
     Normalisation(
         rf"{_MAIN}env\[(HOME|NVIDIA_VISIBLE_DEVICES|OMP_NUM_THREADS|TF_NUM_\w+|TFGEN_RUN\w*)\]",
         _is_new,
-        "tasks have variables that TensorFlow reads, and those of the run",
+        "tfgen sets variables of TensorFlow and of the run",
     ),
     Normalisation(
-        rf"{_POD}spec\.(\w+\[[^]]+\]\.)?\w+ \(order\)", _is_any, "lists that merge by names stand in another order"
+        rf"{_POD}spec\.(\w+\[[^]]+\]\.)?\w+ \(order\)",
+        _is_any,
+        "the order of a list that merges by names has no meaning",
     ),
-    Normalisation(rf"{_MAIN}ports\[\d+\](\.name)?", _is_new, "TensorFlow's port is said"),
-    Normalisation(rf"{_MAIN}ports\[\d+\]\.name", _is_any, "TensorFlow's port has a name of its own"),
-    Normalisation(rf"{_POD}spec\.\w+\[[^]]+\]\.resources\b.*", _same_amount, "amounts are written alike"),
-    Normalisation(rf"{_POD}spec\.dnsPolicy", _is_new, "a pod of the host's network finds Services, too"),
-    Normalisation(rf"{_MAIN}volumeMounts\[[^]]+\]\.readOnly", _is_now_true, "a claim is read-only where it is mounted"),
+    Normalisation(rf"{_MAIN}ports\[\d+\](\.name)?", _is_new, "tfgen lists the port of TensorFlow"),
+    Normalisation(rf"{_MAIN}ports\[\d+\]\.name", _is_any, "tfgen names the port of TensorFlow"),
+    Normalisation(rf"{_POD}spec\.\w+\[[^]]+\]\.resources\b.*", _is_equal_amount, "the amounts are equal"),
     Normalisation(
-        rf"{_POD}spec\.activeDeadlineSeconds", _is_new, "the limit of a job is that of the pod which ends it"
+        rf"{_POD}spec\.dnsPolicy", _is_new, "with this policy, a pod in the host's network can resolve Services"
     ),
-    Normalisation(rf"{_POD}spec\.subdomain", _is_new, "tasks have names of one Service"),
-    Normalisation(rf"{_POD}metadata\.(name|namespace)", _is_any, "a pod has the name and the namespace of its job"),
-    Normalisation(r".*\.env\[[^]]+\]\.value", _is_default(""), "an empty variable is said"),
-    Normalisation(r".*", _has_index, "a task is told its own index"),
-    Normalisation(r".*", _says_nothing, "what says nothing is left out"),
-    Normalisation(r".*", _same_text, "numbers and text are written alike"),
+    Normalisation(rf"{_MAIN}volumeMounts\[[^]]+\]\.readOnly", _is_now_true, "readOnly is a field of the mount"),
     Normalisation(
-        r"spec\.(tensorboard|terminationPolicy|tfReplicaSpecs\.\w+\.tfPort)", _is_any, "v1alpha1's words are today's"
+        rf"{_POD}spec\.activeDeadlineSeconds",
+        _is_new,
+        "the deadline of a job is the limit of the pod that ends the job",
+    ),
+    Normalisation(rf"{_POD}spec\.subdomain", _is_new, "tasks have host names of one Service"),
+    Normalisation(rf"{_POD}metadata\.(name|namespace)", _is_any, "the job sets the name and the namespace of a pod"),
+    Normalisation(r".*\.env\[[^]]+\]\.value", _is_default(""), "tfgen writes the empty value of a variable"),
+    Normalisation(r".*", _has_index, "TASK_INDEX is the index of the task"),
+    Normalisation(r".*", _is_removed_empty, "tfgen omits empty fields"),
+    Normalisation(r".*", _is_equal_text, "the number and the text are equal"),
+    Normalisation(
+        r"spec\.(tensorboard|terminationPolicy|tfReplicaSpecs\.\w+\.tfPort)",
+        _is_any,
+        "tfgen uses the current fields in place of those of v1alpha1",
     ),
     Normalisation(
         r"spec\.args\.(cluster_spec_json|job_name|namespace|need_tf_config|restart_policy|\w+_resource_limit)",
         _is_new,
-        "tfgen tells the master of its run, and amounts are limits, too",
+        "tfgen passes the run to the master, and sets limits equal to requests",
     ),
-    Normalisation(r"spec\.args\.master_resource_(request|limit)", _has_more_amounts, "defaults are said"),
-    Normalisation(r"spec\.args\.ps_pod_priority", _is_new, "a ps has its master's priority, or one of its own"),
-    Normalisation(r"spec\.args\.worker_pod_priority", _is_any, "a fraction of the workers is said alone"),
-    Normalisation(r"spec\.tfReplicaSpecs\.\w+\.replicas", _is_default(1), "defaults are said"),
-    Normalisation(r"spec\.tfReplicaSpecs\.\w+\.restartPolicy", _is_default("Never"), "defaults are said"),
-    Normalisation(r"spec\.(tasks\.[-\w]+\.)?(maxRetry|minAvailable|queue|schedulerName)", _is_new, "defaults are said"),
-    Normalisation(r"spec\.tasks\.[-\w]+\.replicas", _is_default(1), "defaults are said"),
+    Normalisation(r"spec\.args\.master_resource_(request|limit)", _has_more_amounts, "tfgen writes the defaults"),
+    Normalisation(r"spec\.args\.ps_pod_priority", _is_new, "a ps has the priority of the master by default"),
+    Normalisation(r"spec\.args\.worker_pod_priority", _is_any, "tfgen writes only the fraction of the workers"),
+    Normalisation(r"spec\.tfReplicaSpecs\.\w+\.replicas", _is_default(1), "tfgen writes the defaults"),
+    Normalisation(r"spec\.tfReplicaSpecs\.\w+\.restartPolicy", _is_default("Never"), "tfgen writes the defaults"),
     Normalisation(
-        r"spec\.plugins(\.(env|svc|tensorflow))?", _is_plugin, "Volcano's plugins are said, with their arguments"
+        r"spec\.(tasks\.[-\w]+\.)?(maxRetry|minAvailable|queue|schedulerName)", _is_new, "tfgen writes the defaults"
+    ),
+    Normalisation(r"spec\.tasks\.[-\w]+\.replicas", _is_default(1), "tfgen writes the defaults"),
+    Normalisation(
+        r"spec\.plugins(\.(env|svc|tensorflow))?", _is_plugin, "tfgen sets the plugins of Volcano and their arguments"
     ),
     Normalisation(
         r"spec\.tasks\..*\.env\[(TF_CONFIG|TF_CLUSTER|JOB_NAME|TASK_INDEX|PS_HOSTS|WORKER_HOSTS)\]",
         _is_new,
-        "tfgen tells the tasks",
+        "tfgen sets the cluster configuration of the tasks",
     ),
-    Normalisation(r"spec\.tasks\..*\.args", _are_flags, "tfgen tells the tasks"),
-    Normalisation(rf"{_POD}spec\.restartPolicy", _is_new, "a program that fails is started again"),
+    Normalisation(r"spec\.tasks\..*\.args", _are_flags, "tfgen sets the cluster configuration of the tasks"),
+    Normalisation(rf"{_POD}spec\.restartPolicy", _is_new, "a failed program restarts"),
     Normalisation(r"spec\.tasks\..*\.readinessProbe", _is_new, "a task is ready when its port answers"),
     Normalisation(
-        r"spec\.runPolicy\.(cleanPodPolicy|backoffLimit|schedulingPolicy\.minAvailable)", _is_new, "defaults are said"
+        r"spec\.runPolicy\.(cleanPodPolicy|backoffLimit|schedulingPolicy\.minAvailable)",
+        _is_new,
+        "tfgen writes the defaults",
     ),
-    Normalisation(rf"{_POD}spec\.schedulerName", _is_any, "the gang's scheduler is named"),
+    Normalisation(rf"{_POD}spec\.schedulerName", _is_any, "tfgen sets the scheduler of the gang"),
 )
-"""What tfgen writes otherwise than others, without another meaning."""
+"""Differences without a change in meaning. The first one that matches a difference explains it."""
 
 
 _DNS_POLICY: Final = "ClusterFirst"
@@ -216,10 +254,12 @@ _DNS_POLICY: Final = "ClusterFirst"
 
 
 class Difference(Record):
-    """A field of the original that the rendered object has otherwise.
+    """Difference between a field of the original and the field of the rendered object.
 
     Attributes:
-        why: what explains it; empty where nothing does.
+        field: the path of the field.
+        change: the change in words.
+        why: the reason; empty for a difference without a reason.
     """
 
     field: str
@@ -228,7 +268,7 @@ class Difference(Record):
 
 
 class Verified(Record):
-    """An imported job, in one of its environments or by itself, and how it differs from what it was."""
+    """Differences of an imported job, or of one of its environments, from the original."""
 
     job: ImportedJob
     environment: EnvironmentName
@@ -236,7 +276,7 @@ class Verified(Record):
 
     @property
     def is_explained(self) -> bool:
-        """Whether each difference has a reason."""
+        """Return whether each difference has a reason."""
         return all(difference.why for difference in self.differences)
 
 
@@ -246,28 +286,28 @@ def verify(
     options: Options,
     environments: Mapping[str, Sequence[Source]] = EMPTY,
 ) -> Iterator[Verified]:
-    """The differences of each imported job from what it was, where it is imported for the kind that it had.
+    """Import each job for its original workload kind, and yield its differences from the original.
 
     Args:
-        imported: the jobs as they are written.
-        sources: the files that they come from.
-        options: how they were read.
+        imported: the imported jobs.
+        sources: the files of the jobs.
+        options: the options of the import.
         environments: the files of each environment.
     """
     for position, job in enumerate(imported.jobs):
         job_format = next((job_format for job_format in FORMATS if job_format.name == job.format), None)
         kind = job_format.kind if job_format else "StatefulSet"
-        again = import_jobs(sources, options.replaced(kind=kind), environments)
-        if again.jobs:
-            for environment in again.jobs[position].origins:
-                yield Verified(job, environment, differences(again.jobs[position], environment))
+        same_kind = import_jobs(sources, options.replaced(kind=kind), environments)
+        if same_kind.jobs:
+            for environment in same_kind.jobs[position].origins:
+                yield Verified(job, environment, differences(same_kind.jobs[position], environment))
         else:
-            failed = tuple(Difference("job.yaml", str(problem), "") for problem in again.problems)
+            failed = tuple(Difference("job.yaml", str(problem), "") for problem in same_kind.problems)
             yield Verified(job, None, failed)
 
 
 def differences(job: ImportedJob, environment: EnvironmentName = None) -> tuple[Difference, ...]:
-    """What the object that an imported job renders to has otherwise than the one that it was imported from."""
+    """Return the differences between the rendered object of an imported job and the original object."""
     job_format = next((job_format for job_format in FORMATS if job_format.name == job.format), None)
     origin = job.origins[environment]
     rendered: Mapping[str, Any]
@@ -284,32 +324,35 @@ def differences(job: ImportedJob, environment: EnvironmentName = None) -> tuple[
     explained = {
         entry.source: entry.why for entry in entries if entry.outcome in ("changed", "dropped") and entry.covers
     }
-    known = explained | {entry.source: "" for entry in entries if entry.outcome == "carried"}
-    differing = list(_settled(original, rendered))
+    reported = explained | {entry.source: "" for entry in entries if entry.outcome == "carried"}
+    result = list(_move_roles(original, rendered))
     for change in field_changes(original, rendered):
         if change.before is NOTHING and _PULL_SECRETS_OF_POD.fullmatch(str(change.path)):
             why = _reported_pull_secrets(change.after, root, entries)
         else:
-            why = _normalisation(change) or _entry(change, root, explained, known)
-        differing.append(Difference(str(change.path), in_words(change.before, change.after, 60), why))
-    return tuple(differing)
+            why = _normalisation(change) or _entry(change, root, explained, reported)
+        result.append(Difference(str(change.path), in_words(change.before, change.after, 60), why))
+    return tuple(result)
 
 
-def _settled(original: dict[str, Any], rendered: Mapping[str, Any]) -> Iterator[Difference]:
-    """Put the original's roles where the strategy has them: one task is a chief, and a chief without ps is worker 0."""
+def _move_roles(original: dict[str, Any], rendered: Mapping[str, Any]) -> Iterator[Difference]:
+    """Move the roles of the original to the roles of the job.
+
+    A single task becomes the chief, and a chief without ps becomes worker 0.
+    """
     for field, (chiefs, worker) in _NAMES.items():
-        was, now = original["spec"].get(field, {}), rendered["spec"].get(field, {})
-        if len(was) == 1 and not {*chiefs} & {*was} and [*now] == [chiefs[0]]:
-            (name,) = was
-            was[chiefs[0]] = was.pop(name)
-            yield Difference(f"spec.{field}.{name}", f"is {chiefs[0]}", "one task is a chief")
-        chief = next((name for name in chiefs if name in was), None)
-        if chief and worker in now and chief not in now:
-            taken = was.pop(chief)
-            workers = was.setdefault(worker, taken)
-            if workers is not taken:
-                workers["replicas"] = workers.get("replicas", 1) + taken.get("replicas", 1)
-            yield Difference(f"spec.{field}.{chief}", f"is one more {worker}", "without ps, the chief is worker 0")
+        old_roles, new_roles = original["spec"].get(field, {}), rendered["spec"].get(field, {})
+        if len(old_roles) == 1 and not {*chiefs} & {*old_roles} and [*new_roles] == [chiefs[0]]:
+            (name,) = old_roles
+            old_roles[chiefs[0]] = old_roles.pop(name)
+            yield Difference(f"spec.{field}.{name}", f"is {chiefs[0]}", "a single task is a chief")
+        chief = next((name for name in chiefs if name in old_roles), None)
+        if chief and worker in new_roles and chief not in new_roles:
+            chief_tasks = old_roles.pop(chief)
+            workers = old_roles.setdefault(worker, chief_tasks)
+            if workers is not chief_tasks:
+                workers["replicas"] = workers.get("replicas", 1) + chief_tasks.get("replicas", 1)
+            yield Difference(f"spec.{field}.{chief}", f"is an additional {worker}", "without ps, the chief is worker 0")
 
 
 def _normalisation(change: FieldChange) -> str:
@@ -321,23 +364,27 @@ def _normalisation(change: FieldChange) -> str:
 
 
 def _reported_pull_secrets(new: Any, root: Part, entries: Sequence[Entry]) -> str:
-    """Return the reason for pull secrets that a pod lacked, if the account reports each of the secrets."""
+    """Return the reason for the new pull secrets of a pod, if the import report contains each of the secrets."""
     reasons = {
         entry.source: entry.why for entry in entries if (entry.target, entry.outcome) == (PULL_SECRETS, "changed")
     }
     reported = {
-        scalar_part.value: reasons[name]
-        for scalar_part in root.leaves()
-        for name in _names_around(scalar_part)
-        if name in reasons
+        scalar.value: reasons[name] for scalar in root.leaves() for name in _names_around(scalar) if name in reasons
     }
     secrets = new if isinstance(new, list) else [new]
-    whys = [reported.get(secret["name"], "") for secret in secrets]
-    return whys[0] if all(whys) else ""
+    reasons_of_secrets = [reported.get(secret["name"], "") for secret in secrets]
+    return reasons_of_secrets[0] if all(reasons_of_secrets) else ""
 
 
-def _entry(change: FieldChange, root: Part, explained: Mapping[str, str], known: Mapping[str, str]) -> str:
-    """What the account says of the part at a path of the original, of one around it, or of all in it."""
+def _entry(change: FieldChange, root: Part, explained: Mapping[str, str], reported: Mapping[str, str]) -> str:
+    """Return the reason in the import report for the part at a path, for a parent, or for all of its scalars.
+
+    Args:
+        change: the change of the part.
+        root: the original object.
+        explained: the reasons of changed and dropped parts, by name.
+        reported: the same, and an empty reason for each carried part.
+    """
     part: Part | None = root
     why = ""
     for step in change.path.steps:
@@ -347,16 +394,15 @@ def _entry(change: FieldChange, root: Part, explained: Mapping[str, str], known:
         why = explained.get(part.name, why)
     if why or part is None:
         return why
-    # A list is one value: some of its items may be carried, where all others are explained.
-    names = [
-        next((name for name in _names_around(scalar_part) if name in known), None) for scalar_part in part.leaves()
-    ]
-    return next((known[name] for name in names if name and known[name]), "") if None not in names else ""
+    # A change of a list may consist of carried items and of items with a reason.
+    names = [next((name for name in _names_around(scalar) if name in reported), None) for scalar in part.leaves()]
+    return next((reported[name] for name in names if name and reported[name]), "") if None not in names else ""
 
 
-def _names_around(scalar_part: Part) -> Iterator[str]:
-    for length in range(len(scalar_part.path), 0, -1):
-        yield scalar_part.replaced(path=scalar_part.path[:length]).name
+def _names_around(part: Part) -> Iterator[str]:
+    """Yield the names of a part and of its parents."""
+    for length in range(len(part.path), 0, -1):
+        yield part.replaced(path=part.path[:length]).name
 
 
 def _step(part: Part | None, step: Any) -> Part | None:
@@ -364,22 +410,22 @@ def _step(part: Part | None, step: Any) -> Part | None:
         return None
     if isinstance(step, Item):
         for item in part.items():
-            values = [inner.value for _, inner in item.entries()]
+            values = [field.value for _, field in item.entries()]
             if all(key in values for key in step.keys):
                 return item
         return next(part.items(), None) if step.keys == (CONTAINER,) else None
     if not isinstance(step, str):
         return None
-    # What is a chief in the job may have been the one worker, or the one task: see `_settled`.
+    # A chief of the job may be a single task of another role in the original: see `_move_roles`.
     workers = [worker for chiefs, worker in _NAMES.values() if chiefs[0] == step]
-    renamed = [below for name, below in part.entries() if name in workers or (workers and len(part.value) == 1)]
+    renamed = [role for name, role in part.entries() if name in workers or (workers and len(part.value) == 1)]
     return part.get(step) or next(iter(renamed), None)
 
 
 def _comparable(item: Mapping[str, Any]) -> dict[str, Any]:
-    """An object without what any cluster adds, and with what Kubernetes takes for what is not said."""
-    kept = ("name", "namespace", "labels", "annotations")
-    metadata = {"labels": {}, "annotations": {}, **{k: v for k, v in item["metadata"].items() if k in kept}}
+    """Return an object without the fields that a cluster adds, and with the defaults of Kubernetes."""
+    user_keys = ("name", "namespace", "labels", "annotations")
+    metadata = {"labels": {}, "annotations": {}, **{k: v for k, v in item["metadata"].items() if k in user_keys}}
     notes = {key: value for key, value in metadata["annotations"].items() if key != LAST_APPLIED}
     item = {key: value for key, value in item.items() if key not in ("metadata", "status")}
     if isinstance(item["spec"].get("volumes"), list):
@@ -388,7 +434,7 @@ def _comparable(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_volumes(spec: Mapping[str, Any], job: str) -> dict[str, Any]:
-    """A Volcano Job whose pods have its volumes themselves."""
+    """Move the volumes of a Volcano Job to its pods."""
     volumes, mounts = [], []
     for volume in spec["volumes"]:
         name = volume_name(volume["mountPath"])
@@ -405,9 +451,9 @@ def _with_volumes(spec: Mapping[str, Any], job: str) -> dict[str, Any]:
 
 
 def _completed(data: Any) -> Any:
-    """Pod templates completed, wherever they are in the data."""
+    """Return the data with the defaults of Kubernetes in all pod templates."""
     if isinstance(data, list):
-        return [_completed(inner) for inner in data]
+        return [_completed(child) for child in data]
     if not isinstance(data, dict):
         return data
     data = {key: _template(value) if key == "template" else _completed(value) for key, value in data.items()}
@@ -415,12 +461,12 @@ def _completed(data: Any) -> Any:
         data.setdefault("runPolicy", {})
     if "tasks" in data or ("template" in data and "name" in data):
         policies = [_with_one_event(policy) for policy in data.get("policies", ())]
-        data["policies"] = [policy for policy in policies if policy not in _LOST]
+        data["policies"] = [policy for policy in policies if policy not in _RESTART_POLICIES]
     return data
 
 
 def _with_one_event(policy: dict[str, Any]) -> dict[str, Any]:
-    """A policy of a list of one event as that of the event."""
+    """Turn the list of a single event into the event."""
     events = policy.get("events", ())
     if len(events) != 1:
         return policy
@@ -438,32 +484,32 @@ def _template(template: Any) -> dict[str, Any]:
     spec = with_container(spec, names[position])
     containers = spec["containers"]
     main = containers[position]
-    beside = [{**c, "restartPolicy": "Always"} for c in containers if c is not main]
+    sidecars = [{**c, "restartPolicy": "Always"} for c in containers if c is not main]
     spec["containers"] = [_container({**main, "name": CONTAINER})]
-    spec["initContainers"] = [_container(c) for c in (*spec.get("initContainers", ()), *beside)]
+    spec["initContainers"] = [_container(c) for c in (*spec.get("initContainers", ()), *sidecars)]
     if not spec["initContainers"]:
         _hoist_user(spec)
-    document_part = {"metadata": {"labels": {}, "annotations": {}, **template.get("metadata", {})}, "spec": spec}
+    completed = {"metadata": {"labels": {}, "annotations": {}, **template.get("metadata", {})}, "spec": spec}
     volumes: dict[str, str] = {}
     for mount in main.get("volumeMounts", ()):
         volumes.setdefault(mount.get("name", ""), f"at {mount.get('mountPath', '').rstrip('/')}")
-    renamed: dict[str, Any] = _renamed(document_part, volumes)
+    renamed: dict[str, Any] = _renamed(completed, volumes)
     return renamed
 
 
 def _hoist_user(spec: dict[str, Any]) -> None:
-    """Have the pod say whom its one container runs as: to Kubernetes that is the same."""
+    """Move the user of a single container to the pod. Both fields have the same effect."""
     (container,) = spec["containers"]
-    own = {key: value for key, value in container["securityContext"].items() if key in ("runAsUser", "runAsGroup")}
-    rest = {key: value for key, value in container["securityContext"].items() if key not in own}
-    spec["containers"] = [{**container, "securityContext": rest}]
-    spec["securityContext"] = {**spec["securityContext"], **own}
+    user = {key: value for key, value in container["securityContext"].items() if key in ("runAsUser", "runAsGroup")}
+    context = {key: value for key, value in container["securityContext"].items() if key not in user}
+    spec["containers"] = [{**container, "securityContext": context}]
+    spec["securityContext"] = {**spec["securityContext"], **user}
 
 
 def _renamed(data: Any, names: Mapping[str, str]) -> Any:
-    """A template whose volumes are called by where the program mounts them; their names mean nothing to Kubernetes."""
+    """Return a template whose volumes have names of their mount paths. In Kubernetes, the names have no effect."""
     if isinstance(data, list):
-        return [_renamed(inner, names) for inner in data]
+        return [_renamed(child, names) for child in data]
     if not isinstance(data, dict):
         return data
     data = {key: _renamed(value, names) for key, value in data.items()}
@@ -485,25 +531,25 @@ def _renamed(data: Any, names: Mapping[str, str]) -> Any:
 
 
 def _container(container: Mapping[str, Any]) -> dict[str, Any]:
-    """A container with its requests, which are its limits where they are not said, and of devices the limits, too."""
+    """Return a container with its default requests, which are its limits, and with the default limits of devices."""
     resources = container.get("resources", {})
     limits, requests = (
         {NVIDIA_GPU if key == ALPHA_GPU else key: value for key, value in resources.get(kind, {}).items()}
         for kind in ("limits", "requests")
     )
     limits = {**{key: value for key, value in requests.items() if "/" in key}, **limits}
-    document_part = {**resources, "limits": limits, "requests": {**limits, **requests}}
+    completed = {**resources, "limits": limits, "requests": {**limits, **requests}}
     ports = [{"protocol": "TCP", **port} for port in container.get("ports", ())]
     variables = [_variable(variable, container.get("name")) for variable in container.get("env", ())]
     empty: dict[str, Any] = {"env": [], "volumeMounts": [], "securityContext": {}}
-    return {**empty, **container, "env": variables, "ports": ports, "resources": document_part}
+    return {**empty, **container, "env": variables, "ports": ports, "resources": completed}
 
 
 def _variable(variable: Mapping[str, Any], container: Any) -> Mapping[str, Any]:
-    """Return a variable without the name of its container, which Kubernetes takes where a reference names none."""
+    """Return a variable without the name of its own container, which is the default of a resourceFieldRef."""
     source = variable.get("valueFrom")
     field = source.get("resourceFieldRef") if isinstance(source, dict) else None
     if not isinstance(field, dict) or field.get("containerName") != container:
         return variable
-    own = {key: value for key, value in field.items() if key != "containerName"}
-    return {**variable, "valueFrom": {**variable["valueFrom"], "resourceFieldRef": own}}
+    reference = {key: value for key, value in field.items() if key != "containerName"}
+    return {**variable, "valueFrom": {**variable["valueFrom"], "resourceFieldRef": reference}}
