@@ -22,7 +22,7 @@ PYTEST_OF_SERVERS := $(PYTHON) -m pytest --quiet -n 5 --dist loadgroup --no-load
 PIP_ONLY := not train and not e2e and not long
 
 # What the tests on real servers need: Debian's packages, and the programs that tests/e2e/tools/build builds.
-PACKAGES := containerd containernetworking-plugins iproute2 kmod nftables procps redis-server runc util-linux
+PACKAGES := chromium containerd containernetworking-plugins iproute2 kmod nftables procps redis-server runc util-linux
 SERVERS  := etcd kubernetes kwok coredns source-controller kustomize-controller helm-controller argocd training-operator
 
 # What people type tfgen's commands into: Debian's packages.
