@@ -61,8 +61,8 @@ emptyDir: {}
 {{- end }}
 {{- end }}
 
-{{/* The mount path and the folder of a volume. With runs: Separate, each run has its folder in the folder. Takes
-     storage, mountPath. */}}
+{{/* The mount path and the folder of a volume. With runs: Separate, each run has a subfolder. Takes storage,
+     mountPath. */}}
 {{- define "seed-eks-tfjob.mount" -}}
 mountPath: {{ .mountPath | quote }}
 {{- if and .storage.subPath (ne (.storage.runs | default "") "Separate") }}

@@ -1,1 +1,1 @@
-"""The one object graph of a job: Kubernetes objects with holes, and how they are filled."""
+"""The object graph of a job: Kubernetes objects with holes, and the replacement of the holes by values."""

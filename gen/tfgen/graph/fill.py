@@ -162,7 +162,7 @@ class FillCache:
 
     Args:
         values: the values of the variant.
-        job_values: the values of the job without an environment. A variant shares each unchanged value as an object.
+        job_values: the values of the job without an environment. An unchanged value is the same object in both.
         filled: the filled nodes by cache key. All variants of the job share the mapping.
     """
 
@@ -211,7 +211,7 @@ def _cached_fill(cache: FillCache, node_key: Hashable, paths: frozenset[Path], f
     """Return the cached result for the values at some paths. If no result is cached, call the filler."""
     key = cache.key(node_key, paths)
     if key not in cache.filled:
-        # The cache keeps the arguments alive, because the key contains their identities, which Python would reuse.
+        # The cache keeps the arguments alive. The key contains their identities, and Python would reuse the identities.
         cache.filled[key] = filler(scope), scope.arguments
     return cache.filled[key][0]
 
@@ -634,7 +634,7 @@ def _repeated(node: Repeat) -> Filler:
 def _split_at_index(name: str, node: Node) -> list[list[Node]] | None:
     """Return the parts of a text between the occurrences of a bound name.
 
-    The result is None if the node does not only insert the name into a text.
+    The result is None if the node uses the name for more than an insertion into a text.
     """
     match node:
         case Bound(name=bound, path="") if bound == name:

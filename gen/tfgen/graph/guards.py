@@ -114,7 +114,7 @@ def _gang_guards(structure: Structure, scheduler: Scheduler) -> list[Guard]:
 
 def _kueue_guards(structure: Structure) -> list[Guard]:
     enabled = value("gang.enabled")
-    no_queue = Guard(
+    queue_guard = Guard(
         rule="gang-queue",
         path="gang.queue",
         test=AllOf((enabled, Not(value("gang.queue")))),
@@ -126,7 +126,7 @@ def _kueue_guards(structure: Structure) -> list[Guard]:
         ),
     )
     label_guards = [_kueue_label_guard(path) for path in ("gang.queue", "gang.priorityClassName")]
-    two_topologies = Guard(
+    topology_guard = Guard(
         rule="gang-topology",
         path="gang.preferredTopology",
         test=AllOf((enabled, value("gang.requiredTopology"), value("gang.preferredTopology"))),
@@ -138,8 +138,8 @@ def _kueue_guards(structure: Structure) -> list[Guard]:
         ),
     )
     if not WORKLOADS[structure.kind].plan(structure):
-        return [no_queue, *label_guards, two_topologies]
-    no_deadline = Guard(
+        return [queue_guard, *label_guards, topology_guard]
+    deadline_guard = Guard(
         rule="gang-start-deadline",
         path="startDeadline",
         test=AllOf((enabled, value("startDeadline"))),
@@ -151,7 +151,7 @@ def _kueue_guards(structure: Structure) -> list[Guard]:
             )
         ),
     )
-    return [no_queue, *label_guards, two_topologies, no_deadline]
+    return [queue_guard, *label_guards, topology_guard, deadline_guard]
 
 
 def _kueue_label_guard(path: str) -> Guard:

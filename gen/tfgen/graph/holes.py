@@ -29,7 +29,7 @@ from tfgen.value_type import ValueType
 
 
 class Absent(Enum):
-    """The type of `ABSENT`, which leaves out its key or list item."""
+    """The type of `ABSENT`, which removes its key or its list item."""
 
     ABSENT = "absent"
 
@@ -74,7 +74,7 @@ class Hole(Record):
 
 
 class Value(Hole):
-    """A tunable. Its path in the values of the chart is the path in the job without ``spec``, with dots."""
+    """A tunable. Its path in the values of the chart is the path in the job without ``spec``, joined by dots."""
 
     path: str
     type: ValueType
@@ -209,7 +209,7 @@ class Merged(Hole):
 
     Attributes:
         layers: the maps, from the lowest to the highest.
-        flat: whether all entries are scalars, which Go merges by one function. The chart sets each entry of other maps.
+        flat: whether all entries are scalars. The chart merges scalars by one function, and sets other entries singly.
     """
 
     layers: tuple[Expression, ...]
@@ -377,7 +377,7 @@ class Items(Hole):
 
 
 class NotEmpty(Hole):
-    """A map or list that is not empty, because a test around the node ensures a content."""
+    """A map or list that is not empty. A test around the node excludes the empty value."""
 
     tree: Expression
 
@@ -397,7 +397,7 @@ class Comment(Record):
 
 
 class Splice(Record):
-    """A key whose value is a mapping, the entries of which join the mapping around the key.
+    """A key whose value is a mapping. The entries of the value become entries of the mapping around the key.
 
     The name distinguishes several splices of one mapping.
     """
@@ -505,7 +505,7 @@ _Result = TypeVar("_Result")
 def cached_on_record(function: Callable[[_Node], _Result]) -> Callable[[_Node], _Result]:
     """Return the function with a cache in the record itself, for example in a hole.
 
-    The cache lives as long as the record, so nothing must evict an entry.
+    The cache lives as long as the record, so the cache needs no eviction.
     """
     slot = f"{function.__module__}.{function.__qualname__}"
 

@@ -227,7 +227,7 @@ class Part(Record):
     reason: str = ""
 
 
-class _Spot(Record):
+class _Position(Record):
     """The position of a node in an object that is filled."""
 
     scope: Scope
@@ -236,7 +236,7 @@ class _Spot(Record):
     tests: frozenset[Path] = frozenset()
     reason: str = ""
 
-    def at(self, step: str | int) -> _Spot:
+    def at(self, step: str | int) -> _Position:
         return self.replaced(path=(*self.path, step))
 
     def part(self, value: Any, keys: frozenset[Path] = frozenset(), steps: Path = ()) -> Part:
@@ -248,111 +248,115 @@ def filled_parts(node: Node, scope: Scope) -> Iterator[tuple[str | None, Part]]:
 
     The first member of each pair is the key of the object in the map of a `ForEach`, and None without a `ForEach`.
     """
-    for key, spot, body in _objects(node, _Spot(scope)):
-        if fill(body, spot.scope) is not ABSENT:
-            yield from ((key, part) for part in _parts(body, spot))
+    for key, position, body in _objects(node, _Position(scope)):
+        if fill(body, position.scope) is not ABSENT:
+            yield from ((key, part) for part in _parts(body, position))
 
 
-def _objects(node: Node, spot: _Spot) -> Iterator[tuple[str | None, _Spot, Node]]:
+def _objects(node: Node, position: _Position) -> Iterator[tuple[str | None, _Position, Node]]:
     if isinstance(node, ForEach):
-        yield from ((key, entry_spot, node.body) for key, entry_spot in _entries(node, spot))
+        yield from ((key, entry_position, node.body) for key, entry_position in _entries(node, position))
     else:
-        yield None, spot, node
+        yield None, position, node
 
 
-def _entries(node: ForEach, spot: _Spot) -> Iterator[tuple[str, _Spot]]:
+def _entries(node: ForEach, position: _Position) -> Iterator[tuple[str, _Position]]:
     """Yield the key and the position of each entry of a map."""
-    over = evaluate(node.over, spot.scope) or {}
+    over = evaluate(node.over, position.scope) or {}
     for key in sorted(over):
-        scope, bound = spot.scope.fork()
+        scope, bound = position.scope.fork()
         bound[node.key], bound[node.item] = key, over[key]
-        yield key, spot.replaced(scope=scope, bindings=bind_entry(spot.bindings, node, (key,)))
+        yield key, position.replaced(scope=scope, bindings=bind_entry(position.bindings, node, (key,)))
 
 
-def _parts(node: Node, spot: _Spot) -> Iterator[Part]:
+def _parts(node: Node, position: _Position) -> Iterator[Part]:
     match node:
         case When(test, if_true, if_false):
-            tests = spot.tests | sources(test, spot.bindings)
-            yield from _parts(if_true if evaluate(test, spot.scope) else if_false, spot.replaced(tests=tests))
+            tests = position.tests | sources(test, position.bindings)
+            yield from _parts(if_true if evaluate(test, position.scope) else if_false, position.replaced(tests=tests))
         case Let(name, expression, body):
-            scope, bound = spot.scope.fork()
-            bound[name] = evaluate(expression, spot.scope)
-            yield from _parts(body, spot.replaced(scope=scope, bindings=bind(spot.bindings, name, expression)))
+            scope, bound = position.scope.fork()
+            bound[name] = evaluate(expression, position.scope)
+            yield from _parts(body, position.replaced(scope=scope, bindings=bind(position.bindings, name, expression)))
         case Call(part, arguments):
-            values = {name: evaluate(argument, spot.scope) for name, argument in arguments}
-            scope = spot.scope._replace(bound=EMPTY, arguments=values)
-            yield from _parts(part.node, spot.replaced(scope=scope, bindings=bind_arguments(node, spot.bindings)))
+            values = {name: evaluate(argument, position.scope) for name, argument in arguments}
+            scope = position.scope._replace(bound=EMPTY, arguments=values)
+            yield from _parts(
+                part.node, position.replaced(scope=scope, bindings=bind_arguments(node, position.bindings))
+            )
         case Named(node=content):
-            yield from _parts(content, spot)
+            yield from _parts(content, position)
         case dict():
-            yield spot.part(fill(node, spot.scope))
-            yield from _parts_of_mapping(node, spot)
+            yield position.part(fill(node, position.scope))
+            yield from _parts_of_mapping(node, position)
         case list() | tuple():
-            yield spot.part(fill(node, spot.scope))
-            for index, (item, item_spot) in enumerate(_items(node, spot)):
-                yield from _parts(item, item_spot.at(index))
+            yield position.part(fill(node, position.scope))
+            for index, (item, item_position) in enumerate(_items(node, position)):
+                yield from _parts(item, item_position.at(index))
         case _:
-            yield from _parts_of_value(node, fill(node, spot.scope), spot)
+            yield from _parts_of_value(node, fill(node, position.scope), position)
 
 
-def _parts_of_mapping(node: Mapping[Any, Node], spot: _Spot) -> Iterator[Part]:
-    reason = spot.reason
+def _parts_of_mapping(node: Mapping[Any, Node], position: _Position) -> Iterator[Part]:
+    reason = position.reason
     for key, child in node.items():
         if isinstance(key, Comment):
             reason = key.text
             continue
         # A comment is the reason of the next entry only, so the reason of the mapping applies again after the entry.
-        entry_spot, reason = spot.replaced(reason=reason), spot.reason
-        if fill(child, spot.scope) is ABSENT:
+        entry_position, reason = position.replaced(reason=reason), position.reason
+        if fill(child, position.scope) is ABSENT:
             continue
         if isinstance(key, Splice):
-            yield from (part for part in _parts(child, entry_spot) if part.path != spot.path)
+            yield from (part for part in _parts(child, entry_position) if part.path != position.path)
         else:
-            yield from _parts(child, entry_spot.at(evaluate(key, spot.scope)))
+            yield from _parts(child, entry_position.at(evaluate(key, position.scope)))
 
 
-def _items(nodes: Sequence[Node], spot: _Spot) -> Iterator[tuple[Node, _Spot]]:
+def _items(nodes: Sequence[Node], position: _Position) -> Iterator[tuple[Node, _Position]]:
     """Yield the node and the position of each item of a filled list."""
     for node in nodes:
         match node:
             case When(test, if_true, if_false):
-                tests = spot.tests | sources(test, spot.bindings)
-                branch = if_true if evaluate(test, spot.scope) else if_false
-                yield from _items([branch], spot.replaced(tests=tests))
+                tests = position.tests | sources(test, position.bindings)
+                branch = if_true if evaluate(test, position.scope) else if_false
+                yield from _items([branch], position.replaced(tests=tests))
             case ForEach():
-                for _, entry_spot in _entries(node, spot):
-                    yield from _items([node.body], entry_spot)
+                for _, entry_position in _entries(node, position):
+                    yield from _items([node.body], entry_position)
             case Items(tree):
-                keys = sources(tree, spot.bindings)
-                yield from (_literal(item, keys, spot) for item in fill(node, spot.scope) or ())
+                keys = sources(tree, position.bindings)
+                yield from (_literal(item, keys, position) for item in fill(node, position.scope) or ())
             case _:
-                if fill(node, spot.scope) is not ABSENT:
-                    yield node, spot
+                if fill(node, position.scope) is not ABSENT:
+                    yield node, position
 
 
-def _literal(item: Any, keys: frozenset[Path], spot: _Spot) -> tuple[Node, _Spot]:
+def _literal(item: Any, keys: frozenset[Path], position: _Position) -> tuple[Node, _Position]:
     """Return an item of a tunable list as a node that has the sources of the list."""
-    scope, bound = spot.scope.fork()
+    scope, bound = position.scope.fork()
     bound[_ITEM] = item
     lists = tuple(Binding(Value(".".join(map(str, path[1:])), "list"), EMPTY) for path in sorted(keys))
-    return Bound(_ITEM, "string"), spot.replaced(scope=scope, bindings={**spot.bindings, bound_key(_ITEM): lists})
+    return Bound(_ITEM, "string"), position.replaced(
+        scope=scope, bindings={**position.bindings, bound_key(_ITEM): lists}
+    )
 
 
 _ITEM: Final = "\0item"
 """The bound name of an item of a tunable list. No graph contains this name."""
 
 
-def _parts_of_value(node: Node, value: Any, spot: _Spot, steps: Path = ()) -> Iterator[Part]:
+def _parts_of_value(node: Node, value: Any, position: _Position, steps: Path = ()) -> Iterator[Part]:
     """Yield the parts of the value of a hole or of a constant."""
     if value is ABSENT:
         return
-    yield spot.part(value, _present(sources(node, spot.bindings, steps), spot.scope), steps)
+    yield position.part(value, _present(sources(node, position.bindings, steps), position.scope), steps)
     if isinstance(value, Mapping):
         for key, child in value.items():
-            yield from _parts_of_value(node, child, spot, (*steps, key))
+            yield from _parts_of_value(node, child, position, (*steps, key))
     elif isinstance(value, (list, tuple)):
         for index, child in enumerate(value):
-            yield from _parts_of_value(node, child, spot, (*steps, index))
+            yield from _parts_of_value(node, child, position, (*steps, index))
 
 
 def _present(keys: frozenset[Path], scope: Scope) -> frozenset[Path]:

@@ -43,7 +43,7 @@ def used_names(node: Node, names: Iterable[_Name]) -> list[_Name]:
 
 @cached_on_record
 def _reads(node: Node | Record) -> frozenset[_Read]:
-    """Return the reads of a node. The reads of a computed expression count once, where a name is bound to it."""
+    """Return the reads of a node. The reads of a bound expression belong to the binding, not to a use of the name."""
     read = _direct_read(node)
     if read is not None:
         return frozenset((read,))

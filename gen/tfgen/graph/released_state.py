@@ -50,9 +50,9 @@ _IS_RELEASED: Final = Named(
 
 
 def keep_released(templates: Sequence[Template], plan: Plan) -> tuple[Template, ...]:
-    """Return the templates, in which an upgrade keeps what the plan releases.
+    """Return the templates with the released state of each object that the plan releases.
 
-    Patches precede this step: a patch changes the fields of a run that trains.
+    The patches are applied before this step, because a patch changes the fields of a running training.
     """
     conditions: dict[str, tuple[Node, ...]] = dict.fromkeys([*plan.scale, *plan.suspend], ())
     for name in plan.deployments:

@@ -114,12 +114,12 @@ def refused_volume_message(name: Node, source: str, profile: Profile) -> Text:
 
 def _sub_path_guard() -> Guard:
     """Return the guard against two folders of one volume. Kubernetes rejects a mount with both fields."""
-    sub_path, with_variables = (Bound("storage", "string", field) for field in ("subPath", "subPathExpr"))
+    sub_path, sub_path_expression = (Bound("storage", "string", field) for field in ("subPath", "subPathExpr"))
     return Guard(
         rule="sub-path-twice",
         path=("storage", _NAME, "subPathExpr"),
         over=(_VOLUMES,),
-        test=AllOf((sub_path, with_variables)),
+        test=AllOf((sub_path, sub_path_expression)),
         message=Text(("storage.", _NAME, " has both subPath and subPathExpr; remove one of the two")),
     )
 

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from tfgen.graph.fill import Scope
 from tfgen.graph.graph import patched_graph
 from tfgen.graph.patches.field import Fault
-from tfgen.graph.patches.targets import likely, target_path
+from tfgen.graph.patches.targets import name_hint, target_path
 from tfgen.rules.finding import Finding
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
@@ -27,7 +27,7 @@ def _check_targets(view: View) -> Iterator[Finding]:
     for patch, template in ((entry.patch, entry.template) for entry in _variant_parts(view, entries)):
         names = [*dict.fromkeys(name for scope in scopes for name, _ in template.objects(scope))]
         if patch.target not in names:
-            message = f"the job has no {patch.kind} {patch.target}{likely(patch.target, names)}"
+            message = f"the job has no {patch.kind} {patch.target}{name_hint(patch.target, names)}"
             yield Finding((*target_path(patch), "name"), message)
 
 

@@ -23,17 +23,17 @@ PodName: TypeAlias = Callable[[Node, Node], Node]
 _REPLICAS: Final = Parameter("replicas", "integer")
 _PARAMETERS: Final = (ROLE.name, _REPLICAS.name)
 
-SINGLE: Final[tuple[RoleName, ...]] = ("chief", "evaluator")
+SINGLE_TASK_ROLES: Final[tuple[RoleName, ...]] = ("chief", "evaluator")
 
 
 def replicas(role: RoleName) -> Node:
     """Return the number of tasks of a role. A chief and an evaluator always have one task."""
-    return 1 if role in SINGLE else value(f"roles.{role}.replicas")
+    return 1 if role in SINGLE_TASK_ROLES else value(f"roles.{role}.replicas")
 
 
 def hosts(role: RoleName, port: int, pod: PodName) -> Node:
     """Return the hosts of a role as JSON strings with commas between the strings, by index."""
-    if role in SINGLE:
+    if role in SINGLE_TASK_ROLES:
         return Text(('"', names.host(pod(role, 0), port), '"'))
     host = Text(('"', names.host(pod(ROLE, Bound("i", "integer")), port), '"'))
     part = Named(

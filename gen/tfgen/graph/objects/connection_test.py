@@ -45,7 +45,7 @@ def connection_test(structure: Structure) -> Node:
             },
         },
         "spec": pod_spec(
-            ending={"restartPolicy": "Never"},
+            lifecycle={"restartPolicy": "Never"},
             security_context=security.pod_part(structure.profile),
             scheduling=placement.job_scheduling(),
             pull_secrets=value("imagePullSecrets"),

@@ -67,7 +67,7 @@ def _uses_way(way: str) -> Expression:
 
 
 def image_cache(structure: Structure) -> Node:
-    """Return the cache of the images of the tasks. The cache belongs to the job, so all runs share it."""
+    """Return the cache of the images of the tasks. The cache belongs to the job, so all runs share the cache."""
     tunable = [value("image"), *(value(f"roles.{role.name}.image") for role in structure.roles)]
     if isinstance(structure.code, GitCode):
         tunable.append(value("code.git.image"))

@@ -1,7 +1,7 @@
 """The environment variables of the main container.
 
-Kubernetes expands ``$(X)`` only from preceding variables of the list. So the order is: the variables of tfgen, the
-variables of the user without a reference by name, the variables of the user with a reference by name.
+Kubernetes expands ``$(X)`` only from preceding variables of the list. So the variables of tfgen come first, then the
+user's variables without a reference, and then the user's variables with a reference. Each group is sorted by name.
 """
 
 from __future__ import annotations

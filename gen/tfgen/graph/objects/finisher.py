@@ -64,7 +64,7 @@ class Plan(Record):
 
     Attributes:
         ends: the role whose Job ends the run.
-        starts: the kinds and roles whose pods must run until the start deadline.
+        starts: the kinds and roles whose pods must start before the start deadline.
         start_with: the number of these pods that suffices, if the gang may start without all of them.
         scale: the roles whose StatefulSets the finisher scales to 0.
         suspend: the roles whose Jobs the finisher suspends. The evaluator has a grace period.
@@ -90,7 +90,9 @@ def finisher(structure: Structure, plan: Plan) -> tuple[Template, ...]:
         *rbac.templates(ROLE, names.finisher(), rules(plan)),
         Template(f"{ROLE}-configmap", config_map()),
         Template(ROLE, job(structure, plan)),
-        Template(f"{ROLE}-networkpolicy", network.to_api_server(names.finisher(), ROLE, When(NOTIFY, network.WEBHOOK))),
+        Template(
+            f"{ROLE}-networkpolicy", network.api_server_policy(names.finisher(), ROLE, When(NOTIFY, network.WEBHOOK))
+        ),
     )
 
 
@@ -197,7 +199,7 @@ def _pod(structure: Structure, plan: Plan) -> Node:
         priority=if_set(value("priorityClassName")),
         account=names.finisher(),
         needs_token=True,
-        ending={"restartPolicy": "Never"},
+        lifecycle={"restartPolicy": "Never"},
         security_context=security.pod_part(structure.profile),
         scheduling=placement.job_scheduling(),
         pull_secrets=value("imagePullSecrets"),

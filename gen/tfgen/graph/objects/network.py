@@ -72,7 +72,7 @@ def policy(selector: Node) -> Node:
     )
 
 
-def to_api_server(name: Node, role: str, *rules: When) -> Node:
+def api_server_policy(name: Node, role: str, *rules: When) -> Node:
     """Return the policy that allows a pod to reach the API server.
 
     The policy exists only if the egress of the run is limited. Kubernetes allows all traffic that at least one policy

@@ -94,16 +94,16 @@ def _tolerations(spot: Expression, tolerations: Expression) -> Node:
 def affinity() -> Node:
     """Return the affinity of the user, or the affinity for `placement`.
 
-    ``spread`` places the tasks of a role on different nodes, and ``pack`` places the tasks of the run on one node.
+    ``spread`` prefers different nodes for the tasks of a role, and ``pack`` prefers one node for the tasks of a run.
     """
     affinity, placement = role_or_job_value("affinity"), role_or_job_value("placement")
-    spread: Node = {"podAntiAffinity": _prefer(labels.role_selector(ROLE))}
-    pack: Node = {"podAffinity": _prefer(labels.run_selector())}
+    spread: Node = {"podAntiAffinity": _preferred(labels.role_selector(ROLE))}
+    pack: Node = {"podAffinity": _preferred(labels.run_selector())}
     by_placement = When(Equal(placement, "spread"), spread, When(Equal(placement, "pack"), pack))
     return When(affinity, NotEmpty(affinity), by_placement)
 
 
-def _prefer(selector: Node) -> Node:
+def _preferred(selector: Node) -> Node:
     """Return a preferred term. A required term could block a gang if the cluster has too few nodes."""
     term: Node = {"labelSelector": {"matchLabels": selector}, "topologyKey": "kubernetes.io/hostname"}
     return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}

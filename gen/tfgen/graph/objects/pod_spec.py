@@ -24,7 +24,7 @@ def pod_spec(
     runtime_class: Node = ABSENT,
     account: Node = ABSENT,
     needs_token: bool = False,
-    ending: Mapping[Key, Node] = EMPTY,
+    lifecycle: Mapping[Key, Node] = EMPTY,
     scheduling: Mapping[Key, Node] = EMPTY,
     pull_secrets: Node = ABSENT,
     init_containers: Node = ABSENT,
@@ -40,7 +40,7 @@ def pod_spec(
         runtime_class: the name of the runtime class.
         account: the name of the service account.
         needs_token: whether the pod calls the API server.
-        ending: the fields of restarts and deadlines, and the subdomain.
+        lifecycle: the fields of restarts and deadlines, and the subdomain.
         scheduling: the fields of the placement.
         pull_secrets: the secrets for the pull of images.
         init_containers: the init containers and sidecars.
@@ -54,7 +54,7 @@ def pod_spec(
         "automountServiceAccountToken": needs_token,
         _NO_SERVICE_LINKS: None,
         "enableServiceLinks": False,
-        **ending,
+        **lifecycle,
         "securityContext": security_context,
         **scheduling,
         "imagePullSecrets": pull_secrets,

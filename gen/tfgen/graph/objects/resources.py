@@ -56,14 +56,14 @@ def devices() -> Filtered:
 
 def requests() -> Merged:
     """Return the value of `REQUESTS`."""
-    return Merged((MapOf(_short()), role_value("resources.requests")))
+    return Merged((MapOf(_cpu_and_memory()), role_value("resources.requests")))
 
 
 def limits() -> Merged:
     """Return the value of `LIMITS`."""
     gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): _GPU_COUNT}
     share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
-    return Merged((MapOf({**_short(), **gpu}), share, role_value("resources.limits")))
+    return Merged((MapOf({**_cpu_and_memory(), **gpu}), share, role_value("resources.limits")))
 
 
 def resources() -> Node:
@@ -88,5 +88,5 @@ def helper_resources(path: str) -> Node:
     }
 
 
-def _short() -> dict[Name, Node]:
+def _cpu_and_memory() -> dict[Name, Node]:
     return {"cpu": role_value("resources.cpu"), "memory": role_value("resources.memory")}

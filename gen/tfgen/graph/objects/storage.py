@@ -98,7 +98,7 @@ def mounts() -> list[Node]:
 
 
 def mount(volume: Node, path: Node) -> Node:
-    """Return the mount path and the folder of a volume. With runs: Separate, each run has its folder in the folder."""
+    """Return the mount path and the folder of a volume. With runs: Separate, each run has a subfolder."""
     return call(_MOUNT, storage=volume, mountPath=path)
 
 
@@ -233,7 +233,7 @@ _CLAIM_NAME: Final = Named(
 
 _MOUNT: Final = Named(
     "mount",
-    "The mount path and the folder of a volume. With runs: Separate, each run has its folder in the folder.",
+    "The mount path and the folder of a volume. With runs: Separate, each run has a subfolder.",
     _mount(),
     file="volumes",
     parameters=("storage", "mountPath"),

@@ -43,7 +43,7 @@ _START: Final[Mapping[Key, Node]] = {"periodSeconds": 5, "failureThreshold": 60}
 def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
     """Return the objects of TensorBoard, with the condition that TensorBoard is enabled."""
     return (
-        Template(f"{ROLE}-service", _where_enabled(_service(port))),
+        Template(f"{ROLE}-service", _if_enabled(_service(port))),
         Template(f"{ROLE}-networkpolicy", _policy(port)),
         Template(ROLE, _deployment(structure, port)),
     )
@@ -56,15 +56,15 @@ def released_deployment() -> When:
 
 def requests() -> Merged:
     """Return the value of `resources.REQUESTS` in the document of TensorBoard."""
-    return Merged((_short(), value("tensorboard.resources.requests")))
+    return Merged((_cpu_and_memory(), value("tensorboard.resources.requests")))
 
 
 def limits() -> Merged:
     """Return the value of `resources.LIMITS` in the document of TensorBoard."""
-    return Merged((_short(), value("tensorboard.resources.limits")))
+    return Merged((_cpu_and_memory(), value("tensorboard.resources.limits")))
 
 
-def _where_enabled(item: Node) -> When:
+def _if_enabled(item: Node) -> When:
     return When(_ENABLED, item)
 
 
@@ -109,7 +109,7 @@ def _policy(port: int) -> Node:
 
 
 def _deployment(structure: Structure, port: int) -> Node:
-    deployment: Node = _where_enabled(
+    deployment: Node = _if_enabled(
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -126,7 +126,7 @@ def _deployment(structure: Structure, port: int) -> Node:
     return Let(resources.REQUESTS.name, requests(), Let(resources.LIMITS.name, limits(), deployment))
 
 
-def _short() -> MapOf:
+def _cpu_and_memory() -> MapOf:
     return MapOf({name: value(f"tensorboard.resources.{name}") for name in ("cpu", "memory")})
 
 

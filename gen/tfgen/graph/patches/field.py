@@ -137,9 +137,9 @@ class Field(Record):
         paths = dict.fromkeys(path for hole in holes for path in self._values_of(hole))
         keys = [path for path in paths if path not in _NAME_VALUES]
         if keys:
-            noun = "this key" if len(keys) == 1 else "these keys"
+            reference = "this key" if len(keys) == 1 else "these keys"
             raise RefusedError(
-                f"{self.name} is set by {either(keys, 'and')}, which would have no effect; set {noun} instead"
+                f"{self.name} is set by {either(keys, 'and')}, which would have no effect; set {reference} instead"
             )
         pointer = "/".join(["", *map(str, self.path), "-"])
         cure = (
@@ -159,7 +159,7 @@ class Field(Record):
         raise RefusedError(f"{self.name} has no fields that a patch could change")
 
     def refuse_pod(self) -> NoReturn:
-        """Refuse a patch of a pod template. Several objects of the chart share the pod template, or it has a hash.
+        """Refuse a patch of a pod template, because objects of the chart share the template or contain its hash.
 
         Raises:
             RefusedError: always.
@@ -222,7 +222,7 @@ def splices(node: Mapping[Key, Node]) -> Iterator[Node]:
     return (child for key, child in node.items() if isinstance(key, Splice) and child is not ABSENT)
 
 
-def without(node: Mapping[Key, Node], key: str, *, comment_alone: bool = False) -> dict[Key, Node]:
+def without_entry(node: Mapping[Key, Node], key: str, *, comment_alone: bool = False) -> dict[Key, Node]:
     """Return a mapping without an entry and without the comments above the entry.
 
     Args:

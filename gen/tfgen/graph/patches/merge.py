@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from tfgen.data_path import Path
 from tfgen.graph.holes import ABSENT, Absent, Key, Named, Node, Not, When
-from tfgen.graph.patches.field import Fault, Field, RefusedError, open_mapping, splices, without
+from tfgen.graph.patches.field import Fault, Field, RefusedError, open_mapping, splices, without_entry
 from tfgen.kubernetes.merge import Dialect, pair, removes
 
 _DIRECTIVE: Final = "$patch"
@@ -31,28 +31,28 @@ class Merger:
         self.dialect = dialect
         self.faults: dict[Fault, None] = {}
 
-    def merge(self, under: Node, patch: Mapping[str, Any], path: Path, field: Field) -> Node:
-        """Return a node with a mapping merged over the node.
+    def merge(self, base: Node, patch: Mapping[str, Any], path: Path, field: Field) -> Node:
+        """Return a node with a mapping merged over the base.
 
         Args:
-            under: the node.
+            base: the node.
             patch: the mapping.
             path: the path of the mapping in the job.
             field: the field of the node.
         """
-        match under:
+        match base:
             case Absent():
                 return self._entries({}, patch, path, field)
             case When(test, if_true, if_false):
                 return When(test, self.merge(if_true, patch, path, field), self.merge(if_false, patch, path, field))
             case Named(parameters=(), node=dict()):
-                return self._entries(under, patch, path, field)
+                return self._entries(base, patch, path, field)
             case dict():
-                return self._entries(under, patch, path, field)
-        return self._attempt(under, path, lambda: self._replaced(under, self._entries({}, patch, path, field), field))
+                return self._entries(base, patch, path, field)
+        return self._attempt(base, path, lambda: self._replaced(base, self._entries({}, patch, path, field), field))
 
-    def _entries(self, under: Node, patch: Mapping[str, Any], path: Path, field: Field) -> Node:
-        merged = under
+    def _entries(self, base: Node, patch: Mapping[str, Any], path: Path, field: Field) -> Node:
+        merged = base
         for key, value in patch.items():
             child_field = field.child(key)
             merged = self._attempt(
@@ -62,14 +62,14 @@ class Merger:
             )
         return merged
 
-    def _entry(self, under: Node, key: str, value: Any, path: Path, field: Field) -> Node:
+    def _entry(self, base: Node, key: str, value: Any, path: Path, field: Field) -> Node:
         """Return a mapping with one entry merged over the mapping."""
         field.check_owner()
         if key.startswith("$"):
             raise RefusedError(
                 f"found the directive {key}; the only allowed directive is {_DIRECTIVE}: {_DELETE} in an item of a list"
             )
-        mapping = open_mapping(under, key)
+        mapping = open_mapping(base, key)
         if not isinstance(mapping, dict):
             raise TypeError(f"not a mapping: {mapping!r}")
         if key not in mapping:
@@ -78,7 +78,7 @@ class Merger:
         current = mapping.get(key, ABSENT)
         if value is None:
             field.check_replaceable(current)
-            return without(mapping, key)
+            return without_entry(mapping, key)
         if isinstance(value, Mapping):
             merged = self.merge(current, value, path, field)
         elif key in self.dialect.keys and isinstance(value, list):
@@ -87,21 +87,21 @@ class Merger:
             merged = self._replaced(current, value, field)
         # The comment above a replaced value does not apply to the new value.
         entries: Mapping[Key, Node] = (
-            mapping if isinstance(current, (dict, When)) else without(mapping, key, comment_alone=True)
+            mapping if isinstance(current, (dict, When)) else without_entry(mapping, key, comment_alone=True)
         )
         return {**entries, key: merged}
 
-    def _items(self, under: Node, patches: Sequence[Any], path: Path, field: Field) -> Node:
+    def _items(self, base: Node, patches: Sequence[Any], path: Path, field: Field) -> Node:
         """Return a list with items merged over the items of the list, which are paired by a key of each item."""
-        match under:
+        match base:
             case When(test, if_true, if_false):
                 return When(test, *(self._items(branch, patches, path, field) for branch in (if_true, if_false)))
             case Absent():
                 items: list[Node] = []
             case list() | tuple():
-                items = list(under)
+                items = list(base)
             case _:
-                field.refuse_values(under)
+                field.refuse_values(base)
         list_name = str(field.path[-1])
         name = self.dialect.keys[list_name][0]
         valid = {
@@ -137,13 +137,13 @@ class Merger:
         replaced: Node = value
         return replaced
 
-    def _attempt(self, under: Any, path: Path, change: Callable[[], _Part]) -> _Part:
+    def _attempt(self, base: Any, path: Path, change: Callable[[], _Part]) -> _Part:
         """Return the result of a change, or the unchanged node if the change is refused."""
         try:
             return change()
         except RefusedError as refusal:
             self.faults[Fault(path, str(refusal))] = None
-            unchanged: _Part = under
+            unchanged: _Part = base
             return unchanged
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from tfgen.graph.holes import ABSENT, Call, ForEach, Hole, Items, Key, Named, Node, When, child_nodes
-from tfgen.graph.patches.field import Field, RefusedError, open_mapping, splices, without
+from tfgen.graph.patches.field import Field, RefusedError, open_mapping, splices, without_entry
 from tfgen.words import either, shown
 
 _END: Final = "-"
@@ -132,7 +132,7 @@ def _adder(value: Node) -> _Change:
     def add(parent: Node, step: str | int, field: Field) -> Node:
         if isinstance(parent, list) and isinstance(step, int):
             return [*parent[:step], value, *parent[step:]]
-        return _put(parent, step, value, field)
+        return _set_entry(parent, step, value, field)
 
     return add
 
@@ -147,7 +147,7 @@ def _replacer(value: Node) -> _Change:
             return [*parent[:step], value, *parent[step + 1 :]]
         if isinstance(parent, dict) and step not in parent:
             raise RefusedError(f"{field.name}, which the patch replaces, does not exist; {_existing(parent)}")
-        return _put(parent, step, value, field)
+        return _set_entry(parent, step, value, field)
 
     return replace
 
@@ -164,16 +164,16 @@ def _take(parent: Node, step: str | int, field: Field) -> Node:
     if isinstance(parent, list) and isinstance(step, int) and step < len(parent):
         return [*parent[:step], *parent[step + 1 :]]
     if isinstance(parent, dict) and isinstance(step, str) and step in parent:
-        return without(parent, step)
+        return without_entry(parent, step)
     hint = f"; {_existing(parent)}" if isinstance(parent, dict) else ""
     raise RefusedError(f"{field.name}, which the patch removes, does not exist{hint}")
 
 
-def _put(parent: Node, step: str | int, value: Node, field: Field) -> Node:
+def _set_entry(parent: Node, step: str | int, value: Node, field: Field) -> Node:
     if not isinstance(parent, dict) or not isinstance(step, str):
         raise TypeError(f"not a mapping: {parent!r}")
     field.check_replaceable(parent.get(step, ABSENT))
-    return {**without(parent, step, comment_alone=True), step: value}
+    return {**without_entry(parent, step, comment_alone=True), step: value}
 
 
 def _mapping(node: Node, step: str, field: Field) -> dict[Key, Node]:

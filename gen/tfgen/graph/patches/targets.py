@@ -72,11 +72,11 @@ def missing_target(templates: Sequence[Template], patch: Patch) -> Fault:
     candidates = [name for kind, name in targets if kind == patch.kind]
     if candidates:
         return Fault(
-            (*path, "name"), f"the job has no {patch.kind} {patch.target}{likely(patch.target, candidates)}", True
+            (*path, "name"), f"the job has no {patch.kind} {patch.target}{name_hint(patch.target, candidates)}", True
         )
     kinds = [*dict.fromkeys(kind for kind, _ in targets)]
     target_kind = next((kind for kind, name in targets if name == patch.target), None)
-    hint = f"; {patch.target} is a {target_kind}" if target_kind else likely(patch.kind, kinds)
+    hint = f"; {patch.target} is a {target_kind}" if target_kind else name_hint(patch.kind, kinds)
     return Fault((*path, "kind"), f"the job has no {patch.kind}{hint}", has_no_target=True)
 
 
@@ -85,7 +85,7 @@ def target_path(patch: Patch) -> Path:
     return ("patches", patch.name, "target")
 
 
-def likely(name: str, names: Sequence[str]) -> str:
+def name_hint(name: str, names: Sequence[str]) -> str:
     """Return the end of a message about an unknown name: the name that was probably meant, or the existing names."""
     if not names:
         return ""

@@ -72,7 +72,7 @@ class Gang(Record):
 
     def object_labels(self) -> Mapping[Key, Node]:
         """Return the labels of the workload object."""
-        return _where_enabled(self.workload_labels)
+        return _if_enabled(self.workload_labels)
 
     def pod(self, role: RoleName) -> Binding:
         """Return the binding of the pods of a role.
@@ -82,9 +82,9 @@ class Gang(Record):
         """
         binding = self.evaluator if role == "evaluator" else self.task(ROLE)
         return Binding(
-            _where_enabled(binding.labels),
-            _where_enabled(binding.annotations),
-            {"schedulerName": self._scheduler(), **_where_enabled(binding.spec)},
+            _if_enabled(binding.labels),
+            _if_enabled(binding.annotations),
+            {"schedulerName": self._scheduler(), **_if_enabled(binding.spec)},
         )
 
     def _scheduler(self) -> Node:
@@ -93,7 +93,7 @@ class Gang(Record):
         return When(AllOf((ENABLED, _SCHEDULER_NAME)), _SCHEDULER_NAME)
 
 
-def _where_enabled(nodes: Mapping[Key, Node]) -> dict[Key, Node]:
+def _if_enabled(nodes: Mapping[Key, Node]) -> dict[Key, Node]:
     return {key: When(ENABLED, node) for key, node in nodes.items()}
 
 

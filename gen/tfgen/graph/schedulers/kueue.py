@@ -5,8 +5,8 @@ gang must be one object. The pods of several Jobs cannot form a group, because K
 (https://kueue.sigs.k8s.io/docs/tasks/run/plain_pods/). The webhook of Kueue suspends the object at its creation. tfgen
 does not set the field, so a GitOps tool does not revert the change of Kueue.
 
-An evaluator with a separate Job does not wait in the queue, because the finisher suspends the Job to release the
-evaluator. Kueue would resume an admitted Job (`startJob` in pkg/controller/jobframework/reconciler.go).
+The separate Job of an evaluator has no queue label. The finisher suspends this Job to release the evaluator, and Kueue
+would resume an admitted Job (`startJob` in pkg/controller/jobframework/reconciler.go).
 """
 
 from __future__ import annotations

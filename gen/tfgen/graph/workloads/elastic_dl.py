@@ -85,7 +85,7 @@ def _pod(structure: Structure) -> Node:
             priority=if_set(value("priorityClassName")),
             account=names.elastic_dl_account(),
             needs_token=True,
-            ending={"restartPolicy": "Never"},
+            lifecycle={"restartPolicy": "Never"},
             security_context=security.pod_part(structure.profile),
             containers=[
                 {
@@ -188,7 +188,7 @@ def _volumes(structure: Structure) -> Named:
 
 
 def _cluster_spec() -> Named:
-    """Return the changes of the master's pods: the labels of the run, which the network policy selects."""
+    """Return the changes that the master makes to its pods: the labels of the run, for the network policy."""
     text = Text(
         (
             f'{{"pod_spec":{{"labels":{{"{keys.JOB}":"',
@@ -224,7 +224,7 @@ def _templates(structure: Structure) -> tuple[Template, ...]:
     account = names.elastic_dl_account()
     return (
         *rbac.templates(_MASTER, account, _rules()),
-        Template(f"{_MASTER}-networkpolicy", network.to_api_server(account, _MASTER)),
+        Template(f"{_MASTER}-networkpolicy", network.api_server_policy(account, _MASTER)),
         Template(_MASTER, _pod(structure)),
     )
 

@@ -22,7 +22,7 @@ from tfgen.kubernetes import keys
 
 
 def controller(structure: Structure) -> pod.Controller:
-    """Return the fields that an Indexed Job requires in its pods."""
+    """Return the controller of the pods of an Indexed Job."""
     subdomain: dict[Key, Node] = {"subdomain": names.RUN} if structure.is_distributed else {}
     return pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
 
@@ -59,7 +59,7 @@ def _retries(role: Role) -> dict[Key, Node]:
     common backoff would delay the next attempt by ten minutes.
     https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index
     """
-    if role.name in cluster_spec.SINGLE:
+    if role.name in cluster_spec.SINGLE_TASK_ROLES:
         return {"backoffLimit": value("retries")}
     by_index = Comment(
         "The limit applies to each index. The peers of a lost task fail too, and would exceed a common limit."

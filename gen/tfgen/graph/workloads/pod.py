@@ -168,7 +168,7 @@ def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, ha
     templates: dict[str, Any] = {
         role.name: template(structure, role, controllers[role.name]) for role in structure.roles
     }
-    # The chart has one list of containers for all roles. Their order has no meaning in Kubernetes.
+    # The chart has one list of containers for all roles, because Kubernetes ignores the order of containers.
     containers = with_common_order({name: pod["spec"]["containers"] for name, pod in templates.items()})
     ordered = {
         name: {**pod, "spec": {**pod["spec"], "containers": containers[name]}} for name, pod in templates.items()
@@ -322,7 +322,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
             priority=if_set(role_or_job_value("priorityClassName")),
             runtime_class=if_set(role_or_job_value("runtimeClassName")),
             account=service_account.task_account(structure),
-            ending={
+            lifecycle={
                 **controller.fields,
                 **({"activeDeadlineSeconds": _deadline()} if role.name == structure.ends else {}),
                 **({_GRACE_REASON: None} if any(peer.serves for peer in structure.roles) else {}),
@@ -380,7 +380,7 @@ def _with_cluster_names(pod: Any) -> Any:
 
 
 def _deadline() -> Node:
-    """Return the deadline of the pod. It includes the wait for a run lock, because it includes init containers."""
+    """Return the deadline of the pod. The deadline includes init containers, and so the wait for a run lock."""
     deadline = value("deadline")
     return When(deadline, When(run_lock.LOCKED, Sum((deadline, value("lockWait"))), deadline))
 
