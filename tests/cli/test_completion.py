@@ -115,7 +115,7 @@ def test_what_is_offered(folder: Path, line: str, expected: str) -> None:
 def test_each_command_is_offered_with_what_it_does(folder: Path) -> None:
     assert [candidate.word for candidate in candidates([""])] == [*COMMANDS]
     (check,) = candidates(["check"])
-    assert check.text == "say what is wrong with jobs and what comes of them, and which change needs a new run"
+    assert check.text == "report the problems of jobs and of their rendered files, and the changes that need a new run"
 
 
 def test_rm_offers_the_names_of_rendered_jobs(folder: Path) -> None:

@@ -37,17 +37,17 @@ def test_all_that_is_lacking_comes_at_once(job: Path, capsys: pytest.CaptureFixt
     job.write_text(JOB.replace("ps: {}", "ps: {command: [serve-tensors, --all]}") + env, encoding="utf-8")
     assert refused(capsys, 1) == (
         "job.yaml:7:27: the command of the ps starts serve-tensors, which this machine does not have; "
-        "install it, or --image [local-command]\n"
+        "install serve-tensors, or add --image [local-command]\n"
         "job.yaml:8:9: TOKEN is the key token of the Secret hub, which is not on this machine; "
-        "write TOKEN=... into a file, and --env-file FILE [local-variable]\n"
+        "write TOKEN=VALUE into a file, and add --env-file FILE [local-variable]\n"
         "job.yaml:8:57: KEY is the key key of the Secret hub, which is not on this machine; "
-        "write KEY=... into a file, and --env-file FILE [local-variable]\n"
+        "write KEY=VALUE into a file, and add --env-file FILE [local-variable]\n"
     )
 
 
 def test_a_command_of_the_image(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job.write_text(JOB.replace("  command: [python, /opt/train.py]\n", ""), encoding="utf-8")
-    said = "is the image's own, which this machine does not have; say it, or --image [local-command]\n"
+    said = "is in the image, which this machine does not use; set command, or add --image [local-command]\n"
     assert refused(capsys, 1) == "".join(
         f"job.yaml:6:{column}: the command of the {role} {said}"
         for column, role in ((11, "chief"), (22, "ps"), (30, "worker"))
@@ -90,7 +90,7 @@ def test_a_value_that_the_job_cannot_have(
         (["--mount", "modle=tmp"], "tfgen: error: --mount modle: the job has no such volume, but tmp\n"),
         (
             ["--fail", "worker=2@1s"],
-            "tfgen: error: --fail worker-2: no such task; there are chief-0, ps-0, worker-0 and",
+            "tfgen: error: --fail worker-2: the job has no such task; its tasks are chief-0, ps-0, worker-0 and",
         ),
         (["--env-file", "none"], "tfgen: error: none: No such file or directory\n"),
     ],
@@ -102,11 +102,14 @@ def test_an_option_that_does_not_fit(job: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--mount", "model"], "a volume's name and its folder, such as data=./data"),
+        (
+            ["--mount", "model"],
+            "'model' is not VOLUME=DIR; write the name of a volume and its folder, such as data=./data",
+        ),
         (["--fail", "worker@soon"], "'worker@soon' is no failure; one is written as worker=1@30s"),
-        (["--workdir", "none"], "none: no such folder"),
-        (["--python", "no-python"], "no-python: no program of this machine"),
-        (["--retries", "-1"], "'-1' is no number"),
+        (["--workdir", "none"], "none: the folder does not exist"),
+        (["--python", "no-python"], "no-python: this machine has no such program"),
+        (["--retries", "-1"], "'-1' is not a number from 0"),
     ],
 )
 def test_an_option_that_is_none(job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], said: str) -> None:
@@ -116,14 +119,16 @@ def test_an_option_that_is_none(job: Path, capsys: pytest.CaptureFixture[str], a
 
 def test_variables_that_are_none_are_not_shown(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("secrets").write_text("# hub\nTOKEN=t\n\nhunter2\nexport KEY='k'\n-=\n")
-    said = "".join(f"secrets:{line}: no variable; write NAME=VALUE\n" for line in (4, 6))
+    said = "".join(f"secrets:{line}: this is not a variable; write NAME=VALUE\n" for line in (4, 6))
     assert refused(capsys, 2, "--env-file", "secrets") == f"tfgen: error: {said}"
 
 
 def test_a_job_of_elastic_dl_does_not_run_here(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example = Path(__file__).parents[2] / "examples" / "seed-elasticdl-mnist" / "job.yaml"
     job.write_text(example.read_text(encoding="utf-8"), encoding="utf-8")
-    assert refused(capsys, 2).endswith("an ElasticDL job's master makes its workers itself, of a cluster's pods\n")
+    assert refused(capsys, 2).endswith(
+        "creates its workers as pods of a cluster; tfgen local runs all remaining workload kinds\n"
+    )
 
 
 def test_containers_need_a_program_that_runs_them(
@@ -173,7 +178,7 @@ def test_a_program_that_is_not_here_names_the_option_for_its_folder(
     lines = job.read_text(encoding="utf-8").splitlines()
     lines = ["  command: [python, -u, /away/absent.py]" if line.startswith("  command:") else line for line in lines]
     job.write_text("\n".join(lines), encoding="utf-8")
-    message = "runs /away/absent.py, which this machine does not have; --workdir names the program's folder"
+    message = "runs /away/absent.py, which this machine does not have; name the folder of the file by --workdir"
     assert message in refused(capsys, 1)
     folder = job.parent / "programs"
     folder.mkdir()

@@ -60,7 +60,7 @@ def test_each_command_of_many_jobs_counts_them(
     commit()
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(output, "_LONG", 3)
+    monkeypatch.setattr(output, "_PROGRESS_ITEMS", 3)
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "a")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "a@example.com")

@@ -76,9 +76,9 @@ def test_a_terminal_shows_what_to_do_with_what_was_rendered(job: Path) -> None:
 
 Next:
 
-  tfgen diff job.yaml                   what changes, in each environment
-  tfgen check job.yaml --out .          what is wrong, and which change needs a new run
-  tfgen commit job.yaml --out . --push  into git, from where Argo CD or Flux applies it
+  tfgen diff job.yaml                   print the changes in each environment
+  tfgen check job.yaml --out .          report problems, and changes that need a new run
+  tfgen commit job.yaml --out . --push  commit to git, from where Argo CD or Flux applies the files
 """
     )
     assert "Next:" not in terminal("$tfgen render job.yaml --out .", job)
@@ -123,13 +123,13 @@ def test_any_locale_will_do(job: Path, locale: dict[str, str]) -> None:
 @pytest.mark.parametrize("command", ["check ../job.yaml", "check job.yaml", "render .", "rm mnist", "init a"])
 def test_a_working_directory_that_is_gone_is_said_to_be(job: Path, command: str) -> None:
     done = shell(f"mkdir gone && cd gone && rmdir ../gone && $tfgen {command}", job)
-    expected = b"tfgen: error: the working directory is not there any more: No such file or directory\n"
+    expected = b"tfgen: error: the working directory does not exist any more: No such file or directory\n"
     assert (done.returncode, done.stderr, done.stdout) == (3, expected, b"")
 
 
 def test_an_environment_to_write_alone_is_refused(job: Path) -> None:
     done = shell("$tfgen render job.yaml --env prod", job)
-    assert done.stderr == b"tfgen: error: --env goes with --stdout: all environments are written\n"
+    assert done.stderr == b"tfgen: error: --env needs --stdout; without --stdout, tfgen renders all environments\n"
     assert (done.returncode, list(job.parent.iterdir())) == (2, [job])
 
 

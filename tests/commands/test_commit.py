@@ -1082,11 +1082,11 @@ def test_a_run_that_a_hook_refuses_is_on_disk_as_it_was_rendered(clone: Path, ca
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--push"], "--push pushes the commit that --commit makes: give both"),
-        (["--enable"], "--enable is for one environment: name it by --env"),
+        (["--push"], "--push needs --commit"),
+        (["--enable"], "--enable needs --env"),
         (
             ["--env", "prod", "--enable"],
-            "jobs/mnist.yaml:10:5: not retired in prod; for a new run there leave --enable out",
+            "jobs/mnist.yaml:10:5: the job is not retired in prod; for a new run, remove --enable",
         ),
     ],
 )

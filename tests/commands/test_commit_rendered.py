@@ -266,7 +266,7 @@ def test_of_many_jobs_few_are_in_memory(clone: Path, monkeypatch: pytest.MonkeyP
 def test_another_branch_changes_no_cluster(clone: Path, capsys: Printed) -> None:
     write("jobs/mnist.yaml", JOB)
     commit("jobs", "--branch", "mine")
-    assert "note: rendered is rendered from main, so nothing of mine is\n" in capsys.readouterr().err
+    assert "note: rendered is rendered from main (gitops.branch), so mine was not rendered\n" in capsys.readouterr().err
     assert files("mine") == ["jobs/mnist.yaml", "tfgen.yaml"]
     assert git("branch", "--list", "rendered") == ""
 
@@ -290,8 +290,8 @@ def test_render_writes_none_beside_the_jobs(clone: Path, capsys: Printed) -> Non
     write("jobs/mnist.yaml", JOB)
     assert cli.run(["render", "jobs"]) == 2
     assert capsys.readouterr().err == (
-        "tfgen: error: jobs/mnist.yaml: charts/ and overlays/ are kept in the branch rendered (gitops.rendered), which "
-        "tfgen commit writes; to have them on disk, too, say where by --out\n"
+        "tfgen: error: jobs/mnist.yaml: charts/ and overlays/ are in the branch rendered (gitops.rendered), which "
+        "tfgen commit writes; to write them to a folder, add --out DIR\n"
     )
     assert not Path("charts").exists()
 
@@ -300,7 +300,7 @@ def test_a_branch_with_the_jobs_is_no_branch_for_the_rest(clone: Path, capsys: P
     write("tfgen.yaml", TEAM.replace("branch: rendered", "branch: main"))
     write("jobs/mnist.yaml", JOB)
     commit("jobs", code=2)
-    assert "gitops.rendered: main has the jobs themselves; name a branch of its own" in capsys.readouterr().err
+    assert "gitops.rendered: the branch main contains the jobs; name a different branch" in capsys.readouterr().err
 
 
 def test_a_branch_that_is_checked_out_is_left_alone(clone: Path, tmp_path: Path, capsys: Printed) -> None:
@@ -355,7 +355,7 @@ def test_ci_renders_what_it_has_checked_out_without_a_branch(clone: Path, capsys
     assert git("rev-parse", "rendered", folder=clone.parent / "remote.git") == git("rev-parse", "rendered")
     write("jobs/mnist.yaml", MORE)
     commit("jobs", code=2)
-    assert "(a detached HEAD), and jobs/mnist.yaml is not as it is committed" in capsys.readouterr().err
+    assert "(a detached HEAD), and jobs/mnist.yaml has changes; check out a branch" in capsys.readouterr().err
 
 
 def test_a_new_run_with_a_folder_of_its_own_is_rendered_there(clone: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_claim_s_name_is_a_name(name: str) -> None:
     claim = made("v1", "PersistentVolumeClaim", "web-model", APPLIED, LABELS)
     place = Namespace(claim)
     place.objects[place.path("v1", "PersistentVolumeClaim", "web-model/status")] = claim
-    with pytest.raises(UsageError, match="--claim: no claim"):
+    with pytest.raises(UsageError, match=r"--claim: the namespace .* has no claim"):
         plan_delete(place.target(), [], [name])
 
 
@@ -118,7 +118,9 @@ def test_an_object_of_another_environment_in_the_namespace_stays(is_applied: boo
     target = place.target("dev", PROD)
     changes = plan_delete(target, [])
     assert results(changes) == {"web-worker": "deleted", "web-model": "kept", "web": "kept"}
-    assert [change.reason for change in changes if change.identity == SERVICE] == ["the environment prod has it, too"]
+    assert [change.reason for change in changes if change.identity == SERVICE] == [
+        "the environment prod has the object, too"
+    ]
     list(delete(target, changes))
     assert place.deleted == ["web-worker", "web.dev.tfgen"]
     assert results(plan_delete(target, [], ["web-model"]))["web-model"] == "left"

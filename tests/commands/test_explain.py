@@ -143,8 +143,8 @@ def test_a_path_may_be_a_problems(path, first):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("spec.roles[0].worker", "spec.roles is no list, which 0 could be an item of"),
-        ("[0]", "job.yaml is no list, which 0 could be an item of"),
+        ("spec.roles[0].worker", "spec.roles is not a list, so it has no item 0"),
+        ("[0]", "job.yaml is not a list, so it has no item 0"),
         *(
             (path, "is no path; one is written as spec.tolerations[0].key")
             for path in (

@@ -135,7 +135,7 @@ REFUSED = {
     "a document of another's": (
         "kind: ConfigMap\n",
         USAGE,
-        "tfgen: error: wrong.yaml: holds no document with apiVersion tfgen/...\n",
+        "tfgen: error: wrong.yaml: the file has no document with an apiVersion tfgen/...\n",
     ),
     "keys that are written as few write them": (
         "apiVersion: tfgen/v1alpha1\n? spec\n: ? image\n  : a\n",

@@ -286,7 +286,8 @@ def test_an_enforced_profile_counts_for_the_committed_pods_of_a_job_that_stays(c
     assert code == cli.PROBLEMS
     assert out == (
         "jobs/mnist.yaml:3:18: StatefulSet mnist-worker: spec.template.spec.hostPID: hostPID: true needs the profile "
-        "privileged, and tfgen.yaml:3:11 enforces restricted; so it is in overlays/mnist, as committed [enforced]\n"
+        "privileged, and tfgen.yaml:3:11 enforces restricted; the value is in the committed "
+        "files of overlays/mnist [enforced]\n"
     )
 
 
@@ -342,4 +343,7 @@ def test_files_beside_a_job_that_is_rendered_into_another_branch_are_an_error(ca
     ghost("jobs/ghost.yaml")
     code, out, _ = checked(capsys, "--against", "main")
     assert code == cli.PROBLEMS
-    assert ".tfgen/ghost.json:1:1: the files of ghost are kept in the branch rendered (gitops.rendered), and " in out
+    assert (
+        ".tfgen/ghost.json:1:1: the rendered files of ghost belong to the branch rendered (gitops.rendered), and "
+        in out
+    )

@@ -91,9 +91,12 @@ def test_every_form_has_no_problem_and_asks_for_what_was_named(strategy: str, ga
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--team", "ads"], "--team and --ci are parts of a repository: add --repo"),
-        (["--gpu", "-1"], "--gpu -1: a count, such as 1"),
-        (["--gang", "volcano", "--strategy", "Single"], "--gang is for several tasks, and --strategy Single has one"),
+        (["--team", "ads"], "--team and --ci need --repo"),
+        (["--gpu", "-1"], "--gpu -1: write a number from 0"),
+        (
+            ["--gang", "volcano", "--strategy", "Single"],
+            "--gang needs several tasks, and a job with --strategy Single has one task",
+        ),
         (["--repo", "--team", "flux"], "'flux' is no team: choose another name"),
     ],
 )

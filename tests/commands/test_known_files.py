@@ -314,9 +314,9 @@ def sealed(content: object) -> Callable[[Path], object]:
     return write_content
 
 
-PARTS = {"of_rules": [], "of_objects": [], "unused": [], "records": [], "ledgers": {}, "jobs": "[]"}
+PARTS = {"rule_problems": [], "object_problems": [], "unused": [], "records": [], "ledgers": {}, "jobs": "[]"}
 SHAPES: list[object] = [[], {}, "text", 1, True, [[]], *({**PARTS, key: 1} for key in PARTS)]
-SHAPES += [{**PARTS, "of_rules": [[]]}, {**PARTS, "records": [["job"]]}, {**PARTS, "ledgers": ["a"]}]
+SHAPES += [{**PARTS, "rule_problems": [[]]}, {**PARTS, "records": [["job"]]}, {**PARTS, "ledgers": ["a"]}]
 DAMAGES |= {f"another shape: {json.dumps(content)}": sealed(content) for content in SHAPES}
 
 

@@ -12,13 +12,13 @@ from tests.support import git_author
 from tests.support.checked_repository import JOB, OTHER, commit, git
 from tests.support.tools import ROOT
 from tfgen import cli
-from tfgen.commands.init import Form, new_repository
+from tfgen.commands.init import JobOptions, new_repository
 
 Printed = pytest.CaptureFixture[str]
 
 GONE = (
-    ".tfgen/mnist.json:1:1: the job mnist is gone from jobs/mnist.yaml, and what was rendered of it is still applied; "
-    "to end it: tfgen rm mnist; to go on with it, put it back into jobs/mnist.yaml [orphan]\n"
+    ".tfgen/mnist.json:1:1: jobs/mnist.yaml does not have the job mnist any more, and GitOps tools still apply its "
+    "rendered files; to remove the files: tfgen rm mnist; to keep the job, restore it in jobs/mnist.yaml [orphan]\n"
 )
 
 
@@ -64,7 +64,9 @@ def test_ci_names_it_on_the_ledgers_line(capsys: Printed) -> None:
     Path("jobs/mnist.yaml").unlink()
     code, out = checked(capsys, ".", "--format", "github")
     assert code == 1
-    assert out.startswith("::error file=.tfgen/mnist.json,line=1,col=1,title=orphan::the job mnist is gone from ")
+    assert out.startswith(
+        "::error file=.tfgen/mnist.json,line=1,col=1,title=orphan::jobs/mnist.yaml does not have the job mnist any more"
+    )
 
 
 def test_a_job_that_has_another_name_leaves_an_orphan(capsys: Printed) -> None:
@@ -111,6 +113,6 @@ def test_the_hooks_run_where_a_commit_only_removes_files() -> None:
     """https://pre-commit.com/#hooks-always_run: without it a hook is passed over that no file is left for."""
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     (published,) = (hook for hook in hooks if hook["id"] == "tfgen-check")
-    (config,) = (file for file in new_repository(Form("mnist"), ROOT) if file.path == ".pre-commit-config.yaml")
+    (config,) = (file for file in new_repository(JobOptions("mnist"), ROOT) if file.path == ".pre-commit-config.yaml")
     ((local,),) = (r["hooks"] for r in yaml.safe_load(config.text)["repos"])
     assert [hook["always_run"] for hook in (published, local)] == [True, True]

@@ -52,6 +52,6 @@ def test_a_refused_release_leaves_the_evaluator_running() -> None:
     run = read_run(GOLDEN / "kueue" / "job.yaml", None)
     assert [name for _, _, name in run.controllers.values()] == ["queued-worker", "queued-evaluator"]
     cluster = Queued()
-    with pytest.raises(TfgenError, match="Job queued-worker waits in the queue research"):
+    with pytest.raises(TfgenError, match="Job queued-worker is in the queue research"):
         list(release_run(cast("Any", cluster), "ml", run))
     assert cluster.verbs == {"GET"}

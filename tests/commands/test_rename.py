@@ -150,9 +150,9 @@ def refused(capsys: PRINTED, *arguments: str, code: int = 2) -> str:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("My_Ads", "'My_Ads' is no job name: lower-case letters"),
+        ("My_Ads", "'My_Ads' is not a valid job name: lower-case letters"),
         ("My_Ads", "; write my-ads\n"),
-        ("argocd", "'argocd' is no job name: choose "),
+        ("argocd", "'argocd' is not a valid job name: choose "),
         ("ads", "jobs/ads.yaml:5:9: the job has the name ads already"),
         ("video", "'video' is the name of a job in jobs/video.yaml; choose another name"),
     ],
@@ -169,11 +169,11 @@ def test_a_name_with_files_of_a_job_that_is_gone(capsys: PRINTED, path: str) -> 
     commit_all()
     message = refused(capsys, "jobs/ads.yaml", "video")
     assert f"'video': {path} exists already; choose another name" in message
-    assert "by tfgen rm video" in message
+    assert ": tfgen rm video" in message
 
 
 def test_a_job_that_no_file_has(capsys: PRINTED) -> None:
-    message = "adds: there is no file of this name, and no file has such a job; name the file of the job"
+    message = "adds: the file does not exist, and no file has a job of this name; name the job file"
     assert message in refused(capsys, "adds", "adverts")
 
 

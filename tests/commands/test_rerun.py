@@ -189,7 +189,7 @@ def test_what_would_change_another_is_left_to_its_author(environments: str) -> N
 def test_all_environments_run_again_each_with_its_next_run() -> None:
     text = HEAD + '    dev: {}\n    prod: {run: "5"}\n    lab: &l {run: x}\n    too: *l\n'
     done = rerun(text, job(text), None, resume=False)
-    assert [(run.environment, run.before, run.after) for run in done.raised] == [
+    assert [(run.environment, run.before, run.after) for run in done.runs] == [
         (None, "", "2"),
         ("prod", "5", "6"),
         ("lab", "x", "x-2"),
@@ -234,12 +234,15 @@ spec:
     ("storage", "says"),
     [
         (VOLUME, ""),
-        (VOLUME.replace(", runs: Separate", ""), "job.yaml:7:13: warning: all runs share storage.model, so that "),
+        (
+            VOLUME.replace(", runs: Separate", ""),
+            "job.yaml:7:13: warning: all runs share storage.model, so a fresh run ",
+        ),
         (
             "  storage: {data: {mountPath: /data, readOnly: true, claim: {name: d}}}\n",
             "job.yaml:4:1: warning: no volume ",
         ),
-        ("", "job.yaml:4:1: warning: no volume keeps what a run writes; "),
+        ("", "job.yaml:4:1: warning: no volume stores the files of a run; "),
     ],
 )
 def test_a_fresh_run_that_is_none(storage: str, says: str) -> None:

@@ -178,7 +178,7 @@ def test_what_was_edited_by_hand_is_not_taken_away(repo: Path, capsys: pytest.Ca
 
 def test_rm_takes_a_job_away_that_git_can_give_back(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["rm", "jobs/a/job.yaml"]) == cli.USAGE
-    assert "commit the file first, or lose the text by --force" in capsys.readouterr().err
+    assert "commit the file first, or add --force to lose the text" in capsys.readouterr().err
     commit(repo)
     assert cli.run(["rm", "jobs/a/job.yaml"]) == 0
     assert of_job(repo, "a") == set()
@@ -194,7 +194,7 @@ def test_rm_by_name_wants_the_jobs_file_gone(repo: Path, capsys: pytest.CaptureF
     before = on_disk(repo)
     assert cli.run(["rm", "a"]) == cli.USAGE
     said = capsys.readouterr().err
-    assert "a: jobs/a/job.yaml has the job, and the next render would write the files again" in said
+    assert "a: jobs/a/job.yaml has the job, so the next render would write the files again" in said
     assert "tfgen rm jobs/a/job.yaml" in said
     assert cli.run(["rm", "a", "--out", "."]) == cli.USAGE
     assert on_disk(repo) == before
@@ -211,7 +211,7 @@ def test_rm_by_name_looks_around_an_output_folder_too(repo: Path, capsys: pytest
 
 def test_rm_of_a_folder(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["rm", "jobs/a"]) == cli.USAGE
-    assert "jobs/a: a folder, not a job's file, and no job of that name was rendered" in capsys.readouterr().err
+    assert "jobs/a: this is a folder and not a job file, and no rendered job has this name" in capsys.readouterr().err
 
 
 def test_rm_takes_what_init_made_and_leaves_what_is_anothers(repo: Path) -> None:
@@ -269,7 +269,7 @@ def test_retiring_twice_says_so(repo: Path, capsys: pytest.CaptureFixture[str]) 
         text = (repo / "jobs" / "a" / "job.yaml").read_text(encoding="utf-8")
         capsys.readouterr()
         assert cli.run(["rm", "jobs/a/job.yaml", "--env", "prod"]) == 0
-    assert capsys.readouterr().out == "jobs/a/job.yaml: retired in prod already\n"
+    assert capsys.readouterr().out == "jobs/a/job.yaml: already retired in prod\n"
     assert (repo / "jobs" / "a" / "job.yaml").read_text(encoding="utf-8") == text
     assert cli.run(["rm", "jobs/a/job.yaml", "--env", "prod", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"retired": "prod", "changed": False, "ends": []}
@@ -277,16 +277,16 @@ def test_retiring_twice_says_so(repo: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_a_name_and_an_environment_want_the_jobs_file(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["rm", "a", "--env", "prod"]) == cli.USAGE
-    said = "a: no such file, and --env is written into a job's file; a is in jobs/a/job.yaml"
+    said = "a: the file does not exist, and --env needs a job file; the job a is in jobs/a/job.yaml"
     assert said in capsys.readouterr().err
     assert cli.run(["rm", "z", "--env", "prod"]) == cli.USAGE
-    assert capsys.readouterr().err.endswith("--env is written into a job's file\n")
+    assert capsys.readouterr().err.endswith("--env needs a job file\n")
 
 
 def test_no_run_is_raised_where_a_job_is_retired(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(repo, "a", RETIRED)
     assert cli.run(["rerun", "jobs/a/job.yaml", "--env", "prod"]) == cli.USAGE
-    assert "jobs/a/job.yaml:8:34: retired in prod (enabled: false)" in capsys.readouterr().err
+    assert "jobs/a/job.yaml:8:34: the job is retired in prod (enabled: false)" in capsys.readouterr().err
     assert path.read_text(encoding="utf-8") == RETIRED.replace("NAME", "a")
 
 

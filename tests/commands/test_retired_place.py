@@ -13,7 +13,7 @@ pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip insta
 from tfgen import cli
 from tfgen.check.jobs import check
 from tfgen.commands import status
-from tfgen.commands.cluster.declared_runs import one_run
+from tfgen.commands.cluster.declared_runs import find_run
 from tfgen.live.snapshot import Snapshot
 
 JOB = """\
@@ -36,7 +36,9 @@ def test_a_retired_environment_does_not_change_an_enabled_one(
     job.write_text(JOB, encoding="utf-8")
     run = [command, str(job), "--env", "dev", "--kubeconfig", str(tmp_path / "none")]
     assert cli.run(run) == cli.FAILED
-    assert f"belong to the environment prod: tfgen {command} JOB --env prod" in capsys.readouterr().err
+    assert (
+        f"belong to the environment prod; for these objects: tfgen {command} JOB --env prod" in capsys.readouterr().err
+    )
     assert cli.run([*run, "--namespace", "another"]) == cli.USAGE
     assert "belong to" not in capsys.readouterr().err
 
@@ -45,7 +47,7 @@ def test_the_status_of_a_retired_environment_shows_no_task_of_an_enabled_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (document,) = check(JOB, "job.yaml").documents
-    run = one_run(document, "dev", may_be_retired=True).run
+    run = find_run(document, "dev", may_be_retired=True).run
     metadata = {"name": "web-worker-0", "labels": {"tfgen/job": "web", "tfgen/run": "", "tfgen/role": "worker"}}
     pod = {
         "metadata": {**metadata, "creationTimestamp": ""},

@@ -160,7 +160,7 @@ REFUSED = {
         f"""\
         job.yaml:13:17: spec.roles.worker.replicas: found the text "many", expected {INTEGER} [wrong-type]
         job.yaml:28:3: unknown key "rols" in spec; did you mean "roles"? [unknown-key]
-        job.yaml: nothing is written; the lines are those that it would have
+        job.yaml: nothing was written; the line numbers are those of the file with the new values
         """,
     ),
     "an environment that is not there": (
@@ -171,11 +171,11 @@ REFUSED = {
     "a key that no environment has": (
         ["--env", "prod", "metadata.name=x"],
         USAGE,
-        "tfgen: error: metadata.name is the same in all environments: set it without --env\n",
+        "tfgen: error: metadata.name is the same in all environments; remove --env\n",
     ),
     "an item too far": (["args[3]=x"], USAGE, "tfgen: error: spec.args has no item 3; write 0 or 1\n"),
-    "an item of no list": (["image[0]=x"], USAGE, "tfgen: error: spec.image: no list is there that has an item 0\n"),
-    "a key of a list": (["args.x=y"], USAGE, "tfgen: error: spec.args is a list: write [0] for its first item\n"),
+    "an item of no list": (["image[0]=x"], USAGE, "tfgen: error: spec.image is not a list, so it has no item 0\n"),
+    "a key of a list": (["args.x=y"], USAGE, "tfgen: error: spec.args is a list; write [0] for its first item\n"),
     "no assignment": (
         ["roles.worker"],
         USAGE,
@@ -184,7 +184,8 @@ REFUSED = {
     "no YAML": (
         ["args=[a"],
         USAGE,
-        'tfgen: error: spec.args: "[a" is no value: expected , or ] here, in the list that begins at column 1\n',
+        'tfgen: error: spec.args: "[a" is not a YAML value: expected , or ] here, in the list that begins at column '
+        "1\n",
     ),
 }
 

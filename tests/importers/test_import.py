@@ -73,7 +73,9 @@ def test_the_file_is_written_whole_or_not_at_all(
     assert cli.run(["import", str(manifest), "--out", str(job)]) == cli.OK
     text = job.read_text()
     assert cli.run(["import", str(manifest), "--out", str(job)]) == cli.USAGE
-    assert "mnist.yaml: there already, and tfgen writes over nothing of yours" in capsys.readouterr().err
+    assert (
+        "mnist.yaml exists already, and tfgen does not replace files that it did not render" in capsys.readouterr().err
+    )
     assert job.read_text() == text
 
 

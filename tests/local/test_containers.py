@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tfgen.graph.task_pods import Pod
-from tfgen.local.containers import Runtime, remove_command, run_command
+from tfgen.local.containers import Container, Runtime, remove_command, run_command
 from tfgen.local.folders import Mount
 
 POD = Pod(
@@ -36,16 +36,16 @@ POD = Pod(
 def test_a_task_in_a_container(monkeypatch: pytest.MonkeyPatch, program: str, user: str, gpus: str) -> None:
     monkeypatch.setattr("os.getuid", lambda: 1000)
     monkeypatch.setattr("os.getgid", lambda: 100)
-    command = run_command(
-        Runtime(program),
-        "tfgen-mnist-worker-0-4711",
-        POD,
-        ["python", "-u", "train.py", "--steps=9"],
-        {"MODEL_DIR": "/model", "TOKEN": "hunter2"},
-        {"TOKEN"},
-        [Mount("/model/logs", Path("/home/ada/logs")), Mount("/model", Path("/home/ada/model"))],
-        "0,1",
+    container = Container(
+        name="tfgen-mnist-worker-0-4711",
+        pod=POD,
+        words=["python", "-u", "train.py", "--steps=9"],
+        variables={"MODEL_DIR": "/model", "TOKEN": "hunter2"},
+        secrets={"TOKEN"},
+        mounts=[Mount("/model/logs", Path("/home/ada/logs")), Mount("/model", Path("/home/ada/model"))],
+        gpus="0,1",
     )
+    command = run_command(Runtime(program), container)
     assert " ".join(command) == (
         f"{program} run --rm --init --name tfgen-mnist-worker-0-4711 --network host --ipc host "
         f"--user 1000:100{user} --env MODEL_DIR=/model --env TOKEN "

@@ -89,7 +89,8 @@ def test_volumes_are_folders(tmp_path: Path) -> None:
         ]
     said = ran.said.splitlines()
     assert (
-        said[0] == "note: the volume creds is empty: its content is in the cluster; --mount creds=DIR gives it a folder"
+        said[0]
+        == "note: the volume creds is empty, because its content is in the cluster; to use a folder: --mount creds=DIR"
     )
     assert sorted(said[-4:]) == [
         f"volume creds: {root}/volumes/creds",

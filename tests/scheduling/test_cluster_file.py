@@ -44,14 +44,14 @@ items:
             """\
 nodes.yaml:3:3: Node: status: "allocatable" is a required property [cluster-object]
 nodes.yaml:4:3: Node b: '4cores' is no Kubernetes quantity [cluster-object]
-nodes.yaml:5:3: no Kubernetes object: it has no kind [cluster-object]
+nodes.yaml:5:3: this is not a Kubernetes object, because it has no kind [cluster-object]
 nodes.yaml:6:3: Pod: spec.tolerations: 7 is not of types "null", "array" [cluster-object]
 nodes.yaml:7:3: RuntimeClass d: '2cores' is no Kubernetes quantity [cluster-object]
 """,
         ),
-        ("kind: [\n", "nodes.yaml:2:1: no YAML: did not find expected node content [yaml-syntax]\n"),
-        ("kind: " + "[\n" * 200_000, "nodes.yaml:100:1: no YAML: more than 100 levels [yaml-syntax]\n"),
-        ("? [a, b]\n: 1\n", "nodes.yaml:1:3: no YAML: found unhashable key [yaml-syntax]\n"),
+        ("kind: [\n", "nodes.yaml:2:1: the text is not YAML: did not find expected node content [yaml-syntax]\n"),
+        ("kind: " + "[\n" * 200_000, "nodes.yaml:100:1: the text is not YAML: more than 100 levels [yaml-syntax]\n"),
+        ("? [a, b]\n: 1\n", "nodes.yaml:1:3: the text is not YAML: found unhashable key [yaml-syntax]\n"),
     ],
     ids=["shapes", "syntax", "depth", "key"],
 )
@@ -67,7 +67,7 @@ def test_brackets_without_an_end_are_one_mistake(tmp_path: Path, capsys: pytest.
     assert plan(tmp_path, "kind: " + "[" * 200_000) == cli.PROBLEMS
     out, err = capsys.readouterr()
     assert out == ""
-    assert re.fullmatch(r"nodes\.yaml:1:(106|1006): no YAML: more than 100 levels \[yaml-syntax]\n", err)
+    assert re.fullmatch(r"nodes\.yaml:1:(106|1006): the text is not YAML: more than 100 levels \[yaml-syntax]\n", err)
 
 
 @pytest.mark.parametrize("nodes", ["", "kind: Namespace\nmetadata: {name: ml}\n"])
@@ -75,7 +75,7 @@ def test_a_file_without_nodes_is_no_cluster_without_room(
     tmp_path: Path, nodes: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert plan(tmp_path, nodes) == cli.USAGE
-    assert "nodes.yaml: has no node; write it by kubectl get nodes,pods" in capsys.readouterr().err
+    assert "nodes.yaml: the file contains no node; write it with kubectl get nodes,pods" in capsys.readouterr().err
 
 
 def test_a_time_is_read_as_it_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,7 +87,7 @@ def test_a_time_is_read_as_it_stands(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_a_cluster_option_without_the_cluster_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan(tmp_path, "")
     assert cli.run(["plan", "job.yaml", "--nodes", "nodes.yaml", "--context", "far"]) == cli.USAGE
-    assert "--kubeconfig, --context and --namespace go with --cluster" in capsys.readouterr().err
+    assert "--kubeconfig, --context and --namespace need --cluster" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("part", ["overhead: null", "scheduling: null", "scheduling: {nodeSelector: null}"])

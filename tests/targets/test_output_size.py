@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tests.support.tools import ROOT
-from tfgen.commands.init import Form, new_job
+from tfgen.commands.init import JobOptions, new_job
 from tfgen.targets.render import render
 from tfgen.text.json_text import dump
 from tfgen.text.parse import parse
@@ -39,7 +39,7 @@ def _undescribed(node: Any) -> Any:
 
 
 def test_the_first_job_of_a_user_becomes_little(tmp_path):
-    job, *_ = new_job(Form("mnist"), tmp_path).files
+    job, *_ = new_job(JobOptions("mnist"), tmp_path).files
     document = parse(job.text, "job.yaml").documents[0].data
     assert len(document["spec"]["environments"]) == 2
     written = lines(render(document).tree.files)

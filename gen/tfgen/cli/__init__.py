@@ -2,7 +2,7 @@
 
     tfgen render job.yaml
 
-A command is a module here, and a line in the table of `parser`.
+A command is a module of this package, and a name in the table of `parser`.
 """
 
 from __future__ import annotations
@@ -28,23 +28,26 @@ __all__ = ["COMMANDS", "FAILED", "OK", "PROBLEMS", "USAGE", "main", "run"]
 
 INTERRUPTED: Final = 130
 TERMINATED: Final = 143
-"""As shells have it: 128 and the signal's number."""
+"""The exit codes after SIGINT and SIGTERM: 128 plus the number of the signal, as in shells."""
 
-_GARBAGE: Final = 100_000
-"""New objects between two searches for cycles, of which a job makes hardly any; Python's own 700 is for long runs."""
+_COLLECTION_THRESHOLD: Final = 100_000
+"""The number of new objects between two collections of cycles.
+
+A job makes hardly any cycle. Python's default of 700 suits programs that run for a long time.
+"""
 
 
 class _Terminated(BaseException):
-    """SIGTERM, which is to be cleaned up after as Ctrl-C is."""
+    """SIGTERM as an exception, so that each context manager cleans up as after Ctrl-C."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run a command line and exit with its code."""
     signal.signal(signal.SIGTERM, _terminate)
-    gc.set_threshold(_GARBAGE)
+    gc.set_threshold(_COLLECTION_THRESHOLD)
     code = run(sys.argv[1:] if argv is None else argv)
-    # Nothing is left to be cleaned up, and sys.exit would only free each object by itself. The kubernetes client alone
-    # keeps the keys of a kubeconfig in files, which it removes at the end.
+    # sys.exit would free each object separately, which takes time and cleans up nothing. Only the kubernetes client
+    # writes temporary files, with the keys of a kubeconfig, and deletes these files at the exit of Python.
     if code == OK and "kubernetes" not in sys.modules:
         with contextlib.suppress(OSError):
             sys.stderr.flush()
@@ -53,9 +56,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run a command line and give its exit code; never a traceback, but with ``--debug``."""
+    """Run a command line and return its exit code. Only ``--debug`` shows the traceback of an error."""
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 - print would take stdout instead
+        # A print to a stderr that is None writes to stdout.
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
     if sys.stdout is None:
         print_message("tfgen: error: standard output is closed")
         return FAILED
@@ -69,7 +73,7 @@ def run(argv: Sequence[str]) -> int:
         code = command(args)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output has gone (| head): there is nobody left to tell.
+        # The reader of the output, such as head, has enough and has ended. This is no error.
         discard_output()
         return OK
     except KeyboardInterrupt:
@@ -92,13 +96,13 @@ def run(argv: Sequence[str]) -> int:
     except Exception as error:
         if is_debug:
             raise
-        print_message(f"tfgen: internal error: {type(error).__name__}: {error}\nRun it again with --debug for where.")
+        print_message(f"tfgen: internal error: {type(error).__name__}: {error}\nTo see the traceback, add --debug.")
         return FAILED
     return code
 
 
 def _read_arguments(argv: Sequence[str]) -> Namespace:
-    """The arguments; see that a help text has reached standard output before argparse exits."""
+    """Return the arguments. A help text is flushed before argparse exits, so that an error of the output is seen."""
     try:
         return read_arguments(argv)
     except SystemExit:
@@ -107,21 +111,21 @@ def _read_arguments(argv: Sequence[str]) -> Namespace:
 
 
 def _wants_json(argv: Sequence[str]) -> bool:
-    """Look for `--format json` among words that argparse may have refused."""
+    """Test whether a command line, which argparse may have refused, contains `--format json`."""
     words = argv[: argv.index("--")] if "--" in argv else argv
     return "--format=json" in words or ("--format", "json") in pairwise(words)
 
 
 def _check_working_directory() -> None:
-    """Without one no path leads anywhere, not even one that begins with "..": each would be the wrong one to name.
+    """Check that the working directory exists, because every relative path depends on it.
 
     Raises:
-        TfgenError: there is none any more.
+        TfgenError: the working directory was deleted.
     """
     try:
         Path.cwd()
     except OSError as error:
-        raise TfgenError(f"the working directory is not there any more: {error.strerror}") from error
+        raise TfgenError(f"the working directory does not exist any more: {error.strerror}") from error
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:

@@ -1,10 +1,10 @@
-"""What the last word of a command line may become, read off the parsers of the commands.
+"""Completions of the last word of a command line, from the parsers of the commands.
 
-    candidates(["ch"])                           ->  [Candidate("check", "say what is wrong with jobs ...")]
+    candidates(["ch"])                           ->  [Candidate("check", "report the problems of jobs ...")]
     candidates(["render", "job.yaml", "--env", ""])  ->  [Candidate("dev"), Candidate("prod")]
 
-What stands for a value is told by the word that help has for it: `JOB` is a job's file everywhere, `ENV` one of its
-environments.
+The metavar of an argument selects the values: `JOB` is a job file in every command, and `ENV` is an environment of the
+job.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 class Candidate(NamedTuple):
-    """A whole word in place of the last one, and what it means."""
+    """A completion of the last word, with the description of the completion."""
 
     word: str
     text: str = ""
 
 
 class Line(NamedTuple):
-    """A command line up to a word.
+    """The words of a command line before the last word.
 
     Attributes:
-        options: those that stand before it.
-        jobs: the files and folders that stand before it.
-        expected: the option or argument whose value the word is, if any.
+        options: the options.
+        jobs: the job files and folders.
+        expected: the option or argument whose value the last word is; None for an option or a surplus word.
     """
 
     options: frozenset[str]
@@ -44,7 +44,7 @@ class Line(NamedTuple):
 
 
 def candidates(words: Sequence[str]) -> list[Candidate]:
-    """What the last of some words may become; the first one is the command."""
+    """Return the completions of the last word. The first word is the command."""
     *before, word = words or [""]
     if not before:
         names = [Candidate(name, command_of(name).summary) for name in COMMANDS]
@@ -73,9 +73,9 @@ def _options(parser: ArgumentParser) -> Iterator[Candidate]:
 
 
 def _read(parser: ArgumentParser, words: Sequence[str]) -> Line:
-    """What the words of a command say, and what is expected after them."""
-    known = options(parser)
-    waiting = list(positionals(parser))
+    """Read the words after a command, and find the argument that the next word is a value of."""
+    options_by_name = options(parser)
+    remaining = list(positionals(parser))
     names: set[str] = set()
     jobs: list[str] = []
     option: Action | None = None
@@ -83,23 +83,24 @@ def _read(parser: ArgumentParser, words: Sequence[str]) -> Line:
         if word.startswith("-") and word != "-" and "--" not in words[:number]:
             name, equals, _ = word.partition("=")
             names.add(name)
-            option = None if equals or name not in known or known[name].nargs == 0 else known[name]
+            action = options_by_name.get(name)
+            option = None if equals or action is None or action.nargs == 0 else action
         elif option:
-            option = option if _takes_more(option) else None
-        elif waiting:
-            if waiting[0].metavar in ("JOB", "JOB|NAME", "PATH"):  # with --origin, PATH is a job's file
+            option = option if _takes_list(option) else None
+        elif remaining:
+            if remaining[0].metavar in ("JOB", "JOB|NAME", "PATH"):  # with --origin, PATH is a job file
                 jobs.append(word)
-            if not _takes_more(waiting[0]):
-                waiting.pop(0)
-    return Line(frozenset(names), tuple(jobs), option or next(iter(waiting), None))
+            if not _takes_list(remaining[0]):
+                remaining.pop(0)
+    return Line(frozenset(names), tuple(jobs), option or next(iter(remaining), None))
 
 
-def _takes_more(action: Action) -> bool:
+def _takes_list(action: Action) -> bool:
     return action.nargs in ("*", "+")
 
 
 def _values(action: Action, word: str, line: Line) -> Iterator[Candidate]:
-    """The values of an option or an argument that begin as a word does."""
+    """Yield the values of an option or an argument that begin with a word."""
     if action.choices is not None:
         yield from _beginning(word, map(Candidate, action.choices))
     elif isinstance(action.metavar, str) and action.metavar in VALUES:
@@ -113,7 +114,7 @@ def _jobs(word: str, _: Line) -> Iterator[Candidate]:
 
 
 def _jobs_and_names(word: str, line: Line) -> Iterator[Candidate]:
-    """Job files, then the names of the jobs whose rendered files are below the root."""
+    """Yield job files, and then the names of the jobs whose rendered files are below the root of the repository."""
     from tfgen.errors import TfgenError
     from tfgen.job.output_root import output_root
     from tfgen.tree.write import read_ledgers
@@ -167,7 +168,7 @@ def _roles(word: str, line: Line) -> Iterable[Candidate]:
 
 
 def _keys(word: str, line: Line) -> Iterator[Candidate]:
-    """Keys of a job, then ids of rules."""
+    """Yield keys of a job, and then ids of rules."""
     from tfgen.commands.authoring.complete_key import complete_key
     from tfgen.commands.authoring.explain_rule import rule_ids
 
@@ -199,11 +200,14 @@ VALUES: Final[Mapping[str, Callable[[str, Line], Iterable[Candidate]]]] = {
     "VOLUME=DIR": _mounts,
     "ROLE": _roles,
 }
-"""What a value may be, by the word that help has for it."""
+"""For each metavar, the function that finds the values."""
 
 
 def _documents(line: Line) -> Sequence[Document]:
-    """The jobs that stand before a word, and without any those of the repository; none where they cannot be read."""
+    """Return the jobs that the command line names; without a name, all jobs of the repository.
+
+    Jobs that cannot be read are left out, because a completion prints no error.
+    """
     from tfgen.check.jobs import check_all
     from tfgen.errors import TfgenError
     from tfgen.job.output_root import output_root
@@ -217,6 +221,6 @@ def _documents(line: Line) -> Sequence[Document]:
 
 
 def _names(document: Document, key: str) -> Iterable[str]:
-    """The keys of a mapping in the spec of a job that may have errors."""
+    """Return the keys of a mapping in the spec of a job, which may have errors."""
     value = data_path.at(document.data, ("spec", key))
     return [name for name in value if isinstance(name, str)] if isinstance(value, dict) else ()

@@ -1,4 +1,4 @@
-"""``tfgen check``: what is wrong with jobs, with what comes of them, and which change needs a new run."""
+"""``tfgen check``: report the problems of jobs and of their rendered files, and the changes that need a new run."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
-    parser.add_argument("--against", default="HEAD", metavar="REV", help="the revision that is compared with (HEAD)")
+    parser.add_argument("--against", default="HEAD", metavar="REV", help="compare with this revision (HEAD)")
     parser.add_argument(
         "--changed",
         action="store_true",
-        help="look no further at jobs whose own file, defaults and rendered files are as they are committed",
+        help="check only the job file of a job whose file, defaults and rendered files equal the committed ones",
     )
     parser.add_argument(
         "--verify",
         action="store_true",
-        help="render each job, and compare it with its files on disk, whatever is committed",
+        help="render every job and compare the result with the files on disk, without the cache",
     )
-    parser.add_argument("--out", type=path, metavar="DIR", help="where charts/ and overlays/ are (the repo's root)")
+    parser.add_argument("--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (the repository)")
     parser.add_argument(
-        "--no-files", action="store_true", help="compare no files: charts/ and overlays/ are not kept in this branch"
+        "--no-files", action="store_true", help="compare no rendered files, for a branch without charts/ and overlays/"
     )
     parser.add_argument(
         "--kubernetes-version",
         metavar="VERSION",
-        help="validate the objects by the schemas of a Kubernetes version, such as 1.33 (needs kubernetes-validate)",
+        help="validate the objects against the schemas of this Kubernetes version, such as 1.33 (needs "
+        "kubernetes-validate)",
     )
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.check import check_paths
+    from tfgen.commands.check import CheckOptions, check_paths
     from tfgen.errors import UsageError
     from tfgen.problems import has_errors
 
     if args.verify and (args.changed or args.no_files):
-        raise UsageError("--verify compares the files of each job: leave out --changed and --no-files")
-    report = check_paths(
-        args.jobs,
+        raise UsageError("--verify compares the files of every job: remove --changed and --no-files")
+    options = CheckOptions(
         against=args.against,
         out=args.out,
-        is_written=args.no_files,
+        skips_files=args.no_files,
         is_quick=args.changed,
         is_verified=args.verify,
         kubernetes_version=args.kubernetes_version,
-        track=partial(with_progress, doing="checking"),
     )
+    report = check_paths(args.jobs, options, partial(with_progress, work="checking"))
     _print(args, report)
     return PROBLEMS if has_errors(report.problems) else OK
 
@@ -85,7 +85,7 @@ def _print(args: Namespace, report: Report) -> None:
 
 COMMAND: Final = Command(
     "check",
-    "say what is wrong with jobs and what comes of them, and which change needs a new run",
+    "report the problems of jobs and of their rendered files, and the changes that need a new run",
     _arguments,
     _run,
     example="tfgen check jobs --against origin/main --format github",

@@ -1,9 +1,9 @@
-"""A command, as data: its name, its arguments, and the function from them to an exit code.
+"""The data of a command: its name, its arguments, and the function that runs the command.
 
     COMMAND = Command("schema", "print the JSON Schema of job.yaml", _arguments, _run, "tfgen schema > job.schema.json")
 
-``tfgen --help`` imports the modules of all commands, so each imports what its work needs within its functions: help is
-to start as fast as Python does.
+``tfgen --help`` imports the modules of all commands. So that the help text appears at once, a command imports the
+modules for its work within its functions.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from typing import Final
 from tfgen.record import Record
 
 OK: Final = 0
-PROBLEMS: Final = 1  # the input has errors, or writing would lose something of the user's
-USAGE: Final = 2  # the command line asks for what is not there
-FAILED: Final = 3  # an error of tfgen's own, of the disk, or of a tool that it calls
+PROBLEMS: Final = 1  # the input has errors, or a write would lose an edit of the user
+USAGE: Final = 2  # the command line is wrong, or names a file or an environment that does not exist
+FAILED: Final = 3  # tfgen, the disk, or a tool that tfgen calls fails
 
 Run = Callable[[Namespace], int]
 
 
 class Command(Record):
-    """One of tfgen's commands.
+    """A command of tfgen.
 
     Attributes:
-        summary: what it does, as ``tfgen --help`` says it: lower case, no full stop.
-        arguments: adds its own to a parser; ``--format`` and ``--debug`` are there already.
-        run: does it, and gives an exit code.
-        example: a line for a shell, as its --help shows it.
-        formats: how it can print its results; the first is the default.
+        name: the name of the command.
+        summary: the line of ``tfgen --help`` about the command: lower case, no full stop.
+        arguments: adds the arguments of the command to a parser, which has ``--format`` and ``--debug`` already.
+        run: runs the command, and returns its exit code.
+        example: the command line that the --help of the command shows.
+        formats: the formats of the results; the first is the default.
     """
 
     name: str

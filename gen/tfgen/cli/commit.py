@@ -1,4 +1,4 @@
-"""``tfgen commit``: jobs checked, rendered, and committed with what comes of them."""
+"""``tfgen commit``: check jobs, render the jobs, and commit the jobs with their rendered files."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tfgen.cli.output import (
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
-    parser.add_argument("--message", default="", metavar="TEXT", help="the commit's (else one in words of the jobs)")
-    parser.add_argument("--branch", default="", metavar="NAME", help="commit to a new branch of this name")
-    parser.add_argument("--push", action="store_true", help="push it, over whatever has landed meanwhile")
-    parser.add_argument("--out", type=path, metavar="DIR", help="where charts/ and overlays/ are (the repo's root)")
+    parser.add_argument("--message", default="", metavar="TEXT", help="the commit message (a summary of the changes)")
+    parser.add_argument("--branch", default="", metavar="NAME", help="commit to a new branch with this name")
+    parser.add_argument("--push", action="store_true", help="push the branch; rebase first if it has moved")
+    parser.add_argument("--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (the repository)")
 
 
 def _run(args: Namespace) -> int:
@@ -37,27 +37,27 @@ def _run(args: Namespace) -> int:
     sources = read_sources(args.jobs, may_be_none=True)
     out = args.out or output_root_of(args.jobs, (source.file for source in sources))
     try:
-        done = commit_paths(
+        outcome = commit_paths(
             args.jobs,
             sources,
             CommitOptions(out, args.message, args.branch, args.push),
-            is_beside=args.out is not None,
-            track=partial(with_progress, doing="checking"),
+            has_out_option=args.out is not None,
+            track=partial(with_progress, work="checking"),
         )
     except ProblemsError as error:
         report(args, error.problems)
         print_message(str(error))
         return PROBLEMS
     if args.format == "json":
-        print_json(commit_data(done))
+        print_json(commit_data(outcome))
     else:
-        print_commit(done)
+        print_commit(outcome)
     return OK
 
 
 COMMAND: Final = Command(
     "commit",
-    "check jobs, render them, and commit what comes of them",
+    "check jobs, render them, and commit them with their rendered files",
     _arguments,
     _run,
     example="tfgen commit jobs --push",

@@ -1,11 +1,11 @@
-"""``tfgen completion``: the script by which a shell completes tfgen's command lines, and what it asks tfgen for.
+"""``tfgen completion``: the script that completes command lines in a shell, and the completions for this script.
 
     tfgen completion bash                            the script
-    tfgen completion bash -- "tfgen render jo"       what bash is to offer: "job.yaml ", "jobs/"
-    tfgen completion fish -- tfgen render jo         the same for a shell that takes the line apart itself
+    tfgen completion bash -- "tfgen render jo"       the completions for bash: "job.yaml ", "jobs/"
+    tfgen completion fish -- tfgen render jo         the completions for a shell that splits the line itself
 
-The scripts know nothing of tfgen's commands. So they stay as they are when a command changes, and the three shells
-offer the same.
+The scripts contain no command of tfgen. So a change of a command does not change the scripts, and the three shells
+offer the same completions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHELLS: Final = ("bash", "zsh", "fish")
 _SCRIPTS: Final = Path(__file__).parent / "shells"
 
 _WORD: Final = re.compile(r"""(?:\\.|'[^']*(?:'|$)|"(?:\\.|[^"\\])*(?:"|$)|[^\s\\'"]|\\$)+""", re.DOTALL)
-"""A word as a POSIX shell has it; the quotes of the last one may be open."""
+"""A word of a POSIX shell. The quote of the last word may be open."""
 _PART: Final = re.compile(r"""\\(.?)|'([^']*)'?|"((?:\\.|[^"\\])*)"?""", re.DOTALL)
 _BREAKS: Final = re.compile(r".*[=:]", re.DOTALL)
 
@@ -35,7 +35,7 @@ _BREAKS: Final = re.compile(r".*[=:]", re.DOTALL)
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
     parser.add_argument(
-        "words", nargs=REMAINDER, metavar="-- WORD", help="what the script gives: the line (bash), or its words"
+        "words", nargs=REMAINDER, metavar="-- WORD", help="the line to complete (bash), or the words of the line"
     )
 
 
@@ -59,20 +59,20 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-def _words(shell: str, given: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """The last word as it is written, and all words as they are meant, of what the script of a shell gives."""
+def _words(shell: str, arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Return the last word with its quotes, and all words without quotes, from the arguments of a shell's script."""
     match shell:
         case "bash":
-            words = split_line(given[0])
+            words = split_line(arguments[0])
             return words[-1], [_unquoted(word) for word in words]
         case "fish":
-            return given[-1], [*given[:-1], _unquoted(given[-1])]
+            return arguments[-1], [*arguments[:-1], _unquoted(arguments[-1])]
         case _:
-            return given[-1], given
+            return arguments[-1], arguments
 
 
 def split_line(line: str) -> list[str]:
-    r"""The words of a line, as they are written; the last is the one that is being written, and may be empty.
+    r"""Return the words of a line with their quotes. The last word is incomplete, and may be empty.
 
     >>> split_line("tfgen render my\\ job/job.yaml --env=")
     ['tfgen', 'render', 'my\\ job/job.yaml', '--env=']
@@ -88,17 +88,17 @@ def _unquoted(word: str) -> str:
 
 
 def _for_bash(items: Sequence[Candidate], written: str) -> Iterator[str]:
-    """What takes the place of the end of a word: after its last = or :, at which bash begins a word of its own.
+    """Yield the text that replaces the end of a word, after the last = or :, where bash begins a new word.
 
-    Where the word begins with a quote, what comes stands within it, and bash itself writes the other one.
+    If the word begins with a quote, the text is within this quote, and bash adds the closing quote.
     """
     quote = written[:1] if written[:1] in _QUOTED else ""
-    before = _BREAKS.match(_unquoted(written))
-    start = before.end() if before else 0
+    breaks = _BREAKS.match(_unquoted(written))
+    start = breaks.end() if breaks else 0
     special, escaped = _QUOTED[quote]
     for word, _ in items:
         text = special.sub(escaped, word[start:])
-        yield text if quote or word.endswith(OPEN) else f"{text} "
+        yield text if quote or word.endswith(INCOMPLETE) else f"{text} "
 
 
 _QUOTED: Final = {
@@ -106,22 +106,22 @@ _QUOTED: Final = {
     "'": (re.compile("'"), r"'\\''"),
     '"': (re.compile(r'[$`"\\]'), r"\\\g<0>"),
 }
-"""What a shell would not take as it is, outside of quotes and within them, and what stands for it."""
+"""For each quote, the characters that are special to a shell, and their escaped forms."""
 
-OPEN: Final = ("/", ".", "=")
-"""How a word ends that is not whole yet, after which no space comes."""
+INCOMPLETE: Final = ("/", ".", "=")
+"""The last characters of a completion that the user extends, so that no space follows the completion."""
 
 
 def _with_text(shell: str, items: Sequence[Candidate]) -> Iterator[str]:
-    """Words with what they mean, a tab between; in zsh's list a colon ends the word."""
+    """Yield each word and its description, separated by a tab. In the list of zsh, an unescaped colon ends the word."""
     for word, text in items:
-        shown = word.replace(":", r"\:") if shell == "zsh" else word
-        yield f"{shown}\t{' '.join(text.split())}".rstrip("\t")
+        escaped = word.replace(":", r"\:") if shell == "zsh" else word
+        yield f"{escaped}\t{' '.join(text.split())}".rstrip("\t")
 
 
 COMMAND: Final = Command(
     "completion",
-    "print the script by which bash, zsh or fish completes tfgen's command lines",
+    "print the script that completes tfgen command lines in bash, zsh or fish",
     _arguments,
     _run,
     example="source <(tfgen completion bash)",

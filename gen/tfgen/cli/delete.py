@@ -1,4 +1,4 @@
-"""``tfgen delete``: remove a job's objects from a cluster. A claim goes only where the user names it."""
+"""``tfgen delete``: delete the objects of a job from a cluster. Only a claim that the user names is deleted."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import change_arguments, old_target_of, print_changes
+from tfgen.cli.live import change_arguments, print_changes, read_deletion_target
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    change_arguments(parser, dry_run="show what would be removed")
+    change_arguments(parser, dry_run="print the objects that the command would delete, and delete nothing")
     parser.add_argument(
-        "--claim", action="append", default=[], metavar="NAME", help="delete this claim and its data, too; repeatable"
+        "--claim", action="append", default=[], metavar="NAME", help="also delete this claim and its data; repeatable"
     )
 
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.delete import delete, plan_delete
 
-    place = old_target_of(args)
-    if place is None:
+    target_and_objects = read_deletion_target(args)
+    if target_and_objects is None:
         return PROBLEMS
-    target, objects = place
+    target, objects = target_and_objects
     changes = plan_delete(target, objects, args.claim)
     print_changes(args, changes if args.dry_run else delete(target, changes), is_detailed=False)
-    return PROBLEMS if any(change.fate == "left" for change in changes) else OK
+    return PROBLEMS if any(change.outcome == "left" for change in changes) else OK
 
 
 COMMAND: Final = Command(
     "delete",
-    "remove a job's objects from a cluster, but its claims",
+    "delete the objects of a job from a cluster, except the claims",
     _arguments,
     _run,
     example="tfgen delete job.yaml --env dev",

@@ -1,4 +1,4 @@
-"""``tfgen diff``: what jobs as they are change in the objects of those that are committed, or in a cluster's."""
+"""``tfgen diff``: print the differences between the objects of jobs and the committed objects, or a cluster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import cluster_arguments, print_changes, target_of
+from tfgen.cli.live import cluster_arguments, print_changes, read_target
 from tfgen.cli.output import (
     is_in_colour,
     job_name_argument,
@@ -25,11 +25,11 @@ from tfgen.plural import count
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
-    parser.add_argument("--against", default="HEAD", metavar="REV", help="the revision that is compared with (HEAD)")
+    parser.add_argument("--against", default="HEAD", metavar="REV", help="compare with this revision (HEAD)")
     job_name_argument(parser)
-    parser.add_argument("--live", action="store_true", help="compare one job with its cluster instead")
-    parser.add_argument("--env", metavar="ENV", help="with --live: the environment (else the job itself)")
-    parser.add_argument("--exit-code", action="store_true", help="end with 1 where anything changes, as git diff does")
+    parser.add_argument("--live", action="store_true", help="compare one job with its cluster")
+    parser.add_argument("--env", metavar="ENV", help="with --live: the environment (the job without an environment)")
+    parser.add_argument("--exit-code", action="store_true", help="exit with code 1 if an object differs, as git diff")
     cluster_arguments(parser)
 
 
@@ -37,22 +37,24 @@ def _run(args: Namespace) -> int:
     if args.live:
         return _run_live(args)
     if (args.job_name, args.env, args.kubeconfig, args.context, args.namespace) != (None,) * 5:
-        message = "--job, --env, --kubeconfig, --context and --namespace go with --live: git has all environments"
-        raise UsageError(message)
+        raise UsageError(
+            "--job, --env, --kubeconfig, --context and --namespace need --live; a comparison with git covers all "
+            "environments"
+        )
     return _run_in_git(args)
 
 
 def _run_live(args: Namespace) -> int:
-    """What the server would change, whoever looks after the objects: nothing is applied."""
+    """Print the changes of a server-side apply in a dry run, also for objects that another tool manages."""
     from tfgen.commands.apply import plan_apply
 
     if len(args.jobs) != 1 or args.format == "markdown":
-        raise UsageError("--live compares one job, as text or JSON")
+        raise UsageError("--live compares one job, and prints text or JSON")
     (args.job,), args.force = args.jobs, True
-    place = target_of(args)
-    if place is None:
+    target_and_objects = read_target(args)
+    if target_and_objects is None:
         return PROBLEMS
-    changes = [change for change in plan_apply(*place) if change.fate not in ("unchanged", "kept")]
+    changes = [change for change in plan_apply(*target_and_objects) if change.outcome not in ("unchanged", "kept")]
     print_changes(args, changes, is_detailed=True)
     return PROBLEMS if changes and args.exit_code else OK
 
@@ -71,7 +73,7 @@ def _run_in_git(args: Namespace) -> int:
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS
-    diff = diff_jobs(jobs, args.jobs, args.against, partial(with_progress, doing="comparing"))
+    diff = diff_jobs(jobs, args.jobs, args.against, partial(with_progress, work="comparing"))
     for note in diff.notes:
         print_message(f"note: {note}")
     match args.format:
@@ -88,7 +90,7 @@ def _run_in_git(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "diff",
-    "show what jobs change, object by object",
+    "print the changes of jobs, object by object",
     _arguments,
     _run,
     example="tfgen diff jobs --format markdown",

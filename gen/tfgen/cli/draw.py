@@ -1,4 +1,4 @@
-"""``tfgen draw``: the picture of a job as SVG, Mermaid or Graphviz text."""
+"""``tfgen draw``: draw a picture of a job as SVG, Mermaid or Graphviz text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import job_argument
-from tfgen.cli.output import one_job, print_json
+from tfgen.cli.output import print_json, read_job
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -21,7 +21,7 @@ def _run(args: Namespace) -> int:
     from tfgen.pictures.mermaid import as_mermaid
     from tfgen.pictures.svg import as_svg
 
-    document = one_job(args)
+    document = read_job(args)
     if document is None:
         return PROBLEMS
     picture = describe(document, args.env)
@@ -35,7 +35,7 @@ def _run(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "draw",
-    "draw a job: tasks, gang, volumes, network and delivery of each environment",
+    "draw a picture of a job: tasks, gang, volumes, network and delivery",
     _arguments,
     _run,
     example="tfgen draw job.yaml --env prod > job.svg",

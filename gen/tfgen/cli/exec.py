@@ -1,4 +1,4 @@
-"""``tfgen exec``: a command in a task's container, with its streams, its terminal and its exit code."""
+"""``tfgen exec``: run a command in the container of a task, with its streams, its terminal and its exit code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import PROBLEMS, Command
-from tfgen.cli.live import check_role, cluster_arguments, clusters_of, job_argument, one_run_of, release_argument
+from tfgen.cli.live import check_role, cluster_arguments, clusters_of, job_argument, read_run, release_argument
 from tfgen.cli.output import number, print_json, print_message
 from tfgen.errors import UsageError
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
-    # Of what stands behind it, argparse leaves each word as it is, a second -- too.
-    parser.add_argument("command", nargs=PARSER, metavar="COMMAND", help="what is run, behind --, with its arguments")
+    # After the first word of a PARSER argument, argparse leaves every word unchanged, also a second --.
+    parser.add_argument("command", nargs=PARSER, metavar="COMMAND", help="the command and its arguments, after --")
     parser.add_argument(
-        "--role", metavar="ROLE", help="of the task, such as worker (the chief, or without one a worker)"
+        "--role", metavar="ROLE", help="the role of the task, such as worker (chief; worker in a job without a chief)"
     )
-    parser.add_argument("--index", type=number, default=0, metavar="N", help="of the task in its role (0)")
+    parser.add_argument("--index", type=number, default=0, metavar="N", help="the index of the task in its role (0)")
     parser.add_argument("-i", "--stdin", action="store_true", help="pass standard input to the command")
     parser.add_argument("-t", "--tty", action="store_true", help="with --stdin: give the command this terminal")
     release_argument(parser)
@@ -38,10 +38,10 @@ def _run(args: Namespace) -> int:
     from tfgen.live.task_pod import task_pod
 
     if args.tty and not args.stdin:
-        raise UsageError("--tty goes with --stdin: -it")
+        raise UsageError("--tty needs --stdin: write -it")
     if args.tty and args.format == "json":
-        raise UsageError("what a terminal shows is no data: leave out --tty, or --format json")
-    run = one_run_of(args)
+        raise UsageError("--format json cannot carry the output of a terminal: remove --tty or --format json")
+    run = read_run(args)
     if run is None:
         return PROBLEMS
     check_role(args.role, run)
@@ -50,56 +50,56 @@ def _run(args: Namespace) -> int:
     live = clusters.place(run)
     api = clusters.api(live.context)
     pod = task_pod(api, live.namespace, run, args.role or leading_role(run), args.index)
-    kept: dict[int, bytes] = {STDOUT: b"", STDERR: b""}
-    with _ends(args, kept) as ends:
-        code = execute(api, live.namespace, pod, command_words(args), ends)
+    output: dict[int, bytes] = {STDOUT: b"", STDERR: b""}
+    with _streams(args, output) as streams:
+        code = execute(api, live.namespace, pod, command_words(args), streams)
     if args.format == "json":
-        stdout, stderr = (kept[stream].decode("utf-8", "replace") for stream in (STDOUT, STDERR))
+        stdout, stderr = (output[stream].decode("utf-8", "replace") for stream in (STDOUT, STDERR))
         print_json({"pod": pod["metadata"]["name"], "code": code, "stdout": stdout, "stderr": stderr})
     return code
 
 
 def command_words(args: Namespace) -> list[str]:
-    """The command; before Python 3.13 argparse gives the -- before it, too."""
+    """Return the words of the command without the leading --, which argparse removes only since Python 3.13."""
     words: list[str] = args.command
     return words[1:] if words[0] == "--" else words
 
 
 @contextmanager
-def _ends(args: Namespace, kept: dict[int, bytes]) -> Iterator[LocalStreams]:
-    """The streams of this process, and its terminal while it is lent; with JSON, what comes is kept instead."""
+def _streams(args: Namespace, output: dict[int, bytes]) -> Iterator[LocalStreams]:
+    """Yield the streams of this process, and its terminal with --tty. With JSON, collect the output of the command."""
     from tfgen.live.execution import STDERR, STDOUT, LocalStreams
 
-    outputs = {STDOUT: sys.stdout, STDERR: sys.stderr}
+    files = {STDOUT: sys.stdout, STDERR: sys.stderr}
 
     def write(stream: int, data: bytes) -> None:
-        outputs[stream].buffer.write(data)
-        outputs[stream].flush()
+        files[stream].buffer.write(data)
+        files[stream].flush()
 
-    def keep(stream: int, data: bytes) -> None:
-        kept[stream] += data
+    def collect(stream: int, data: bytes) -> None:
+        output[stream] += data
 
-    ends = LocalStreams(keep if args.format == "json" else write)
+    streams = LocalStreams(collect if args.format == "json" else write)
     if not args.stdin:
-        yield ends
+        yield streams
         return
     if sys.stdin is None:
         raise UsageError("--stdin: standard input is closed")
-    ends = ends.replaced(stdin=sys.stdin.fileno())
+    streams = streams.replaced(stdin=sys.stdin.fileno())
     if args.tty and sys.stdin.isatty() and sys.stdout.isatty():
         from tfgen.cli.terminal import RawTerminal
 
         with RawTerminal() as terminal:
-            yield ends.replaced(terminal=terminal)
+            yield streams.replaced(terminal=terminal)
         return
     if args.tty:
-        print_message("note: the command gets no terminal: standard input or output is none")
-    yield ends
+        print_message("note: the command has no terminal, because standard input or output is not a terminal")
+    yield streams
 
 
 COMMAND: Final = Command(
     "exec",
-    "run a command in a task's container, and give its exit code",
+    "run a command in the container of a task, and exit with its exit code",
     _arguments,
     _run,
     example="tfgen exec job.yaml --env prod --role worker --index 1 -- nvidia-smi",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, columns, print_json, print_result, report
+from tfgen.cli.output import check_jobs, columns, print_json, print_result, report
 from tfgen.errors import UsageError
 
 
@@ -21,7 +21,7 @@ def _arguments(parser: ArgumentParser) -> None:
         "a rendered file, such as charts/mnist/templates/worker.yaml:15",
     )
     parser.add_argument(
-        "--origin", action="store_true", help="PATH is a job.yaml: say where each of its values is said"
+        "--origin", action="store_true", help="PATH is a job.yaml: list the file and the line of each of its values"
     )
     parser.add_argument("--env", metavar="ENV", help="with --origin: the values of this environment")
 
@@ -30,7 +30,7 @@ def _run(args: Namespace) -> int:
     if args.origin:
         return _origin(args)
     if args.env is not None:
-        raise UsageError("--env goes with --origin")
+        raise UsageError("--env needs --origin")
     if _is_line(args.path):
         return _line(args)
     text = _text(args.path)
@@ -63,10 +63,10 @@ def _line(args: Namespace) -> int:
 
 
 def _text(path: str) -> str:
-    """The explanation of a key, of a rule, or of both where they have one name.
+    """Return the explanation of a key, of a rule, or of a key and a rule with the same name.
 
     Raises:
-        UsageError: no key and no rule has the name; the message has the nearest of each.
+        UsageError: no key and no rule has the name; the message has the nearest key and the nearest rule.
     """
     from tfgen.commands.authoring.explain_rule import explain_rule, rule_ids
     from tfgen.commands.explain import WIDTH, explain
@@ -89,7 +89,7 @@ def _origin(args: Namespace) -> int:
 
     if not args.path:
         raise UsageError("--origin needs a job.yaml")
-    jobs = checked([Path(args.path)])
+    jobs = check_jobs([Path(args.path)])
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS
@@ -106,7 +106,7 @@ def _origin(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "explain",
-    "say what a key of job.yaml or a rule means, or where the values of a job or of a rendered line come from",
+    "explain a key of job.yaml or a rule, or the origin of the values of a job or of a rendered line",
     _arguments,
     _run,
     example="tfgen explain spec.roles.worker.resources.gpu",

@@ -1,4 +1,4 @@
-"""``tfgen fmt``: job files in one layout."""
+"""``tfgen fmt``: rewrite job files in the layout of `tfgen init`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfgen.plural import count
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
     parser.add_argument(
-        "--check", action="store_true", help="write nothing, and end with 1 where a file would change, for hooks"
+        "--check", action="store_true", help="write nothing, and exit with code 1 if a file would change, for hooks"
     )
 
 
@@ -43,7 +43,7 @@ def _run(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "fmt",
-    "put job files into one layout, and keep their values and comments",
+    "rewrite job files in one layout, with the same values and comments",
     _arguments,
     _run,
     example="tfgen fmt jobs --check",

@@ -1,4 +1,4 @@
-"""``tfgen import``: a job.yaml from the manifests of others."""
+"""``tfgen import``: write a job.yaml from manifests that tfgen did not render."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def _arguments(parser: ArgumentParser) -> None:
         nargs="*",
         type=path,
         metavar="FILE",
-        help="manifests of others, scripts with `arena submit tfjob` or `elasticdl train`, or a folder of kustomize "
-        "overlays, each an environment; - is standard input",
+        help="manifests, scripts with `arena submit tfjob` or `elasticdl train`, or a folder of kustomize overlays, "
+        "each an environment; - is standard input",
     )
     parser.add_argument(
         "--command",
@@ -41,13 +41,13 @@ def _arguments(parser: ArgumentParser) -> None:
         default=[],
         type=_environment,
         metavar="NAME=FILE",
-        help="the manifests, or the overlay, of the same job in one environment",
+        help="the manifests or the overlay of the job in an environment",
     )
     parser.add_argument(
         "--cluster",
         nargs="*",
         metavar="KIND/NAME",
-        help="live jobs of a namespace, such as tfjob/mnist; without a name, all that run TensorFlow",
+        help="live jobs of a namespace, such as tfjob/mnist; without a name, all jobs that run TensorFlow",
     )
     cluster_arguments(parser)
     parser.add_argument(
@@ -55,40 +55,48 @@ def _arguments(parser: ArgumentParser) -> None:
         "--out",
         type=_destination,
         metavar="JOB",
-        help="where job.yaml goes (standard output); DIR/ for a folder NAME/ with a job.yaml for each job",
+        help="the job file to write (standard output); DIR/ writes a file NAME/job.yaml for each job",
     )
-    parser.add_argument("--name", metavar="NAME", help="the job's name, where its own is none for tfgen")
+    parser.add_argument("--name", metavar="NAME", help="the name of the job, if tfgen does not allow the original name")
     parser.add_argument(
-        "--workload", choices=_KINDS, default=_KINDS[0], help="the workload kind of the job (StatefulSet: no operator)"
+        "--workload",
+        choices=_KINDS,
+        default=_KINDS[0],
+        help="the workload kind of the job (StatefulSet, which needs no operator)",
     )
     parser.add_argument(
         "--operator-version",
         type=_version,
         metavar="X.Y",
-        help="the version of the training operator that ran it, on which some of its defaults depend",
+        help="the version of the training operator that ran the job; some defaults of a TFJob depend on the version",
     )
-
     parser.add_argument(
-        "--verify", action="store_true", help="also render what it was, and print how that differs from the original"
+        "--verify",
+        action="store_true",
+        help="also render the job with the original workload kind, and print the differences from the original",
     )
 
 
 class _Destination(NamedTuple):
+    """The value of ``--out``: a job file, or a folder for several job files."""
+
     path: Path
     is_folder: bool
 
 
 def _destination(text: str) -> _Destination:
-    """Return the file, or the folder: a path with a slash at the end, or a folder on disk."""
+    """Return the destination. A path with a slash at the end, or of a folder on disk, is a folder."""
     file = path(text)
     return _Destination(file, text.endswith("/") or file.is_dir())
 
 
 def _version(text: str) -> tuple[int, int]:
-    major, _, rest = text.removeprefix("v").partition(".")
-    minor = rest.partition(".")[0]
+    major, _, minor_and_patch = text.removeprefix("v").partition(".")
+    minor = minor_and_patch.partition(".")[0]
     if not major.isdecimal() or not minor.isdecimal():
-        raise argparse.ArgumentTypeError("a version of Kubeflow's training operator, such as 1.7")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a version; write the version of the Kubeflow training operator, such as 1.7"
+        )
     return int(major), int(minor)
 
 
@@ -126,7 +134,7 @@ def _run(args: Namespace) -> int:
 
 
 def _live(args: Namespace) -> list[Source]:
-    """The live jobs that are asked for."""
+    """Return the live jobs of ``--cluster``."""
     if args.cluster is None:
         return []
     from tfgen.commands.importing.live_manifests import live_manifests
@@ -138,13 +146,15 @@ def _live(args: Namespace) -> list[Source]:
 def _environment(text: str) -> tuple[str, Path]:
     name, _, file = text.partition("=")
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name) or not file:
-        raise argparse.ArgumentTypeError("an environment's name and its file, such as prod=prod.yaml")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not NAME=FILE; write the name of an environment and its file, such as prod=prod.yaml"
+        )
     return name, path(file)
 
 
 COMMAND: Final = Command(
     "import",
-    "write a job.yaml from a TFJob or another's manifests",
+    "write a job.yaml from a TFJob or from further manifests",
     _arguments,
     _run,
     example="tfgen import tfjob.yaml --out mnist/job.yaml",

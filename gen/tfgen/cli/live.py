@@ -1,4 +1,4 @@
-"""What the commands share that look at a cluster: their arguments, and the runs that these name."""
+"""Arguments of the commands that access a cluster, and the runs and clusters that the arguments name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tfgen.cli.output import checked, job_name_argument, one_job, path, print_json, print_message, print_result, report
+from tfgen.cli.output import (
+    check_jobs,
+    job_name_argument,
+    path,
+    print_json,
+    print_message,
+    print_result,
+    read_job,
+    report,
+)
 from tfgen.errors import UsageError
 from tfgen.words import either
 
@@ -23,74 +32,79 @@ _UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def job_argument(parser: ArgumentParser) -> None:
-    """Adds `args.job` and `args.env`: the run of one job."""
+    """Add `args.job` and `args.env`, which name the run of a job."""
     parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
     job_name_argument(parser)
-    parser.add_argument("--env", metavar="ENV", help="the environment (else the job itself)")
+    parser.add_argument("--env", metavar="ENV", help="the environment (the job without an environment)")
 
 
 def cluster_arguments(parser: ArgumentParser) -> None:
-    """Adds what says which cluster, as kubectl has it."""
-    parser.add_argument("--kubeconfig", metavar="FILE", help="instead of the variable KUBECONFIG and ~/.kube/config")
-    parser.add_argument("--context", help="of the kubeconfig (that named as the environment's cluster, or the current)")
-    parser.add_argument("-n", "--namespace", help="instead of the job's, and of the context's")
+    """Add the arguments of kubectl that name a cluster and a namespace."""
+    parser.add_argument("--kubeconfig", metavar="FILE", help="the kubeconfig ($KUBECONFIG, or ~/.kube/config)")
+    parser.add_argument(
+        "--context", help="the context of the kubeconfig (the cluster of the environment, or the current context)"
+    )
+    parser.add_argument("-n", "--namespace", help="the namespace (the namespace of the job, or of the context)")
 
 
 def release_argument(parser: ArgumentParser) -> None:
-    """Adds `args.release`, of commands that look for a run."""
-    parser.add_argument("--release", help="the Helm release (that of the job's name, or the only one)")
+    """Add `args.release` to a command that finds a run in a cluster."""
+    parser.add_argument(
+        "--release", help="the Helm release (the release with the name of the job, or the only release)"
+    )
 
 
 def seconds(text: str) -> int:
-    """The type of an argument that is a time: `90s`, `10m`, `2h`, `1d`, or seconds alone.
+    """Return the seconds of a duration: `90s`, `10m`, `2h`, `1d`, or a number of seconds.
 
     Raises:
-        ArgumentTypeError: it is none.
+        ArgumentTypeError: the text is not a duration.
     """
     number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
     if not number.isdecimal():
-        raise ArgumentTypeError(f"{text!r} is no time, such as 90s, 10m, 2h or 1d")
+        raise ArgumentTypeError(f"{text!r} is not a duration; write for example 90s, 10m, 2h or 1d")
     return int(number) * _UNITS[unit]
 
 
 def clusters_of(args: Namespace, patience: Patience) -> Clusters:
-    """The clusters that the arguments lead to."""
+    """Return the clusters that the arguments name."""
     from tfgen.commands.cluster.live_runs import Clusters
     from tfgen.live.connection import Access
 
     return Clusters(Access(args.kubeconfig, args.context, args.namespace), patience, print_message)
 
 
-def one_run_of(args: Namespace, *, may_be_retired: bool = False) -> DeclaredRun | None:
-    """The run that `args.job` and `args.env` name; none where the job has errors, which are reported.
+def read_run(args: Namespace, *, may_be_retired: bool = False) -> DeclaredRun | None:
+    """Return the run that `args.job` and `args.env` name. Report the errors of a job, and return None.
 
     Args:
         args: the command line.
-        may_be_retired: whether the command takes a run that the job does not have any more.
+        may_be_retired: whether the command also takes the run of a retired job.
 
     Raises:
-        UsageError: the file has another number of jobs, or the job has no such environment.
-        TfgenError: the job does not run there.
+        UsageError: the file has several jobs and `args.job_name` names no job of the file, or the environment does not
+            exist.
+        TfgenError: the job is retired in the environment.
     """
-    from tfgen.commands.cluster.declared_runs import one_run
+    from tfgen.commands.cluster.declared_runs import find_run
 
-    document = one_job(args)
-    return None if document is None else one_run(document, args.env, may_be_retired=may_be_retired).run
+    document = read_job(args)
+    return None if document is None else find_run(document, args.env, may_be_retired=may_be_retired).run
 
 
 def check_role(role: str | None, run: DeclaredRun) -> None:
-    """Whether the run has a role that the user names.
+    """Check that the run has a role.
 
     Raises:
-        UsageError: it has not; with those that it has.
+        UsageError: the run lacks the role; the message lists the roles of the run.
     """
-    known = [*run.roles, *(["finisher"] if run.finisher else [])]
-    if role is not None and role not in known:
-        raise UsageError(f"--role {role}: the run has no such role, but {either(known, 'and')}")
+    roles = [*run.roles, *(["finisher"] if run.finisher else [])]
+    if role is not None and role not in roles:
+        raise UsageError(f"--role {role}: the run has no such role; it has {either(roles, 'and')}")
 
 
-def wait_for_run(args: Namespace, run: DeclaredRun, *, may_run_on: bool) -> RunState:
-    """Wait until a run has ended and is released, or is deleted. With `may_run_on`, wait until all tasks run.
+def wait_for_run(args: Namespace, run: DeclaredRun, *, ends_when_running: bool) -> RunState:
+    """Wait until a run has ended and is released, or is deleted. With `ends_when_running`, wait until all tasks run.
 
     The function prints a line for each change, on standard error if the result is data.
 
@@ -105,7 +119,7 @@ def wait_for_run(args: Namespace, run: DeclaredRun, *, may_run_on: bool) -> RunS
 
     deadline = None if args.timeout is None else time.monotonic() + args.timeout
     clusters = clusters_of(args, FOLLOWING.replaced(deadline=deadline))
-    if not may_run_on:
+    if not ends_when_running:
         run = clusters.named(run, args.release)
     last, has_ended = "", False
     for state in follow_run(clusters, run, args.timeout, deadline):
@@ -113,39 +127,40 @@ def wait_for_run(args: Namespace, run: DeclaredRun, *, may_run_on: bool) -> RunS
         if line != last and (state.is_stuck or not has_ended):  # a release changes the numbers after the end
             print_message(line) if args.format == "json" else print_result(line, flush=True)
         last, has_ended = line, state.end is not None
-        if may_run_on and state.phase == "Running":
+        if ends_when_running and state.phase == "Running":
             break
     return state
 
 
 def change_arguments(parser: ArgumentParser, dry_run: str) -> None:
-    """Adds what a command takes that changes a job's objects: the run, `args.dry_run`, `args.force` and the cluster.
+    """Add the arguments of a command that changes the objects of a job: run, `dry_run`, `force` and cluster.
 
     Args:
-        parser: the command's.
-        dry_run: what --dry-run does.
+        parser: the parser of the command.
+        dry_run: the help text of --dry-run.
     """
     job_argument(parser)
     parser.add_argument("--dry-run", action="store_true", help=dry_run)
-    parser.add_argument("--force", action="store_true", help="take over what another tool or person looks after")
+    parser.add_argument("--force", action="store_true", help="take over objects and fields of another tool or user")
     cluster_arguments(parser)
 
 
-def target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
-    """Where the run's objects go, and the objects; none where the job has errors, which are reported.
+def read_target(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
+    """Return the namespace for a run, and the objects of the run. Report the errors of a job, and return None.
 
     Raises:
-        UsageError: the file has another number of jobs, or the job has no such environment.
-        TfgenError: the job does not run there.
+        UsageError: the file has several jobs and `args.job_name` names no job of the file, or the environment does not
+            exist.
+        TfgenError: the job is retired in the environment.
     """
-    from tfgen.commands.cluster.declared_runs import one_run
+    from tfgen.commands.cluster.declared_runs import find_run
     from tfgen.commands.pipeline.render_objects import render_objects
     from tfgen.problems import has_errors
 
-    document = one_job(args)
+    document = read_job(args)
     if document is None:
         return None
-    run = one_run(document, args.env).run
+    run = find_run(document, args.env).run
     objects, problems = render_objects([document], args.env)
     if has_errors(problems):
         report(args, problems)
@@ -153,22 +168,23 @@ def target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
     return _target(args, document, run), _without_hooks(objects)
 
 
-def old_target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
-    """Return the namespace and the objects of a run that goes, also of a retired run.
+def read_deletion_target(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
+    """Return the namespace and the objects of a run that is deleted, which may be a retired run.
 
-    None where the job has errors, which are reported.
+    Report the errors of a job, and return None.
 
     Raises:
-        UsageError: the file has another number of jobs, or the job has no such environment.
-        TfgenError: the kubeconfig does not lead to the cluster, or an enabled environment has the objects.
+        UsageError: the file has several jobs and `args.job_name` names no job of the file, or the environment does not
+            exist.
+        TfgenError: the kubeconfig has no access to the cluster, or an enabled environment has the objects.
     """
-    from tfgen.commands.cluster.declared_runs import check_place, one_run
+    from tfgen.commands.cluster.declared_runs import check_place, find_run
     from tfgen.live.pauses import ONCE
 
-    document = one_job(args)
+    document = read_job(args)
     if document is None:
         return None
-    item = one_run(document, args.env, may_be_retired=True)
+    item = find_run(document, args.env, may_be_retired=True)
     if not clusters_of(args, ONCE).is_named:
         check_place(item.run, "delete")
     return _target(args, document, item.run), _without_hooks(item.objects)
@@ -200,7 +216,7 @@ def _without_hooks(objects: Iterable[Object]) -> Sequence[Object]:
 
 
 def print_changes(args: Namespace, changes: Iterable[ObjectChange], *, is_detailed: bool) -> None:
-    """Print what becomes of each object, as soon as it is known."""
+    """Print the outcome for each object as soon as the command yields the object."""
     from tfgen.report.live_changes import change_lines, change_row
 
     rows = []
@@ -213,15 +229,15 @@ def print_changes(args: Namespace, changes: Iterable[ObjectChange], *, is_detail
         print_json({"objects": rows})
 
 
-def all_runs_of(args: Namespace) -> Sequence[DeclaredRun] | None:
-    """The runs of all jobs in the folder `args.job`, or of the repository, in all environments.
+def read_all_runs(args: Namespace) -> Sequence[DeclaredRun] | None:
+    """Return the runs of all jobs in the folder `args.job`, or in the repository, in all environments.
 
-    None where a job has errors, which are reported.
+    Report the errors of the jobs, and return None.
     """
     from tfgen.commands.cluster.declared_runs import all_jobs, declared_runs
     from tfgen.problems import has_errors
 
-    jobs = checked([args.job or all_jobs()])
+    jobs = check_jobs([args.job or all_jobs()])
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return None

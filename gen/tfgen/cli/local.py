@@ -1,4 +1,4 @@
-"""``tfgen local``: a job's own commands as processes of this machine, with TF_CONFIG on free ports."""
+"""``tfgen local``: run the commands of a job as processes on this machine, with TF_CONFIG on free ports."""
 
 from __future__ import annotations
 
@@ -29,29 +29,31 @@ _STOPS: Final = (signal.SIGINT, signal.SIGTERM)
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
     job_name_argument(parser)
-    parser.add_argument("--env", metavar="ENV", help="the environment that is run (else the job itself)")
+    parser.add_argument("--env", metavar="ENV", help="the environment (the job without an environment)")
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         dest="assignments",
         metavar="PATH=VALUE",
-        help="another value for this run alone, such as roles.worker.replicas=2",
+        help="a value for this run only, such as roles.worker.replicas=2; repeatable",
     )
     parser.add_argument(
         "--workdir",
         type=_folder,
         metavar="DIR",
-        help="the folder of the code, where tasks start and files of the image are looked for (that of JOB)",
+        help="the folder of the code: the working directory of the tasks, in place of the image (the folder of JOB)",
     )
-    parser.add_argument("--python", type=_program, metavar="PROGRAM", help="the Python of the tasks (that of the PATH)")
+    parser.add_argument(
+        "--python", type=_program, metavar="PROGRAM", help="the Python of the tasks (python on the PATH)"
+    )
     parser.add_argument(
         "--mount",
         action="append",
         default=[],
         type=_mount,
         metavar="VOLUME=DIR",
-        help="the folder of a volume, such as data=./data (else a temporary one)",
+        help="the folder for a volume, such as data=./data (a temporary folder)",
     )
     parser.add_argument(
         "--env-file",
@@ -59,22 +61,22 @@ def _arguments(parser: ArgumentParser) -> None:
         default=[],
         type=path,
         metavar="FILE",
-        help="variables, NAME=VALUE a line: those that the cluster takes from Secrets",
+        help="a file with a variable NAME=VALUE on each line, in place of Secrets in the cluster",
     )
-    parser.add_argument("--image", action="store_true", help="run the tasks in containers, by docker or podman")
+    parser.add_argument("--image", action="store_true", help="run the tasks in containers, with docker or podman")
     parser.add_argument(
         "--fail",
         action="append",
         default=[],
         type=_failure,
         metavar="ROLE=INDEX@SECONDSs",
-        help="kill a task after so many seconds, such as worker=1@30s, and start it again",
+        help="kill a task after this time, and start it again, such as worker=1@30s",
     )
     parser.add_argument(
         "--retries",
         type=number,
         metavar="N",
-        help="how often a task that fails is started again (0; with --fail, as the job says)",
+        help="the number of restarts of a failed task (0; with --fail, the number in the job)",
     )
 
 
@@ -110,7 +112,7 @@ def _options(args: Namespace) -> LocalOptions:
         workdir=(args.workdir or args.job.parent).resolve(),
         python=args.python,
         folders=dict(args.mount),
-        given={name: value for file in args.env_file for name, value in read_variables(file).items()},
+        variables={name: value for file in args.env_file for name, value in read_variables(file).items()},
         in_containers=args.image,
         failures=tuple(args.fail),
         retries=args.retries,
@@ -118,7 +120,7 @@ def _options(args: Namespace) -> LocalOptions:
 
 
 def _watch(args: Namespace, plan: LocalJob, processes: Processes) -> Run:
-    """Run the tasks, and print what they print. Ctrl-C tells them to end, and a second one ends them."""
+    """Run the tasks, and print their output. A first Ctrl-C asks the tasks to end, and a second Ctrl-C kills them."""
     import time
 
     from tfgen.local.run import Run
@@ -126,7 +128,7 @@ def _watch(args: Namespace, plan: LocalJob, processes: Processes) -> Run:
     run = Run(plan.tasks, plan.ending, processes, time.monotonic)
     screen = _Screen([task.name for task in plan.tasks], sys.stderr if args.format == "json" else sys.stdout)
     stops: list[int] = []
-    before = {number: signal.signal(number, lambda number, _: stops.append(number)) for number in _STOPS}
+    previous = {number: signal.signal(number, lambda number, _: stops.append(number)) for number in _STOPS}
     try:
         for line in run.lines():
             if line is not None:
@@ -136,13 +138,13 @@ def _watch(args: Namespace, plan: LocalJob, processes: Processes) -> Run:
                 run.stop(128 + stops.pop(), "the user")
     finally:
         screen.clear_status()
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
     return run
 
 
 class _Screen:
-    """The tasks' lines, each with its task before it; on a terminal, a line below them that says how the tasks are."""
+    """The output of the tasks. Each line begins with the task; on a terminal, the last line counts running tasks."""
 
     def __init__(self, tasks: Sequence[str], stream: TextIO) -> None:
         width = max(map(len, tasks))
@@ -160,7 +162,7 @@ class _Screen:
         print(f"{self._prefixes[task]}{text}", file=self._stream, flush=True)
 
     def show_status(self, run: Run) -> None:
-        """Print how the tasks are, where that has changed."""
+        """Print the number of running tasks if the number has changed."""
         if not self._has_status:
             return
         text = _status(run)[: shutil.get_terminal_size().columns - 1]
@@ -169,7 +171,7 @@ class _Screen:
             self._status = text
 
     def clear_status(self) -> None:
-        """Take the line away."""
+        """Erase the line with the number of running tasks."""
         if self._status:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
             self._status = ""
@@ -184,13 +186,13 @@ def _status(run: Run) -> str:
     return "  ".join([*parts, f"{minutes}:{seconds:02}"])
 
 
-def _known_errors(run: Run) -> Iterator[tuple[str, TrainingError]]:
+def _training_errors(run: Run) -> Iterator[tuple[str, TrainingError]]:
     """Yield the usual errors in the logs of a run that failed, each with the first task that has the error."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for name, state in run.states.items() if run.code else ():
         error = find_error(state.task.log.read_text(errors="replace")) if state.task.log.exists() else None
-        if error and error.name not in seen:
-            seen.add(error.name)
+        if error and error.name not in names:
+            names.add(error.name)
             yield name, error
 
 
@@ -205,7 +207,7 @@ def _print_end(args: Namespace, plan: LocalJob, run: Run) -> None:
         print_json({"code": run.code, "endedBy": run.reason, "tasks": tasks, "volumes": volumes, "problems": []})
     for failure in run.not_failed:
         print_message(f"note: {failure.task} was not killed: the job ended before {failure.seconds:g} s")
-    for task, error in _known_errors(run):
+    for task, error in _training_errors(run):
         print_message(f"{task}: {error}")
     print_message(f"{run.reason} ended the job with {run.code} after {run.seconds:.0f} s\nlogs: {logs}")
     for name, folder in plan.folders.items():
@@ -215,21 +217,23 @@ def _print_end(args: Namespace, plan: LocalJob, run: Run) -> None:
 def _folder(text: str) -> Path:
     folder = path(text)
     if not folder.is_dir():
-        raise argparse.ArgumentTypeError(f"{text}: no such folder")
+        raise argparse.ArgumentTypeError(f"{text}: the folder does not exist")
     return folder
 
 
 def _program(text: str) -> str:
     program = shutil.which(text)
     if program is None:
-        raise argparse.ArgumentTypeError(f"{text}: no program of this machine")
-    return os.path.abspath(program)  # noqa: PTH100 - a virtual environment's Python is a link, and is known by it
+        raise argparse.ArgumentTypeError(f"{text}: this machine has no such program")
+    return os.path.abspath(program)  # noqa: PTH100 - Python finds its virtual environment by the path of this link
 
 
 def _mount(text: str) -> tuple[str, Path]:
     name, _, folder = text.partition("=")
     if not name or not folder:
-        raise argparse.ArgumentTypeError("a volume's name and its folder, such as data=./data")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not VOLUME=DIR; write the name of a volume and its folder, such as data=./data"
+        )
     return name, Path(folder).absolute()
 
 

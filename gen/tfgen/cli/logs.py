@@ -1,4 +1,4 @@
-"""``tfgen logs``: what the tasks of a run print, each line with its task before it."""
+"""``tfgen logs``: print the output of the tasks of a run. Each line begins with the name of its task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfgen.cli.live import (
     cluster_arguments,
     clusters_of,
     job_argument,
-    one_run_of,
+    read_run,
     release_argument,
     seconds,
 )
@@ -31,12 +31,12 @@ _LAST_LINES: Final = 200
 
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
-    parser.add_argument("--role", metavar="ROLE", help="of one role alone, such as worker")
-    parser.add_argument("--index", type=number, metavar="N", help="of one task of each role alone")
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until the run ends, with pods made anew")
-    parser.add_argument("--all", action="store_true", help="of all containers, and of the finisher too")
-    parser.add_argument("--since", type=seconds, metavar="TIME", help="no older lines, such as 10m")
-    parser.add_argument("--tail", type=number, metavar="N", help="of each container the last lines alone")
+    parser.add_argument("--role", metavar="ROLE", help="only the tasks of this role, such as worker")
+    parser.add_argument("--index", type=number, metavar="N", help="only the task with this index in each role")
+    parser.add_argument("-f", "--follow", action="store_true", help="continue until the run ends, also with new pods")
+    parser.add_argument("--all", action="store_true", help="all containers, and the finisher")
+    parser.add_argument("--since", type=seconds, metavar="TIME", help="only lines of the last TIME, such as 10m")
+    parser.add_argument("--tail", type=number, metavar="N", help="only the last N lines of each container")
     release_argument(parser)
     cluster_arguments(parser)
 
@@ -48,7 +48,7 @@ def _run(args: Namespace) -> int:
     from tfgen.live.read_snapshot import read_progress
     from tfgen.report.status import as_line
 
-    run = one_run_of(args)
+    run = read_run(args)
     if run is None:
         return PROBLEMS
     check_role(args.role, run)
@@ -128,7 +128,7 @@ def _as_json(lines: Iterable[TaskLine]) -> Iterator[str]:
 
 COMMAND: Final = Command(
     "logs",
-    "print what the tasks of a run print",
+    "print the output of the tasks of a run",
     _arguments,
     _run,
     example="tfgen logs job.yaml --env prod --role worker --index 0 --follow --since 10m",

@@ -1,4 +1,4 @@
-"""``tfgen lsp``: a language server on standard input and output."""
+"""``tfgen lsp``: run a language server on standard input and output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tfgen.cli.command import OK, Command
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--stdio", action="store_true", help="use standard input and output, as the server always does")
+    parser.add_argument("--stdio", action="store_true", help="use standard input and output (the only mode)")
 
 
 def _run(_args: Namespace) -> int:
@@ -21,7 +21,7 @@ def _run(_args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "lsp",
-    "serve an editor: check job.yaml and tfgen.yaml while you type",
+    "run a language server, which checks job.yaml and tfgen.yaml in an editor",
     _arguments,
     _run,
     example="tfgen lsp --stdio",

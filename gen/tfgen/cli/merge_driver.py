@@ -1,4 +1,4 @@
-"""``tfgen merge-driver``: the merge of one file, for git."""
+"""``tfgen merge-driver``: merge one rendered file for git."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands share in reading their jobs and printing their results."""
+"""Functions of all commands that read jobs and print results."""
 
 from __future__ import annotations
 
@@ -22,41 +22,45 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 
 COLOURS: Final = (36, 33, 32, 35, 34, 31)
-"""The codes of the terminal's colours but black and white, those that are easiest to tell apart first."""
+"""The codes of the colours of a terminal except black and white. The colours that differ most are first."""
 
-_LONG: int = 20
-"""Items whose work a person waits for."""
+_PROGRESS_ITEMS: int = 20
+"""The number of items from which the work takes seconds, so that a terminal shows the progress."""
 
 
 def path(text: str) -> Path:
-    """The type of an argument that is a file or a folder: not empty, as an unset variable of a shell is.
+    """Return the path in an argument. An argument from an unset variable of a shell is empty.
 
     Raises:
-        ArgumentTypeError: it is; `Path` would take it for the working directory.
+        ArgumentTypeError: the argument is empty, which `Path` would read as the working directory.
     """
     if not text:
-        raise ArgumentTypeError("an empty path; write . for the working directory")
+        raise ArgumentTypeError("the path is empty; write . for the working directory")
     return Path(text)
 
 
 def number(text: str) -> int:
-    """The type of an argument that counts, from 0 on.
+    """Return the number in an argument, from 0.
 
     Raises:
-        ArgumentTypeError: it is no number.
+        ArgumentTypeError: the argument is not a number.
     """
     if not text.isdecimal():
-        raise ArgumentTypeError(f"{text!r} is no number")
+        raise ArgumentTypeError(f"{text!r} is not a number from 0")
     return int(text)
 
 
 def jobs_argument(parser: ArgumentParser) -> None:
-    """Adds `args.jobs`, which `checked` takes."""
-    parser.add_argument("jobs", nargs="+", type=path, metavar="JOB", help="a job.yaml, or a folder with some below it")
+    """Add `args.jobs`, the files and folders of jobs."""
+    parser.add_argument("jobs", nargs="+", type=path, metavar="JOB", help="a job.yaml, or a folder that contains jobs")
 
 
-def checked(paths: Sequence[Path]) -> CheckedJobs:
-    """The jobs in files and folders, and what is wrong with them; a folder without any is an error, or is none."""
+def check_jobs(paths: Sequence[Path]) -> CheckedJobs:
+    """Return the jobs in files and folders, and the problems of the jobs.
+
+    Raises:
+        UsageError: a path cannot be read, or the paths contain no job.
+    """
     from tfgen.check.jobs import check_all
     from tfgen.job.sources import read_sources
 
@@ -64,20 +68,20 @@ def checked(paths: Sequence[Path]) -> CheckedJobs:
 
 
 def job_name_argument(parser: ArgumentParser) -> None:
-    """Adds `args.job_name`, the name of a job in a file with several."""
-    parser.add_argument("--job", dest="job_name", metavar="JOB-NAME", help="the job, in a file with several")
+    """Add `args.job_name`, the name of a job in a file with several jobs."""
+    parser.add_argument("--job", dest="job_name", metavar="JOB-NAME", help="the job, in a file with several jobs")
 
 
-def one_job(args: Namespace) -> Document | None:
-    """The job in the one file `args.job`; none where it has errors, which are reported.
+def read_job(args: Namespace) -> Document | None:
+    """Return the job in the file `args.job`. Report the errors of the job, and return None.
 
     Raises:
-        UsageError: the file has several jobs without `args.job_name`, or no job of that name.
+        UsageError: the file has several jobs, and `args.job_name` names no job of the file.
     """
     from tfgen.job.named_job import choose_job
     from tfgen.problems import has_errors
 
-    jobs = checked([args.job])
+    jobs = check_jobs([args.job])
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return None
@@ -85,7 +89,13 @@ def one_job(args: Namespace) -> Document | None:
 
 
 def report(args: Namespace, problems: Iterable[Problem], *, written: Mapping[str, Any] | None = None) -> None:
-    """The problems: as text on standard error, as JSON in the command's one object on standard output."""
+    """Print problems as text on standard error, or as JSON on standard output.
+
+    Args:
+        args: the command line.
+        problems: the problems.
+        written: further fields of the JSON object.
+    """
     from tfgen.report.problems import rows
 
     if args.format == "json":
@@ -95,7 +105,7 @@ def report(args: Namespace, problems: Iterable[Problem], *, written: Mapping[str
 
 
 def problem_text(problems: Iterable[Problem], stream: TextIO) -> str:
-    """The problems as a stream is to have them: with the lines that they are in on a terminal, else one line each."""
+    """Return problems as text: on a terminal with the lines of the files, in a pipe one line for each problem."""
     if stream.isatty():
         from tfgen.report.excerpts import as_excerpts
 
@@ -106,7 +116,7 @@ def problem_text(problems: Iterable[Problem], stream: TextIO) -> str:
 
 
 def _lines(file: str) -> Sequence[str]:
-    """The lines of a file as its problems count them; none of what cannot be read, such as standard input."""
+    """Return the lines of a file as the problems count the lines; nothing for standard input and unreadable files."""
     try:
         content = Path(file).read_bytes()
     except (OSError, ValueError):
@@ -114,25 +124,25 @@ def _lines(file: str) -> Sequence[str]:
     return content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").split("\n")
 
 
-def commit_data(done: Outcome) -> dict[str, Any]:
-    """What a commit did, as data."""
+def commit_data(outcome: Outcome) -> dict[str, Any]:
+    """Return the result of a commit as data."""
     from tfgen.report.problems import rows
 
     return {
-        "commit": done.commit or None,
-        "message": done.message,
-        "files": done.files,
-        "branch": done.branch,
-        "pushedTo": done.pushed_to or None,
-        "problems": rows(done.problems),
-        "notes": done.notes,
-        "ends": ends_data(done.ends),
-        **({"rendered": commit_data(done.rendered)} if done.rendered else {}),
+        "commit": outcome.commit or None,
+        "message": outcome.message,
+        "files": outcome.files,
+        "branch": outcome.branch,
+        "pushedTo": outcome.pushed_to or None,
+        "problems": rows(outcome.problems),
+        "notes": outcome.notes,
+        "ends": ends_data(outcome.ends),
+        **({"rendered": commit_data(outcome.rendered)} if outcome.rendered else {}),
     }
 
 
 def ends_data(ends: Sequence[JobDiff]) -> list[dict[str, Any]]:
-    """Return the ends of runs as data, with the keys of a job of `tfgen diff`."""
+    """Return the ends of runs as data with the keys of `tfgen diff`."""
     from tfgen.report.diff_json import rows
 
     return [rows(job) for job in ends]
@@ -152,43 +162,50 @@ def print_remaining(files: Sequence[str]) -> None:
         print_result(f"files that stay, because tfgen did not write the files: {', '.join(files)}")
 
 
-def print_commit(done: Outcome) -> None:
-    """What a commit did, as text."""
+def print_commit(outcome: Outcome) -> None:
+    """Print the result of a commit as text."""
     from tfgen.plural import count
 
-    print_message(problem_text(done.problems, sys.stderr), end="")
-    for note in done.notes:
+    print_message(problem_text(outcome.problems, sys.stderr), end="")
+    for note in outcome.notes:
         print_message(f"note: {note}")
-    commits = [one for one in (done, done.rendered) if one]
-    for one in commits:
-        if one.commit:
-            subject = one.message.partition("\n")[0]
-            print_result(f"{one.branch} {one.commit[:12]} {subject}\n{count(len(one.files), 'file')} committed")
-    print_ends(done.ends)
-    if not any(one.commit for one in commits):
-        print_result("nothing to commit: what is committed is what the jobs render to")
-    for one in commits:
-        if one.pushed_to:
-            print_result(f"pushed to {one.pushed_to}")
+    commits = [commit for commit in (outcome, outcome.rendered) if commit]
+    for commit in commits:
+        if commit.commit:
+            subject = commit.message.partition("\n")[0]
+            files = count(len(commit.files), "file")
+            print_result(f"{commit.branch} {commit.commit[:12]} {subject}\n{files} committed")
+    print_ends(outcome.ends)
+    if not any(commit.commit for commit in commits):
+        print_result("nothing to commit: the committed files are up to date")
+    for commit in commits:
+        if commit.pushed_to:
+            print_result(f"pushed to {commit.pushed_to}")
 
 
-def with_progress(items: Iterable[_Item], many: int, doing: str) -> Generator[_Item, None, None]:
-    """The items, which are so many; on a terminal, a line that counts them."""
-    if many < _LONG or not sys.stderr.isatty():
+def with_progress(items: Iterable[_Item], total: int, work: str) -> Generator[_Item, None, None]:
+    """Yield the items. On a terminal, a line counts the items.
+
+    Args:
+        items: the items.
+        total: the number of items.
+        work: the work in one word, for example "checking".
+    """
+    if total < _PROGRESS_ITEMS or not sys.stderr.isatty():
         yield from items
         return
     try:
         for number, item in enumerate(items, start=1):
-            print(f"\r{doing} {number}/{many}", end="", file=sys.stderr, flush=True)
+            print(f"\r{work} {number}/{total}", end="", file=sys.stderr, flush=True)
             yield item
     finally:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def columns() -> int | None:
-    """The width of the terminal; None where standard output is none, and nothing says one.
+    """Return the width of the terminal; None if COLUMNS is not set and standard output is not a terminal.
 
-    argparse would ask shutil, and so load two libraries of compression at each start.
+    argparse gets the width from shutil, which loads two compression libraries at each start.
     """
     text = os.environ.get("COLUMNS", "")
     if text.isdecimal() and int(text):
@@ -200,12 +217,12 @@ def columns() -> int | None:
 
 
 def is_in_colour(stream: TextIO) -> bool:
-    """Whether a stream is a terminal whose user wants colours: https://no-color.org."""
+    """Test whether a stream is a terminal, and its user has not disabled colours: https://no-color.org."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def print_json(data: Any) -> None:
-    """Print data on standard output, with JSON's own escape for each character that a terminal would obey or hide."""
+    """Print data on standard output. Each control character and each hidden character is escaped as in JSON."""
     import json
 
     text = json.dumps(data, indent=2, ensure_ascii=False)
@@ -220,22 +237,25 @@ def _escaped(line: str) -> str:
 
 
 def print_message(text: str, end: str = "\n") -> None:
-    """Print a message, which is no data, on standard error, without what a terminal would obey or hide."""
+    """Print a message on standard error, without control characters and hidden characters."""
     print(for_terminal(text), end=end, file=sys.stderr)
 
 
 def print_result(text: str, end: str = "\n", *, flush: bool = False) -> None:
-    """Print a result in words on standard output, without what a terminal would obey or hide."""
+    """Print a result as text on standard output, without control characters and hidden characters."""
     print(for_terminal(text), end=end, flush=flush)
 
 
 def accept_any_text() -> None:
-    """Lets both streams take what a job may hold, whatever the locale: data is UTF-8, as YAML and JSON are."""
+    """Make standard output and standard error accept every character of a job, in every locale.
+
+    Results are in UTF-8, the encoding of YAML and JSON.
+    """
     for stream, encoding in ((sys.stdout, "utf-8"), (sys.stderr, None)):
-        if isinstance(stream, io.TextIOWrapper):  # a test may have put something else in its place
+        if isinstance(stream, io.TextIOWrapper):  # a test may have replaced the stream
             stream.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 def discard_output() -> None:
-    """Keeps Python from writing at its end what could not be written before."""
+    """Discard the buffered output, which Python would try to write again at its exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

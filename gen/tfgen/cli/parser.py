@@ -1,8 +1,8 @@
-"""The parsers of the command line: one for tfgen, and within it one a command.
+"""The parser of the command line, with a parser for each command.
 
     read_arguments(["render", "job.yaml"])  ->  Namespace(run=..., jobs=[Path("job.yaml")], ...)
 
-A command is a module of this room and a name in `COMMANDS`. Only the module of the command that runs is imported.
+A command is a module of this package and a name in `COMMANDS`. Only the module of the command that runs is imported.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ COMMANDS: Final = (
     "lsp",
     "merge-driver",
 )
-"""In the order of ``tfgen --help``: that in which a job's author meets them."""
+"""The commands in the order of ``tfgen --help``, which is the order in which an author of a job needs the commands."""
 
 
 class Parsers(NamedTuple):
-    """The parser of tfgen, and those of its commands, by name."""
+    """The parser of tfgen, and the parsers of its commands by name."""
 
     root: ArgumentParser
     commands: Mapping[str, ArgumentParser]
@@ -69,14 +69,14 @@ _CHOICE: Final = re.compile(r"argument (?P<names>\S+): invalid choice: '(?P<valu
 
 
 class _Parser(ArgumentParser):
-    """A parser whose errors are errors of tfgen, with the nearest choice."""
+    """A parser that raises the errors of tfgen, with a hint to the nearest choice."""
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        """Print a help text or the version; argparse would drop the error of a full disk."""
+        """Print a help text or the version. The method of argparse ignores errors, such as a full disk."""
         (file or sys.stderr).write(message)
 
     def error(self, message: str) -> NoReturn:
-        """Refuse the command line.
+        """Reject the command line.
 
         Raises:
             UsageError: always.
@@ -93,29 +93,28 @@ class _Parser(ArgumentParser):
 
 
 def read_arguments(argv: Sequence[str]) -> Namespace:
-    """The arguments of a command line.
+    """Return the arguments of a command line.
 
     Raises:
-        UsageError: argparse refuses the command line; the message has the nearest command, option or choice.
+        UsageError: argparse rejects the command line; the message has the nearest command, option or choice.
         SystemExit: the command line asks for help or for the version.
     """
     name = argv[0] if argv else ""
     if name and not name.startswith("-") and name not in COMMANDS:
-        known = ", ".join(COMMANDS)
-        raise UsageError(f"no command {name!r}{_meant(name, COMMANDS)} (commands: {known})")
+        raise UsageError(f"unknown command {name!r}{_meant(name, COMMANDS)} (commands: {', '.join(COMMANDS)})")
     root, commands = parsers([name] if name in COMMANDS else COMMANDS)
-    asked = commands.get(name, root)
-    # argparse names what is missing first, be it only for an option that is misspelt.
-    if unknown := _unknown_option(asked, argv):
-        raise UsageError(f"{asked.prog} takes no {unknown}{_meant(unknown.partition('=')[0], options(asked))}")
+    parser = commands.get(name, root)
+    # argparse reports a missing argument before an unknown option, though the option may be misspelt.
+    if option := _unknown_option(parser, argv):
+        raise UsageError(f"{parser.prog}: unknown option {option}{_meant(option.partition('=')[0], options(parser))}")
     args, words = root.parse_known_args(argv)
     if words:
-        raise UsageError(f"{asked.prog} takes no {' '.join(words)}")
+        raise UsageError(f"{parser.prog}: unexpected argument {' '.join(words)}")
     return args
 
 
 def parsers(names: Iterable[str]) -> Parsers:
-    """The parsers of tfgen and of some of its commands."""
+    """Return the parser of tfgen, with the parsers of some of its commands."""
     width = (columns() or 80) - 2
     formatter = functools.partial(HelpFormatter, width=width)
     with_example = functools.partial(RawDescriptionHelpFormatter, width=width)
@@ -123,11 +122,11 @@ def parsers(names: Iterable[str]) -> Parsers:
         prog="tfgen",
         formatter_class=formatter,
         description="Helm charts and kustomize overlays for distributed TensorFlow, from one job.yaml.",
-        epilog="Exit codes: 0 fine, 1 problems found, 2 wrong usage, 3 an error of tfgen's own or of a tool.",
+        epilog="Exit codes: 0 success, 1 problems found, 2 wrong usage, 3 an error of tfgen, the disk or a tool.",
     )
-    root.add_argument("--version", action="version", version=f"tfgen {__version__}", help="print tfgen's version")
+    root.add_argument("--version", action="version", version=f"tfgen {__version__}", help="print the version of tfgen")
     common = _Parser(add_help=False, formatter_class=formatter)
-    common.add_argument("--debug", action="store_true", help="show where an error comes from")
+    common.add_argument("--debug", action="store_true", help="print the traceback of an error")
     subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
     commands = {}
     for name in names:
@@ -142,7 +141,7 @@ def parsers(names: Iterable[str]) -> Parsers:
         )
         parser.set_defaults(run=command.run)
         parser.add_argument(
-            "--format", choices=command.formats, default=command.formats[0], help="how results are printed"
+            "--format", choices=command.formats, default=command.formats[0], help="the format of the results"
         )
         command.arguments(parser)
         commands[name] = parser
@@ -150,24 +149,24 @@ def parsers(names: Iterable[str]) -> Parsers:
 
 
 def command_of(name: str) -> Command:
-    """A command by its name. Its module has that name; for a word of Python's own (import), with an underscore."""
+    """Return a command by its name. The module has the same name; a keyword of Python gets an underscore: import_."""
     module = f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_")
     command: Command = importlib.import_module(f"tfgen.cli.{module}").COMMAND
     return command
 
 
 def options(parser: ArgumentParser) -> Mapping[str, Action]:
-    """The options of a parser, by each way to write them, in the order of its help."""
+    """Return the options of a parser by each spelling, in the order of the help text."""
     return {text: action for action in parser._actions for text in action.option_strings}
 
 
 def positionals(parser: ArgumentParser) -> Sequence[Action]:
-    """The arguments of a parser that stand by their place, in order."""
+    """Return the positional arguments of a parser, in order."""
     return [action for action in parser._actions if not action.option_strings]
 
 
 def _unknown_option(parser: ArgumentParser, words: Iterable[str]) -> str | None:
-    """The first word that looks like a long option and begins none, as argparse takes options."""
+    """Return the first long option that is not a prefix of an option, because argparse accepts prefixes."""
     for word in takewhile(lambda word: word != "--", words):
         name = word.partition("=")[0]
         if name.startswith("--") and " " not in name and not any(text.startswith(name) for text in options(parser)):
@@ -175,7 +174,7 @@ def _unknown_option(parser: ArgumentParser, words: Iterable[str]) -> str | None:
     return None
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
-    from tfgen.words import meant, nearest  # only a mistake needs them
+def _meant(name: str, choices: Iterable[str]) -> str:
+    from tfgen.words import meant, nearest  # imports difflib, which only a wrong command line needs
 
-    return meant(nearest(name, known))
+    return meant(nearest(name, choices))

@@ -1,4 +1,4 @@
-"""``tfgen plan``: whether runs fit on the nodes of a cluster, and what they lack where they do not."""
+"""``tfgen plan``: print whether runs fit on the nodes of a cluster, and which resources a run lacks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, clusters_of
-from tfgen.cli.output import checked, path, print_json, print_message, print_result, report
+from tfgen.cli.output import check_jobs, path, print_json, print_message, print_result, report
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "jobs", nargs="*", type=path, metavar="JOB", help="a job.yaml, or a folder with some (the repository)"
+        "jobs", nargs="*", type=path, metavar="JOB", help="a job.yaml, or a folder that contains jobs (the repository)"
     )
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--nodes", type=path, metavar="FILE", help="nodes, and pods that run there, as kubectl has them")
-    where.add_argument("--cluster", action="store_true", help="the nodes of the cluster, and what runs there")
-    parser.add_argument("--env", metavar="ENV", help="the environment of each job (else the jobs themselves)")
+    nodes = parser.add_mutually_exclusive_group(required=True)
+    nodes.add_argument(
+        "--nodes", type=path, metavar="FILE", help="a file with nodes and pods, from kubectl get nodes,pods -A -o yaml"
+    )
+    nodes.add_argument("--cluster", action="store_true", help="read the nodes and the pods of the cluster")
+    parser.add_argument("--env", metavar="ENV", help="the environment of each job (the jobs without an environment)")
     cluster_arguments(parser)
 
 
@@ -37,8 +39,8 @@ def _run(args: Namespace) -> int:
     from tfgen.scheduling.verdict import DOES_NOT_FIT
 
     if args.nodes and (args.kubeconfig, args.context, args.namespace) != (None,) * 3:
-        raise UsageError("--kubeconfig, --context and --namespace go with --cluster")
-    jobs = checked(args.jobs or [output_root(Path())])
+        raise UsageError("--kubeconfig, --context and --namespace need --cluster")
+    jobs = check_jobs(args.jobs or [output_root(Path())])
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS
@@ -47,7 +49,7 @@ def _run(args: Namespace) -> int:
         if item.run.is_enabled:
             runs.append(item)
         else:
-            print_message(f"{item.run.title}: left out, since the job is not to run there (enabled: false)")
+            print_message(f"{item.run.title}: skipped, because the job is retired in the environment (enabled: false)")
     verdicts = _of_file(args, runs) if args.nodes else _of_clusters(args, runs)
     if verdicts is None:
         return PROBLEMS
@@ -60,7 +62,7 @@ def _run(args: Namespace) -> int:
 
 
 def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> list[Verdict] | None:
-    """The answers by the nodes of a file; None where it has errors, which are reported."""
+    """Plan the runs on the nodes of a file. Report the errors of the file, and return None."""
     from tfgen.commands.cluster.read_cluster_file import read_cluster_file
     from tfgen.commands.plan import plan_runs
 
@@ -68,12 +70,12 @@ def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> list[Verdict] | Non
     if problems:
         report(args, problems)
         return None
-    _tell_size(str(args.nodes), objects)
+    _print_size(str(args.nodes), objects)
     return plan_runs([(item, item.run.namespace) for item in runs], objects)
 
 
 def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> list[Verdict]:
-    """The answers by the clusters that the runs are in; those of one cluster are placed together."""
+    """Plan the runs on the nodes of their clusters. Runs in one cluster are placed together."""
     from tfgen.commands.plan import plan_runs
     from tfgen.live.pauses import ONCE
     from tfgen.live.read_cluster import read_cluster
@@ -87,22 +89,22 @@ def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> list[Verdict]:
     for context, of_context in groups.items():
         api = clusters.api(context)
         objects = read_cluster(api, print_message)
-        _tell_size(api.connection.host, objects)
+        _print_size(api.connection.host, objects)
         verdicts += plan_runs(of_context, objects)
     return verdicts
 
 
-def _tell_size(where: str, objects: Iterable[Object]) -> None:
-    """Say how much was looked at: a file without nodes is no cluster without room."""
+def _print_size(source: str, objects: Iterable[Object]) -> None:
+    """Print the number of nodes and pods, so that the user sees whether the file contains the whole cluster."""
     from tfgen.plural import count
 
     kinds = [item["kind"] for item in objects]
-    print_message(f"{where}: {count(kinds.count('Node'), 'node')}, {count(kinds.count('Pod'), 'pod')} there")
+    print_message(f"{source}: {count(kinds.count('Node'), 'node')} and {count(kinds.count('Pod'), 'pod')}")
 
 
 COMMAND: Final = Command(
     "plan",
-    "say whether jobs fit on the nodes of a cluster, and what they lack",
+    "print whether jobs fit on the nodes of a cluster, and which resources they lack",
     _arguments,
     _run,
     example="tfgen plan jobs --env prod --nodes nodes.yaml",

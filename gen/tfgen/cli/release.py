@@ -1,4 +1,4 @@
-"""``tfgen release``: frees the GPUs of a run now."""
+"""``tfgen release``: free the GPUs of a run now."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, one_run_of, release_argument
+from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, read_run, release_argument
 from tfgen.cli.output import print_json, print_result
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
     parser.add_argument(
-        "--lost", action="store_true", help="delete only the pods on nodes that do not answer, so that others start"
+        "--lost", action="store_true", help="delete only the pods on nodes that do not answer, so that new pods start"
     )
     release_argument(parser)
     cluster_arguments(parser)
@@ -30,7 +30,7 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.release_lost import release_lost
     from tfgen.live.pauses import ONCE
 
-    run = one_run_of(args, may_be_retired=True)
+    run = read_run(args, may_be_retired=True)
     if run is None:
         return PROBLEMS
     clusters = clusters_of(args, ONCE)
@@ -40,37 +40,37 @@ def _run(args: Namespace) -> int:
     live = clusters.place(run)
     api = clusters.api(live.context)
     if args.lost:
-        _show(args, _lost_rows(release_lost(api, live.namespace, run)))
+        _print_rows(args, _lost_rows(release_lost(api, live.namespace, run)))
     else:
-        _show(args, _rows(release_run(api, live.namespace, run)))
+        _print_rows(args, _rows(release_run(api, live.namespace, run)))
     return OK
 
 
-def _show(args: Namespace, rows: Iterable[Mapping[str, str]]) -> None:
-    """Print the result for each object, as soon as the object has changed."""
+def _print_rows(args: Namespace, rows: Iterable[Mapping[str, str]]) -> None:
+    """Print the outcome for each object as soon as the object has changed."""
     if args.format == "json":
         print_json({"objects": list(rows)})
         return
     for row in rows:
         reason = f": {row['reason']}" if row.get("reason") else ""
-        print_result(f"{row['kind']} {row['name']} {row['fate']}{reason}", flush=True)
+        print_result(f"{row['kind']} {row['name']} {row['outcome']}{reason}", flush=True)
 
 
 def _rows(items: Iterable[Released]) -> Iterator[Mapping[str, str]]:
     for item in items:
         _, kind, name = item.identity
-        yield {"kind": kind, "name": name, "fate": item.fate}
+        yield {"kind": kind, "name": name, "outcome": item.outcome}
 
 
 def _lost_rows(items: Iterable[ReleasedPod]) -> Iterator[Mapping[str, str]]:
     for item in items:
-        fate = "deleted" if item.is_deleted else "left"
-        yield {"kind": "Pod", "name": item.pod, "fate": fate, "node": item.node, "reason": item.reason}
+        outcome = "deleted" if item.is_deleted else "left"
+        yield {"kind": "Pod", "name": item.pod, "outcome": outcome, "node": item.node, "reason": item.reason}
 
 
 COMMAND: Final = Command(
     "release",
-    "free the GPUs of a run now, whether it has ended or not",
+    "free the GPUs of a run now, also before the run ends",
     _arguments,
     _run,
     example="tfgen release job.yaml --env prod",

@@ -1,4 +1,4 @@
-"""``tfgen rename``: another name for a job."""
+"""``tfgen rename``: rename a job in its file and in the rendered files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import (
     ends_data,
     job_name_argument,
-    one_job,
     path,
     print_ends,
     print_json,
     print_message,
     print_remaining,
     print_result,
+    read_job,
     report,
 )
 
@@ -29,9 +29,9 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NEW", help="the new name")
     job_name_argument(parser)
     parser.add_argument(
-        "--keep-data", action="store_true", help="use the claims that the job has made so far, with their data"
+        "--keep-data", action="store_true", help="keep the existing claims of the job in use, with their data"
     )
-    parser.add_argument("--out", type=path, metavar="DIR", help="where charts/ and overlays/ are (the repo's root)")
+    parser.add_argument("--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (the repository)")
 
 
 def _run(args: Namespace) -> int:
@@ -42,14 +42,14 @@ def _run(args: Namespace) -> int:
 
     if not args.job.exists():
         args.job_name, args.job = str(args.job), find_job_file(str(args.job), args.out)
-    document = one_job(args)
+    document = read_job(args)
     if document is None:
         return PROBLEMS
     file, job = document.file, name_of(document)
     result = rename_job(document, args.name, args.out or output_root(Path(file).parent), keeps_data=args.keep_data)
     if has_errors(result.problems):
         report(args, result.problems)
-        print_message(f"{file}: nothing is written; the lines are those that it would have")
+        print_message(f"{file}: nothing was written; the line numbers are those of the file with the new name")
         return PROBLEMS
     if args.format == "json":
         names = {"before": job, "after": args.name}
@@ -85,7 +85,7 @@ def _print_result(file: str, job: str, result: Rename) -> None:
 
 COMMAND: Final = Command(
     "rename",
-    "give a job another name, in its file and in the rendered files",
+    "rename a job in its file and in the rendered files",
     _arguments,
     _run,
     example="tfgen rename job.yaml video --keep-data",

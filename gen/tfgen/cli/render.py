@@ -1,4 +1,4 @@
-"""``tfgen render``: jobs to files, or to objects on standard output."""
+"""``tfgen render``: write the rendered files of jobs, or print the objects of jobs."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
-    parser.add_argument("--out", type=path, metavar="DIR", help="where charts/ and overlays/ go (the repo's root)")
-    parser.add_argument("--force", action="store_true", help="write over files that were edited by hand")
+    parser.add_argument("--out", type=path, metavar="DIR", help="the folder for charts/ and overlays/ (the repository)")
+    parser.add_argument("--force", action="store_true", help="replace files that were edited by hand")
     parser.add_argument(
-        "--upgrade", action="store_true", help="write anew what only a newer tfgen or tfgen.yaml changes"
+        "--upgrade", action="store_true", help="also render jobs that only a newer tfgen or tfgen.yaml changes"
     )
     parser.add_argument(
-        "--stdout", action="store_true", help="print the objects instead of writing files; JOB may be -, standard input"
+        "--stdout", action="store_true", help="print the objects and write no files; JOB may be - for standard input"
     )
     parser.add_argument("--env", metavar="ENV", help="with --stdout: the objects of this environment")
 
 
 def _run(args: Namespace) -> int:
     if args.env is not None and not args.stdout:
-        raise UsageError("--env goes with --stdout: all environments are written")
+        raise UsageError("--env needs --stdout; without --stdout, tfgen renders all environments")
     return _print_objects(args) if args.stdout else _write_files(args)
 
 
@@ -49,16 +49,16 @@ def _write_files(args: Namespace) -> int:
     from tfgen.commands.render import render_paths
 
     with render_paths(
-        args.jobs, args.out, force=args.force, upgrade=args.upgrade, track=partial(with_progress, doing="rendering")
-    ) as done:
-        if done.plan is None:
-            report(args, done.problems)
+        args.jobs, args.out, force=args.force, upgrade=args.upgrade, track=partial(with_progress, work="rendering")
+    ) as written:
+        if written.plan is None:
+            report(args, written.problems)
             return PROBLEMS
-        _print_written(args, done, done.plan)
+        _print_written(args, written, written.plan)
     return OK
 
 
-def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
+def _print_written(args: Namespace, written: Written, plan: WritePlan) -> None:
     from tfgen.places import CHARTS
     from tfgen.tree.ledger import ledger_path
     from tfgen.tree.plan import FileAction
@@ -66,21 +66,23 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
     for conflict in plan.lost:
         print_message(f"lost: {conflict.describe_past()}")
     for name in plan.recounted:
-        print_message(f"begins again: the number in the version of {CHARTS}/{name}, since {ledger_path(name)} was gone")
+        print_message(
+            f"restarted: the version number of {CHARTS}/{name}, because {ledger_path(name)} does not exist any more"
+        )
     for name, version in plan.kept_jobs.items():
-        print_message(f"kept: {name} as tfgen {version} rendered it; --upgrade renders it anew")
-    if done.resolved:
-        print_message(f"note: resolved {count(done.resolved, 'merge conflict')} in rendered files")
+        print_message(f"kept: {name} as rendered by tfgen {version}; --upgrade renders it with this tfgen")
+    if written.resolved:
+        print_message(f"note: resolved {count(written.resolved, 'merge conflict')} in rendered files")
     if args.format == "json":
-        written = {
+        files = {
             "created": plan.created,
             "changed": plan.changed,
             "removed": plan.removed,
             "unchanged": sorted(plan.unchanged()),
         }
-        report(args, done.problems, written={**written, "kept": [*plan.kept_jobs]})
+        report(args, written.problems, written={**files, "kept": [*plan.kept_jobs]})
         return
-    report(args, done.problems)
+    report(args, written.problems)
     actions = {"created": FileAction.CREATE, "changed": FileAction.CHANGE, "removed": FileAction.REMOVE}
     numbers = dict.fromkeys(actions, 0)
     for word, action in actions.items():
@@ -88,29 +90,29 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
             print_result("".join(f"{word:<8} {change.path}\n" for change in changes), end="")
             numbers[word] += len(changes)
     numbers["unchanged"] = sum(1 for _ in plan.unchanged())
-    print_result(f"{count(done.jobs, 'job')}, ", end="")
+    print_result(f"{count(written.jobs, 'job')}, ", end="")
     print_result(", ".join(f"{number} {word}" for word, number in numbers.items()), flush=True)
-    if done.unmanaged:
+    if written.unmanaged:
         from tfgen.report.gitops_advice import gitops_advice
 
-        print_message(f"\n{gitops_advice(done.unmanaged)}", end="")
+        print_message(f"\n{gitops_advice(written.unmanaged)}", end="")
     if sys.stdout.isatty() and any(numbers[word] for word in actions):
         print_message(_next_steps(args))
 
 
 def _next_steps(args: Namespace) -> str:
-    """What a person does with rendered files, for who is at a terminal."""
+    """Return the next commands for a user at a terminal, with a description of each command."""
     import shlex
 
     out = f" --out {shlex.quote(str(args.out))}" if args.out else ""
     jobs = shlex.join(map(str, args.jobs))
     steps = {
-        f"tfgen diff {jobs}": "what changes, in each environment",
-        f"tfgen check {jobs}{out}": "what is wrong, and which change needs a new run",
-        f"tfgen commit {jobs}{out} --push": "into git, from where Argo CD or Flux applies it",
+        f"tfgen diff {jobs}": "print the changes in each environment",
+        f"tfgen check {jobs}{out}": "report problems, and changes that need a new run",
+        f"tfgen commit {jobs}{out} --push": "commit to git, from where Argo CD or Flux applies the files",
     }
     width = max(map(len, steps))
-    return "\nNext:\n\n" + "\n".join(f"  {command:<{width}}  {why}" for command, why in steps.items())
+    return "\nNext:\n\n" + "\n".join(f"  {command:<{width}}  {text}" for command, text in steps.items())
 
 
 def _print_objects(args: Namespace) -> int:
@@ -121,7 +123,7 @@ def _print_objects(args: Namespace) -> int:
 
     sources = read_sources(args.jobs, may_be_none=True, takes_stdin=True)
     objects, problems = render_sources(sources, args.env)
-    print_message(problem_text(problems, sys.stderr), end="")  # standard output is the objects', in JSON too
+    print_message(problem_text(problems, sys.stderr), end="")  # standard output has only the objects
     if has_errors(problems):
         return PROBLEMS
     if args.format == "json":

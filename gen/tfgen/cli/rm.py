@@ -1,4 +1,4 @@
-"""``tfgen rm``: a job taken out of git, or retired in one environment."""
+"""``tfgen rm``: remove a job from git, or retire the job in an environment."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import (
-    checked,
+    check_jobs,
     ends_data,
     job_name_argument,
-    one_job,
     path,
     print_ends,
     print_json,
     print_message,
     print_remaining,
     print_result,
+    read_job,
 )
 
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "job", type=path, metavar="JOB|NAME", help="a job.yaml, or the name of a job whose file is gone"
+        "job", type=path, metavar="JOB|NAME", help="a job.yaml, or the name of a job whose file was deleted"
     )
     job_name_argument(parser)
-    parser.add_argument("--env", metavar="ENV", help="only retire it there: nothing runs, and its claims stay")
-    parser.add_argument("--out", type=path, metavar="DIR", help="where charts/ and overlays/ are (the repo's root)")
+    parser.add_argument("--env", metavar="ENV", help="only retire the job in this environment; its claims stay")
+    parser.add_argument("--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (the repository)")
     parser.add_argument(
         "--force",
         action="store_true",
@@ -47,7 +47,7 @@ def _retire(args: Namespace) -> int:
     from tfgen.tree.disk_file import read_text, replace_text
 
     check_is_file(args.job, args.out)
-    document = one_job(args)
+    document = read_job(args)
     if document is None:
         return PROBLEMS
     file = Path(document.file)
@@ -55,16 +55,18 @@ def _retire(args: Namespace) -> int:
     after = retire(before, document, args.env)
     if after != before:
         replace_text(file, before, after)
-    retired = next((job for job in checked([file]).documents if name_of(job) == name_of(document)), None)
+    retired = next((job for job in check_jobs([file]).documents if name_of(job) == name_of(document)), None)
     ends = [end] if retired and (end := run_ends(Pair(document, retired))) else []
     if args.format == "json":
         print_json({"retired": args.env, "changed": after != before, "ends": ends_data(ends)})
     elif after != before:
-        print_result(f"{file}: retired in {args.env}; its way back is tfgen rerun {file} --env {args.env} --enable")
+        print_result(
+            f"{file}: retired in {args.env}; to enable the job again: tfgen rerun {file} --env {args.env} --enable"
+        )
         print_ends(ends)
         print_result(f"\nNext:\n\n  tfgen render {file}")
     else:
-        print_result(f"{file}: retired in {args.env} already")
+        print_result(f"{file}: already retired in {args.env}")
     return OK
 
 
@@ -94,7 +96,7 @@ def _remove(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "rm",
-    "take a job out of git, or retire it in an environment",
+    "remove a job from git, or retire it in an environment",
     _arguments,
     _run,
     example="tfgen rm job.yaml --env prod",

@@ -1,4 +1,4 @@
-"""``tfgen schema``: the JSON Schema of job.yaml or tfgen.yaml, which is JSON in every format."""
+"""``tfgen schema``: print the JSON Schema of job.yaml or tfgen.yaml, as JSON in every format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tfgen.cli.command import OK, Command
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--defaults", action="store_true", help="that of tfgen.yaml")
+    parser.add_argument("--defaults", action="store_true", help="print the schema of tfgen.yaml")
 
 
 def _run(args: Namespace) -> int:

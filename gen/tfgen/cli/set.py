@@ -1,4 +1,4 @@
-"""``tfgen set``: values written into job.yaml, and nothing else in it changed."""
+"""``tfgen set``: write values into job.yaml, and leave the remaining text unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _arguments(parser: ArgumentParser) -> None:
         "assignments",
         nargs="+",
         metavar="PATH=VALUE",
-        help="such as roles.worker.replicas=4, args[0]=--steps=100 or gang=null, which removes it",
+        help="a value, such as roles.worker.replicas=4 or args[0]=--steps=100; null removes the key, as in gang=null",
     )
     parser.add_argument("--env", metavar="ENV", help="set the values of this environment")
 
@@ -30,19 +30,19 @@ def _run(args: Namespace) -> int:
 
     file = args.job
     if not file.is_file():
-        raise UsageError(f"{file}: values are set in one job's file")
+        raise UsageError(f"{file}: the file does not exist; name one job file")
     text = read_text(file)
     (source,) = read_sources([file])
-    new = set_values(source, text, args.assignments, args.env, args.job_name)
-    is_wrong = has_errors(new.problems)
-    if not is_wrong and new.text != text:
-        replace_text(file, text, new.text)
-    report(args, new.problems, written={"changed": not is_wrong and new.text != text})
-    if is_wrong:
-        print_message(f"{file}: nothing is written; the lines are those that it would have")
+    edited = set_values(source, text, args.assignments, args.env, args.job_name)
+    is_invalid = has_errors(edited.problems)
+    if not is_invalid and edited.text != text:
+        replace_text(file, text, edited.text)
+    report(args, edited.problems, written={"changed": not is_invalid and edited.text != text})
+    if is_invalid:
+        print_message(f"{file}: nothing was written; the line numbers are those of the file with the new values")
         return PROBLEMS
     if args.format == "text":
-        if new.text == text:
+        if edited.text == text:
             print_result(f"{file}: unchanged")
         else:
             print_result(f"{file}: changed\n\nNext:\n\n  tfgen render {file}")
@@ -51,7 +51,7 @@ def _run(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "set",
-    "set values of a job in its file, and keep all else of it",
+    "set values in a job file, and leave the remaining text unchanged",
     _arguments,
     _run,
     example="tfgen set job.yaml --env prod roles.worker.replicas=8",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, path, print_json, print_message, report
+from tfgen.cli.output import check_jobs, path, print_json, print_message, report
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def _run(args: Namespace) -> int:
     from tfgen.tree.replace_folder import replace_folder
 
     root = output_root(Path())
-    jobs = checked(args.jobs or [Path(os.path.relpath(root))])  # the pages show these paths
+    jobs = check_jobs(args.jobs or [Path(os.path.relpath(root))])  # the pages show these paths
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS

@@ -1,4 +1,4 @@
-"""``tfgen status``: how a run is in its cluster, or how all runs of the repository are."""
+"""``tfgen status``: print the state of a run in its cluster, or of all runs of the repository."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import all_runs_of, cluster_arguments, clusters_of, one_run_of, release_argument
+from tfgen.cli.live import cluster_arguments, clusters_of, read_all_runs, read_run, release_argument
 from tfgen.cli.output import job_name_argument, path, print_json
 from tfgen.errors import UsageError
 from tfgen.words import for_terminal
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from tfgen.live.run_state import RunState
 
 _SECONDS: Final = 2.0
-"""Between two looks of `--watch`."""
+"""The time between two requests of `--watch`."""
 _CLEAR: Final = "\033[H\033[2J"
 
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "job", nargs="?", type=path, metavar="JOB", help="a job.yaml, or a folder with some (the repository)"
+        "job", nargs="?", type=path, metavar="JOB", help="a job.yaml, or a folder that contains jobs (the repository)"
     )
     job_name_argument(parser)
-    parser.add_argument("--env", metavar="ENV", help="the environment (else the job itself; of all jobs, all)")
-    parser.add_argument("-w", "--watch", action="store_true", help="look again until the runs have ended")
+    parser.add_argument("--env", metavar="ENV", help="the environment (for a job.yaml none, for a folder all)")
+    parser.add_argument("-w", "--watch", action="store_true", help="print each new state until the runs have ended")
     release_argument(parser)
     cluster_arguments(parser)
 
@@ -41,28 +41,28 @@ def _run(args: Namespace) -> int:
     runs: Sequence[DeclaredRun] | None
     is_one = args.job is not None and not args.job.is_dir()
     if is_one:
-        run = one_run_of(args, may_be_retired=True)
+        run = read_run(args, may_be_retired=True)
         runs = None if run is None else [run]
     else:
         if args.job_name is not None:
-            raise UsageError("--job chooses a job of one file: name the file")
-        runs = all_runs_of(args)
+            raise UsageError("--job needs a job file; name the file")
+        runs = read_all_runs(args)
     if runs is None:
         return PROBLEMS
     clusters = clusters_of(args, FOLLOWING if args.watch else ONCE)
     if is_one:
         runs = [clusters.named(run, args.release) for run in runs]
     elif args.release is not None:
-        raise UsageError("--release goes with one job")
-    last: Sequence[RunState] = ()
+        raise UsageError("--release needs a job file; name the file")
+    previous: Sequence[RunState] = ()
     is_screen = args.watch and sys.stdout.isatty()
     while True:
         states = read_states(clusters, runs, with_logs=is_one)
-        if is_screen or states != last:
+        if is_screen or states != previous:
             _show(args, states, is_one=is_one, is_screen=is_screen)
         if not args.watch or all(state.end or not state.run.is_enabled for state in states):
             return PROBLEMS if args.watch and any(map(_has_failed, states)) else OK
-        last = states
+        previous = states
         time.sleep(_SECONDS)
 
 
@@ -71,7 +71,7 @@ def _has_failed(state: RunState) -> bool:
 
 
 def _show(args: Namespace, states: Sequence[RunState], *, is_one: bool, is_screen: bool) -> None:
-    """Print how the runs are; on a screen, in place of what was printed before."""
+    """Print the states of the runs. On a screen, the new states replace the previous states."""
     from datetime import UTC, datetime
 
     from tfgen.report.status import as_table, as_text, rows
@@ -85,5 +85,9 @@ def _show(args: Namespace, states: Sequence[RunState], *, is_one: bool, is_scree
 
 
 COMMAND: Final = Command(
-    "status", "say how a run is in its cluster, and why it waits", _arguments, _run, example="tfgen status job.yaml"
+    "status",
+    "print the state of a run in its cluster, and the reason why it waits",
+    _arguments,
+    _run,
+    example="tfgen status job.yaml",
 )

@@ -1,4 +1,4 @@
-"""``tfgen tensorboard``: a job's TensorBoard at an address of this machine."""
+"""``tfgen tensorboard``: forward a local port to the TensorBoard of a job."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, one_run_of, release_argument
+from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, read_run, release_argument
 from tfgen.cli.output import number, print_json, print_message
 from tfgen.errors import TfgenError
 
@@ -21,7 +21,7 @@ def _arguments(parser: ArgumentParser) -> None:
         "--port",
         type=_port,
         metavar="N",
-        help="of this machine, 0 for any (TensorBoard's own, or any where it is taken)",
+        help="the local port, 0 for any free port (the port of TensorBoard, or a free port)",
     )
     release_argument(parser)
     cluster_arguments(parser)
@@ -32,14 +32,14 @@ def _run(args: Namespace) -> int:
     from tfgen.live.port_forward import LOOPBACK, PortForward
     from tfgen.live.task_pod import tensorboard_pod
 
-    run = one_run_of(args)
+    run = read_run(args)
     if run is None:
         return PROBLEMS
     port = run.tensorboard_port
     if port is None:
         raise TfgenError(
-            f"{run.title}: the job has no TensorBoard there; it has one with tensorboard.logDir, unless "
-            "tensorboard.enabled is false"
+            f"{run.title}: the job has no TensorBoard; set tensorboard.logDir, and do not set tensorboard.enabled to "
+            "false"
         )
     clusters = clusters_of(args, ONCE)
     run = clusters.named(run, args.release)
@@ -60,13 +60,13 @@ def _run(args: Namespace) -> int:
 def _port(text: str) -> int:
     port = number(text)
     if port >= _PORTS:
-        raise ArgumentTypeError(f"{text} is no port: they end with {_PORTS - 1}")
+        raise ArgumentTypeError(f"{text} is not a port; write a number from 0 to {_PORTS - 1}")
     return port
 
 
 COMMAND: Final = Command(
     "tensorboard",
-    "show a job's TensorBoard at an address of this machine, until Ctrl-C",
+    "forward a local port to the TensorBoard of a job, until Ctrl-C",
     _arguments,
     _run,
     example="tfgen tensorboard job.yaml --env prod",

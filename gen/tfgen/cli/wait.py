@@ -1,4 +1,4 @@
-"""``tfgen wait``: until a run ends, with a line for each change."""
+"""``tfgen wait``: wait until a run ends, and print a line for each change."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import cluster_arguments, job_argument, one_run_of, release_argument, seconds, wait_for_run
+from tfgen.cli.live import cluster_arguments, job_argument, read_run, release_argument, seconds, wait_for_run
 from tfgen.cli.output import print_json
 
 
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
-    parser.add_argument("--timeout", type=seconds, metavar="TIME", help="how long at most, such as 2h (for ever)")
+    parser.add_argument("--timeout", type=seconds, metavar="TIME", help="the longest wait, such as 2h (no limit)")
     release_argument(parser)
     cluster_arguments(parser)
 
@@ -20,10 +20,10 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     from tfgen.report.status import rows
 
-    run = one_run_of(args)
+    run = read_run(args)
     if run is None:
         return PROBLEMS
-    state = wait_for_run(args, run, may_run_on=False)
+    state = wait_for_run(args, run, ends_when_running=False)
     if args.format == "json":
         print_json({"runs": rows([state])})
     return OK if state.end and state.end.result == "Succeeded" and not state.is_stuck else PROBLEMS
@@ -31,7 +31,7 @@ def _run(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "wait",
-    "wait until a run ends, and give its result as the exit code",
+    "wait until a run ends, and exit with code 0 if it succeeded",
     _arguments,
     _run,
     example="tfgen wait job.yaml --env prod --timeout 2h",

@@ -1,1 +1,1 @@
-"""What the commands do. They put the steps together; they print nothing."""
+"""The work of the commands, which combine the steps of all packages and print nothing."""

@@ -1,8 +1,8 @@
-"""``tfgen apply``: a job's objects in a cluster that no GitOps tool looks after.
+"""``tfgen apply``: apply the objects of a job to a cluster without a GitOps tool.
 
-Each object is applied by the server (https://kubernetes.io/docs/reference/using-api/server-side-apply/). First all are
-tried: where the server refuses one of them, none is changed. The inventory lists the objects of the last apply, so that
-the next apply removes those that job.yaml has no more.
+tfgen uses server-side apply: https://kubernetes.io/docs/reference/using-api/server-side-apply/. A dry run of all
+objects comes first: if the server rejects an object, tfgen changes no object. The inventory lists the objects of the
+last apply, so that the next apply deletes the objects that job.yaml does not have any more.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from tfgen.live.declared_run import Identity, is_finisher
 from tfgen.live.refusal import is_immutable
 
 _KINDS_OF_RUN: Final = ("ConfigMap", "Job", "JobSet", "Pod", "StatefulSet")
-"""The kinds, Volcano's Job too, whose objects a new run makes anew: docs/runs.md#what-a-run-keeps."""
+"""The kinds whose objects belong to one run, the Job of Volcano included: docs/runs.md#what-a-run-keeps."""
 _POD_SECONDS, _POD_PAUSE = 10.0, 0.1
-"""The longest wait for the finisher's pod, and the time between two looks."""
-_NO_DIFFERENCE: Final = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink")
-"""What the server writes into the metadata of each object."""
+"""The longest wait for the pod of the finisher, and the time between two requests."""
+_SERVER_FIELDS: Final = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink")
+"""The fields of metadata that the server writes."""
 
 
 def plan_apply(target: Target, objects: Sequence[Object]) -> list[ObjectChange]:
-    """What an apply would do, as the server itself says it. Nothing is changed.
+    """Return the changes that an apply would make, from a dry run on the server.
 
     Raises:
-        TfgenError: the server refuses an object, or somebody else looks after it; the message has all of them.
-        ApiError: the account may not ask.
+        TfgenError: the server rejects an object, or another tool manages an object; the message lists all of them.
+        ApiError: the account may not send the requests.
     """
     changes, refusals = [], []
     for item in in_apply_order(objects):
@@ -59,43 +59,45 @@ def plan_apply(target: Target, objects: Sequence[Object]) -> list[ObjectChange]:
         except RefusedError as error:
             refusals.append(str(error))
     if refusals:
-        raise TfgenError("nothing is applied:\n" + "\n".join(refusals))
-    wanted = {identity(item) for item in objects}
+        raise TfgenError("nothing was applied:\n" + "\n".join(refusals))
+    identities = {identity(item) for item in objects}
     return [
         *changes,
-        *plan_prune(target, (item for item in read_inventory(target, target.environment) if item not in wanted)),
+        *plan_prune(target, (item for item in read_inventory(target, target.environment) if item not in identities)),
     ]
 
 
 def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectChange]) -> Iterator[ObjectChange]:
-    """Do what was planned, in the order of the plan; each is given once it is done.
+    """Apply the planned changes in order, and yield each change after it is applied.
+
+    The inventory lists the old and the new objects until the end, so that an interrupted apply loses no object.
 
     Raises:
-        ApiError: the server refuses what it took when it was tried.
-        TfgenError: there is no answer in time. The next apply goes on.
+        ApiError: the server rejects an object that it accepted in the dry run.
+        TfgenError: the server does not answer in time. The next apply continues.
     """
     by_identity = {identity(item): item for item in objects}
     write_inventory(target, dict.fromkeys([*read_inventory(target, target.environment), *by_identity]))
     for change in changes:
-        if change.fate in ("created", "changed"):
-            applied = apply_object(target, by_identity[change.identity], is_trial=False)
-            if change.fate == "created" and is_finisher(applied):
+        if change.outcome in ("created", "changed"):
+            applied = apply_object(target, by_identity[change.identity], is_dry_run=False)
+            if change.outcome == "created" and is_finisher(applied):
                 _wait_for_pod(target, change.identity)
-        elif change.fate == "deleted":
+        elif change.outcome == "deleted":
             delete_object(target, change.identity)
         yield change
     write_inventory(target, by_identity)
 
 
 def live_changes(before: Object, after: Object) -> tuple[FieldChange, ...]:
-    """Return the fields that change between two forms of an object in a cluster, whoever wrote the quantities."""
+    """Return the fields that differ between two versions of an object in a cluster. `1000m` and `1` are equal."""
     return tuple(field_changes(written_form(_content(before)), written_form(_content(after))))
 
 
 def _wait_for_pod(target: Target, finisher: Identity) -> None:
-    """Wait until the finisher has its pod, so that no task takes the last place of a quota.
+    """Wait until the finisher has its pod, so that no task uses the last pod of a quota.
 
-    A quota without any room does not end the apply: the tasks then wait, too, and `tfgen status` names the quota.
+    A full quota does not end the apply: the tasks then wait as well, and `tfgen status` names the quota.
     """
     deadline = time.monotonic() + _POD_SECONDS
     while time.monotonic() < deadline:
@@ -109,30 +111,30 @@ def _try_apply(target: Target, item: Object) -> ObjectChange:
     before = find_object(target, identity(item))
     if before is not None:
         check_owner(target, before)
-    after = apply_object(target, item, is_trial=True)
+    after = apply_object(target, item, is_dry_run=True)
     if before is None:
         return ObjectChange(identity(item), "created")
-    if (
-        not target.is_forced and _replicas(before) == 0 and _replicas(after)
-    ):  # nobody owns a number that was scaled to 0
+    # A scale to 0 leaves no owner of spec.replicas, so the server reports no conflict about the field.
+    if not target.is_forced and _replicas(before) == 0 and _replicas(after):
         raise RefusedError(
-            f"{name_of(identity(item))}: is scaled to 0, and would start again; give the next run a name by "
-            f"{target.rerun}, or start this one by --force"
+            f"{name_of(identity(item))} is scaled to 0, and the apply would start its tasks again; for a new run: "
+            f"{target.rerun}; to start this run again, add --force"
         )
     fields = live_changes(before, after)
     return ObjectChange(identity(item), "changed" if fields else "unchanged", fields)
 
 
 def _refusal(target: Target, item: Object, error: ApiError) -> str:
-    """Name the cure of a refusal. A conflict may hide a field that no force changes."""
+    """Return the message for an object that the server rejects, with the cure."""
     if error.status == CONFLICT:
+        # Behind the conflict, the object may have an immutable field, which --force cannot change either.
         try:
-            apply_object(target.replaced(is_forced=True), item, is_trial=True)
+            apply_object(target.replaced(is_forced=True), item, is_dry_run=True)
         except ApiError as refusal:
             return _refusal(target, item, refusal) if refusal.status != CONFLICT else str(refusal)
-        return f"{error}; --force takes it over"
+        return f"{error}; to take over the fields, add --force"
     if is_immutable(str(error)) and item["kind"] in _KINDS_OF_RUN:
-        return f"{error}; a run keeps its pods: {target.rerun}"
+        return f"{error}; the pods of a run cannot change; for a new run: {target.rerun}"
     return str(error)
 
 
@@ -141,6 +143,6 @@ def _replicas(item: Object) -> int | None:
 
 
 def _content(item: Object) -> dict[str, Any]:
-    """An object without its status, and without what the server writes of it."""
-    metadata = {key: value for key, value in item["metadata"].items() if key not in _NO_DIFFERENCE}
+    """Return an object without its status and without the fields that the server writes."""
+    metadata = {key: value for key, value in item["metadata"].items() if key not in _SERVER_FIELDS}
     return {key: value for key, value in item.items() if key != "status"} | {"metadata": metadata}

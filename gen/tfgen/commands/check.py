@@ -1,6 +1,6 @@
 """`tfgen check`: the problems of jobs, of their objects, of their rendered files and of removed jobs.
 
-    check_paths([Path("jobs")], against="HEAD", out=Path("."))      ->  Report(problems=..., notes=..., ...)
+    check_paths([Path("jobs")], CheckOptions(against="HEAD"))      ->  Report(problems=..., notes=..., ...)
 
 Unchanged jobs use cached results. Changed jobs are fully checked.
 """
@@ -30,6 +30,7 @@ from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import STDIN, Source, no_job_below, read_sources
 from tfgen.places import OVERLAYS
 from tfgen.problems import Problem, in_order
+from tfgen.record import Record
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.spool import Spool
 from tfgen.tree.unlisted import unlisted_files
@@ -39,27 +40,32 @@ if TYPE_CHECKING:
     from tfgen.text.document import Document
 
 
-def check_paths(
-    paths: Sequence[Path],
-    *,
-    against: str,
-    out: Path | None = None,
-    is_written: bool = False,
-    is_quick: bool = False,
-    is_verified: bool = False,
-    kubernetes_version: str | None = None,
-    track: Track = untracked,
-) -> Report:
+class CheckOptions(Record):
+    """The options of a check.
+
+    Attributes:
+        against: the revision to compare with.
+        out: the output folder; None for the folder that contains the files of the jobs.
+        skips_files: whether the rendered files on disk are not compared.
+        is_quick: whether a job that equals its committed version is checked alone and not rendered.
+        is_verified: whether each job is rendered and compared with its files on disk, without the cache.
+        kubernetes_version: the version whose schemas the objects are validated against; None for no validation.
+    """
+
+    against: str
+    out: Path | None = None
+    skips_files: bool = False
+    is_quick: bool = False
+    is_verified: bool = False
+    kubernetes_version: str | None = None
+
+
+def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = untracked) -> Report:
     """Check the jobs in files and folders.
 
     Args:
         paths: the files and folders; "-" for standard input.
-        against: the revision to compare with.
-        out: the output folder; by default the folder that contains the files of the jobs.
-        is_written: whether the files are about to be written, so that the files on disk are not compared.
-        is_quick: whether a job that equals its committed version is checked alone and not rendered.
-        is_verified: whether each job is rendered and must be as this tfgen renders it, without the cache.
-        kubernetes_version: the version whose schemas the objects are validated against; None for no validation.
+        options: the options.
         track: reports the progress.
 
     Raises:
@@ -68,42 +74,58 @@ def check_paths(
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     sources = read_sources(paths, may_be_none=True, takes_stdin=True)
+    _check_version(options.kubernetes_version)
+    out = options.out or output_root_of(paths, (source.file for source in sources))
+    is_stdin = [*paths] == [STDIN]
+    if is_stdin:  # the files on disk were not rendered from standard input
+        options = options.replaced(skips_files=True)
+    uses_cache = not (STDIN in paths or options.skips_files or options.is_verified or options.kubernetes_version)
+    find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)) if sources else ())
+    if not is_stdin:  # a job from standard input may have errors, and then needs no manifests
+        find_manifests()  # fill the cache here, so that the processes of check_files inherit the cache
+    cached = _find_unchanged(sources, out, find_manifests(), options) if uses_cache else {}
+    find_unchanged = cache(partial(_unchanged_jobs, sources, out, options.against)) if options.is_quick else None
+    scope = CheckScope(
+        find_manifests, options.kubernetes_version, find_unchanged, cache_out=out if uses_cache else None
+    )
+    with Spool(out) as spool:
+        results = check_files(sources, cached, spool, scope, track)
+        report = _check_changed(results, spool, out, options)
+    problems = () if is_stdin else tuple(find_orphans(results.checked, paths, out, read_ledgers(out)))
+    if not options.skips_files:
+        problems += _unmatched_ledgers(results, problems, out, options)
+        problems += _unlisted(out, options.against)
+    if not (sources or problems):
+        raise no_job_below(paths)
+    loosened = () if is_stdin else find_loosened_rails(paths, sources, options.against)
+    report = _with_cached(report, results.checked, cached, is_quick=options.is_quick)
+    # The rendered files of the jobs are gone with the spool.
+    return report.replaced(problems=in_order((*report.problems, *problems, *loosened)), jobs=())
+
+
+def _check_version(kubernetes_version: str | None) -> None:
+    """Check that the schemas of a Kubernetes version exist, before the work on the jobs. Raises UsageError."""
     if kubernetes_version is not None:
         from tfgen.check.object_schemas import ObjectSchemas  # 20 ms, which a check without schemas saves
 
-        ObjectSchemas(kubernetes_version)  # raises an error for an unknown version before all the work
-    is_beside = out is None
-    out = out or output_root_of(paths, (source.file for source in sources))
-    uses_cache = not (STDIN in paths or is_written or is_verified or kubernetes_version is not None)
-    is_stdin = [*paths] == [STDIN]
-    find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)) if sources else ())
-    if not is_stdin:  # a job from standard input may have errors, and then needs no manifests
-        find_manifests()  # once, and not in each process
-    cached = _find_unchanged(sources, out, against, find_manifests(), is_quick=is_quick) if uses_cache else {}
-    find_unchanged = cache(partial(_unchanged_jobs, sources, out, against)) if is_quick else None
-    scope = CheckScope(find_manifests, kubernetes_version, find_unchanged, kept_for=out if uses_cache else None)
-    is_written = is_written or is_stdin  # the files on disk were not rendered from standard input
-    with Spool(out) as spool:
-        results = check_files(sources, cached, spool, scope, track)
-        checked = results.checked
-        if sources and all(file.is_cached for file in checked.files):
-            report = Report(checked.problems, (), 0, ())
-        else:
-            from tfgen.commands.pipeline.full_check import full_check  # 80 ms, which cached files save
+        ObjectSchemas(kubernetes_version)
 
-            report = full_check(
-                results, spool, against=against, out=out, is_written=is_written, is_verified=is_verified
-            )
-    problems = () if is_stdin else tuple(find_orphans(checked, paths, out, read_ledgers(out)))
-    if not is_written:
-        branches = _branches(results) if is_beside else {}
-        problems += _strange_ledgers(checked, problems, out, branches, against, is_verified=is_verified)
-        problems += _unlisted(out, against)
-    if not (sources or problems):
-        raise no_job_below(paths)
-    loosened = () if is_stdin else find_loosened_rails(paths, sources, against)
-    report = _with_cached(report, checked, cached, is_quick=is_quick)
-    return report.replaced(problems=in_order((*report.problems, *problems, *loosened)), jobs=())  # the spool is closed
+
+def _check_changed(results: FileResults, spool: Spool, out: Path, options: CheckOptions) -> Report:
+    """Check the objects and the rendered files of the jobs that are not cached."""
+    checked = results.checked
+    if checked.files and all(file.is_cached for file in checked.files):
+        return Report(checked.problems, (), 0, ())
+    from tfgen.commands.pipeline.full_check import full_check  # 80 ms, which cached files save
+
+    return full_check(
+        results,
+        spool,
+        against=options.against,
+        out=out,
+        is_written=options.skips_files,
+        is_verified=options.is_verified,
+    )
 
 
 def _branches(results: FileResults) -> dict[str, str]:
@@ -112,37 +134,32 @@ def _branches(results: FileResults) -> dict[str, str]:
     return {job.name: job.branch for job in jobs if job.branch}
 
 
-def _strange_ledgers(
-    checked: Checked,
-    orphans: Sequence[Problem],
-    out: Path,
-    branches: Mapping[str, str],
-    against: str,
-    *,
-    is_verified: bool,
+def _unmatched_ledgers(
+    results: FileResults, orphans: Sequence[Problem], out: Path, options: CheckOptions
 ) -> tuple[Problem, ...]:
     """Return the problems of ledgers that belong to no checked job.
 
     A check against HEAD does not look for such ledgers. A check with `is_verified` also reports committed ledgers.
     """
-    if against == git.HEAD and not is_verified:
+    if options.against == git.HEAD and not options.is_verified:
         return ()
+    branches = _branches(results) if options.out is None else {}
     ledgers = read_ledgers(out)
-    names = {name for file in checked.files for name in file.result.names}
+    names = {name for file in results.checked.files for name in file.result.names}
     reported = {problem.file for problem in orphans}
-    ledgers_of_no_job = {
+    unmatched = {
         job
         for job in ledgers
         if (job not in names or job in branches) and os.path.relpath(out / ledger_path(job)) not in reported
     }
-    if ledgers_of_no_job and not is_verified:
-        ledgers_of_no_job -= committed_jobs(out, against)(ledgers)
-    if not ledgers_of_no_job:
+    if unmatched and not options.is_verified:
+        unmatched -= committed_jobs(out, options.against)(ledgers)
+    if not unmatched:
         return ()
-    from tfgen.commands.pipeline.strange_ledgers import find_strange_ledgers  # 20 ms, which only such a ledger costs
+    from tfgen.commands.pipeline.unmatched_ledgers import find_unmatched_ledgers  # 20 ms, which few checks need
 
-    differs = "it has files here" if is_verified else f"its files differ from {against}"
-    return tuple(find_strange_ledgers(out, ledgers_of_no_job, names, branches, differs))
+    reason = "it has rendered files" if options.is_verified else f"its files differ from {options.against}"
+    return tuple(find_unmatched_ledgers(out, unmatched, names, branches, reason))
 
 
 def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
@@ -157,7 +174,7 @@ def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
 
 
 def _find_unchanged(
-    sources: Sequence[Source], out: Path, against: str, manifests: Sequence[Manifest], *, is_quick: bool
+    sources: Sequence[Source], out: Path, manifests: Sequence[Manifest], options: CheckOptions
 ) -> dict[str, CachedFile]:
     """Return the cached results of the files that equal their committed versions, by name.
 
@@ -166,12 +183,14 @@ def _find_unchanged(
     """
     cached = find_cached(sources, out, manifests)
     if cached:
-        committed = find_committed([source for source in sources if source.file in cached], against)
-        touched = {path.partition("/")[0] for path in git.changed(out / OVERLAYS, against)}
-        cached = {name: file for name, file in cached.items() if name in committed and touched.isdisjoint(file.ledgers)}
-    if cached and is_quick:
-        committed_now = committed_jobs(out, against)(read_ledgers(out))
-        cached = {name: file for name, file in cached.items() if file.ledgers.keys() <= committed_now}
+        committed = find_committed([source for source in sources if source.file in cached], options.against)
+        changed_jobs = {path.partition("/")[0] for path in git.changed(out / OVERLAYS, options.against)}
+        cached = {
+            name: file for name, file in cached.items() if name in committed and changed_jobs.isdisjoint(file.ledgers)
+        }
+    if cached and options.is_quick:
+        unchanged = committed_jobs(out, options.against)(read_ledgers(out))
+        cached = {name: file for name, file in cached.items() if file.ledgers.keys() <= unchanged}
     return cached
 
 
@@ -184,8 +203,8 @@ def _unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Calla
 def _with_cached(report: Report, checked: Checked, cached: Mapping[str, CachedFile], *, is_quick: bool) -> Report:
     """Return the report on the files that were read, extended by the cached files."""
     unchanged = [cached[file.source.file] for file in checked.whole_files if file.is_cached]
-    of_objects = (problem for file in unchanged for problem in (*file.of_objects, *file.unused))
+    problems = (problem for file in unchanged for problem in (*file.object_problems, *file.unused))
     return report.replaced(
-        problems=(*report.problems, *(() if is_quick else of_objects)),
+        problems=(*report.problems, *(() if is_quick else problems)),
         compared=report.compared + sum(len(file.ledgers) for file in unchanged),
     )

@@ -8,10 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from tfgen.check.manifests import read_foreign_manifests
-from tfgen.commands.git.commit_steps import (
-    CommitOptions,
-    Outcome,
-)
+from tfgen.commands.git.commit_steps import CommitOptions, Outcome
 from tfgen.commands.git.job_branch import commit_jobs
 from tfgen.commands.git.operation_steps import operation_steps
 from tfgen.commands.git.rendered_branch import commit_rendered, rendered_branches
@@ -30,17 +27,19 @@ def commit_paths(
     sources: Sequence[Source],
     options: CommitOptions,
     *,
-    is_beside: bool = False,
+    has_out_option: bool = False,
     track: Track = untracked,
 ) -> Outcome:
-    """Check jobs and render them, and commit them with what comes of them: beside them, or in the branch that it has.
+    """Check and render jobs, and commit the jobs with their rendered files.
+
+    The rendered files are in the branch of the jobs, or in the branch of `gitops.rendered`.
 
     Args:
-        jobs: the files and folders that were named.
-        sources: the files in them.
-        options: what the user chose.
-        is_beside: whether charts/ and overlays/ are beside the jobs, whatever those say.
-        track: what is told of each file.
+        jobs: the files and folders of the command line.
+        sources: the job files in these files and folders.
+        options: the options of the commit.
+        has_out_option: whether the user passed `--out`, so that `gitops.rendered` of the jobs is ignored.
+        track: reports the progress.
 
     Raises:
         UsageError: the jobs are rendered into several branches.
@@ -49,11 +48,12 @@ def commit_paths(
     out = options.out
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)))
     if sources:
-        with suppress(TfgenError):  # a job that has errors needs none; any other asks again
-            find_manifests()  # once, and not in each process
+        # A job with errors needs no manifests. For a job without errors, the next call raises the error again.
+        with suppress(TfgenError):
+            find_manifests()  # fill the cache here, so that the processes of check_files inherit the cache
     with Spool(out) as spool:
         results = check_files(sources, {}, spool, CheckScope(find_manifests), track)
-        branches = None if is_beside else rendered_branches(jobs, results.checked)
+        branches = None if has_out_option else rendered_branches(jobs, results.checked)
         try:
             if branches is None:
                 return commit_jobs(jobs, results, spool, options)

@@ -51,12 +51,14 @@ def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[st
     """
     inventory = read_inventory(target, target.environment)
     names = [name for name in claims if _NAME.fullmatch(name)]
-    wanted = [*(identity(item) for item in in_apply_order(objects)), *((*CLAIM, name) for name in names)]
-    candidates = reversed(list(dict.fromkeys([*inventory, *wanted])))
+    identities = [*(identity(item) for item in in_apply_order(objects)), *((*CLAIM, name) for name in names)]
+    candidates = reversed(list(dict.fromkeys([*inventory, *identities])))
     live_objects = {item: live for item in candidates if (live := find_object(target, item))}
     missing = [name for name in claims if (*CLAIM, name) not in live_objects]
     if missing:
-        raise UsageError(f"--claim: no claim {either(missing, 'and')} in {target.namespace}{_hint(live_objects)}")
+        raise UsageError(
+            f"--claim: the namespace {target.namespace} has no claim {either(missing, 'and')}{_hint(live_objects)}"
+        )
     titles = objects_of_neighbors(target, live_objects)
     changes = [
         _removal(target, live, claims, is_listed=item in inventory, neighbor=titles.get(item, ""))
@@ -74,14 +76,14 @@ def delete(target: Target, changes: Iterable[ObjectChange]) -> Iterator[ObjectCh
         TfgenError: the server does not answer in time.
     """
     for change in changes:
-        if change.fate == "deleted":
+        if change.outcome == "deleted":
             delete_object(target, change.identity)
         yield change
     delete_inventory(target)
 
 
 def plan_prune(target: Target, identities: Iterable[Identity]) -> list[ObjectChange]:
-    """Plan the removal of objects that the last apply had, and that job.yaml has no more.
+    """Plan the removal of objects that the last apply had, and that job.yaml does not have any more.
 
     Raises:
         TfgenError: another tool manages an object; the message lists all of them.
@@ -100,16 +102,16 @@ def _check_owners(target: Target, changes: Iterable[ObjectChange], live_objects:
     refusals = []
     for change in changes:
         try:
-            if change.fate != "left":
+            if change.outcome != "left":
                 check_owner(target, live_objects[change.identity])
         except RefusedError as error:
             refusals.append(str(error))
     if refusals:
-        raise TfgenError("nothing is removed:\n" + "\n".join(refusals))
+        raise TfgenError("nothing was deleted:\n" + "\n".join(refusals))
 
 
 def _finisher_last(live_objects: Mapping[Identity, Object]) -> dict[Identity, Object]:
-    """Move the finisher to the end: until then it releases the tasks, also where a removal is refused."""
+    """Move the finisher to the end. Until the finisher is deleted, it releases the tasks, also after a refusal."""
     names = [item[2] for item, live in live_objects.items() if is_finisher(live)]
     prefixes = tuple(f"{name}-" for name in names)
     return dict(sorted(live_objects.items(), key=lambda entry: f"{entry[0][2]}-".startswith(prefixes)))
@@ -119,7 +121,7 @@ def _unserved(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectC
     """Yield the objects of the last apply whose kind the server lacks: the address may be that of another server."""
     for item in inventory:
         if target.api.resource(*item[:2]) is None:
-            reason = f"the server has no kind {item[1]} of {item[0]}: check the server's address"
+            reason = f"the server has no kind {item[1]} of {item[0]}; check the address of the server"
             yield ObjectChange(item, "left", reason=reason)
 
 
@@ -133,14 +135,14 @@ def _removal(
         live: the object.
         claims: the names of the claims that are deleted, too.
         is_listed: whether the inventory lists the object.
-        neighbor: the title of another environment that has the object; empty where none has it.
+        neighbor: the title of another environment that has the object; empty if no other environment has the object.
     """
     item = identity(live)
     if not (_has_labels(live, target.job) or (is_listed and _is_applied(live))):
         return ObjectChange(item, "left", reason=_foreign(live, target.job))
     is_named = item[:2] == CLAIM and item[2] in claims
     if neighbor and (is_named or not is_kept(live)):
-        return ObjectChange(item, "left" if is_named else "kept", reason=f"{neighbor} has it, too")
+        return ObjectChange(item, "left" if is_named else "kept", reason=f"{neighbor} has the object, too")
     return ObjectChange(item, "kept" if is_kept(live) and not is_named else "deleted")
 
 
@@ -158,8 +160,8 @@ def _is_applied(live: Object) -> bool:
 
 def _foreign(live: Object, job: str) -> str:
     owner = owner_of(live)
-    manager = f", and {owner} looks after it" if owner else ""
-    return f"job {job} did not create it{manager}"
+    manager = f", and {owner} manages it" if owner else ""
+    return f"the job {job} did not create the object{manager}"
 
 
 def _hint(live_objects: Collection[Identity]) -> str:

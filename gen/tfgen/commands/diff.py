@@ -1,4 +1,4 @@
-"""What `tfgen diff` does with checked jobs: it compares their objects with those of a revision."""
+"""`tfgen diff`: compare the objects of checked jobs with the objects of a revision."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tfgen.workers import map_items
 
 
 class Diff(Record):
-    """What some jobs change.
+    """The changes of jobs.
 
     Attributes:
-        changed: the jobs that change anything.
-        compared: how many jobs there are, with those that are gone.
-        notes: why a job was not compared, or stays as it is.
+        changed: the jobs with changes.
+        compared: the number of jobs, removed jobs included.
+        notes: the reasons why a job was not compared, or keeps its rendered files.
     """
 
     changed: tuple[JobDiff, ...]
@@ -29,22 +29,22 @@ class Diff(Record):
 
 
 def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str, track: Track = untracked) -> Diff:
-    """The differences of jobs without errors from a revision.
+    """Compare jobs without errors with a revision.
 
     Args:
-        jobs: as they are.
-        paths: the files and folders that were named.
+        jobs: the jobs.
+        paths: the files and folders of the command line.
         against: the revision.
-        track: what is told of each job.
+        track: reports the progress.
 
     Raises:
-        UsageError: there is no such revision.
+        UsageError: the revision does not exist.
         TfgenError: git fails.
     """
     matched = pair_jobs(jobs, against, removed_sources(paths, against))
     diffs = [*track(map_items(_diff, matched.pairs), len(matched.pairs))]
     staying = (
-        f"{diff.name} stays as it is committed until its own file changes, or tfgen render --upgrade"
+        f"{diff.name} keeps its committed files until its job file changes, or until tfgen render --upgrade"
         for diff, stays, _ in diffs
         if diff and stays
     )
@@ -54,7 +54,7 @@ def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str, track: Track =
 
 
 def _diff(places: PairPlaces) -> tuple[JobDiff | None, bool, dict[str, str]]:
-    """Return the changes of a job, whether the job stays as it is committed, and the claims that the job names."""
+    """Return the changes of a job, whether the job keeps its committed files, and the claims that the job names."""
     if places.is_unchanged:
         return None, True, {}
     pair = places.read()

@@ -1,4 +1,4 @@
-"""What a key of job.yaml means: type, default, example and text, read off the job schema.
+"""The explanation of a key of job.yaml: type, default, description and example, from the job schema.
 
     >>> print(explain("spec.roles.worker.replicas"), end="")
     spec.roles.worker.replicas: an integer from 1 to 10000
@@ -11,9 +11,9 @@
     <BLANKLINE>
       replicas: 4
 
-A path is said as in the file, with or without `spec.` in front, or as in a problem (`spec.tolerations[0].effect`,
-`spec.labels["example.com/team"]`). Any name does for an entry of a map by name (`spec.storage.NAME.claim`), and any
-number, or none, for a list's item (`spec.tolerations.effect`).
+The syntax of a path is that of the file, with or without `spec.` in front, or that of a problem
+(`spec.tolerations[0].effect`, `spec.labels["example.com/team"]`). An entry of a map may have any name
+(`spec.storage.NAME.claim`), and an item of a list any index or none (`spec.tolerations.effect`).
 """
 
 from __future__ import annotations
@@ -37,11 +37,18 @@ if TYPE_CHECKING:
     from tfgen.schema.file import Schema
 
 WIDTH: Final = 100
-"""Columns, of which more are no easier to read."""
+"""The maximum number of columns of a text that is easy to read."""
 
 
-class _Found(NamedTuple):
-    """A key of the schema: its path, its resolved node, whether it is tunable, and whether it must be said."""
+class _Key(NamedTuple):
+    """A key of the schema.
+
+    Attributes:
+        path: the path of the key.
+        node: the schema of the key, with resolved references.
+        tunable: whether the key is tunable.
+        required: whether a job must set the key.
+    """
 
     path: tuple[str, ...]
     node: Schema
@@ -50,17 +57,17 @@ class _Found(NamedTuple):
 
 
 def explain(path: str, width: int = WIDTH) -> str:
-    """The explanation of one key, some lines of text; of the whole document for an empty path.
+    """Return the explanation of a key of job.yaml or tfgen.yaml as text. An empty path explains the whole document.
 
-    A key of tfgen.yaml alone is known too. Where no path begins so, the end of one does; of several keys with that end
-    there is a list. A dot at the end, where a path could go on, says nothing.
+    A path may also be the end of the path of a key. If several keys have this end, the result lists the keys. A dot at
+    the end of a path is ignored.
 
     Args:
-        path: as it is written.
-        width: of the description, in columns.
+        path: the path.
+        width: the maximum number of columns of the description.
 
     Raises:
-        UsageError: the schema knows no such key; the message has the nearest one.
+        UsageError: the schema has no such key; the message has the nearest key.
     """
     path = path.removesuffix(".")
     schema, steps = schema_file.load(), read_path(path)
@@ -72,18 +79,18 @@ def explain(path: str, width: int = WIDTH) -> str:
         keys = [*_keys_that_end(schema, end)]
         if len(keys) > 1:
             return _list(path, keys)
-        of_job = "".join(_explanation(schema, key, width) for key in keys)
+        job_text = "".join(_explanation(schema, key, width) for key in keys)
         if end[0] not in defaults["properties"].keys() - schema["properties"].keys():
             if keys:
-                return of_job
+                return job_text
             raise
         try:
-            of_defaults = _explanation(defaults, _follow(defaults, end), width)
+            defaults_text = _explanation(defaults, _follow(defaults, end), width)
         except UsageError:
             if keys:
-                return of_job
+                return job_text
             raise
-        return f"{of_job}\n\nIn tfgen.yaml:\n\n{of_defaults}" if keys else of_defaults
+        return f"{job_text}\n\nIn tfgen.yaml:\n\n{defaults_text}" if keys else defaults_text
     return _explanation(schema, key, width)
 
 
@@ -91,38 +98,38 @@ def explain_at(path: Sequence[str | int], name: str = schema_file.NAME, width: i
     """Return the explanation of the key at a path of one schema.
 
     Raises:
-        UsageError: the schema knows no such key; the message has the nearest key.
+        UsageError: the schema has no such key; the message has the nearest key.
     """
     schema = schema_file.load(name)
     return _explanation(schema, _follow(schema, path), width)
 
 
-def _explanation(schema: Schema, key: _Found, width: int) -> str:
+def _explanation(schema: Schema, key: _Key, width: int) -> str:
     paragraphs = ["\n".join(_facts(key)), _indented(textwrap.fill(key.node["description"], width))]
     paragraphs += _examples(key)
     paragraphs += _table(schema, key)
     return "\n\n".join(paragraphs) + "\n"
 
 
-_DEEPEST: Final = 6
-"""Keys of a path that is looked for by its end."""
+_MAX_DEPTH: Final = 6
+"""The maximum number of keys in a path whose end is compared."""
 
 
-def _keys_that_end(schema: Schema, steps: Sequence[str | int]) -> Iterator[_Found]:
-    """The keys of a job whose paths end so, but for those of its environments, which are the same again."""
-    keys = [_Found((), schema, tunable=False)]
+def _keys_that_end(schema: Schema, steps: Sequence[str | int]) -> Iterator[_Key]:
+    """Yield the keys of a job whose paths end with steps, except the keys of environments, which repeat these keys."""
+    keys = [_Key((), schema, tunable=False)]
     while keys:
         key = keys.pop(0)
         if key.path[-len(steps) :] == tuple(steps):
             yield key
-        if len(key.path) < _DEEPEST and key.path[1:2] != ("environments",):
-            owner = _items(schema, key.node)
-            names = owner.get("properties", ("NAME",) if isinstance(owner.get("additionalProperties"), Mapping) else ())
-            keys += (_inside(schema, key, name) for name in names)
+        if len(key.path) < _MAX_DEPTH and key.path[1:2] != ("environments",):
+            node = _items(schema, key.node)
+            names = node.get("properties", ("NAME",) if isinstance(node.get("additionalProperties"), Mapping) else ())
+            keys += (_child(schema, key, name) for name in names)
 
 
-def _list(path: str, keys: Sequence[_Found]) -> str:
-    """The paths of some keys, with the first sentence on each."""
+def _list(path: str, keys: Sequence[_Key]) -> str:
+    """Return the paths of keys with the first sentence of each description."""
     names = [_name(key.path) for key in keys]
     width = max(map(len, names))
     lines = (f"{name:<{width}}  {first_sentence(key.node)}" for name, key in zip(names, keys, strict=True))
@@ -130,29 +137,29 @@ def _list(path: str, keys: Sequence[_Found]) -> str:
     return f"{len(keys)} keys end with {path}:\n\n{_indented(body)}\n"
 
 
-def _follow(schema: Schema, steps: Sequence[str | int]) -> _Found:
-    """The key at a path of the document."""
-    key = _Found((), schema, tunable=False)
+def _follow(schema: Schema, steps: Sequence[str | int]) -> _Key:
+    """Return the key at a path of the document."""
+    key = _Key((), schema, tunable=False)
     for step in steps:
-        key = _inside(schema, key, step)
+        key = _child(schema, key, step)
     return key
 
 
-def _inside(schema: Schema, key: _Found, step: str | int) -> _Found:
+def _child(schema: Schema, key: _Key, step: str | int) -> _Key:
     if isinstance(step, int):
         if "items" not in key.node:
-            raise UsageError(f"{_name(key.path)} is no list, which {shown(step)} could be an item of")
+            raise UsageError(f"{_name(key.path)} is not a list, so it has no item {shown(step)}")
         return key
-    owner = _items(schema, key.node)
-    node = entry(schema, owner, step)
+    parent = _items(schema, key.node)
+    node = entry(schema, parent, step)
     if node is None:
-        hint = hint_for_key(step, owner, schema, key.path) if is_record(owner) else ", which has no keys"
+        hint = hint_for_key(step, parent, schema, key.path) if is_record(parent) else ", which has no keys"
         raise UsageError(f"unknown key {shown(step)} in {_name(key.path)}{hint}")
-    return _Found((*key.path, step), node, node.get("x-tunable", key.tunable), step in owner.get("required", ()))
+    return _Key((*key.path, step), node, node.get("x-tunable", key.tunable), step in parent.get("required", ()))
 
 
 def _items(schema: Schema, node: Schema) -> Schema:
-    """A list's items in place of the list."""
+    """Return the schema of the items of a list; for another node, the node."""
     while "items" in node and "properties" not in node and "additionalProperties" not in node:
         node = entry(schema, node, 0) or {}
     return node
@@ -162,7 +169,7 @@ def _name(path: tuple[str, ...]) -> str:
     return path_name(path) if path else "job.yaml"
 
 
-def _facts(key: _Found) -> Iterator[str]:
+def _facts(key: _Key) -> Iterator[str]:
     node = key.node
     yield f"{_name(key.path)}: {_type(node)}"
     if "x-pattern-says" in node and node.get("x-kind") != "quantity":
@@ -170,10 +177,10 @@ def _facts(key: _Found) -> Iterator[str]:
     if "oneOf" in node:
         yield f"Exactly one of: {either(choices(node))}"
     if key.required:
-        yield "Required: yes"  # what stands for it in a chart of a job without it, nobody reads
+        yield "Required: yes"  # the default of a required key is for the chart only
     elif "default" in node:
         yield f"Default: {json.dumps(node['default'])}"
-    if _says_tunable(key):
+    if _has_tunable_line(key):
         yield f"Tunable: {_TUNABLE[key.tunable]}"
 
 
@@ -183,8 +190,11 @@ _TUNABLE = {
 }
 
 
-def _says_tunable(key: _Found) -> bool:
-    """Of a record its keys say it, and what an environment may say is tunable as a matter of course."""
+def _has_tunable_line(key: _Key) -> bool:
+    """Test whether the explanation of a key says if the key is tunable.
+
+    For a record, the explanations of its keys say so. Every key of an environment is tunable.
+    """
     return key.path[:1] == ("spec",) and key.path[1:2] != ("environments",) and not is_record(key.node)
 
 
@@ -194,21 +204,20 @@ def _type(node: Schema) -> str:
     return "a map by name" if json_types(node) == ["object"] and not is_record(node) else expected(node)
 
 
-def _examples(key: _Found) -> Iterator[str]:
+def _examples(key: _Key) -> Iterator[str]:
     for example in key.node.get("examples", ()):
         text = dump({key.path[-1]: example} if key.path else example)
         yield f"Example:\n\n{_indented(text.rstrip())}"
 
 
-def _table(schema: Schema, parent: _Found) -> Iterator[str]:
-    """The keys of a mapping, or of each entry of a map or a list."""
-    owner, heading = parent.node, "Keys:"
-    if not is_record(owner):
-        owner, heading = _entries(schema, owner), "Keys of each entry:"
+def _table(schema: Schema, parent: _Key) -> Iterator[str]:
+    """Yield a table of the keys of a mapping, or of the keys of each entry of a map or a list."""
+    node, heading = parent.node, "Keys:"
+    if not is_record(node):
+        node, heading = _entries(schema, node), "Keys of each entry:"
     rows = [("KEY", "TYPE", "DEFAULT", "TUNABLE", "")]
-    for key in owner.get("properties", ()):
-        inner = _inside(schema, _Found(parent.path, owner, parent.tunable), key)
-        rows.append(_row(inner))
+    record = _Key(parent.path, node, parent.tunable)
+    rows += (_row(_child(schema, record, name)) for name in node.get("properties", ()))
     if len(rows) > 1:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
@@ -217,14 +226,14 @@ def _table(schema: Schema, parent: _Found) -> Iterator[str]:
 
 
 def _entries(schema: Schema, node: Schema) -> Schema:
-    """What each entry of a map by name, or each item of a list, is."""
+    """Return the schema of the entries of a map, or of the items of a list."""
     return (_items(schema, node) if "items" in node else entry(schema, node, "")) or {}
 
 
-def _row(key: _Found) -> tuple[str, str, str, str, str]:
+def _row(key: _Key) -> tuple[str, str, str, str, str]:
     node = key.node
     default = "required" if key.required else json.dumps(node["default"]) if "default" in node else ""
-    tunable = ("no", "yes")[key.tunable] if _says_tunable(key) else ""
+    tunable = ("no", "yes")[key.tunable] if _has_tunable_line(key) else ""
     return (key.path[-1], "a quantity" if node.get("x-kind") else _type(node), default, tunable, first_sentence(node))
 
 

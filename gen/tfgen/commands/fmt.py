@@ -1,4 +1,4 @@
-"""``tfgen fmt``: job files in the layout of `tfgen init`, with every value and every comment kept."""
+"""``tfgen fmt``: rewrite job files in the layout of `tfgen init`, with the same values and comments."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from tfgen.text.layout import KeyOrder, lay_out
 from tfgen.text.parse import parse
 
 _SCHEMAS: Final[Mapping[str, str]] = {"TrainingJob": schema_file.NAME, "Defaults": schema_file.DEFAULTS}
-"""The schema of each kind of document that is tfgen's."""
+"""The schema of each kind of tfgen document."""
 
 
 class Formatted(Record):
-    """The text of a file as it should be, and what YAML finds wrong with it, so that it stays as it is."""
+    """The new text of a file. With a problem of its YAML, the text is unchanged."""
 
     text: str
     problems: tuple[Problem, ...]
 
 
 def format_file(source: Source, text: str) -> Formatted:
-    """A file with its documents of tfgen's in the layout of `tfgen init`.
+    """Return the text of a file with its tfgen documents in the layout of `tfgen init`.
 
     Args:
         source: the file.
-        text: its text, as `disk_file.read_text` gives it.
+        text: the text of the file from `disk_file.read_text`.
 
     Raises:
-        UsageError: no document of it is tfgen's.
-        TfgenError: it is so written that a value or a comment would be lost.
+        UsageError: the file has no tfgen document.
+        TfgenError: the new layout would lose a value or a comment.
     """
     content = source.text()
     if isinstance(content, Problem):
@@ -45,12 +45,12 @@ def format_file(source: Source, text: str) -> Formatted:
     if has_errors(parsed.problems):
         return Formatted(text, parsed.problems)
     if all(_order(document) is None for document in parsed.documents):
-        raise UsageError(f"{source.file}: holds no document with apiVersion tfgen/...")
+        raise UsageError(f"{source.file}: the file has no document with an apiVersion tfgen/...")
     return Formatted(lay_out(text, source.file, _order), ())
 
 
 def _order(document: Document) -> KeyOrder | None:
-    """The order of a document's keys; None for one that is not tfgen's."""
+    """Return the order of the keys of a document; None for a document that is not a tfgen document."""
     data = document.data
     if not isinstance(data, Mapping) or not str(data.get("apiVersion")).startswith("tfgen/"):
         return None

@@ -1,6 +1,6 @@
-"""``tfgen init``: a commented job.yaml that renders as it is, alone or in a repository laid out for GitOps.
+"""``tfgen init``: a commented job.yaml that renders without an edit, alone or in a GitOps repository.
 
-What it writes is in `authoring/init_files`, as templates of Jinja. Nothing else of tfgen loads Jinja.
+The files are Jinja templates in `authoring/init_files`. Only this module of tfgen loads Jinja.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema.editor_schema import editor_schema
 
 Ci: TypeAlias = Literal["github", "gitlab"]
-"""Whose CI checks the repository."""
+"""The CI system that checks the repository."""
 
 _ENVIRONMENTS: Final = ("dev", "prod")
 _EXAMPLE_REPOSITORY: Final = "https://git.example.com/ml/jobs.git"
@@ -35,7 +35,7 @@ _CI_FILES: Final[Mapping[Ci, tuple[str, str, str]]] = {
     "github": (GITHUB_WORKFLOW, "github.yaml", GITHUB_OWNERS),
     "gitlab": (GITLAB_PIPELINE, "gitlab-ci.yaml", GITLAB_OWNERS),
 }
-"""The file of each CI, its template, and the file that names its owners."""
+"""For each CI system: its file, the template of the file, and the file that names the owners."""
 
 _TEMPLATES: Final = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent / "authoring" / "init_files"),
@@ -47,12 +47,14 @@ _TEMPLATES: Final = jinja2.Environment(
 )
 
 
-class Form(Record):
-    """What the new job is to be.
+class JobOptions(Record):
+    """The options of a new job.
 
     Attributes:
-        gpus: of each task that computes.
-        gang: the gang's scheduler; empty for no gang.
+        name: the name of the job.
+        strategy: the strategy of the training.
+        gpus: the number of GPUs of each task that computes.
+        gang: the scheduler of the gang; empty for no gang.
     """
 
     name: str
@@ -61,8 +63,8 @@ class Form(Record):
     gang: str = ""
 
     @property
-    def computes(self) -> str:
-        """The role that computes."""
+    def computing_role(self) -> str:
+        """The role that computes: worker, or the chief of a job with a single task."""
         return "chief" if self.strategy == "Single" else "worker"
 
 
@@ -77,52 +79,52 @@ class NewJob(Record):
     files: tuple[NewFile, ...]
 
 
-def new_job(form: Form, folder: Path | None) -> NewJob:
-    """The files of a new job: its job.yaml, and the schema for editors where the repository has none.
+def new_job(options: JobOptions, folder: Path | None) -> NewJob:
+    """Return the files of a new job: its job.yaml, and the schema for editors if the repository has no schema.
 
     Args:
-        form: what the job is to be.
-        folder: where its own folder is to be; None for where the jobs of the repository are, from here.
+        options: the options of the job.
+        folder: the parent folder of the new job; None for the folder with the jobs of the repository.
 
     Raises:
-        UsageError: the name is none that a job can have, or a folder cannot be read.
+        UsageError: the schema does not allow the name, or a folder cannot be read.
     """
-    check_name(form.name, "job name")
-    place = find_place(form.name, folder)
+    check_name(options.name, "job name")
+    place = find_place(options.name, folder)
     root = root_above(folder or Path())
     is_repository = root is not None and is_root(root)
     base = Path(os.path.relpath(root)) if root is not None and is_repository else folder or Path()
     path = Path(os.path.relpath(place.path, base)).as_posix()
     schema = f"schemas/{JOB_SCHEMA}" if is_repository else JOB_SCHEMA
     if place.schema is not None:
-        return NewJob(base, (NewFile(path, _job_text(form, place)),))
+        return NewJob(base, (NewFile(path, _job_text(options, place)),))
     place = place.replaced(schema=Path(os.path.relpath(schema, Path(path).parent)).as_posix())
-    return NewJob(base, (NewFile(path, _job_text(form, place)), NewFile(schema, editor_schema(), Present.KEEP)))
+    return NewJob(base, (NewFile(path, _job_text(options, place)), NewFile(schema, editor_schema(), Present.KEEP)))
 
 
-def new_repository(form: Form, folder: Path, *, team: str = "", ci: Ci | None = None) -> tuple[NewFile, ...]:
-    """The files of a new repository by path: a first job, the team's defaults, and what checks both.
+def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci | None = None) -> tuple[NewFile, ...]:
+    """Return the files of a new repository: a first job, defaults, schemas, and the configuration of git and CI.
 
     Args:
-        form: what the first job is to be.
-        folder: the repository's.
-        team: whose job it is, in a folder, with defaults and an Argo CD project of its own; empty for nobody's.
-        ci: whose CI checks it; None for that of the repository's own address.
+        options: the options of the first job.
+        folder: the folder of the repository.
+        team: the team of the job, which gets a folder, defaults and an Argo CD project; empty for no team.
+        ci: the CI system; None for the system of the URL of `origin`.
 
     Raises:
-        UsageError: the name of the job or of the team is none that it can have.
+        UsageError: the schema does not allow the name of the job or of the team.
     """
-    check_name(form.name, "job name")
+    check_name(options.name, "job name")
     if team:
         check_name(team, "team")
     repository = _repository_address(folder)
     jobs = f"jobs/{team}" if team else "jobs"
-    path = f"{jobs}/{form.name}/{JOB_FILE}"
-    environments = find_place(form.name, folder / jobs).environments or _ENVIRONMENTS
+    path = f"{jobs}/{options.name}/{JOB_FILE}"
+    environments = find_place(options.name, folder / jobs).environments or _ENVIRONMENTS
     place = Place(Path(path), f"{'../' * path.count('/')}schemas/{JOB_SCHEMA}", True, environments)
     ci_path, ci_template, owners = _CI_FILES[ci or ("gitlab" if "gitlab" in repository else "github")]
     return (
-        NewFile(path, _job_text(form, place)),
+        NewFile(path, _job_text(options, place)),
         *(_of_team(team, repository, environments) if team else ()),
         NewFile(defaults.FILE, _text("tfgen.yaml", job=path, repository=repository), Present.KEEP),
         NewFile(f"schemas/{JOB_SCHEMA}", editor_schema(), Present.KEEP),
@@ -136,8 +138,8 @@ def new_repository(form: Form, folder: Path, *, team: str = "", ci: Ci | None = 
 
 
 def _of_team(team: str, repository: str, environments: tuple[str, ...]) -> tuple[NewFile, ...]:
-    *others, last = environments
-    namespaces = {**{environment: f"{team}-{environment}" for environment in others}, last: team}
+    *environments_before, last = environments  # the last environment is production
+    namespaces = {**{environment: f"{team}-{environment}" for environment in environments_before}, last: team}
     values = {"team": team, "repository": repository, "namespaces": namespaces}
     return (
         NewFile(f"jobs/{team}/{defaults.FILE}", _text("team.yaml", **values), Present.KEEP),
@@ -145,15 +147,15 @@ def _of_team(team: str, repository: str, environments: tuple[str, ...]) -> tuple
     )
 
 
-def _job_text(form: Form, place: Place) -> str:
-    image = f"{form.name}:1.0.0"
+def _job_text(options: JobOptions, place: Place) -> str:
+    image = f"{options.name}:1.0.0"
     return _text(
         "job.yaml",
-        name=form.name,
-        strategy=form.strategy,
-        computes=form.computes,
-        gpus=form.gpus,
-        gang=form.gang,
+        name=options.name,
+        strategy=options.strategy,
+        computes=options.computing_role,
+        gpus=options.gpus,
+        gang=options.gang,
         schema=place.schema or f"./{JOB_SCHEMA}",
         image=image if place.has_registry else f"registry.example.com/ml/{image}",
         environments=place.environments or _ENVIRONMENTS,
@@ -166,7 +168,7 @@ def _text(template: str, **values: Any) -> str:
 
 
 def _repository_address(folder: Path) -> str:
-    """The address of the repository's `origin`, without a password; an example where a cluster could not reach it."""
+    """Return the URL of the remote `origin` without a password; an example if a cluster cannot fetch from the URL."""
     address = git.remote_address(folder)
     if "://" in address:
         parts = urlsplit(address)
@@ -177,6 +179,6 @@ def _repository_address(folder: Path) -> str:
 
 
 def _owner(repository: str) -> str:
-    """The owner of a repository by its address, as ``ads`` of ``https://git.ml.internal/ads/jobs.git``."""
+    """Return the owner in the URL of a repository, for example ``ads`` in ``https://git.ml.internal/ads/jobs.git``."""
     path = repository.partition("://")[2].partition("/")[2] or repository.rpartition(":")[2]
     return path.partition("/")[0]

@@ -1,4 +1,4 @@
-"""``tfgen local``: a job's tasks as processes of this machine, made of its filled objects."""
+"""``tfgen local``: the tasks of a job as processes of this machine, from the filled objects of the job."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from tfgen.tree.disk_file import errors_at, read_text
 from tfgen.words import either
 
 RULES: Final[Mapping[str, str]] = {
-    "local-command": "A task's program is not on this machine.",
+    "local-command": "The program of a task is not on this machine.",
     "local-import": "A program imports a package that the Python of this machine lacks.",
-    "local-variable": "A variable's value is kept in the cluster, and not on this machine.",
+    "local-variable": "The value of a variable is in the cluster and not on this machine.",
 }
-"""What `tfgen local` finds wrong."""
+"""The problems that `tfgen local` reports."""
 
 _LOGS: Final = "logs"
 _PYTHON: Final = re.compile(r"python[0-9.]*")
@@ -58,38 +58,38 @@ _ASSIGNMENT: Final = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)=(.*)"
 
 
 class LocalOptions(Record):
-    """What the user says of a run.
+    """The options of a local run.
 
     Attributes:
-        environment: the job's environment; None for the job itself.
-        workdir: the folder that the code is in.
-        python: the Python that tasks run with; None for that of the PATH.
-        folders: the user's folders, by the volume's name.
-        given: variables, by name.
-        in_containers: whether the tasks are containers of the job's image.
-        failures: the tasks that are killed on purpose.
-        retries: how often a task that fails is started again; None for the default.
+        environment: the environment of the job; None for the job without an environment.
+        workdir: the folder of the code.
+        python: the Python of the tasks; None for the Python on the PATH.
+        folders: the folders for volumes, by the name of the volume.
+        variables: the variables from `--env-file`, by name.
+        in_containers: whether the tasks run in containers of the job's image.
+        failures: the tasks that the run kills on purpose.
+        retries: the number of restarts of a failed task; None for the default.
     """
 
     environment: str | None
     workdir: Path
     python: str | None = None
     folders: Mapping[str, Path] = EMPTY
-    given: Mapping[str, str] = EMPTY
+    variables: Mapping[str, str] = EMPTY
     in_containers: bool = False
     failures: tuple[Failure, ...] = ()
     retries: int | None = None
 
 
 class LocalJob(Record):
-    """A job that can be started, or what is wrong with it.
+    """A job that is ready to start, or the problems that prevent the start.
 
     Attributes:
-        tasks: all of them.
-        ending: when the run ends.
-        folders: those of the volumes that stay, by the volume's name.
-        notes: what is otherwise than in the cluster.
-        problems: why it cannot be started; there are no tasks then.
+        tasks: the tasks.
+        ending: the condition that ends the run.
+        folders: the folders of the volumes that stay after the run, by the name of the volume.
+        notes: the differences from a run in the cluster.
+        problems: the problems that prevent the start. With a problem, the job has no tasks.
     """
 
     tasks: tuple[Task, ...] = ()
@@ -100,20 +100,27 @@ class LocalJob(Record):
 
 
 class LocalDocument(Record):
-    """The job in a file as it is to run here, or none where it has errors; and its problems."""
+    """The job in a file with the values for this run, and its problems. A job with errors has no document."""
 
     document: Document | None
     problems: tuple[Problem, ...]
 
 
 def read_job(file: Path, assignments: Sequence[str], environment: str | None, name: str | None = None) -> LocalDocument:
-    """The one job in a file, or the job of that name, with other values, as `tfgen set` would set them.
+    """Read a job from a file, with values as `tfgen set` would write them.
+
+    Args:
+        file: the job file.
+        assignments: the values, as `PATH=VALUE`.
+        environment: the environment of the run; None for the job without an environment.
+        name: the name of the job, in a file with several jobs.
 
     Raises:
-        UsageError: the file has another number of jobs, the job has no such environment, or an assignment is none.
+        UsageError: the file has several jobs and no name was passed, the environment does not exist, or an assignment
+            is invalid.
     """
     if not file.is_file():
-        raise UsageError(f"{file}: no file; one job runs at a time")
+        raise UsageError(f"{file}: this is not a file; name one job file")
     (source,) = read_sources([file])
     if assignments:
         edited = set_values(source, read_text(file), assignments, environment, name)
@@ -130,48 +137,51 @@ def read_job(file: Path, assignments: Sequence[str], environment: str | None, na
 
 
 def read_variables(file: Path) -> dict[str, str]:
-    """The variables in a file: `NAME=VALUE` a line, as docker's `--env-file` and shells have it.
+    """Return the variables in a file with the syntax of `docker run --env-file`: a line `NAME=VALUE` for each.
 
     Raises:
-        UsageError: it cannot be read, or a line is none; the message has all of them.
+        UsageError: the file cannot be read, or a line has a wrong syntax; the message lists all such lines.
     """
-    given, wrong = {}, []
+    values, messages = {}, []
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "is not UTF-8"
-        raise UsageError(f"{file}: {why}") from error
+        reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8"
+        raise UsageError(f"{file}: {reason}") from error
     for number, line in enumerate(lines, start=1):
         stripped = line.strip()
         match = _ASSIGNMENT.fullmatch(stripped)
         if match:
-            given[match[1]] = _unquoted(match[2])
+            values[match[1]] = _unquoted(match[2])
         elif stripped and not stripped.startswith("#"):
-            wrong.append(f"{file}:{number}: no variable; write NAME=VALUE")  # never the line: it may be a secret
-    if wrong:
-        raise UsageError("\n".join(wrong))
-    return given
+            messages.append(f"{file}:{number}: this is not a variable; write NAME=VALUE")  # the line may be a secret
+    if messages:
+        raise UsageError("\n".join(messages))
+    return values
 
 
 def plan_local_job(document: Document, options: LocalOptions, root: Path) -> LocalJob:
-    """A job's tasks on this machine.
+    """Return the tasks of a job on this machine.
 
     Args:
         document: the job, which has no errors.
-        options: what the user says.
-        root: the run's own folder, in which its logs and volumes are made.
+        options: the options of the run.
+        root: the folder for the logs and the volumes of the run.
 
     Raises:
-        UsageError: an option does not fit the job, or its kind does not run here.
+        UsageError: an option does not match the job, or the workload kind of the job needs a cluster.
     """
     if kinds.of_spec(document.data["spec"]) == "ElasticDL":
-        raise UsageError(f"{document.file}: an ElasticDL job's master makes its workers itself, of a cluster's pods")
+        raise UsageError(
+            f"{document.file}: the master of an ElasticDL job creates its workers as pods of a cluster; tfgen local "
+            "runs all remaining workload kinds"
+        )
     built = task_objects(document.data, options.environment)
     return _Planner(document, options, root, built).plan()
 
 
 class _Planner:
-    """What a plan is made of: the filled objects, and what this machine has."""
+    """Plans the tasks of a job from its filled objects and the folders, programs and GPUs of this machine."""
 
     def __init__(self, document: Document, options: LocalOptions, root: Path, built: TaskObjects) -> None:
         self._document, self._options, self._root, self._built = document, options, root, built
@@ -203,24 +213,26 @@ class _Planner:
         )
 
     def _task(self, pod: Pod, gpus: str, number: int) -> Task:
-        told = variables(pod, self._maps, self._options.given)
-        for lack in told.lacking:
-            self._lacks(pod, lack.name, lack.source)
-        own = {name: replace_addresses(value, self._addresses) for name, value in told.values.items()}
-        folders = self._volumes.folders(pod, own)
-        words = [expand(word, told.values) for word in pod.container.get("command", ())]
-        arguments = [expand(word, told.values) for word in pod.container.get("args", ())]
+        resolved = variables(pod, self._maps, self._options.variables)
+        for missing in resolved.lacking:
+            self._report_missing_variable(pod, missing.name, missing.source)
+        values = {name: replace_addresses(value, self._addresses) for name, value in resolved.values.items()}
+        folders = self._volumes.folders(pod, values)
+        executable, arguments = pod.container.get("command", ()), pod.container.get("args", ())
+        words = [expand(word, resolved.values) for word in (*executable, *arguments)]
         if self._runtime:
-            own = {**own, **({VISIBLE: ""} if not number else {})}
-            return self._container(self._runtime, pod, words, arguments, own, folders, gpus)
-        own = {name: folders.replace_paths(value) for name, value in own.items()}
-        environ = self._environ(pod, own, folders, gpus, number)
-        command = [folders.replace_paths(replace_addresses(word, self._addresses)) for word in (*words, *arguments)]
-        if command and words:
+            values = {**values, **({VISIBLE: ""} if not number else {})}
+            return self._container(self._runtime, pod, words, values, folders, gpus)
+        values = {name: folders.replace_paths(value) for name, value in values.items()}
+        environ = self._environ(pod, values, folders, gpus, number)
+        command = [folders.replace_paths(replace_addresses(word, self._addresses)) for word in words]
+        if executable:
             command[0] = self._program(pod, command[0], environ)
-            self._check_program_file(pod, [*words, *arguments], command, self._folder(pod, folders), environ)
+            self._check_program_file(pod, words, command, self._folder(pod, folders), environ)
         else:
-            self._problem(pod, "command", "is the image's own, which this machine does not have; say it, or --image")
+            self._problem(
+                pod, "command", "is in the image, which this machine does not use; set command, or add --image"
+            )
         return Task(
             name=pod.task,
             role=pod.role,
@@ -238,21 +250,22 @@ class _Planner:
         runtime: containers.Runtime,
         pod: Pod,
         words: Sequence[str],
-        arguments: Sequence[str],
-        own: Mapping[str, str],
+        values: Mapping[str, str],
         folders: Folders,
         gpus: str,
     ) -> Task:
         name = f"tfgen-{name_of(self._document)}-{pod.task}-{os.getpid()}"
-        given = {key: value for key, value in self._options.given.items() if own.get(key) == value}
-        local = [replace_addresses(word, self._addresses) for word in (*words, *arguments)]
-        command = containers.run_command(runtime, name, pod, local, own, given.keys(), folders.mounts, gpus)
+        secrets = {key: value for key, value in self._options.variables.items() if values.get(key) == value}
+        local_words = [replace_addresses(word, self._addresses) for word in words]
+        container = containers.Container(name, pod, local_words, values, secrets.keys(), folders.mounts, gpus)
+        command = containers.run_command(runtime, container)
         return Task(
             name=pod.task,
             role=pod.role,
             index=pod.index,
             command=command,
-            variables={**os.environ, **given},
+            # The runtime reads secrets from its environment, so that no list of processes shows their values.
+            variables={**os.environ, **secrets},
             folder=self._options.workdir,
             log=self._log(pod),
             grace=pod.spec.get("terminationGracePeriodSeconds", 30),
@@ -260,28 +273,28 @@ class _Planner:
             after=containers.remove_command(runtime, name),
         )
 
-    def _environ(self, pod: Pod, own: Mapping[str, str], folders: Folders, gpus: str, number: int) -> dict[str, str]:
-        """A task's whole environment: this machine's, what suits a process here, and over both the pod's own."""
+    def _environ(self, pod: Pod, values: Mapping[str, str], folders: Folders, gpus: str, number: int) -> dict[str, str]:
+        """Return the environment of a task: of this machine, of a local process, and of the pod, in rising priority."""
         tmp = next((str(mount.folder) for mount in folders.mounts if mount.folder.name == TMP), "")
         environ = {key: value for key, value in os.environ.items() if key not in ("TF_CONFIG", VISIBLE)}
-        suited = {
-            "PYTHONUNBUFFERED": "1",  # lines are seen as they are printed
-            "PYTHONUSERBASE": site.getuserbase(),  # HOME is the pod's, and the user's packages are not there
+        process = {
+            "PYTHONUNBUFFERED": "1",  # shows each line at once
+            "PYTHONUSERBASE": site.getuserbase(),  # HOME is the folder of the pod, without the packages of the user
             "HOSTNAME": pod.name,
             **({"TMPDIR": tmp} if tmp else {}),
         }
         if not number:
-            suited[VISIBLE] = ""
+            process[VISIBLE] = ""
         elif gpus:
-            suited[VISIBLE] = gpus
-            suited["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # a task that shares a GPU is not to take all of its memory
+            process[VISIBLE] = gpus
+            process["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # by default, a task takes all memory of a shared GPU
         if self._options.python:
             folder = str(Path(self._options.python).parent)
             environ["PATH"] = os.pathsep.join((folder, environ.get("PATH", os.defpath)))
-        return {**environ, **suited, **own}
+        return {**environ, **process, **values}
 
     def _program(self, pod: Pod, program: str, environ: Mapping[str, str]) -> str:
-        """The program of a command on this machine: for a Python the one that is said, or that of the PATH."""
+        """Return the program of a command on this machine. For Python, this is `--python` or the Python on the PATH."""
         name = Path(program).name
         is_python = _PYTHON.fullmatch(name) is not None
         if is_python and self._options.python:
@@ -291,7 +304,9 @@ class _Planner:
             path = shutil.which(candidate, path=environ.get("PATH"))
             if path:
                 return path
-        self._problem(pod, "command", f"starts {program}, which this machine does not have; install it, or --image")
+        self._problem(
+            pod, "command", f"starts {program}, which this machine does not have; install {program}, or add --image"
+        )
         return program
 
     def _check_program_file(
@@ -304,7 +319,9 @@ class _Planner:
         program = folder / local
         if not program.exists():
             self._problem(
-                pod, "command", f"runs {file}, which this machine does not have; --workdir names the program's folder"
+                pod,
+                "command",
+                f"runs {file}, which this machine does not have; name the folder of the file by --workdir",
             )
         elif _PYTHON.fullmatch(Path(words[0]).name) and program not in self._programs:
             self._programs.add(program)
@@ -340,29 +357,34 @@ class _Planner:
 
     def _notes(self, number: int, gpus: int) -> Iterator[str]:
         if gpus < number:
-            here = f"here, which the tasks share: {gpus}" if gpus else "here"
-            yield f"the tasks ask for {count(number, 'GPU')}; there {'is none' if not gpus else 'are less'} {here}"
+            available = f"{gpus}, which the tasks share" if gpus else "none"
+            yield f"the tasks request {count(number, 'GPU')}, and this machine has {available}"
         for name in self._volumes.unmounted(self._pods):
-            yield f"the volume {name} is empty: its content is in the cluster; --mount {name}=DIR gives it a folder"
+            yield (
+                f"the volume {name} is empty, because its content is in the cluster; to use a folder: "
+                f"--mount {name}=DIR"
+            )
         for pod in self._pods:
             for source in unknown_sources(pod, self._maps):
-                yield f"the variables of the {source} are not here; --env-file gives them"
+                yield f"the variables of the {source} are in the cluster; to set the variables: --env-file FILE"
             for container in (*pod.spec.get("initContainers", ()), *pod.spec["containers"]):
                 if container is not pod.container and not container["name"].startswith("lock-"):
-                    yield f"the container {container['name']} of the {pod.role} does not run here"
+                    yield f"tfgen local does not run the container {container['name']} of the {pod.role}"
 
     def _check_failures(self) -> None:
         names = [pod.task for pod in self._pods]
-        wrong = [
-            f"--fail {failure.task}: no such task; there are {either(names, 'and')}"
+        messages = [
+            f"--fail {failure.task}: the job has no such task; its tasks are {either(names, 'and')}"
             for failure in self._options.failures
             if failure.task not in names
         ]
-        if wrong:
-            raise UsageError("\n".join(wrong))
+        if messages:
+            raise UsageError("\n".join(messages))
 
-    def _lacks(self, pod: Pod, name: str, source: str) -> None:
-        message = f"{name} is {source}, which is not on this machine; write {name}=... into a file, and --env-file FILE"
+    def _report_missing_variable(self, pod: Pod, name: str, source: str) -> None:
+        message = (
+            f"{name} is {source}, which is not on this machine; write {name}=VALUE into a file, and add --env-file FILE"
+        )
         self._problem_at(self._path(pod, "env", name), message, "local-variable")
 
     def _problem(self, pod: Pod, key: str, message: str) -> None:
@@ -372,26 +394,26 @@ class _Planner:
         self._problems.append(Problem(*self._document.place(path), message, rule))
 
     def _path(self, pod: Pod, *keys: str) -> DataPath:
-        """Where the job says something of a pod: for its environment or for all, of its role or of all."""
-        above: list[DataPath] = [("spec",)]
+        """Return the path that sets a key for a pod: in the environment or the job, for its role or for all roles."""
+        parents: list[DataPath] = [("spec",)]
         if self._options.environment is not None:
-            above.insert(0, ("spec", "environments", self._options.environment))
-        candidates = [(*under, *role, *keys) for under in above for role in (("roles", pod.role), ())]
+            parents.insert(0, ("spec", "environments", self._options.environment))
+        candidates = [(*parent, *role, *keys) for parent in parents for role in (("roles", pod.role), ())]
         data = self._document.data
         return next((path for path in candidates if data_path.has(data, path)), ("spec", "roles", pod.role))
 
 
 def _unquoted(text: str) -> str:
-    """A value without the quotes around it."""
+    """Return a value without surrounding quotes."""
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 
 @contextmanager
 def new_root(document: Document) -> Iterator[Path]:
-    """A folder for one run, whose name has the job's. What its tasks alone needed goes at the end; a run's logs stay.
+    """Create a folder for a run. At the end, delete the files of the tasks, and leave the logs.
 
     Raises:
-        TfgenError: the disk refuses it.
+        TfgenError: the disk fails.
     """
     with errors_at(tempfile.gettempdir()):
         root = Path(tempfile.mkdtemp(prefix=f"tfgen-{name_of(document)}-"))

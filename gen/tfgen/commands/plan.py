@@ -1,4 +1,4 @@
-"""``tfgen plan``: whether the runs of jobs fit on nodes."""
+"""``tfgen plan``: place the runs of jobs on nodes, and return a verdict for each run."""
 
 from __future__ import annotations
 
@@ -17,36 +17,34 @@ from tfgen.scheduling.verdict import PlannedRun, Verdict, judge
 
 _OUTSIDE_GANG: Final = "evaluator"
 _DEFAULT_NAMESPACE: Final = "default"
-_MAKE_PODS: Final = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob")
+_KINDS_WITH_PODS: Final = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob")
 
 
 def plan_runs(runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[Object]) -> list[Verdict]:
-    """Whether some runs fit together, beside what runs already.
+    """Return whether runs fit together on the nodes of a cluster with its running pods.
 
     Args:
-        runs: each with its namespace; None for `default`.
-        objects: what the cluster has. The runs' own pods in it are counted once, as those that are to be placed.
+        runs: the runs with their namespaces; None for `default`.
+        objects: the objects of the cluster. Pods of the planned runs are not counted, because the plan places them.
     """
-    places = {
-        (namespace or _DEFAULT_NAMESPACE, item.run.full_name, item.run.run): namespace or _DEFAULT_NAMESPACE
-        for item, namespace in runs
-    }
-    others = [item for item in objects if item["kind"] != "Pod" or _run_of(item) not in places]
+    run_keys = {(namespace or _DEFAULT_NAMESPACE, item.run.full_name, item.run.run) for item, namespace in runs}
+    existing = [item for item in objects if item["kind"] != "Pod" or _run_key(item) not in run_keys]
     classes = [item for of_run, _ in runs for item in of_run.objects if item["kind"] == "PriorityClass"]
     planned = [
         PlannedRun(item.run.title, tuple(_templates(item, namespace or _DEFAULT_NAMESPACE))) for item, namespace in runs
     ]
-    return judge(cluster_of([*others, *classes]), planned)
+    return judge(cluster_of([*existing, *classes]), planned)
 
 
-def _run_of(pod: Object) -> tuple[str, str, str]:
+def _run_key(pod: Object) -> tuple[str, str, str]:
+    """Return the namespace of a pod, and the names of its job and of its run."""
     labels = pod["metadata"].get("labels") or {}
     return namespace_of(pod), labels.get(keys.JOB, ""), labels.get(keys.RUN, "")
 
 
 def _templates(item: RunObjects, namespace: str) -> Iterator[PodTemplate]:
-    """The pods of a run that are there at the same time: all but those of Helm's tests."""
-    literal = [name for name in map(literal_name, _makers(item.objects)) if name]
+    """Yield the pods of a run that exist at the same time: all pods except the pods of Helm's tests."""
+    literal = [name for name in map(literal_name, _with_pods(item.objects)) if name]
     all_pods = [pods for owner in item.objects if not _is_hook(owner) for pods in pods_of(owner)]
     tasks = sum(pods.count for pods in all_pods if _is_in_gang(pods))
     has_gang = item.run.gang is not None and item.run.gang[1] >= tasks
@@ -59,13 +57,13 @@ def _templates(item: RunObjects, namespace: str) -> Iterator[PodTemplate]:
             spec=pods.spec,
             count=pods.count,
             in_gang=has_gang and _is_in_gang(pods),
-            doubts=(*_doubts(pods, item.objects), *(f"objects.{name} may make pods of its own" for name in literal)),
+            doubts=(*_doubts(pods, item.objects), *(f"objects.{name} may create further pods" for name in literal)),
             added=added_labels(pods.owner, pods.count),
         )
 
 
-def _makers(objects: Sequence[Object]) -> list[Object]:
-    return [item for item in objects if item["kind"] in _MAKE_PODS]
+def _with_pods(objects: Sequence[Object]) -> list[Object]:
+    return [item for item in objects if item["kind"] in _KINDS_WITH_PODS]
 
 
 def _is_hook(item: Object) -> bool:
@@ -84,17 +82,17 @@ def _is_in_gang(pods: Pods) -> bool:
 
 
 def _doubts(pods: Pods, objects: Sequence[Object]) -> Iterator[str]:
-    """What beside the scheduler has a say in where pods go, or in how many there are."""
+    """Yield the controllers that also decide on the nodes or on the number of the pods, besides the scheduler."""
     queue = (pods.owner["metadata"].get("labels") or {}).get(keys.QUEUE)
     if queue:
         yield f"the queue {queue} decides"
     if not pods.is_complete:
-        yield f"the operator of the {pods.owner['kind']} makes its pods"
+        yield f"the operator of the {pods.owner['kind']} creates its pods"
     if keys.POD_GROUP in pods.labels:
         yield "the coscheduling plugin decides"
     if any(item["kind"] == "PodGroup" and item["spec"].get("schedulingConstraints") for item in objects):
         yield "the topology of its gang decides"
     if keys.ECI in pods.labels or keys.ECI in pods.annotations:
-        yield "Alibaba Cloud may give it an instance of its own"
+        yield "Alibaba Cloud may run the pod on a separate instance"
     if keys.ELASTIC_DL_JOB in pods.labels:
-        yield "ElasticDL's master makes the other pods"
+        yield "the master of ElasticDL creates the pods of the tasks"

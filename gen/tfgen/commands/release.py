@@ -1,4 +1,4 @@
-"""``tfgen release``: frees what a run holds, as its finisher would at its end."""
+"""``tfgen release``: free the GPUs of a run, as the finisher does when the run ends."""
 
 from __future__ import annotations
 
@@ -15,46 +15,50 @@ from tfgen.record import EMPTY, Record
 
 _MANAGER: Final = {"fieldManager": "tfgen"}
 _MERGE: Final = "application/merge-patch+json"
-_ABSENT: Final = "is not there"
-_RELEASED_BEFORE: Final = "was released"
+_ABSENT: Final = "not found"
+_RELEASED_BEFORE: Final = "already released"
+_ENDED_BEFORE: Final = "already ended"
 
 
 class Released(Record):
-    """The result for an object, in words, for example "released" or "is not there"."""
+    """The outcome for an object: "released", "already released", "already ended" or "not found"."""
 
     identity: Identity
-    fate: str
+    outcome: str
 
 
 def release_run(api: Api, namespace: str, run: DeclaredRun) -> Iterator[Released]:
-    """Free the pods of a run: StatefulSets are scaled to 0, and Jobs suspended.
+    """Free the pods of a run: scale its StatefulSets to 0, and suspend its Jobs.
 
-    Neither field is put back by Helm, `kubectl apply` or a GitOps tool (docs/runs.md). What serves goes first, and
-    what ends the run last: where the command is cut off, the next one frees the rest.
+    Helm, `kubectl apply` and GitOps tools do not reset these two fields (docs/runs.md). The object that ends the run
+    is last: if the command is interrupted, the next command frees the remaining objects.
 
-    Kueue starts an object again that somebody suspends. The command deactivates the object's Workload instead: then
-    Kueue gives the quota back and suspends the object.
+    Kueue starts a suspended object again. For an object in a queue, the command deactivates the Workload of the object:
+    then Kueue gives the quota back and suspends the object.
 
     Raises:
-        ApiError: the account may not do it.
-        TfgenError: nothing holds an object of the run back, or the server gives no answer in time.
+        ApiError: the account may not change the objects.
+        TfgenError: an object of the run has no field that stops its pods, or the server does not answer in time.
     """
     last = run.end
     objects = [item for item in run.controllers.values() if item != last] + ([last] if last else [])
-    for step in [_plan(api, namespace, identity, run) for identity in objects]:  # nothing is freed after a refusal
+    # Plan all steps before the first request, so that an error leaves every object unchanged.
+    for step in [_plan(api, namespace, identity, run) for identity in objects]:
         yield _free(api, step)
 
 
 class _Step(Record):
-    """The requests that free what an object holds.
+    """The requests that free the GPUs of an object.
 
     Attributes:
-        fate: the result after the requests.
+        identity: the object.
+        outcome: the outcome after the requests.
         paths: the paths of the objects that the patch changes.
+        patch: the patch.
     """
 
     identity: Identity
-    fate: str
+    outcome: str
     paths: tuple[str, ...] = ()
     patch: Mapping[str, Any] = EMPTY
 
@@ -66,7 +70,7 @@ def _plan(api: Api, namespace: str, identity: Identity, run: DeclaredRun) -> _St
     if not field:
         name = resource.full_name if resource else identity[1].lower()
         raise TfgenError(
-            f"{run.title}: no field of a {identity[1]} holds it back; delete it: "
+            f"{run.title}: a {identity[1]} has no field that stops its pods; to free the GPUs, delete the object: "
             f"kubectl delete {name} {identity[2]} --namespace {namespace}"
         )
     if resource is None:
@@ -79,13 +83,13 @@ def _plan(api: Api, namespace: str, identity: Identity, run: DeclaredRun) -> _St
             raise
         return _Step(identity, _ABSENT)
     if not is_set and end_of({"apiVersion": identity[0], "kind": identity[1], **item}):
-        return _Step(identity, "had ended")
+        return _Step(identity, _ENDED_BEFORE)
     if queue_of(item):
         return _deactivation(api, namespace, item, identity, run)
-    wanted: Any = 0 if is_set else True
-    if (data_path.at(item, field) or 0) == wanted:
+    released: Any = 0 if is_set else True
+    if (data_path.at(item, field) or 0) == released:
         return _Step(identity, _RELEASED_BEFORE)
-    return _Step(identity, "released", (path,), data_path.with_value({}, field, wanted))
+    return _Step(identity, "released", (path,), data_path.with_value({}, field, released))
 
 
 def _deactivation(api: Api, namespace: str, item: Mapping[str, Any], identity: Identity, run: DeclaredRun) -> _Step:
@@ -93,14 +97,15 @@ def _deactivation(api: Api, namespace: str, item: Mapping[str, Any], identity: I
 
     Raises:
         ApiError: the account may not list Workloads.
-        TfgenError: the object has no Workload, so nothing holds the object back.
+        TfgenError: the object has no Workload, so nothing stops its pods.
     """
     resource = api.resource(*workload_kind(api))
     workloads = api.objects(resource, namespace, workload_query([item])) if resource else []
     if resource is None or not workloads:
         raise TfgenError(
-            f"{run.title}: {identity[1]} {identity[2]} waits in the queue {queue_of(item)}, and the cluster has no "
-            "Workload for it, by which Kueue gives the quota back; to free the nodes, delete the job: tfgen delete JOB"
+            f"{run.title}: {identity[1]} {identity[2]} is in the queue {queue_of(item)}, but the cluster has no "
+            "Workload for the object, so Kueue cannot give the quota back; to free the GPUs, delete the job: "
+            "tfgen delete JOB"
         )
     active = [workload for workload in workloads if (workload.get("spec") or {}).get("active", True)]
     paths = tuple(resource.at(namespace, workload["metadata"]["name"]) for workload in active)
@@ -115,4 +120,4 @@ def _free(api: Api, step: _Step) -> Released:
         if error.status != NOT_FOUND:
             raise
         return Released(step.identity, _ABSENT)
-    return Released(step.identity, step.fate)
+    return Released(step.identity, step.outcome)

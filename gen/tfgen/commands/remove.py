@@ -1,4 +1,4 @@
-"""``tfgen rm``: a job taken out of git with all that was rendered of it, or retired in one environment."""
+"""``tfgen rm``: remove a job and its rendered files from git, or retire the job in an environment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tfgen import data_path
 from tfgen.change.job_diff import JobDiff
-from tfgen.commands.pipeline.job_files import files_of
+from tfgen.commands.pipeline.job_files import find_job_files
 from tfgen.commands.pipeline.removed_jobs import remaining_files, removal
 from tfgen.commands.pipeline.run_ends import removal_ends
 from tfgen.errors import UsageError
@@ -48,10 +48,10 @@ class Removed(Record):
 
 
 def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = None) -> Removed:
-    """Remove a job from its file, and all files that were rendered from the job. A file without a job goes as well.
+    """Remove a job from its file, and the rendered files of the job. A file without a further job is deleted.
 
     Args:
-        job: the job file, or the name of a job whose file is gone.
+        job: the job file, or the name of a job whose file was deleted.
         out: the output folder; None for the output folder of the job.
         force: whether to remove text that git does not have, and the rendered files of a job whose file stays.
         name: the job, in a file with several jobs.
@@ -64,19 +64,19 @@ def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = N
     """
     is_file = job.is_file()
     if name is not None and not is_file:
-        raise UsageError(f"{job}: --job needs a job file, and this file does not exist")
+        raise UsageError(f"{job}: the file does not exist, and --job needs a job file")
     out = out or output_root(job.parent if is_file else Path())
     text = _text_of_job(job, name, force=force) if is_file else None
     name = text.name if text else str(job)
     ledgers = read_ledgers(out)
     if name not in ledgers and not is_file:
-        known = ", ".join(sorted(ledgers)) or "none"
-        what = "a folder, not a job's file" if job.is_dir() else "no such file"
-        raise UsageError(f"{job}: {what}, and no job of that name was rendered; there are: {known}")
-    if not (is_file or force) and (files := files_of(name, out)):
+        rendered = ", ".join(sorted(ledgers)) or "none"
+        reason = "this is a folder and not a job file" if job.is_dir() else "the file does not exist"
+        raise UsageError(f"{job}: {reason}, and no rendered job has this name; the rendered jobs are: {rendered}")
+    if not (is_file or force) and (files := find_job_files(name, out)):
         raise UsageError(
-            f"{name}: {', '.join(files)} has the job, and the next render would write the files again; remove the job "
-            f"by tfgen rm {files[0]} --job {name}, or only the rendered files by --force"
+            f"{name}: {', '.join(files)} has the job, so the next render would write the files again; to remove the "
+            f"job: tfgen rm {files[0]} --job {name}; to remove only the rendered files, add --force"
         )
     source = job if is_file else Path(os.path.relpath(out / ledgers.sources[name]))
     ends = removal_ends(name, source)
@@ -92,16 +92,18 @@ def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = N
 
 
 def retire(text: str, document: Document, environment: str) -> str:
-    """The file of a job with one of its environments switched off; the same where that is so already.
+    """Return the text of a job file with the job retired in an environment.
+
+    If the job is already retired in the environment, the text is unchanged.
 
     Args:
-        text: the file's text, as `disk_file.read_text` gives it.
-        document: the job in it, which has no errors.
-        environment: the environment's name.
+        text: the text of the file from `disk_file.read_text`.
+        document: the job in the file, which has no errors.
+        environment: the name of the environment.
 
     Raises:
         UsageError: the job has no such environment.
-        TfgenError: the job is so written that something else would change too.
+        TfgenError: the edit would change a further value.
     """
     check_environment(document, environment)
     if not environments_of(document)[environment].get("enabled", True):
@@ -110,16 +112,16 @@ def retire(text: str, document: Document, environment: str) -> str:
 
 
 def check_is_file(job: Path, out: Path | None) -> None:
-    """See that a job that is to be retired is named by its file.
+    """Check that the user names a job file, because `--env` changes this file.
 
     Raises:
-        UsageError: there is no such file; the message has those that have a job of that name.
+        UsageError: the file does not exist; the message lists the files that have a job of this name.
     """
     if job.exists():
         return
-    files = files_of(str(job), out or output_root(Path()))
-    there = f"; {job} is in {', '.join(files)}" if files else ""
-    raise UsageError(f"{job}: no such file, and --env is written into a job's file{there}")
+    files = find_job_files(str(job), out or output_root(Path()))
+    hint = f"; the job {job} is in {', '.join(files)}" if files else ""
+    raise UsageError(f"{job}: the file does not exist, and --env needs a job file{hint}")
 
 
 class _JobText(Record):
@@ -161,7 +163,7 @@ def _text_of_job(path: Path, name: str | None, *, force: bool) -> _JobText:
     content, after = split_off(before, document) if is_shared else (text, "")
     if not force and not _has_committed(path, content, document):
         raise UsageError(
-            f"{path}: git does not have the text of {job}; commit the file first, or lose the text by --force"
+            f"{path}: git does not have the text of {job}; commit the file first, or add --force to lose the text"
         )
     return _JobText(job, before, after, is_shared)
 
@@ -175,9 +177,9 @@ def _remove_text(path: Path, text: _JobText) -> list[Path]:
 
 
 def _remove_file(path: Path) -> list[Path]:
-    """Remove a job's file, the schema that `tfgen init` put beside it, and the folders that are then empty.
+    """Remove a job file, the schema that `tfgen init` wrote into its folder, and the folders that are empty afterwards.
 
-    The schema stays where there is anything else beside it, or where it is not as tfgen or git has it.
+    The schema stays if the folder has further files, or if the user edited the schema and did not commit the edit.
     """
     path.unlink()
     removed, folder = [path], path.parent
@@ -195,10 +197,10 @@ def _remove_file(path: Path) -> list[Path]:
 
 
 def _up_to_root(folder: Path) -> Iterator[Path]:
-    """A folder and those above it, below the root and the working directory."""
-    root, here = root_above(folder), Path.cwd()
+    """Yield a folder and its parents, up to the root of the repository or to a parent of the working directory."""
+    root, working_directory = root_above(folder), Path.cwd()
     for candidate in (folder, *folder.parents):
-        if candidate == root or here.is_relative_to(candidate):
+        if candidate == root or working_directory.is_relative_to(candidate):
             return
         yield candidate
 

@@ -1,10 +1,10 @@
-"""``tfgen rename``: another name for a job, in its file and in the rendered files.
+"""``tfgen rename``: rename a job in its file and in the rendered files.
 
     rename_job(document, "adverts", Path("."), keeps_data=True)
         ->  Rename((), claims=("ads-model",), ends=(JobDiff("ads", ...),), created=52, removed=53)
 
-A job with another name is another job, so its claims have other names, and the new claims are empty. To keep the data,
-each volume names the claim that the job has made so far.
+A renamed job is a new job for the cluster, so its claims have new names, and the new claims are empty. To keep the
+data, each volume names the existing claim.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tfgen.change.comparison import Pair
 from tfgen.change.job_diff import JobDiff
 from tfgen.check.jobs import check_all
 from tfgen.commands.authoring.job_name import check_name
-from tfgen.commands.pipeline.job_files import files_of
+from tfgen.commands.pipeline.job_files import find_job_files
 from tfgen.commands.pipeline.removed_jobs import remaining_files
 from tfgen.commands.pipeline.run_ends import run_ends
 from tfgen.commands.pipeline.track import untracked
@@ -76,15 +76,17 @@ def find_job_file(job: str, out: Path | None) -> Path:
     Raises:
         UsageError: no file, or more than one file, has such a job.
     """
-    files = files_of(job, out or output_root(Path()))
+    files = find_job_files(job, out or output_root(Path()))
     if len(files) != 1:
-        owners = f"several files have a job of this name: {', '.join(files)}" if files else "no file has such a job"
-        raise UsageError(f"{job}: there is no file of this name, and {owners}; name the file of the job")
+        owners = (
+            f"several files have a job of this name: {', '.join(files)}" if files else "no file has a job of this name"
+        )
+        raise UsageError(f"{job}: the file does not exist, and {owners}; name the job file")
     return Path(files[0])
 
 
 def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool) -> Rename:
-    """Write another name of a job into its file, and render the file if the job has rendered files.
+    """Write the new name of a job into its file, and render the file if the job has rendered files.
 
     No file changes if there is an error.
 
@@ -92,7 +94,7 @@ def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool) ->
         document: the job, which has no errors.
         name: the new name.
         out: the output folder.
-        keeps_data: whether each volume names the claim that the job has made so far.
+        keeps_data: whether each volume names the existing claim of the job.
 
     Raises:
         UsageError: the schema does not allow the name, or the name is in use.
@@ -122,13 +124,13 @@ def _check_new_name(document: Document, name: str, out: Path) -> None:
     check_name(name, "job name")
     if name == name_of(document):
         raise UsageError(f"{document.place(_NAME)}: the job has the name {name} already")
-    if files := files_of(name, out):
+    if files := find_job_files(name, out):
         raise UsageError(f"{name!r} is the name of a job in {', '.join(files)}; choose another name")
     paths = (ledger_path(name), f"{CHARTS}/{name}", f"{OVERLAYS}/{name}")
     if path := next((path for path in paths if os.path.lexists(out / path)), None):
         raise UsageError(
-            f"{name!r}: {os.path.relpath(out / path)} exists already; choose another name, or remove the files of a "
-            f"job that is gone by tfgen rm {name}"
+            f"{name!r}: {os.path.relpath(out / path)} exists already; choose another name, or remove the files of the "
+            f"deleted job: tfgen rm {name}"
         )
 
 

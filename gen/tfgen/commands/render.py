@@ -74,16 +74,16 @@ def render_paths(
         TfgenError: the disk fails.
     """
     sources = read_sources(paths, may_be_none=True)
-    is_beside = out is None
+    has_out_option = out is not None
     out = out or output_root_of(paths, (source.file for source in sources))
     cached = find_cached(sources, out)
     with Spool(out) as spool:
-        results = check_files(sources, cached, spool, CheckScope(ends_with_errors=True, kept_for=out), track)
+        results = check_files(sources, cached, spool, CheckScope(ends_with_errors=True, cache_out=out), track)
         problems = [*results.checked.problems]
         if not has_errors(problems):
-            _check_rendered(results.rendered, is_beside=is_beside)
-            problems += (problem for file in results.rendered.values() for problem in file.of_objects.problems)
-            problems += (problem for file in cached.values() for problem in file.of_objects)
+            _check_rendered(results.rendered, has_out_option=has_out_option)
+            problems += (problem for file in results.rendered.values() for problem in file.object_report.problems)
+            problems += (problem for file in cached.values() for problem in file.object_problems)
         if has_errors(problems):
             yield Written(in_order(problems))
             return
@@ -93,15 +93,14 @@ def render_paths(
             removals = find_removed_jobs(ledgers.sources, paths, jobs)
             if not jobs and not removals:
                 raise no_job_below(paths)
-            renderings: Spooled[Rendering] = Spooled(
-                [
-                    *(job.rendering for file in results.rendered.values() for job in file.jobs),
-                    *map(spool.store, removals),
-                ]
+            rendered = (job.rendering for file in results.rendered.values() for job in file.jobs)
+            renderings: Spooled[Rendering] = Spooled([*rendered, *map(spool.store, removals)])
+            cached_jobs = [job for file in cached.values() for job in file.ledgers]
+            find_committed = nothing_committed if upgrade else partial(_committed_jobs, out)
+            plan = plan_write(
+                out, renderings, done=cached_jobs, force=force, find_committed=find_committed, store=spool.store
             )
-            done = [job for file in cached.values() for job in file.ledgers]
-            stay = nothing_committed if upgrade else partial(_committed_jobs, out)
-            plan = apply(plan_write(out, renderings, done=done, force=force, find_committed=stay, store=spool.store))
+            plan = apply(plan)
         except BaseException:
             if merge:
                 merge.undo()
@@ -143,7 +142,7 @@ def _committed_jobs(out: Path, ledgers: Mapping[str, Ledger]) -> Set[str]:
     return committed_jobs(out, "HEAD")(ledgers)
 
 
-def _check_rendered(files: Mapping[str, RenderedFile], *, is_beside: bool) -> None:
+def _check_rendered(files: Mapping[str, RenderedFile], *, has_out_option: bool) -> None:
     """Check that the policies of all files were evaluated, and that charts/ and overlays/ belong beside the jobs.
 
     Raises:
@@ -152,9 +151,9 @@ def _check_rendered(files: Mapping[str, RenderedFile], *, is_beside: bool) -> No
     """
     for file in files.values():
         file.require_policies()
-    for name, file in files.items() if is_beside else ():
+    for name, file in () if has_out_option else files.items():
         if branch := next((job.branch for job in file.jobs if job.branch), ""):
             raise UsageError(
-                f"{name}: charts/ and overlays/ are kept in the branch {branch} (gitops.rendered), which "
-                "tfgen commit writes; to have them on disk, too, say where by --out"
+                f"{name}: charts/ and overlays/ are in the branch {branch} (gitops.rendered), which tfgen commit "
+                "writes; to write them to a folder, add --out DIR"
             )

@@ -1,4 +1,4 @@
-"""``tfgen rerun``: the name of the next run, put into job.yaml where the last one stands."""
+"""``tfgen rerun``: replace the name of the last run in job.yaml by the name of the next run."""
 
 from __future__ import annotations
 
@@ -27,13 +27,19 @@ from tfgen.tree.write import read_ledgers
 RULES: Final[Mapping[str, str]] = {
     "not-fresh": "A run that is to begin anew finds what earlier ones wrote, since no volume has a folder for each.",
 }
-"""What `tfgen rerun` warns of."""
+"""The warnings of `tfgen rerun`."""
 
 _JOB: Final[Path] = ("spec",)
 
 
-class Raised(Record):
-    """A run and the one after it: the job's, or that of an environment."""
+class NextRun(Record):
+    """The names of the last run and of the next run of a job.
+
+    Attributes:
+        environment: the environment of the run; None for the job without an environment.
+        before: the name of the last run.
+        after: the name of the next run.
+    """
 
     environment: str | None
     before: str
@@ -41,60 +47,61 @@ class Raised(Record):
 
 
 class Rerun(Record):
-    """The new text of the file, and the runs that are raised in it."""
+    """The new text of a job file, and the runs whose names the text changes."""
 
     text: str
-    raised: tuple[Raised, ...]
+    runs: tuple[NextRun, ...]
 
 
 def rerun(text: str, document: Document, environment: str | None, *, resume: bool, enables: bool = False) -> Rerun:
-    """The file with the next run in it.
+    """Return the text of a job file with the name of the next run.
 
     Args:
-        text: the file's text, as `disk_file.read_text` gives it.
-        document: the job in it, which has no errors.
-        environment: the environment that is to run again; None for the job and all of them, where each that has a run
-            of its own gets the one after that.
-        resume: go on in the folder of the last run, instead of the new run's own.
-        enables: whether the job is retired in that environment, and is to be no longer.
+        text: the text of the file from `disk_file.read_text`.
+        document: the job in the file, which has no errors.
+        environment: the environment of the new run; None for the job, and for each environment that sets a run name.
+        resume: whether the new run continues in the folder of the last run.
+        enables: whether the edit enables the job in an environment where the job is retired.
 
     Raises:
-        UsageError: the job has no such environment, or is retired there unasked, or is not retired.
-        TfgenError: a run's next name is too long, or the job is so written that it cannot be put in.
+        UsageError: the job has no such environment, or `enables` does not match the state of the environment.
+        TfgenError: the name of the next run is too long, or the edit would change a further value.
     """
     spec, environments = document.data["spec"], environments_of(document)
     if environment is not None:
         check_environment(document, environment)
         _check_enabled(document, environment, enables=enables)
     changes: dict[Path, dict[str, str | bool]] = {}
-    raised = []
+    runs = []
     for name in (None, *environments) if environment is None else (environment,):
-        own, merged = spec if name is None else environments[name], _merged_spec(spec, name)
+        node, merged = spec if name is None else environments[name], _merged_spec(spec, name)
         values: dict[str, str | bool] = {"enabled": True} if enables else {}
         before = merged.get("run", "")
-        if name == environment or "run" in own:
-            raised.append(Raised(name, before, next_run(before)))
-            values["run"] = raised[-1].after
-        of_job = {**spec, **changes.get(_JOB, {})}
+        if name == environment or "run" in node:
+            runs.append(NextRun(name, before, next_run(before)))
+            values["run"] = runs[-1].after
+        edited_spec = {**spec, **changes.get(_JOB, {})}
         folder = (merged.get("resumeFrom") or before or UNNAMED) if resume and _has_folders(merged) else ""
-        if folder != own.get("resumeFrom", of_job.get("resumeFrom", "")):
+        if folder != node.get("resumeFrom", edited_spec.get("resumeFrom", "")):
             values["resumeFrom"] = folder
         if values:
             changes[_JOB if name is None else (*_JOB, "environments", name)] = values
-    return Rerun(with_values(text, document, changes), tuple(raised))
+    return Rerun(with_values(text, document, changes), tuple(runs))
 
 
-def commit_run(file: FilePath, before: str, after: str, *, out: FilePath, is_beside: bool, pushes: bool) -> Outcome:
-    """Write a job's file with its new run, and commit what comes of it.
+def commit_run(
+    file: FilePath, before: str, after: str, *, out: FilePath, has_out_option: bool, pushes: bool
+) -> Outcome:
+    """Write a job file with its new run, and commit the job with its rendered files.
 
-    The file is as before where nothing was rendered of it, nor committed.
+    If nothing was rendered or committed, the file gets its text before.
 
     Args:
-        file: the job's.
-        before: its text.
-        after: its text with the new run.
+        file: the job file.
+        before: the text of the file.
+        after: the text with the new run.
         out: the output folder.
-        is_beside: whether charts/ and overlays/ are there, whatever the job says.
+        has_out_option: whether the user passed `--out`, so that `gitops.rendered` of the job is ignored.
         pushes: whether to push the commit.
 
     Raises:
@@ -103,7 +110,8 @@ def commit_run(file: FilePath, before: str, after: str, *, out: FilePath, is_bes
     ledgers = read_ledgers(out)
     replace_text(file, before, after)
     try:
-        return commit_paths([file], read_sources([file]), CommitOptions(out, pushes=pushes), is_beside=is_beside)
+        options = CommitOptions(out, pushes=pushes)
+        return commit_paths([file], read_sources([file]), options, has_out_option=has_out_option)
     except BaseException:
         if read_ledgers(out) == ledgers and git.committed(file) != after.encode():
             replace_text(file, after, before)
@@ -111,26 +119,31 @@ def commit_run(file: FilePath, before: str, after: str, *, out: FilePath, is_bes
 
 
 def _check_enabled(document: Document, environment: str, *, enables: bool) -> None:
-    """See that a new run would start in an environment.
+    """Check that a new run would start in an environment.
 
     Raises:
-        UsageError: the job is retired there and stays so, or is to be enabled and is not retired.
+        UsageError: the job is retired and `enables` is false, or the job is not retired and `enables` is true.
     """
     of_environment: Path = (*_JOB, "environments", environment)
     is_retired = not environments_of(document)[environment].get("enabled", True)
     if is_retired and not enables:
         command = shlex.join(["tfgen", "rerun", document.file, "--env", environment, "--enable"])
         raise UsageError(
-            f"{document.place((*of_environment, 'enabled'))}: retired in {environment} (enabled: false), so that no "
-            f"run would start there; to run it there again: {command}"
+            f"{document.place((*of_environment, 'enabled'))}: the job is retired in {environment} (enabled: false), so "
+            f"no run would start; to enable the job again: {command}"
         )
     if enables and not is_retired:
         place = document.place(of_environment)
-        raise UsageError(f"{place}: not retired in {environment}; for a new run there leave --enable out")
+        raise UsageError(f"{place}: the job is not retired in {environment}; for a new run, remove --enable")
 
 
 def not_fresh(document: Document, environment: str | None) -> Iterator[Problem]:
-    """What keeps a run from beginning anew: in one environment, or in the job and all of its environments."""
+    """Yield a warning for each variant of a job whose new run would find the files of earlier runs.
+
+    Args:
+        document: the job.
+        environment: the environment to check; None for the job and all of its environments.
+    """
     spec = document.data["spec"]
     for name in (environment,) if environment is not None else (None, *environments_of(document)):
         merged = _merged_spec(spec, name)
@@ -143,24 +156,25 @@ def _not_fresh(document: Document, merged: Mapping[str, Any]) -> Problem:
         if not volume.get("readOnly") and any(source in volume for source in WRITABLE):
             path: Path = (*_JOB, "storage", name)
             message = (
-                f"all runs share storage.{name}, so that a fresh one finds what is there; add runs: Separate to it"
+                f"all runs share storage.{name}, so a fresh run finds the files of earlier runs; set "
+                f"storage.{name}.runs: Separate"
             )
             break
     else:
         path = _JOB
         message = (
-            "no volume keeps what a run writes; if the program keeps it elsewhere, a fresh run finds that, "
-            "unless each has a folder by its name, which is in the variable TFGEN_RUN"
+            "no volume stores the files of a run; if the program stores files in a different place, a fresh run finds "
+            "them, unless the program uses a folder with the name of the run from the variable TFGEN_RUN"
         )
     return Problem(*document.place(path), message, "not-fresh", "warning")
 
 
 def _merged_spec(spec: Mapping[str, Any], environment: str | None) -> dict[str, Any]:
-    """The spec of the job itself, or as one of its environments changes it."""
+    """Return the spec of a job, merged with an environment unless the environment is None."""
     job = tunables.without_environments(spec)
     return job if environment is None else tunables.merge(job, spec["environments"][environment])
 
 
 def _has_folders(merged: Mapping[str, Any]) -> bool:
-    """Whether a volume has a folder for each run. If none has, every run finds the files of the last one anyway."""
+    """Test whether a volume has a folder for each run. Without such a volume, a run finds the files of the last run."""
     return any(volume.get("runs") == "Separate" for volume in merged.get("storage", {}).values())

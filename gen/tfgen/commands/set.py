@@ -1,4 +1,4 @@
-"""``tfgen set``: values of a job, written into its file where they stand, with every other byte kept."""
+"""``tfgen set``: write values into a job file, and leave every remaining byte unchanged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ENVIRONMENTS: Path = ("spec", "environments")
 
 
 class NewText(Record):
-    """The text of a file with other values, and what is wrong with it. One with errors is not to be written."""
+    """The text of a file with new values, and the problems of the text. A text with errors is not written."""
 
     text: str
     problems: tuple[Problem, ...]
@@ -37,19 +37,19 @@ class NewText(Record):
 def set_values(
     source: Source, text: str, assignments: Sequence[str], environment: str | None = None, job: str | None = None
 ) -> NewText:
-    """A job's file with other values.
+    """Return the text of a job file with new values.
 
     Args:
-        source: the file, and the defaults under it.
-        text: the file's text, as `disk_file.read_text` gives it.
-        assignments: each `PATH=VALUE`, in their order. A value is read as in job.yaml. null removes what is there: it
-            is written only where the job, or the team's defaults, would otherwise say it.
-        environment: the environment that is to have the values; None for the job itself.
-        job: the name of the job, for a file with several.
+        source: the file, and the defaults under the file.
+        text: the text of the file from `disk_file.read_text`.
+        assignments: the assignments `PATH=VALUE`, in order. The syntax of a value is that of job.yaml. null removes a
+            key. A null is written only if the key would otherwise get a value of the job or of the defaults.
+        environment: the environment that gets the values; None for the job.
+        job: the name of the job, for a file with several jobs.
 
     Raises:
-        UsageError: an assignment is none, or the file or the job has no place for it.
-        TfgenError: the job is so written that something else would change too.
+        UsageError: an assignment is invalid, or its path does not exist in the file, the job or the schema.
+        TfgenError: the edit would change a further value.
     """
     content = source.text()
     if isinstance(content, Problem):
@@ -62,8 +62,8 @@ def set_values(
     if not isinstance(document.data, dict):
         return NewText(text, checked.problems)
     if environment is not None and not data_path.has(document.data, (*_ENVIRONMENTS, environment)):
-        known = data_path.at(document.data, _ENVIRONMENTS)
-        names = either(known, "and") if isinstance(known, dict) and known else "none"
+        environments = data_path.at(document.data, _ENVIRONMENTS)
+        names = either(environments, "and") if isinstance(environments, dict) and environments else "none"
         raise UsageError(f"{source.file}: no environment {environment!r}; it has {names}")
     data, edits = document.alone().data, []
     for assignment in assignments:
@@ -72,53 +72,53 @@ def set_values(
         edit = _assignment(document, data, *read_assignment(assignment), environment)
         _check_index(data, edit)
         edits.append(edit)
-        gone = edit.value is REMOVED
-        data = data_path.without(data, edit.path) if gone else data_path.with_value(data, edit.path, edit.value)
+        is_removal = edit.value is REMOVED
+        data = data_path.without(data, edit.path) if is_removal else data_path.with_value(data, edit.path, edit.value)
     edited = assign(text, document, edits)
     return NewText(edited, check_all([source.replaced(content=edited.removeprefix(BYTE_ORDER_MARK))]).problems)
 
 
 def _assignment(document: Document, data: Any, path: Path, text: str, environment: str | None) -> Assignment:
-    value, of_job = _value(path, text), None
+    value, job_value = _value(path, text), None
     if environment is not None:
-        inside = path[1:]
-        if path[0] != "spec" or inside[:1] in ((), ("environments",), ("gitops",)):
-            raise UsageError(f"{path_name(path)} is the same in all environments: set it without --env")
-        of_job = data_path.at(document.data, path) if _is_by_name(path) else None
-        path = (*_ENVIRONMENTS, environment, *inside)
-    of_team = data_path.at(document.under.data, path) if document.under else None
-    if value is None and of_job is None and of_team is None:
+        relative_path = path[1:]
+        if path[0] != "spec" or relative_path[:1] in ((), ("environments",), ("gitops",)):
+            raise UsageError(f"{path_name(path)} is the same in all environments; remove --env")
+        job_value = data_path.at(document.data, path) if _is_map_entry(path) else None
+        path = (*_ENVIRONMENTS, environment, *relative_path)
+    default = data_path.at(document.under.data, path) if document.under else None
+    if value is None and job_value is None and default is None:
         value = REMOVED
-    return Assignment(path, value, [_keys_before(data, path[:taken], step) for taken, step in enumerate(path)])
+    return Assignment(path, value, [_preceding_keys(data, path[:end], step) for end, step in enumerate(path)])
 
 
-def _keys_before(data: Any, above: Path, step: str | int) -> tuple[str, ...]:
-    """The keys of a mapping behind which a new one goes: those before it in the schema, or else all."""
-    order = key_order(above)
+def _preceding_keys(data: Any, parent: Path, step: str | int) -> tuple[str, ...]:
+    """Return the keys of a mapping that precede a new key: in the order of the schema, or all keys of the mapping."""
+    order = key_order(parent)
     if order is None or step not in order:
-        siblings = data_path.at(data, above)
+        siblings = data_path.at(data, parent)
         return tuple(siblings) if isinstance(siblings, dict) else ()
     return order[: order.index(str(step))]
 
 
-def _is_by_name(path: Path) -> bool:
-    """Whether a path leads to an entry of a map by name, which an environment takes out by null."""
-    above = schema_file.node(schema_file.load(), path[:-1]) or {}
-    return isinstance(path[-1], str) and not schema_file.is_record(above)
+def _is_map_entry(path: Path) -> bool:
+    """Test whether a path is that of an entry of a map, which a null in an environment removes."""
+    parent = schema_file.node(schema_file.load(), path[:-1]) or {}
+    return isinstance(path[-1], str) and not schema_file.is_record(parent)
 
 
 def _value(path: Path, text: str) -> Any:
-    """A value as job.yaml would have it; text where the schema takes nothing else, so that `run=2` names a run.
+    """Return a value as YAML reads it; a text where the schema allows only text, so that `run=2` names a run.
 
     Raises:
-        UsageError: it is no YAML.
+        UsageError: the value is not YAML.
     """
     if not text.strip() or text.lstrip().startswith("#"):
         return text
     parsed = parse(text, "value")
     if parsed.problems or len(parsed.documents) != 1:
-        why = parsed.problems[0].message if parsed.problems else "it is several documents"
-        raise UsageError(f"{path_name(path)}: {shown(text)} is no value: {why}")
+        reason = parsed.problems[0].message if parsed.problems else "it has several documents"
+        raise UsageError(f"{path_name(path)}: {shown(text)} is not a YAML value: {reason}")
     value = parsed.documents[0].data
     types = json_types(schema_file.node(schema_file.load(), path) or {"type": []})
     if isinstance(value, int | float) and "string" in types and not {"integer", "number", "boolean"} & {*types}:
@@ -127,25 +127,25 @@ def _value(path: Path, text: str) -> Any:
 
 
 def _check_index(data: Any, edit: Assignment) -> None:
-    """See that each index of a path leads to an item of a list, or to the place behind the last one.
+    """Check that each index of a path is an index of a list, or the index of an item to append.
 
     Raises:
-        UsageError: one does not.
+        UsageError: an index is out of range, or the value is not a list.
     """
-    for taken, step in enumerate(edit.path):
-        inner = _follow(data, edit.path[:taken])
+    for end, step in enumerate(edit.path):
+        parent = _follow(data, edit.path[:end])
+        name = path_name(edit.path[:end])
         if not isinstance(step, int):
-            if isinstance(inner, list):
-                raise UsageError(f"{path_name(edit.path[:taken])} is a list: write [0] for its first item")
+            if isinstance(parent, list):
+                raise UsageError(f"{name} is a list; write [0] for its first item")
             continue
-        name = path_name(edit.path[:taken])
-        if not isinstance(inner, list):
-            if inner is None and step == 0 and edit.value is not REMOVED:
+        if not isinstance(parent, list):
+            if parent is None and step == 0 and edit.value is not REMOVED:
                 return
-            raise UsageError(f"{name}: no list is there that has an item {step}")
-        if step > len(inner) or (step == len(inner) and edit.value is REMOVED):
-            known = [str(index) for index in range(len(inner) + (edit.value is not REMOVED))]
-            raise UsageError(f"{name} has no item {step}" + (f"; write {either(known)}" if known else ""))
+            raise UsageError(f"{name} is not a list, so it has no item {step}")
+        if step > len(parent) or (step == len(parent) and edit.value is REMOVED):
+            indexes = [str(index) for index in range(len(parent) + (edit.value is not REMOVED))]
+            raise UsageError(f"{name} has no item {step}" + (f"; write {either(indexes)}" if indexes else ""))
 
 
 def _follow(data: Any, path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""``tfgen status``: how runs are, in all clusters that they are in."""
+"""``tfgen status``: read the states of runs from their clusters."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tfgen.live.snapshot import Snapshot
 
 
 def read_states(clusters: Clusters, runs: Sequence[DeclaredRun], *, with_logs: bool = False) -> list[RunState]:
-    """How some runs are now, in their own order.
+    """Return the current states of runs, in the order of the runs.
 
     Raises:
-        UsageError: the job names a cluster that the kubeconfig does not know.
-        ApiError: the account may not list what tells how a run is.
-        TfgenError: there is no answer in time.
+        UsageError: a job names a cluster that is not in the kubeconfig.
+        ApiError: the account may not list the objects of a run.
+        TfgenError: the server does not answer in time.
     """
     states: dict[str, RunState] = {}
     for api, namespace, of_namespace in clusters.by_namespace(runs):
@@ -26,6 +26,6 @@ def read_states(clusters: Clusters, runs: Sequence[DeclaredRun], *, with_logs: b
         for run in of_namespace:
             live_runs = () if clusters.is_named else run.live_runs.values()
             is_hidden = not run.is_enabled and ((run.full_name, run.run) in enabled or run.run in live_runs)
-            # the objects of a hidden run belong to an enabled run
+            # A retired environment has the same object names as an enabled one: the objects belong to the enabled one.
             states[run.title] = judge(run, Snapshot() if is_hidden else snapshot, namespace)
     return [states[run.title] for run in runs]

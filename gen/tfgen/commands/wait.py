@@ -1,4 +1,4 @@
-"""``tfgen wait``: how a run is, look after look, until it ends."""
+"""``tfgen wait``: read the state of a run again and again until the run ends."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from tfgen.live.run_state import RunState
 from tfgen.words import either
 
 _SECONDS: Final = 2.0
-"""Between two looks."""
+"""The time between two requests."""
 _RELEASE_SECONDS: Final = 60.0
-"""The time in which a finisher that works frees at least one more node."""
+"""The longest time in which a working finisher frees no further node."""
 
 
 def follow_run(clusters: Clusters, run: DeclaredRun, timeout: int | None, deadline: float | None) -> Iterator[RunState]:
-    """Yield the state of a run at each look, until the run has ended and its finisher has released the run.
+    """Yield the state of a run repeatedly, until the run has ended and its finisher has released the run.
 
-    The last state has `is_stuck` where the run succeeded and the finisher frees no node. A run that was in the cluster
-    and is deleted ends the looks, too.
+    The last state has `is_stuck` if the run succeeded and the finisher frees no node. The iteration also ends when the
+    run is deleted from the cluster.
 
     Args:
-        clusters: where it is.
+        clusters: the clusters of the run.
         run: the run.
-        timeout: the seconds that the user has for it; None for ever.
-        deadline: when these are over, as `time.monotonic` counts.
+        timeout: the seconds to wait; None for no limit.
+        deadline: the end of these seconds on the clock of `time.monotonic`.
 
     Raises:
-        TfgenError: it has not ended by then, or the cluster cannot be read.
+        TfgenError: the run has not ended before the deadline, or the cluster cannot be read.
     """
-    was_there = False
+    was_present = False
     on_nodes, progress = -1, 0.0
     while True:
         (state,) = read_states(clusters, [run], with_logs=True)
@@ -45,9 +45,9 @@ def follow_run(clusters: Clusters, run: DeclaredRun, timeout: int | None, deadli
                 yield state.replaced(is_stuck=True)
                 return
         yield state
-        if (state.end and not state.is_releasing) or (was_there and state.phase == "Absent"):
+        if (state.end and not state.is_releasing) or (was_present and state.phase == "Absent"):
             return
-        was_there = was_there or state.phase != "Absent"
+        was_present = was_present or state.phase != "Absent"
         if deadline is not None and time.monotonic() + _SECONDS > deadline:
             phase = f"still {state.phase}"
             if state.is_releasing:

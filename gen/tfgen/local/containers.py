@@ -46,41 +46,44 @@ def find_runtime() -> Runtime:
     )
 
 
-def run_command(
-    runtime: Runtime,
-    name: str,
-    pod: Pod,
-    words: Sequence[str],
-    variables: Mapping[str, str],
-    secret: Collection[str],
-    mounts: Sequence[Mount],
-    gpus: str,
-) -> tuple[str, ...]:
-    """Return the command that runs the container of a task, and that ends with the container.
+class Container(Record):
+    """The container of a task.
 
-    Args:
-        runtime: the container runtime.
+    Attributes:
         name: the name of the container, for its removal.
         pod: the pod of the task.
         words: the command and the arguments of the container, with expanded references.
         variables: all variables of the container.
-        secret: the names of variables that the container takes from the environment of this process.
+        secrets: the names of variables that the container takes from the environment of the runtime's process.
         mounts: the folders of the container.
         gpus: the GPUs of the container, separated by commas.
     """
-    container = pod.container
-    has_command = bool(container.get("command"))
+
+    name: str
+    pod: Pod
+    words: Sequence[str]
+    variables: Mapping[str, str]
+    secrets: Collection[str]
+    mounts: Sequence[Mount]
+    gpus: str
+
+
+def run_command(runtime: Runtime, container: Container) -> tuple[str, ...]:
+    """Return the command that runs the container of a task, and that ends with the container."""
+    spec = container.pod.container
+    has_command = bool(spec.get("command"))
+    variables = container.variables.items()
     return (
-        *(runtime.program, "run", "--rm", "--init", "--name", name, "--network", "host", "--ipc", "host"),
+        *(runtime.program, "run", "--rm", "--init", "--name", container.name, "--network", "host", "--ipc", "host"),
         *("--user", f"{os.getuid()}:{os.getgid()}"),
         *(["--userns", "keep-id"] if runtime.is_podman else []),
-        *(part for key, value in variables.items() for part in _variable(key, value, secret)),
-        *(part for mount in reversed(mounts) for part in ("--volume", f"{mount.folder}:{mount.path}")),
-        *(["--workdir", container["workingDir"]] if container.get("workingDir") else []),
-        *_gpu_options(runtime, gpus),
-        *(["--entrypoint", words[0]] if has_command else []),
-        container["image"],
-        *(words[1:] if has_command else words),
+        *(part for key, value in variables for part in _variable(key, value, container.secrets)),
+        *(part for mount in reversed(container.mounts) for part in ("--volume", f"{mount.folder}:{mount.path}")),
+        *(["--workdir", spec["workingDir"]] if spec.get("workingDir") else []),
+        *_gpu_options(runtime, container.gpus),
+        *(["--entrypoint", container.words[0]] if has_command else []),
+        spec["image"],
+        *(container.words[1:] if has_command else container.words),
     )
 
 
@@ -89,8 +92,8 @@ def remove_command(runtime: Runtime, name: str) -> tuple[str, ...]:
     return (runtime.program, "rm", "--force", name)
 
 
-def _variable(name: str, value: str, secret: Collection[str]) -> tuple[str, str]:
-    return "--env", name if name in secret else f"{name}={value}"
+def _variable(name: str, value: str, secrets: Collection[str]) -> tuple[str, str]:
+    return "--env", name if name in secrets else f"{name}={value}"
 
 
 def _gpu_options(runtime: Runtime, gpus: str) -> list[str]:

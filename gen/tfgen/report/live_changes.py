@@ -14,7 +14,7 @@ def change_lines(change: ObjectChange, *, is_detailed: bool) -> Iterator[str]:
     """Yield the line of an object, and with `is_detailed` the lines of each changed field."""
     _, kind, name = change.identity
     reason = f": {change.reason}" if change.reason else ""
-    yield f"{change.fate:<9}  {kind} {name}{reason}"
+    yield f"{change.outcome:<9}  {kind} {name}{reason}"
     if is_detailed:
         yield from (f"    {line}" for field in change.fields for line in field_lines(field))
 
@@ -24,4 +24,4 @@ def change_row(change: ObjectChange) -> dict[str, Any]:
     version, kind, name = change.identity
     fields = [field_row(field) for field in change.fields]
     reason = {"reason": change.reason} if change.reason else {}
-    return {"action": change.fate, "apiVersion": version, "kind": kind, "name": name, "fields": fields, **reason}
+    return {"action": change.outcome, "apiVersion": version, "kind": kind, "name": name, "fields": fields, **reason}

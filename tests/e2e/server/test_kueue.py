@@ -96,7 +96,7 @@ def test_a_release_deactivates_the_workload(
     assert cluster.client.get(f"{VERSION}/Workload", "job-mnist-worker-1", namespace)["spec"]["active"] is False
     assert cluster.client.get("Job", "mnist-worker", namespace)["spec"]["suspend"] is False  # Kueue suspends the Job
     assert cli.run(arguments) == cli.OK
-    assert capsys.readouterr().out == "Job mnist-worker was released\n"
+    assert capsys.readouterr().out == "Job mnist-worker already released\n"
 
 
 def test_a_release_without_a_workload_is_refused(
@@ -105,6 +105,6 @@ def test_a_release_without_a_workload_is_refused(
     before = eventually(lambda: cluster.client.get("Job", "mnist-worker", namespace)["spec"], "the job")
     assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.FAILED
     error = capsys.readouterr().err
-    assert "mnist: Job mnist-worker waits in the queue research, and the cluster has no Workload for it" in error
+    assert "mnist: Job mnist-worker is in the queue research, but the cluster has no Workload for the object" in error
     assert "tfgen delete JOB" in error
     assert cluster.client.get("Job", "mnist-worker", namespace)["spec"] == before

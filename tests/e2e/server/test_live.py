@@ -338,16 +338,18 @@ def test_a_release_of_another_name_is_found_by_its_labels(
     (run,) = json.loads(output.out)["runs"]
     assert (run["phase"], run["gpus"]) == ("Running", 2)
     assert {role["role"]: role["ready"] for role in run["roles"]} == {"chief": 1, "ps": 2, "worker": 2}
-    assert "mnist: found as other-mnist, of the Helm release other\n" in output.err
+    assert "mnist: the Helm release other has the run as other-mnist\n" in output.err
 
     install("night")
     eventually(lambda: len(ready_pods(cluster, namespace)) == 12, "twelve running pods")
     assert status(job, viewer) == cli.USAGE
-    assert "mnist: night-mnist and other-mnist are releases of it; name one by --release" in capsys.readouterr().err
+    assert "mnist: the job has the releases night-mnist and other-mnist; add --release NAME" in capsys.readouterr().err
     assert status(job, viewer, "--release", "night") == cli.OK
     assert capsys.readouterr().out.startswith(f"night-mnist in {namespace}: Running")
     assert status(job, viewer, "--release", "dawn") == cli.USAGE
-    assert "no release dawn of it has a pod; there is night-mnist and other-mnist" in capsys.readouterr().err
+    assert (
+        "the release dawn has no pod; the releases with pods are night-mnist and other-mnist" in capsys.readouterr().err
+    )
     assert cli.run(["release", str(job), "--release", "night", "--kubeconfig", str(cluster.admin)]) == cli.OK
     assert "StatefulSet night-mnist-ps released" in capsys.readouterr().out
 
@@ -497,7 +499,10 @@ def test_a_plugin_that_fails_is_heard(
     ("arguments", "message"),
     [
         (["--context", "e2d"], "no context 'e2d'; did you mean \"e2e\"?"),
-        (["--env", "far"], "runs in the cluster elsewhere, and the kubeconfig has no context of that name; it has e2e"),
+        (
+            ["--env", "far"],
+            "runs in the cluster elsewhere, and the kubeconfig has no context with this name; its contexts are e2e",
+        ),
         (["--env", "nope"], "no environment 'nope'; it has dev, off, far"),
     ],
 )
@@ -759,8 +764,11 @@ def test_exec_in_a_task_without_a_node_says_why(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--tty"], "--tty goes with --stdin: -it"),
-        (["-it", "--format", "json"], "what a terminal shows is no data: leave out --tty, or --format json"),
+        (["--tty"], "--tty needs --stdin: write -it"),
+        (
+            ["-it", "--format", "json"],
+            "--format json cannot carry the output of a terminal: remove --tty or --format json",
+        ),
     ],
 )
 def test_a_terminal_for_nobody_is_refused(
@@ -835,7 +843,7 @@ def test_release_needs_the_role_of_its_page(
     assert capsys.readouterr().out == RELEASED.replace("FATE", "released")
     eventually(lambda: len(ready_pods(cluster, namespace)) == 1, "the finisher's pod alone")
     assert cli.run(arguments) == cli.OK
-    assert capsys.readouterr().out == RELEASED.replace("FATE", "was released")
+    assert capsys.readouterr().out == RELEASED.replace("FATE", "already released")
     assert status(job, cluster.admin) == cli.OK
     assert re.search(r": Suspended for .*^GPUs: +0 held$", capsys.readouterr().out, re.DOTALL | re.MULTILINE)
 
@@ -896,7 +904,10 @@ def test_release_of_a_kind_that_nothing_holds_back_says_what_to_do(
     text += "  strategy: Single\n  workload: {kind: Pod}\n  roles: {chief: {}}\n"
     job.write_text(text.replace("  retries: 0\n", ""), encoding="utf-8")
     assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.FAILED
-    assert "no field of a Pod holds it back; delete it: kubectl delete pods mnist-chief" in capsys.readouterr().err
+    assert (
+        "a Pod has no field that stops its pods; to free the GPUs, delete the object: kubectl delete pods mnist-chief"
+        in capsys.readouterr().err
+    )
 
 
 # -- apply and delete ------------------------------------------------------------------------------------------------
@@ -967,7 +978,7 @@ def test_nothing_is_applied_where_the_server_refuses_one_object(
     job.write_text(text.replace("spec:\n", f"spec:\n  objects: {{odd: {unheard}}}\n", 1), encoding="utf-8")
     assert cli.run(["apply", str(job), "--kubeconfig", str(cluster.admin)]) == cli.FAILED
     error = capsys.readouterr().err
-    assert "nothing is applied:\nUnheard mnist-odd: the cluster has no kind Unheard of unheard.example" in error
+    assert "nothing was applied:\nUnheard mnist-odd: the cluster has no kind Unheard of unheard.example" in error
     assert names(cluster, namespace) == set()
 
 
@@ -989,7 +1000,7 @@ def test_a_change_that_a_run_refuses_has_a_short_reason_and_its_cure(
     refused = {line.split(":")[0]: line for line in lines if line.startswith(("Job ", "StatefulSet "))}
     assert {"Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker"} <= refused.keys()
     for line in refused.values():
-        assert line.endswith(f"; a run keeps its pods: tfgen rerun {job}"), line
+        assert line.endswith(f"; the pods of a run cannot change; for a new run: tfgen rerun {job}"), line
 
 
 def test_an_apply_waits_until_all_tasks_run(
@@ -1027,7 +1038,7 @@ def test_a_retired_run_is_disabled_and_can_be_released_and_deleted(
     assert cli.run(["rm", str(job), "--env", "dev"]) == cli.OK
     capsys.readouterr()
     assert cli.run(["apply", *where]) == cli.FAILED
-    assert "mnist/dev: the job is not to run there (enabled: false)" in capsys.readouterr().err
+    assert "mnist/dev: the job is retired in the environment (enabled: false)" in capsys.readouterr().err
     assert status(job, cluster.admin, "--env", "dev") == cli.OK
     out = capsys.readouterr().out
     assert out.startswith(f"mnist/dev in {namespace}: Disabled for ")
@@ -1049,8 +1060,11 @@ def test_a_retired_run_is_disabled_and_can_be_released_and_deleted(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--wait", "--dry-run"], "--wait waits for what is applied, and --dry-run applies nothing"),
-        (["--timeout", "5s"], "--timeout goes with --wait"),
+        (
+            ["--wait", "--dry-run"],
+            "--dry-run applies nothing, so --wait has no run to wait for; remove --wait or --dry-run",
+        ),
+        (["--timeout", "5s"], "--timeout needs --wait"),
     ],
 )
 def test_a_wait_for_nothing_is_refused(
@@ -1068,7 +1082,9 @@ def test_an_apply_does_not_start_a_released_run_again(
     cluster.kubectl("scale", "-n", namespace, "statefulset/mnist-worker", "--replicas=0")
     capsys.readouterr()
     assert cli.run(apply) == cli.FAILED
-    assert "nothing is applied:\nStatefulSet mnist-worker: is scaled to 0, and would" in capsys.readouterr().err
+    assert (
+        "nothing was applied:\nStatefulSet mnist-worker is scaled to 0, and the apply would" in capsys.readouterr().err
+    )
     assert cli.run([*apply, "--force"]) == cli.OK
     assert cluster.client.get("StatefulSet", "mnist-worker", namespace)["spec"]["replicas"] == 2
 
@@ -1082,7 +1098,9 @@ def test_a_field_of_somebody_else_is_refused_unless_forced(
     capsys.readouterr()
     assert cli.run(apply) == cli.FAILED
     assert re.search(
-        r"StatefulSet mnist-ps: 409: .*\.spec\.replicas.*--force takes it over", capsys.readouterr().err, re.S
+        r"StatefulSet mnist-ps: 409: .*\.spec\.replicas.*to take over the fields, add --force",
+        capsys.readouterr().err,
+        re.S,
     )
     assert cli.run([*apply, "--force"]) == cli.OK
     assert cluster.client.get("StatefulSet", "mnist-ps", namespace)["spec"]["replicas"] == 2
@@ -1109,7 +1127,7 @@ def test_what_a_gitops_tool_looks_after_is_refused_unless_forced(
     for command in ("apply", "delete"):
         capsys.readouterr()
         assert cli.run([command, *arguments]) == cli.FAILED
-        assert f"StatefulSet mnist-ps: {owner} looks after it" in capsys.readouterr().err
+        assert f"StatefulSet mnist-ps: {owner} manages the object" in capsys.readouterr().err
     assert cli.run(["delete", *arguments, "--force"]) == cli.OK
 
 
@@ -1158,13 +1176,16 @@ def test_delete_leaves_objects_that_tfgen_did_not_create(
     uids = {item["kind"]: cluster.client.create(item, namespace)["metadata"]["uid"] for item in foreign}
     where = [str(job), "--kubeconfig", str(cluster.admin)]
     assert cli.run(["apply", *where]) == cli.FAILED
-    assert "nothing is applied" in capsys.readouterr().err
+    assert "nothing was applied" in capsys.readouterr().err
     left = {f"{item['kind']} {item['metadata']['name']}: job mnist did not create it" for item in foreign}
     for more in ([], ["--dry-run"], ["--force"], ["--claim", "mnist-model"]):
         assert cli.run(["delete", *where, *more]) == cli.PROBLEMS
         assert fates(capsys.readouterr().out) == {"left": left}
     assert cli.run(["delete", *where, "--claim", "mnist-data"]) == cli.USAGE
-    assert f"--claim: no claim mnist-data in {namespace}; the job has mnist-model" in capsys.readouterr().err
+    assert (
+        f"--claim: the namespace {namespace} has no claim mnist-data; the job has mnist-model"
+        in capsys.readouterr().err
+    )
     live = [
         cluster.client.get(kind, item["metadata"]["name"], namespace)
         for kind, item in zip(("v1/Service", "StatefulSet", "PersistentVolumeClaim"), foreign, strict=True)
@@ -1219,7 +1240,7 @@ def test_an_environment_leaves_the_objects_of_another_one_in_its_namespace(
     cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay("dev"))
     assert cli.run(["delete", str(job), "--env", "prod", *where, "--claim", "mnist-model"]) == cli.PROBLEMS
     shown = fates(capsys.readouterr().out)
-    assert shown["left"] == {"PersistentVolumeClaim mnist-model: the environment dev has it, too"}
+    assert shown["left"] == {"PersistentVolumeClaim mnist-model: the environment dev has the object, too"}
 
 
 def test_a_diff_with_the_cluster_shows_what_differs_whoever_looks_after_it(

@@ -241,7 +241,7 @@ def test_tfgen_apply_finds_an_unchanged_job_unchanged_and_gives_a_refusal_in_sho
     lines = capsys.readouterr().err.splitlines()
     kind = there.operator.kind.rpartition("/")[2]
     (refusal,) = (line for line in lines if line.startswith(f"{kind} mnist: "))
-    assert refusal.endswith(f"; a run keeps its pods: tfgen rerun {path}")
+    assert refusal.endswith(f"; the pods of a run cannot change; for a new run: tfgen rerun {path}")
     assert len(refusal) < 500
 
 
@@ -346,7 +346,7 @@ def test_a_released_run_gives_its_quota_back_to_kueue(
     assert ": Suspended for" in (status := shown())
     assert "queue research: Deactivated: The workload is deactivated" in status
     assert cli.run(["release", *options]) == cli.OK
-    assert capsys.readouterr().out == f"{title} {name} was released\n"
+    assert capsys.readouterr().out == f"{title} {name} already released\n"
 
 
 def _workers(client: Client, namespace: str) -> list[Object]:

@@ -1,6 +1,6 @@
-"""The files that a word of a command line may become.
+"""Completions of a word by the names of files.
 
-complete_file("jobs/m", folders_and_jobs)  ->  ["jobs/mnist/", "jobs/more.yaml"]
+complete_file("jobs/m", is_job)  ->  ["jobs/mnist/", "jobs/more.yaml"]
 """
 
 from __future__ import annotations
@@ -10,38 +10,42 @@ from pathlib import Path
 
 from tfgen.job.sources import has_name_of_job, holds_job
 
-IsWanted = Callable[[Path], bool]
+Filter = Callable[[Path], bool]
 
 
-def complete_file(word: str, is_wanted: IsWanted) -> Iterator[str]:
-    """The paths that begin as the word does, one folder deep, in order; of a folder with a slash at the end.
+def complete_file(word: str, is_match: Filter) -> Iterator[str]:
+    """Yield the paths in one folder that begin with a word, in order. The path of a folder ends with a slash.
 
-    Hidden files come where the word asks for them. A folder that cannot be read has none.
+    Hidden files are included if the word begins with a dot. A folder that cannot be read has no completions.
+
+    Args:
+        word: the word.
+        is_match: selects the files. Folders are always included.
     """
-    above, slash, beginning = word.rpartition("/")
+    parent, slash, beginning = word.rpartition("/")
     try:
-        paths = sorted(Path(f"{above}{slash}" or ".").expanduser().iterdir())
-    except (OSError, RuntimeError):  # no such folder; no such user
+        paths = sorted(Path(f"{parent}{slash}" or ".").expanduser().iterdir())
+    except (OSError, RuntimeError):  # the folder, or the user of a path ~user, does not exist
         return
     for path in paths:
         if path.name.startswith(beginning) and (beginning or not path.name.startswith(".")):
             try:
-                if path.is_dir() or is_wanted(path):
-                    yield f"{above}{slash}{path.name}{'/' if path.is_dir() else ''}"
+                if path.is_dir() or is_match(path):
+                    yield f"{parent}{slash}{path.name}{'/' if path.is_dir() else ''}"
             except OSError:
                 continue
 
 
 def is_job(path: Path) -> bool:
-    """Whether a file holds a job."""
+    """Test whether a file contains a job."""
     return has_name_of_job(path) and path.is_file() and holds_job(path.read_bytes())
 
 
 def is_folder(path: Path) -> bool:
-    """Whether it is one."""
+    """Test whether a path is a folder."""
     return path.is_dir()
 
 
 def is_any(_: Path) -> bool:
-    """Every file will do."""
+    """Accept every file."""
     return True

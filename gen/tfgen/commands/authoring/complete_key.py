@@ -1,4 +1,4 @@
-"""The keys of a job that a word of a command line may become.
+"""Completions of a word by the keys of a job.
 
     >>> [key.path for key in complete_key("spec.roles.w")]
     ['spec.roles.worker.']
@@ -7,7 +7,7 @@
     >>> [key.path for key in complete_assignment("completion.release=", ())]
     ['completion.release=ScaleToZero', 'completion.release=Keep']
 
-A path stays as it is written: with or without `spec.` in front. What ends in a dot or in `=` goes on.
+A completion has `spec.` in front if the word has. A completion that ends in a dot or in `=` is incomplete.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from tfgen.text.document import Document
 from tfgen.words import path_name
 
 ANY_NAME: Final = "NAME"
-"""What stands for the name of an entry where no job says one."""
+"""The placeholder for the name of a map entry if the jobs have no entry."""
 
 
 class Key(NamedTuple):
-    """A way to go on: the whole word, and the first sentence on what it names."""
+    """A completion: the whole word, and the first sentence of the description of the key."""
 
     path: str
     text: str = ""
 
 
 def complete_key(word: str) -> Iterator[Key]:
-    """The keys of the schema whose paths begin as the word does; an entry of a map by name is called NAME."""
-    above, _, beginning = word.rpartition(".")
-    for key, node in _keys(above, ()):
+    """Yield the keys of the schema whose paths begin with a word. The name of a map entry is NAME."""
+    parent, _, beginning = word.rpartition(".")
+    for key, node in _keys(parent, ()):
         if key.startswith(beginning):
-            path = f"{above}.{key}" if above else key
+            path = f"{parent}.{key}" if parent else key
             yield Key(f"{path}." if keys_below(node, ()) else path, first_sentence(node))
 
 
 def complete_assignment(word: str, documents: Sequence[Document]) -> Iterator[Key]:
-    """The beginnings of `PATH=VALUE` that begin as the word does: paths, and after the `=` the values that have names.
+    """Yield completions of `PATH=VALUE`: paths, and after the `=` the values that the schema lists.
 
     Args:
-        word: what is written.
-        documents: the jobs, by which the entries of a map by name are known.
+        word: the word.
+        documents: the jobs, which have the names of the entries of maps.
     """
     path, equals, value = word.partition("=")
     if equals:
@@ -55,21 +55,21 @@ def complete_assignment(word: str, documents: Sequence[Document]) -> Iterator[Ke
         values = () if node is None else choices(node)
         yield from (Key(f"{path}={choice}") for choice in values if choice.startswith(value))
         return
-    above, _, beginning = word.rpartition(".")
-    for key, node in _keys(above, documents):
+    parent, _, beginning = word.rpartition(".")
+    for key, node in _keys(parent, documents):
         if key.startswith(beginning):
-            path = f"{above}.{key}" if above else key
-            goes_deeper = "items" not in node and (is_record(node) or "additionalProperties" in node)
-            yield Key(f"{path}{'.' if goes_deeper else '='}", first_sentence(node))
+            path = f"{parent}.{key}" if parent else key
+            has_keys = "items" not in node and (is_record(node) or "additionalProperties" in node)
+            yield Key(f"{path}{'.' if has_keys else '='}", first_sentence(node))
 
 
-def _keys(above: str, documents: Sequence[Document]) -> Iterator[tuple[str, Schema]]:
-    """The keys below a path as it is written, each with its node; at its beginning also those of the spec."""
+def _keys(parent: str, documents: Sequence[Document]) -> Iterator[tuple[str, Schema]]:
+    """Yield the keys below a path with their nodes. Below an empty path, also yield the keys of the spec."""
     schema = schema_file.load()
-    node = _node(above)
+    node = _node(parent)
     if node is not None:
-        yield from keys_below(node, [_value(document, above) for document in documents])
-    if not above:
+        yield from keys_below(node, [_value(document, parent) for document in documents])
+    if not parent:
         yield from keys_below(entry(schema, schema, "spec") or {}, ())
 
 
@@ -87,17 +87,17 @@ def keys_below(
         names = [path_name((name,)) for name in in_jobs if path_name((name,)) == name] or [ANY_NAME]
     else:
         names = ()
-    return [(name, inner) for name in names if (inner := entry(schema, node, name)) is not None]
+    return [(name, child) for name in names if (child := entry(schema, node, name)) is not None]
 
 
 def _steps(path: str) -> tuple[str, ...]:
-    """The steps of a path in a document, `spec` in front where it is left out."""
+    """Return the steps of a path in a document. A path without `spec` in front gets `spec`."""
     steps = tuple(path.split(".")) if path else ()
     return steps if not steps or steps[0] in schema_file.load()["properties"] else ("spec", *steps)
 
 
 def _node(path: str) -> Schema | None:
-    """The node at a path as it is written; of a list, that of its items."""
+    """Return the node at a path; for a list, the node of its items."""
     schema = schema_file.load()
     node: Schema | None = schema
     for step in _steps(path):

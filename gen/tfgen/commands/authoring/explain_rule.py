@@ -2,7 +2,7 @@ r"""The section of docs/rules.md about a rule.
 
     explain_rule("latest-tag")  ->  "latest-tag\n\n  An image has the tag latest, ..."
 
-The page is installed with the package, so that the text of a problem's id needs no network.
+The page is installed with the package, so that the explanation of a rule needs no network.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 def explain_rule(rule: str) -> str | None:
-    """The text about a rule with its examples; None for an unknown rule."""
+    """Return the text about a rule with its examples; None for an unknown rule."""
     section = _sections().get(rule)
     if section is None:
         return None
@@ -30,7 +30,7 @@ def explain_rule(rule: str) -> str | None:
 
 
 def rule_ids() -> tuple[str, ...]:
-    """The ids of all rules, in the order of the page."""
+    """Return the ids of all rules, in the order of the page."""
     return tuple(_sections())
 
 
@@ -49,7 +49,7 @@ def _sections() -> Mapping[str, str]:
 
 
 def _path() -> Path:
-    """The page inside the installed package, or in the checkout."""
+    """Return the path of the page in the installed package, or in the working tree of the repository."""
     package = Path(__file__).parents[2]
     installed = package / "docs" / PAGE
     return installed if installed.exists() else package.parent.parent / "docs" / PAGE

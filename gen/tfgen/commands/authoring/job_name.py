@@ -22,6 +22,6 @@ def check_name(name: str, kind: str) -> None:
     node = schema_file.node(schema_file.load(), ("metadata", "name")) or {}
     if not re.fullmatch(node["pattern"], name) or len(name) > node["maxLength"]:
         rule = f"{node['x-pattern-says']}, at most {node['maxLength']} characters"
-        raise UsageError(f"{name!r} is no {kind}: {rule}{as_name(name, node)}")
+        raise UsageError(f"{name!r} is not a valid {kind}: {rule}{as_name(name, node)}")
     if name in node["not"]["enum"]:
-        raise UsageError(f"{name!r} is no {kind}: choose {node['x-not-says']}")
+        raise UsageError(f"{name!r} is not a valid {kind}: choose {node['x-not-says']}")

@@ -1,6 +1,6 @@
-r"""New files, put beside those that are there: what `tfgen init` and `tfgen import` write, and leave to its owner.
+r"""New files of `tfgen init` and `tfgen import`, which leave the files of the user unchanged.
 
-add_files(Path("."), [NewFile(".gitignore", "__pycache__/\n", Present.ADD_LINES)])  ->  Added(added=(...,), ...)
+add_files(Path("."), [NewFile(".gitignore", "__pycache__/\n", Present.ADD_LINES)])  ->  Added(extended=(...,), ...)
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from tfgen.tree.output_folder import DiskEntry, OutputFolder
 
 
 class Present(Enum):
-    """What becomes of a new file where one of its name is there already."""
+    """The action for a new file if a file with its path exists."""
 
-    REFUSE = "nothing is written at all"
-    KEEP = "it stays as it is"
-    ADD_LINES = "the lines that it lacks go to its end"
+    REFUSE = "write no file, and raise an error"
+    KEEP = "leave the existing file unchanged"
+    ADD_LINES = "append the lines that the existing file lacks"
 
 
 class NewFile(Record):
-    """A file by its path below a folder."""
+    """A new file, with its path below a folder."""
 
     path: str
     text: str
@@ -32,33 +32,33 @@ class NewFile(Record):
 
 
 class Added(Record):
-    """What was written, and what was not.
+    """The result of a write of new files.
 
     Attributes:
-        created: the files that are new.
-        added: those that have more lines.
-        kept: those that were there, with what they hold.
+        created: the created files.
+        extended: the existing files with appended lines.
+        present: the existing files that were left unchanged, with their texts.
     """
 
     created: tuple[Path, ...]
-    added: tuple[Path, ...]
-    kept: Mapping[Path, str]
+    extended: tuple[Path, ...]
+    present: Mapping[Path, str]
 
     def relative(self) -> Added:
-        """The files by their paths from the working directory."""
-        created, added = (tuple(map(_from_here, paths)) for paths in (self.created, self.added))
-        return Added(created, added, {_from_here(path): text for path, text in self.kept.items()})
+        """Return the result with paths from the working directory."""
+        created, extended = (tuple(map(_relative, paths)) for paths in (self.created, self.extended))
+        return Added(created, extended, {_relative(path): text for path, text in self.present.items()})
 
 
-def _from_here(path: Path) -> Path:
+def _relative(path: Path) -> Path:
     return Path(os.path.relpath(path))
 
 
 def add_files(folder: Path, files: Sequence[NewFile]) -> Added:
-    """Write files below a folder, all or none.
+    """Write files below a folder, all of the files or no file.
 
     Raises:
-        UsageError: one that refuses it is there already, or a link or a file is where a folder of theirs is to be.
+        UsageError: a file with the action REFUSE exists, or a link or a file has the path of a folder.
         TfgenError: the disk fails.
     """
     with OutputFolder(folder, create=True) as output:
@@ -74,21 +74,23 @@ def add_files(folder: Path, files: Sequence[NewFile]) -> Added:
         output.sync_folders(changed, len(changed))
     return Added(
         created=tuple(folder / path for path in changed if path not in texts),
-        added=tuple(folder / path for path in changed if path in texts),
-        kept={folder / path: text for path, text in texts.items() if path not in changed},
+        extended=tuple(folder / path for path in changed if path in texts),
+        present={folder / path: text for path, text in texts.items() if path not in changed},
     )
 
 
 def _check_places(folder: Path, files: Sequence[NewFile], on_disk: Mapping[str, DiskEntry]) -> None:
     refusing = [file.path for file in files if file.present is Present.REFUSE]
-    if there := [str(folder / path) for path in refusing if on_disk[path].digest is not None]:
-        raise UsageError(f"{', '.join(there)}: there already, and tfgen writes over nothing of yours")
+    if existing := [str(folder / path) for path in refusing if on_disk[path].digest is not None]:
+        raise UsageError(
+            f"{', '.join(existing)} exists already, and tfgen does not replace files that it did not render"
+        )
     if obstacles := sorted({obstacle for entry in on_disk.values() if (obstacle := entry.obstacle)}):
         raise UsageError("\n".join(f"{folder}/{obstacle}" for obstacle in obstacles))
 
 
 def _content(file: NewFile, text: str | None) -> str:
-    """What a file is to hold; `text` is what it holds."""
+    """Return the new text of a file. `text` is the existing text; None for a new file."""
     if text is None:
         return file.text
     if file.present is not Present.ADD_LINES:

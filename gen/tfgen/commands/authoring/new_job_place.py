@@ -1,6 +1,6 @@
-"""Where a new job goes, and what it has there without saying it: beside the jobs that are there.
+"""The place of a new job: its path in the folder of the existing jobs, and the defaults that apply there.
 
-find_place(Path("."), "video")  ->  Place(Path("jobs/video/job.yaml"), schema="../../schemas/job.schema.json", ...)
+find_place("video", None)  ->  Place(Path("jobs/video/job.yaml"), schema="../../schemas/job.schema.json", ...)
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ spec: {image: any:1, roles: {chief: {}, ps: {}, worker: {}}}
 
 
 class Place(Record):
-    """Where a job's file is to be.
+    """The place of a new job file.
 
     Attributes:
-        path: of the file.
-        schema: the path from there to a schema that the jobs of the repository share; None where there is none.
-        has_registry: whether a tfgen.yaml above it names the registry of its image.
-        environments: those that a tfgen.yaml above it names.
+        path: the path of the file.
+        schema: the path from the file to the schema that all jobs of the repository use; None without such a schema.
+        has_registry: whether a tfgen.yaml above the file names the registry of the image.
+        environments: the environments that a tfgen.yaml above the file names.
     """
 
     path: Path
@@ -46,35 +46,39 @@ class Place(Record):
 
 
 def find_place(name: str, folder: Path | None) -> Place:
-    """The place of a new job.
+    """Return the place of a new job.
 
     Args:
-        name: the job's.
-        folder: where its own folder is to be; None for where the jobs of the repository are.
+        name: the name of the job.
+        folder: the parent folder of the new job; None for the folder with the jobs of the repository.
 
     Raises:
         UsageError: a folder cannot be read.
     """
-    path = folder / name / JOB_FILE if folder is not None else _beside_jobs(name)
+    path = folder / name / JOB_FILE if folder is not None else _path_with_jobs(name)
     defaults = _defaults(path)
     environments = data_path.at(defaults, ("spec", "environments")) or {}
     return Place(path, _shared_schema(path), bool(data_path.at(defaults, ("registry",))), tuple(environments))
 
 
-def _beside_jobs(name: str) -> Path:
-    """The file of a new job in the folder that all jobs below the working directory are in, as most files are called.
+def _path_with_jobs(name: str) -> Path:
+    """Return the path of a new job in the common folder of the existing jobs, named like most of their files.
 
-    Outside of a repository nothing is looked for: the working directory may be anybody's home.
+    Most files are NAME/job.yaml, with a folder for each job, or NAME.yaml, in one folder. Outside a repository, the
+    working directory may be a home folder, which takes long to read. So the job gets a folder in the working directory.
     """
-    here = Path()
-    root = root_above(here)
-    sources = read_sources([here], may_be_none=True) if root is not None and is_root(root) else []
+    working_directory = Path()
+    root = root_above(working_directory)
+    sources = read_sources([working_directory], may_be_none=True) if root is not None and is_root(root) else []
     files = [Path(source.file) for source in sources]
-    own = [file.parent.parent for file in files if file.name == JOB_FILE and file.parent != here]
-    together = [file.parent for file in files if file.name != JOB_FILE]
-    if len(together) > len(own):
-        return _shared_folder(together) / f"{name}.yaml"
-    return (_shared_folder(own) if own else here) / name / JOB_FILE
+    parents_of_job_folders = [
+        file.parent.parent for file in files if file.name == JOB_FILE and file.parent != working_directory
+    ]
+    folders_of_named_files = [file.parent for file in files if file.name != JOB_FILE]
+    if len(folders_of_named_files) > len(parents_of_job_folders):
+        return _shared_folder(folders_of_named_files) / f"{name}.yaml"
+    parent = _shared_folder(parents_of_job_folders) if parents_of_job_folders else working_directory
+    return parent / name / JOB_FILE
 
 
 def _shared_folder(folders: Sequence[Path]) -> Path:
@@ -82,7 +86,7 @@ def _shared_folder(folders: Sequence[Path]) -> Path:
 
 
 def _defaults(path: Path) -> Any:
-    """What the tfgen.yaml files above a job say together; None where there is none, or one has errors."""
+    """Return the merged data of the tfgen.yaml files above a job; None without such a file, or if a file has errors."""
     layers = defaults_under(path, lambda file: read_file(file) if file.is_file() else None)
     if layers is None:
         return None
@@ -91,13 +95,13 @@ def _defaults(path: Path) -> Any:
 
 
 def _shared_schema(path: Path) -> str | None:
-    """The nearest schema above a job that is no other job's own, up to the root, as the job's first line names it."""
+    """Return the relative path of the nearest schema in a folder above the folder of a job, up to the root."""
     folder = real_path(path.parent)
     root = root_above(folder if folder.is_dir() else Path())
-    for above in folder.parents:
-        for schema in (above / JOB_SCHEMA, above / "schemas" / JOB_SCHEMA):
+    for parent in folder.parents:
+        for schema in (parent / JOB_SCHEMA, parent / "schemas" / JOB_SCHEMA):
             if schema.is_file():
                 return Path(os.path.relpath(schema, folder)).as_posix()
-        if above == root:
+        if parent == root:
             break
     return None

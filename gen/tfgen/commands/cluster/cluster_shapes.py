@@ -1,4 +1,4 @@
-"""The shapes of what `tfgen plan` reads of the objects of a cluster."""
+"""JSON Schemas of the fields that `tfgen plan` reads from the objects of a cluster."""
 
 from __future__ import annotations
 
@@ -132,4 +132,4 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
         ("CSINode", ("spec",), {"spec": _object(drivers=_list_of(_CSI_DRIVER))}),
     )
 }
-"""JSON Schemas by kind. Whatever they do not name may be there, as a cluster's objects have much more."""
+"""JSON Schemas by kind. Each schema allows further fields, because the objects of a cluster have many more fields."""

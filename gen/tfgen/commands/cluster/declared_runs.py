@@ -1,4 +1,4 @@
-"""The runs of jobs, and the objects of each: what all commands begin with that compare a run with a cluster."""
+"""The runs of jobs with their objects, for the commands that compare a run with a cluster."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from tfgen.words import either
 
 
 class RunObjects(Record):
-    """A run of a job, and all of its objects; for a retired environment, the objects that it had until then."""
+    """A run of a job with its objects. The run of a retired environment has the objects from before its end."""
 
     run: DeclaredRun
     objects: tuple[Object, ...]
 
 
 def all_jobs() -> Path:
-    """The folder of all jobs of the repository that the working directory is in.
+    """Return the folder that contains all jobs of the repository around the working directory.
 
     Raises:
-        UsageError: it is in none.
+        UsageError: the working directory is not in a repository.
     """
     return output_root(Path())
 
 
 def declared_runs(documents: Iterable[Document], environment: str | None, *, in_all: bool = False) -> list[RunObjects]:
-    """The runs of some jobs.
+    """Return the runs of jobs.
 
     Args:
         documents: the jobs, which have no errors.
-        environment: the one that is asked for; None for the jobs themselves.
-        in_all: whether all environments are asked for; a job that has none stands for itself.
+        environment: the environment of the runs; None for the jobs without an environment.
+        in_all: whether to return the runs of all environments, and of a job without environments its only run.
 
     Raises:
         UsageError: a job has no such environment.
     """
     runs = []
-    asked = () if environment is None else (environment,)
+    selection = () if environment is None else (environment,)
     for document in documents:
         if environment is not None:
             check_environment(document, environment)
-        built = build(document.data, None if in_all and environment is None else asked)
+        built = build(document.data, None if in_all and environment is None else selection)
         places = {place.name: place for place in built.job.environments}
         names: Sequence[str | None] = list(built.environments) or [None]
         for name in names:
@@ -65,8 +65,8 @@ def declared_runs(documents: Iterable[Document], environment: str | None, *, in_
     return runs
 
 
-def one_run(document: Document, environment: str | None, *, may_be_retired: bool = False) -> RunObjects:
-    """Return the run of a command that takes one run, with its objects.
+def find_run(document: Document, environment: str | None, *, may_be_retired: bool = False) -> RunObjects:
+    """Return the run of a job in an environment, with its objects.
 
     Raises:
         UsageError: the job has no such environment.
@@ -74,7 +74,7 @@ def one_run(document: Document, environment: str | None, *, may_be_retired: bool
     """
     (item,) = declared_runs([document], environment)
     if not (item.run.is_enabled or may_be_retired):
-        raise TfgenError(f"{item.run.title}: the job is not to run there (enabled: false)")
+        raise TfgenError(f"{item.run.title}: the job is retired in the environment (enabled: false)")
     return item
 
 
@@ -84,7 +84,7 @@ def _run_objects(data: Mapping[str, Any], built: BuiltJob, environment: str | No
 
 
 def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Mapping[str, str]:
-    """Return the runs of the enabled environments in the place of a retired environment."""
+    """Return the runs of the enabled environments that have the cluster and the namespace of a retired environment."""
     place = retired.cluster, retired.namespace
     return {
         item.name: item.values.get("run", "")
@@ -106,9 +106,9 @@ def check_place(run: DeclaredRun, command: str) -> None:
     names = [name for name, run_name in run.live_runs.items() if run_name == run.run]
     if names:
         raise TfgenError(
-            f"{run.title}: the job is retired there, and the objects in the namespace belong to the environment "
-            f"{either(names, 'and')}: tfgen {command} JOB --env {names[0]}; for another "
-            "place, name the place by --context or --namespace"
+            f"{run.title}: the job is retired in the environment, and the objects in the namespace belong to the "
+            f"environment {either(names, 'and')}; for these objects: tfgen {command} JOB --env {names[0]}; for a "
+            "different cluster or namespace, add --context or --namespace"
         )
 
 

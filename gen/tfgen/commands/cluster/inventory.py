@@ -19,7 +19,7 @@ def read_inventory(target: Target, environment: str | None) -> list[Identity]:
 
     Raises:
         ApiError: the account may not read the ConfigMap.
-        TfgenError: the server does not answer in time, or the ConfigMap is no inventory.
+        TfgenError: the server does not answer in time, or the ConfigMap is not an inventory.
     """
     item = _identity(target, environment)
     live = find_object(target, item)
@@ -30,8 +30,8 @@ def read_inventory(target: Target, environment: str | None) -> list[Identity]:
         return [(str(version), str(kind), str(name)) for version, kind, name in listed]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise TfgenError(
-            f"{name_of(item)} in {target.namespace} is no inventory of tfgen: restore its key {_KEY}, or delete the "
-            "ConfigMap"
+            f"{name_of(item)} in {target.namespace} is not an inventory of tfgen; restore its key {_KEY}, or delete "
+            "the ConfigMap"
         ) from error
 
 
@@ -49,7 +49,7 @@ def write_inventory(target: Target, identities: Iterable[Identity]) -> None:
         "metadata": {"name": name, "labels": {keys.NAME: target.job, keys.MANAGED_BY: MANAGER}},
         "data": {_KEY: json.dumps([list(item) for item in identities])},
     }
-    apply_object(target, item, is_trial=False)
+    apply_object(target, item, is_dry_run=False)
 
 
 def delete_inventory(target: Target) -> None:
@@ -63,5 +63,5 @@ def delete_inventory(target: Target) -> None:
 
 
 def _identity(target: Target, environment: str | None) -> Identity:
-    # No name of a job or of an environment has a dot.
+    # The names of jobs and environments have no dot, so two environments never share a ConfigMap.
     return "v1", "ConfigMap", ".".join(filter(None, (target.job, environment, "tfgen")))

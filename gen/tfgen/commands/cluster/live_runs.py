@@ -1,4 +1,4 @@
-"""Where runs are: the clusters of all commands that look at one."""
+"""The clusters and the namespaces of runs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from tfgen.words import either
 
 
 class LiveRun(Record):
-    """A run and where it is.
+    """A run with its cluster and its namespace.
 
     Attributes:
-        context: of the kubeconfig; None for its current one.
-        namespace: where its objects are.
+        run: the run.
+        context: the context of the kubeconfig; None for the current context.
+        namespace: the namespace of the objects of the run.
     """
 
     run: DeclaredRun
@@ -29,11 +30,17 @@ class LiveRun(Record):
 
 
 class Clusters:
-    """The clusters of some runs, each asked by one connection."""
+    """The clusters of runs, with one connection for each cluster."""
 
-    def __init__(self, access: Access, patience: Patience, tell: Callable[[str], None]) -> None:
-        """Args: `access` is what the user says; `tell` is told of a server that does not answer."""
-        self._access, self._patience, self._tell = access, patience, tell
+    def __init__(self, access: Access, patience: Patience, print_message: Callable[[str], None]) -> None:
+        """Keep the options of the user.
+
+        Args:
+            access: the kubeconfig, the context and the namespace of the command line.
+            patience: the time limits of a request.
+            print_message: prints a message about a server that does not answer.
+        """
+        self._access, self._patience, self._print_message = access, patience, print_message
         self._apis: dict[str | None, Api] = {}
 
     @property
@@ -42,77 +49,77 @@ class Clusters:
         return self._access.context is not None or self._access.namespace is not None
 
     def api(self, context: str | None) -> Api:
-        """The API server of a context.
+        """Return the API server of a context.
 
         Raises:
-            TfgenError: the kubeconfig does not lead to it.
+            TfgenError: the kubeconfig has no access to the server.
         """
         if context not in self._apis:
             connection = Connection(self._access.replaced(context=context))
-            self._apis[context] = Api(connection, self._patience, self._tell)
+            self._apis[context] = Api(connection, self._patience, self._print_message)
         return self._apis[context]
 
     def place(self, run: DeclaredRun) -> LiveRun:
-        """Where a run is: as the user says, else as the job does, else as the kubeconfig's context does.
+        """Find the cluster and the namespace of a run: from the command line, the job, or the context, in this order.
 
         Raises:
-            UsageError: the job names a cluster, and no context has its name.
-            TfgenError: the kubeconfig does not lead to it.
+            UsageError: the job names a cluster, and the kubeconfig has no context with this name.
+            TfgenError: the kubeconfig has no access to the cluster.
         """
         context = self._access.context
         if context is None and run.cluster is not None:
             names = context_names(self._access)
             if run.cluster not in names:
-                known = f"; it has {either(names, 'and')}" if names else ""
+                contexts = f"; its contexts are {either(names, 'and')}" if names else ""
                 raise UsageError(
-                    f"{run.title}: runs in the cluster {run.cluster}, and the kubeconfig has no context of that "
-                    f"name{known}; name one by --context"
+                    f"{run.title}: the job runs in the cluster {run.cluster}, and the kubeconfig has no context with "
+                    f"this name{contexts}; add --context NAME"
                 )
             context = run.cluster
         return LiveRun(run, context, self._access.namespace or run.namespace or self.api(context).connection.namespace)
 
     def named(self, run: DeclaredRun, release: str | None) -> DeclaredRun:
-        """The run by the name that it has there, which is told where it is not the job's.
+        """Return a run with the name of its Helm release in the cluster. A name that is not the job's is printed.
 
-        A Helm release of any name has the job's name in the label app.kubernetes.io/name of its pods, and the name that
-        its objects begin with in tfgen/job.
+        The pods of a Helm release have the name of the job in the label app.kubernetes.io/name, and the name prefix of
+        the objects in the label tfgen/job.
 
         Args:
-            run: by its job's name.
-            release: the one that is asked for; None for that of the job's name, or else the only one.
+            run: the run with the name of its job.
+            release: the Helm release; None for the release with the name of the job, or for the only release.
 
         Raises:
-            UsageError: there is no such release, or there are several of other names.
-            ApiError: the account may not list pods, and a release is asked for.
-            TfgenError: there is no answer in time.
+            UsageError: the release does not exist, or several releases exist and none has the name of the job.
+            ApiError: the account may not list pods, and the user names a release.
+            TfgenError: the server does not answer in time.
         """
         live = self.place(run)
         try:
             pods = read_pods(self.api(live.context), live.namespace, {keys.NAME: run.job, keys.RUN: run.run})
         except ApiError as error:
-            if release is None and error.is_forbidden:  # the job's own name needs no look
+            if release is None and error.is_forbidden:  # then assume the release with the name of the job
                 return run
             raise
         labels = [pod["metadata"]["labels"] for pod in pods]
-        releases = {own[keys.JOB]: own.get(keys.INSTANCE, "") for own in labels if keys.JOB in own}
+        releases = {pod[keys.JOB]: pod.get(keys.INSTANCE, "") for pod in labels if keys.JOB in pod}
         releases = dict(sorted(releases.items()))
         if release is None and (run.full_name in releases or not releases):
             return run
         names = [name for name, instance in releases.items() if release in (None, name, instance)]
         if len(names) != 1:
-            known = f"; there is {either(releases, 'and')}" if releases else ""
-            cure = "name one by --release" if release is None else f"no release {release} of it has a pod{known}"
-            several = f"{either(names, 'and')} are releases of it; " if names else ""
+            existing = f"; the releases with pods are {either(releases, 'and')}" if releases else ""
+            cure = "add --release NAME" if release is None else f"the release {release} has no pod{existing}"
+            several = f"the job has the releases {either(names, 'and')}; " if names else ""
             raise UsageError(f"{run.title}: {several}{cure}")
         if names[0] != run.full_name:
-            self._tell(f"{run.title}: found as {names[0]}, of the Helm release {releases[names[0]]}")
+            self._print_message(f"{run.title}: the Helm release {releases[names[0]]} has the run as {names[0]}")
         return run.called(names[0])
 
     def by_namespace(self, runs: Iterable[DeclaredRun]) -> Iterator[tuple[Api, str, list[DeclaredRun]]]:
-        """The runs by where they are."""
+        """Yield the runs of each namespace of each cluster."""
         groups: dict[tuple[str | None, str], list[DeclaredRun]] = {}
         for run in runs:
             live = self.place(run)
             groups.setdefault((live.context, live.namespace), []).append(run)
-        for (context, namespace), of_namespace in groups.items():
-            yield self.api(context), namespace, of_namespace
+        for (context, namespace), group in groups.items():
+            yield self.api(context), namespace, group

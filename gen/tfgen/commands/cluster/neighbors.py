@@ -1,4 +1,4 @@
-"""The environments of a job that share a namespace, and the objects that one of them must leave to another."""
+"""The environments of a job that share a namespace, and the objects that belong to a different environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfgen.text.document import Document
 
 
 def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor, ...]:
-    """Return the environments of a job beside one of them; the job without an environment is one, too."""
+    """Return all environments of a job except one. The job without an environment counts as an environment."""
     names = [None, *environments_of(document)]
     return tuple(
         _neighbor(name, item) for name in names if name != environment for item in declared_runs([document], name)
@@ -24,8 +24,8 @@ def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor,
 def objects_of_neighbors(target: Target, candidates: Collection[Identity]) -> dict[Identity, str]:
     """Return the objects of other environments in the namespace, each with the title of the environment.
 
-    An environment is there if its inventory is there, or the object that ends its run. The inventory is missing after
-    `kubectl apply`, and an object that ends the runs of both environments says nothing.
+    An environment is applied if its inventory exists, or the object that ends its run. The inventory is missing after
+    `kubectl apply`, and an object that ends the runs of two environments belongs to either of them.
 
     Raises:
         ApiError: the account may not read the objects.
@@ -33,10 +33,10 @@ def objects_of_neighbors(target: Target, candidates: Collection[Identity]) -> di
     """
     titles: dict[Identity, str] = {}
     for neighbor in target.neighbors:
-        there: Iterable[Identity] = read_inventory(target, neighbor.environment)
+        applied: Iterable[Identity] = read_inventory(target, neighbor.environment)
         if neighbor.end and neighbor.end not in candidates and find_object(target, neighbor.end):
-            there = (*there, *neighbor.objects)
-        for item in there:
+            applied = (*applied, *neighbor.objects)
+        for item in applied:
             titles.setdefault(item, neighbor.title)
     return titles
 

@@ -1,4 +1,4 @@
-"""A cluster's objects from a file, as `kubectl get nodes,pods --all-namespaces -o yaml` prints them."""
+"""The objects of a cluster from a file with the output of `kubectl get nodes,pods --all-namespaces -o yaml`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tfgen.text.yaml_syntax import TOO_DEEP
 SYNTAX: Final = "yaml-syntax"
 INVALID: Final = "cluster-object"
 
-RULES: Final[Mapping[str, str]] = {INVALID: "An object of a cluster has not the shape that Kubernetes gives it."}
-"""What `tfgen plan` reports of a file of nodes."""
+RULES: Final[Mapping[str, str]] = {INVALID: "An object of a cluster does not have the fields that Kubernetes requires."}
+"""The problems that `tfgen plan` reports for a file with nodes."""
 
 _TOO_DEEP: Final = f"more than {MAX_DEPTH} levels"
 _BROKEN: Final = (yaml.YAMLError, ValueError, RecursionError)
@@ -30,7 +30,7 @@ _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 
 
 class _Constructor(yaml.constructor.SafeConstructor):
-    """Leaves a time the text that it is, as JSON has it."""
+    """Reads a time as text, as the JSON output of kubectl has it."""
 
     yaml_constructors: ClassVar[dict[Any, Any]] = {
         **yaml.constructor.SafeConstructor.yaml_constructors,
@@ -39,17 +39,19 @@ class _Constructor(yaml.constructor.SafeConstructor):
 
 
 def read_cluster_file(file: Path) -> tuple[list[Object], list[Problem]]:
-    """The objects in a file of YAML or JSON, those in a List one by one, and what is wrong with them.
+    """Return the objects in a file of YAML or JSON, the items of a List included, and the problems of the objects.
 
-    It takes more than a job's file may hold: a cluster of a thousand nodes has megabytes.
+    The file may be larger than a job file: the objects of a thousand nodes have several megabytes.
 
     Raises:
-        UsageError: it cannot be read, or it has no node.
+        UsageError: the file cannot be read, or contains no node.
     """
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: {error.strerror if isinstance(error, OSError) else 'no UTF-8 text'}") from error
+        raise UsageError(
+            f"{file}: {error.strerror if isinstance(error, OSError) else 'the file is not UTF-8'}"
+        ) from error
     objects: list[Object] = []
     problems: list[Problem] = []
     try:
@@ -66,31 +68,33 @@ def read_cluster_file(file: Path) -> tuple[list[Object], list[Problem]]:
         position = Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
         reason = getattr(error, "problem", None) or str(error)
         reason = _TOO_DEEP if reason == TOO_DEEP else reason
-        problems.append(Problem(str(file), position, f"no YAML: {reason}", SYNTAX))
+        problems.append(Problem(str(file), position, f"the text is not YAML: {reason}", SYNTAX))
     if not problems and not any(item["kind"] == "Node" for item in objects):
-        raise UsageError(f"{file}: has no node; write it by kubectl get nodes,pods --all-namespaces -o yaml")
+        raise UsageError(
+            f"{file}: the file contains no node; write it with kubectl get nodes,pods --all-namespaces -o yaml"
+        )
     return objects, problems
 
 
 def _check_depth(text: str) -> None:
-    """See that the objects nest no deeper than any of Kubernetes': PyYAML composes them by recursion, in C.
+    """Check the nesting of the objects, because PyYAML composes objects by a recursion in C, which can crash.
 
     Raises:
-        YAMLError: they do, or the text is none.
+        YAMLError: the nesting is too deep, or the text is not YAML.
     """
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                mark: Any = event.start_mark  # libyaml's, which has the fields of PyYAML's
+                mark: Any = event.start_mark  # the mark of libyaml has the fields of a mark of PyYAML
                 raise yaml.MarkedYAMLError(problem=_TOO_DEEP, problem_mark=mark)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
 
 def _items(text: str) -> Iterator[Any]:
-    """PyYAML's nodes of all objects."""
+    """Yield the YAML node of each object."""
     for root in yaml.compose_all(text, Loader=yaml.CSafeLoader):
         pairs = root.value if isinstance(root, yaml.MappingNode) else ()
         entries = {key.value: value for key, value in pairs if isinstance(key, yaml.ScalarNode)}
@@ -108,9 +112,9 @@ def _validator(kind: str) -> Any:
 
 
 def _messages(item: Any) -> Iterator[str]:
-    """What is wrong with an object. Of a kind that is not read, nothing is."""
+    """Yield the problems of an object. Objects of kinds that the plan does not use are not checked."""
     if not isinstance(item, dict) or not isinstance(item.get("kind"), str):
-        yield "no Kubernetes object: it has no kind"
+        yield "this is not a Kubernetes object, because it has no kind"
         return
     if item["kind"] not in SHAPES:
         return
@@ -118,7 +122,7 @@ def _messages(item: Any) -> Iterator[str]:
     is_valid = True
     for error in _validator(item["kind"]).iter_errors(item):
         is_valid = False
-        yield f"{title}: {'.'.join(map(str, error.instance_path)) or 'it'}: {error.message}"
+        yield f"{title}: {'.'.join(map(str, error.instance_path)) or 'the object'}: {error.message}"
     if not is_valid:
         return
     try:

@@ -18,19 +18,22 @@ _APPLY: Final = "application/apply-patch+yaml"
 _BACKGROUND: Final = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
 CLAIM: Final = ("v1", "PersistentVolumeClaim")
 
-Fate: TypeAlias = Literal["created", "changed", "unchanged", "deleted", "kept", "left"]
-"""The result for an object. kept: a claim, or an object of another environment. left: tfgen did not create it."""
+ChangeOutcome: TypeAlias = Literal["created", "changed", "unchanged", "deleted", "kept", "left"]
+"""The outcome for an object. kept: a claim, or an object of another environment. left: tfgen did not create it."""
 
 
 class ObjectChange(Record):
-    """The result for an object, with its fields that change.
+    """The outcome for an object, with the fields that change.
 
     Attributes:
-        reason: the reason why the object is left or kept; empty for a claim and for every other result.
+        identity: the object.
+        outcome: the outcome.
+        fields: the fields that change.
+        reason: the reason why the object is left or kept; empty for a claim and for the remaining outcomes.
     """
 
     identity: Identity
-    fate: Fate
+    outcome: ChangeOutcome
     fields: tuple[FieldChange, ...] = ()
     reason: str = ""
 
@@ -39,8 +42,8 @@ class Neighbor(Record):
     """An environment of a job that may share the namespace of another environment.
 
     Attributes:
-        environment: None for the job without an environment.
-        end: the object by whose end the run ends; None where the job has none.
+        environment: the name of the environment; None for the job without an environment.
+        end: the object whose end is the end of the run; None for a job without such an object.
         objects: the objects of the environment.
     """
 
@@ -50,7 +53,7 @@ class Neighbor(Record):
 
     @property
     def title(self) -> str:
-        """The environment in words."""
+        """The environment as text for messages."""
         return f"the environment {self.environment}" if self.environment else "the job without an environment"
 
 
@@ -58,10 +61,12 @@ class Target(Record):
     """The namespace that receives a job's objects.
 
     Attributes:
-        job: the job's name.
-        environment: None for the job without an environment.
-        neighbors: the environments of the job beside this one.
-        rerun: the command that gives the job's next run its name.
+        api: the API server.
+        namespace: the namespace.
+        job: the name of the job.
+        rerun: the command that writes the name of the next run into the job file.
+        environment: the environment; None for the job without an environment.
+        neighbors: the remaining environments of the job.
         is_forced: whether tfgen takes over fields and objects of another manager.
     """
 
@@ -75,7 +80,7 @@ class Target(Record):
 
 
 class RefusedError(Exception):
-    """An object that tfgen does not change, unless by force."""
+    """An object that tfgen changes only with --force."""
 
 
 def find_object(target: Target, item: Identity) -> Object | None:
@@ -97,8 +102,8 @@ def find_object(target: Target, item: Identity) -> Object | None:
     return live
 
 
-def apply_object(target: Target, item: Object, *, is_trial: bool) -> Object:
-    """Apply an object on the server, and return the result. A trial changes nothing.
+def apply_object(target: Target, item: Object, *, is_dry_run: bool) -> Object:
+    """Apply an object on the server, and return the result. A dry run changes nothing.
 
     Raises:
         ApiError: the server refuses the object.
@@ -108,7 +113,7 @@ def apply_object(target: Target, item: Object, *, is_trial: bool) -> Object:
         "fieldManager": MANAGER,
         "fieldValidation": "Strict",
         **({"force": "true"} if target.is_forced else {}),
-        **({"dryRun": "All"} if is_trial else {}),
+        **({"dryRun": "All"} if is_dry_run else {}),
     }
     path = _resource(target, identity(item)).at(target.namespace, item["metadata"]["name"])
     applied: Object = target.api.data("PATCH", path, query, item, _APPLY)
@@ -116,7 +121,7 @@ def apply_object(target: Target, item: Object, *, is_trial: bool) -> Object:
 
 
 def delete_object(target: Target, item: Identity) -> None:
-    """Delete an object; an object that is gone already is no error.
+    """Delete an object. An object that does not exist is no error.
 
     Raises:
         ApiError: the server refuses the request.
@@ -131,7 +136,7 @@ def delete_object(target: Target, item: Identity) -> None:
 
 
 def in_apply_order(objects: Iterable[Object]) -> list[Object]:
-    """Sort a job's objects for an apply: objects that pods need at their start come first, as in Argo CD's waves."""
+    """Sort objects for an apply. Objects that pods need at their start come first, as in the sync waves of Argo CD."""
     return sorted(
         objects, key=lambda item: not keys.BEFORE_PODS.items() <= item["metadata"].get("annotations", {}).items()
     )
@@ -146,12 +151,13 @@ def check_owner(target: Target, live: Object) -> None:
     owner = owner_of(live)
     if owner and not target.is_forced:
         raise RefusedError(
-            f"{name_of(identity(live))}: {owner} looks after it; commit the change, or take it over by --force"
+            f"{name_of(identity(live))}: {owner} manages the object; commit the change to git, or add --force to take "
+            "the object over"
         )
 
 
 def is_kept(live: Object) -> bool:
-    """Test whether an object outlives its job: a claim, and an object that every tool is to keep."""
+    """Test whether an object stays when its job is deleted: a claim, or an object with annotations to keep it."""
     annotations = live["metadata"].get("annotations") or {}
     return identity(live)[:2] == CLAIM or keys.KEEP.items() <= annotations.items()
 
@@ -164,5 +170,7 @@ def name_of(item: Identity) -> str:
 def _resource(target: Target, item: Identity) -> Resource:
     resource = target.api.resource(*item[:2])
     if resource is None:
-        raise ApiError(NOT_FOUND, f"the cluster has no kind {item[1]} of {item[0]}; install what brings it")
+        raise ApiError(
+            NOT_FOUND, f"the cluster has no kind {item[1]} of {item[0]}; install its custom resource definition"
+        )
     return resource

@@ -29,9 +29,9 @@ def check_for_commit(results: FileResults, spool: Spool, out: Path, against: str
 
     Args:
         results: the jobs.
-        spool: where what is rendered of them is.
+        spool: the spool with the rendered files.
         out: the output folder.
-        against: the revision that is compared with.
+        against: the revision to compare with.
         pushed: the last commit that the remote has, where HEAD has commits that the remote lacks.
 
     Raises:

@@ -37,7 +37,7 @@ def commit_message(changes: Mapping[str, Sequence[str]]) -> str:
     """Return the message: a subject, and a body if the changes do not fit into the subject.
 
     Args:
-        changes: by job, what `job_changes` says of it; at least one.
+        changes: the changes of each job from `job_changes`; at least one job.
     """
     if len(changes) == 1:
         ((name, words),) = changes.items()
@@ -63,21 +63,21 @@ def job_changes(pair: Pair) -> list[str]:
 
 
 def _changes(before: Document, after: Document) -> Iterator[str]:
-    was: list[str | None] = [*environments_of(before)]
-    now: list[str | None] = [*environments_of(after)]
-    if not (was and now):
-        was, now = [None], [None]
-    yield from (f"new environment {name}" for name in now if name not in was)
-    yield from (f"environment {name} removed" for name in was if name not in now)
-    both = [name for name in now if name in was]
+    old_names: list[str | None] = [*environments_of(before)]
+    new_names: list[str | None] = [*environments_of(after)]
+    if not (old_names and new_names):
+        old_names, new_names = [None], [None]
+    yield from (f"new environment {name}" for name in new_names if name not in old_names)
+    yield from (f"environment {name} removed" for name in old_names if name not in new_names)
+    common = [name for name in new_names if name in old_names]
     changes: dict[tuple[str, str], tuple[FieldChange, list[str | None]]] = {}
-    for name in both:
+    for name in common:
         for change in field_changes(_values(before, name), _values(after, name)):
             key = (str(change.path), repr((change.before, change.after)))
             changes.setdefault(key, (change, []))[1].append(name)
     for change, names in changes.values():
-        where = "" if names == both else f" in {either([str(name) for name in names], 'and')}"
-        yield _words(change) + where
+        suffix = "" if names == common else f" in {either([str(name) for name in names], 'and')}"
+        yield _words(change) + suffix
 
 
 def _values(document: Document, environment: str | None) -> dict[str, Any]:
@@ -98,8 +98,8 @@ def _words(change: FieldChange) -> str:
             return "retired" if change.after is False else "no longer retired"
         case ("run",):
             return f"run {change.after or 'without a name'}"
-        case (*above, "image"):
-            return f"{FieldPath((*above, 'image'))} {_images(change.before, change.after)}"
+        case (*parent, "image"):
+            return f"{FieldPath((*parent, 'image'))} {_images(change.before, change.after)}"
     if change.before is NOTHING:
         return f"{change.path} is new" if _is_tree(change.after) else f"{change.path} {_value(change.after)}"
     if change.after is NOTHING:
@@ -111,9 +111,10 @@ def _words(change: FieldChange) -> str:
 
 def _images(before: Any, after: Any) -> str:
     """Return the words for a change of an image: only the tags if only the tags differ."""
-    was, now = str(before or "none"), str(after or "none")
-    (repository, _, tag), (other, _, new) = was.rpartition(":"), now.rpartition(":")
-    return f"{tag} -> {new}" if repository and repository == other and "/" not in tag + new else f"{was} -> {now}"
+    old, new = str(before or "none"), str(after or "none")
+    (old_repository, _, old_tag), (new_repository, _, new_tag) = old.rpartition(":"), new.rpartition(":")
+    is_new_tag = old_repository and old_repository == new_repository and "/" not in old_tag + new_tag
+    return f"{old_tag} -> {new_tag}" if is_new_tag else f"{old} -> {new}"
 
 
 def _is_tree(value: Any) -> bool:
@@ -128,13 +129,13 @@ def _value(value: Any) -> str:
 def _fitting(head: str, words: Sequence[str]) -> str:
     """Return the words that fit into a subject, and the number of further words."""
     for number in range(len(words), 0, -1):
-        more = len(words) - number
-        subject = head + ", ".join(words[:number]) + (f" and {more} more" if more else "")
+        omitted = len(words) - number
+        subject = head + ", ".join(words[:number]) + (f" and {omitted} more" if omitted else "")
         if len(subject) <= _SUBJECT:
             return subject
     return head + count(len(words), "change")
 
 
 def _listed(words: Sequence[str]) -> list[str]:
-    more = len(words) - _BODY
-    return [*words[:_BODY], *([f"and {more} more changes"] if more > 0 else [])]
+    omitted = len(words) - _BODY
+    return [*words[:_BODY], *([f"and {omitted} more changes"] if omitted > 0 else [])]

@@ -87,18 +87,18 @@ def push_branch(repository: Repository, to: Target) -> JobReplay:
     try:
         push(repository, to, replay)
     except RebaseConflictError as error:
-        raise RefusedError(f"{error}. To continue:\n{_way_on(to)}") from error
+        raise RefusedError(f"{error}. To continue:\n{_next_steps(to)}") from error
     except ProblemsError as error:
-        raise ProblemsError(error.problems, f"{error}. To continue:\n{_way_on(to)}") from error
+        raise ProblemsError(error.problems, f"{error}. To continue:\n{_next_steps(to)}") from error
     return replay
 
 
-def _way_on(to: Target) -> str:
+def _next_steps(to: Target) -> str:
     """List the commands to continue with, one on each line. While the rebase waits, HEAD is the remote branch."""
     steps = (
         f"git pull --rebase {shlex.join((to.remote, to.branch))}",
-        "# in each file of yours that git has marked: keep one side, or what is right of both",
-        "tfgen render JOB... && tfgen check JOB...  # where that asks for a new run: tfgen rerun JOB, and again",
+        "# resolve the conflicts in your files that git status lists",
+        "tfgen render JOB... && tfgen check JOB...  # if check reports new-run: tfgen rerun JOB, and repeat the line",
         "git add JOB... :/.tfgen :/charts :/overlays && git rebase --continue",
         "tfgen commit JOB... --push",
     )
@@ -133,42 +133,42 @@ def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], mess
 def source_paths(pair: PairPlaces) -> set[Path]:
     """Return the files that contain a job or its defaults, in the committed version and now."""
     sources = [place.source for place in (pair.before, pair.after) if place]
-    return {Path(one.file) for source in sources for one in (source, *source.layers())}
+    return {Path(file.file) for source in sources for file in (source, *source.layers())}
 
 
 def paths_from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]:
     """Return the paths from the root of the repository, without the paths outside the repository."""
     root = real_path(repository.root)
-    # The file itself may be a link, which is what git has of it.
-    wholes = {path: real_path(path.parent) / path.name for path in paths}
-    return {path: whole.relative_to(root).as_posix() for path, whole in wholes.items() if whole.is_relative_to(root)}
+    # The file may be a link, and git has the link, so only the parent is resolved.
+    real_paths = {path: real_path(path.parent) / path.name for path in paths}
+    return {path: real.relative_to(root).as_posix() for path, real in real_paths.items() if real.is_relative_to(root)}
 
 
 def job_words(
     matched: Sequence[PairPlaces],
     files: Mapping[str, set[str]],
-    wanted: Sequence[str],
-    kept: Container[str] = (),
+    changed_files: Iterable[str],
+    kept_jobs: Container[str] = (),
 ) -> dict[str, list[str]]:
     """Return the words of the commit message by job, for the jobs with changed files.
 
     Args:
         matched: the jobs.
         files: the files of each job.
-        wanted: the files that the commit changes.
-        kept: the jobs whose rendered files stay, so that only the defaults under the jobs change.
+        changed_files: the files that the commit changes.
+        kept_jobs: the jobs whose rendered files stay, so that only the defaults under the jobs change.
     """
     changes: dict[str, list[str]] = {}
-    changed_files = {*wanted}
+    changed_paths = {*changed_files}
     for pair in matched:
-        touched = files[pair.name] & changed_files
+        touched = files[pair.name] & changed_paths
         if not touched:
             continue
         words = job_changes(pair.read())
-        if words and pair.name in kept:
+        if words and pair.name in kept_jobs:
             words = [_OTHER_DEFAULTS]
         if words or any(path.endswith(ledger_path(pair.name)) for path in touched):
             changes[pair.name] = words or ["rendered anew"]
     if not changes:
-        changes = {pair.name: ["reworded"] for pair in matched if files[pair.name] & changed_files}
+        changes = {pair.name: ["reworded"] for pair in matched if files[pair.name] & changed_paths}
     return changes

@@ -62,15 +62,15 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
     """Write the rendered files of the jobs, and commit only these files and the jobs.
 
     Args:
-        jobs: the files and folders that were named.
-        results: the jobs in them.
-        spool: where what is rendered of them waits.
-        options: what the user chose.
+        jobs: the files and folders of the command line.
+        results: the checked jobs.
+        spool: the spool with the rendered files.
+        options: the options of the commit.
 
     Raises:
         ProblemsError: the jobs have errors.
-        UsageError: there is no git, repository, branch or remote for it.
-        RefusedError: something is under way in the repository, or a hook, the signing program or the remote refuses.
+        UsageError: git, the repository, the branch or the remote does not exist.
+        RefusedError: the repository is in a merge or rebase, or a hook, the signing program or the remote refuses.
         ConflictsError: a file was edited by hand.
         TfgenError: git or the disk fails.
     """
@@ -79,29 +79,29 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
     is_new = branch not in ("", before.branch)
     to = target(before.replaced(branch=branch or before.branch)) if options.pushes else None
     work = _plan_work(jobs, results, spool, out, find_pushed(before, to) if to else "")
-    digests, files, others = _files_of_jobs(before, out, work)
-    check_paths(before, digests, others)
-    if to and is_new and not (would_change(before, digests) or changed(before, others)):
+    digests, files, unplanned = _files_of_jobs(before, out, work)
+    check_paths(before, digests, unplanned)
+    if to and is_new and not (would_change(before, digests) or changed(before, unplanned)):
         raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
-    if (plan := apply(work.plan)) is not work.plan:  # another tfgen rendered something meanwhile
+    if (plan := apply(work.plan)) is not work.plan:  # a second tfgen process has rendered a job since the plan
         work = work.replaced(plan=plan)
-        digests, files, others = _files_of_jobs(before, out, work)
+        digests, files, unplanned = _files_of_jobs(before, out, work)
     _check_ledgers(plan, out)
 
-    wanted = changed(before, (*digests, *others))
-    if wanted:
-        wanted += changed(before, _repository_files(before))
+    changed_paths = changed(before, (*digests, *unplanned))
+    if changed_paths:
+        changed_paths += changed(before, _repository_files(before))
     repository = before
     message, written = options.message, ""
-    ends = find_run_ends(work.pairs) if wanted else ()
-    if wanted:
-        message = message or commit_message(job_words(work.pairs, files, wanted, plan.kept_jobs))
-        repository, written = commit_to_branch(before, branch, wanted, message)
+    ends = find_run_ends(work.pairs) if changed_paths else ()
+    if changed_paths:
+        message = message or commit_message(job_words(work.pairs, files, changed_paths, plan.kept_jobs))
+        repository, written = commit_to_branch(before, branch, changed_paths, message)
     notes = [*work.report.notes, *(_kept_note(pair) for pair in work.pairs if pair.name in plan.kept_jobs)]
     if written and work.report.jobs and (drifted := _files_that_differ(work.report, spool, out)):
         notes.append(f"a hook changed what was rendered: {drifted[0]}")
-    if is_new and not wanted:
-        to = None  # another process has committed it meanwhile, or a filter of git's makes no difference of it
+    if is_new and not changed_paths:
+        to = None  # a second process has committed the change, or a filter of git removes the difference
     if to:
         if sources := push_branch(repository, to).sources:
             notes.append(f"rendered again over {to.remote}/{to.branch}: {', '.join(sorted(sources))}")
@@ -109,7 +109,7 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
     return Outcome(
         commit=written,
         message=message,
-        files=tuple(wanted),
+        files=tuple(changed_paths),
         branch=repository.branch,
         pushed_to=f"{to.remote}/{to.branch}" if to else "",
         problems=work.report.problems,
@@ -146,8 +146,8 @@ def _check_ledgers(plan: WritePlan, out: Path) -> None:
     """Check that each job still has the ledger of the plan. Raises TfgenError."""
     now = read_ledgers(out)
     planned = (job.rendering.job for job in plan.jobs if now.get(job.rendering.job) != job.after)
-    kept = (job for job in plan.kept_jobs if now.digests.get(job) != plan.ledgers.digests[job])
-    if job := next(chain(planned, kept), None):
+    unrendered = (job for job in plan.kept_jobs if now.digests.get(job) != plan.ledgers.digests[job])
+    if job := next(chain(planned, unrendered), None):
         raise TfgenError(f"{ledger_path(job)}: another tfgen rendered {job} meanwhile; run this again")
 
 
@@ -157,7 +157,7 @@ def _files_of_jobs(
     """Return the files of the jobs, from the root of the repository.
 
     Returns:
-        The digests of those that are planned, all of each job, and those of which none is planned.
+        The digests of the planned files, all files of each job, and the files without a plan.
     """
     planned = {job.rendering.job: job.digests for job in work.plan.jobs}
     committed = git.committed_files(out / ledger_path(pair.name) for pair in work.pairs)
@@ -169,8 +169,8 @@ def _files_of_jobs(
         names = paths_from_root(repository, _files_of_job(out, pair, of_plan, now, was))
         digests |= {names[out / path]: digest for path, digest in of_plan.items() if out / path in names}
         files[pair.name] = {*names.values()}
-    others = {path for paths in files.values() for path in paths} - digests.keys()
-    return digests, files, others
+    unplanned = {path for paths in files.values() for path in paths} - digests.keys()
+    return digests, files, unplanned
 
 
 def _repository_files(repository: Repository) -> tuple[str, ...]:
@@ -200,9 +200,9 @@ def _files_of_job(
     Args:
         out: the output folder.
         pair: the job.
-        planned: the digests of its files once all is written, by path, None for no file; nothing where it stays.
+        planned: the digests of its files after the write, by path; None for a deleted file. Empty for an unchanged job.
         now: its ledger on disk.
-        committed: its ledger that is committed.
+        committed: its committed ledger.
     """
     stays = now.files if now and not planned else {}
     has_any = bool(stays) or any(planned.values())

@@ -3,11 +3,11 @@
     commit_rendered([Path("jobs")], results, spool, branches, CommitOptions(Path("."), pushes=True))
         ->  Outcome("1f0c...", ..., branch="main", rendered=Outcome("88ab...", ..., branch="rendered"))
 
-The job and the defaults under it are committed where they are. Then the jobs are rendered into the other branch, in a
-temporary working tree, by a commit that names the one which it comes of. So no checkout of the jobs has a rendered
-file, and the clusters see nothing else.
+tfgen commits the job and its defaults to the current branch. Then tfgen renders the jobs into the branch of rendered
+files, in a temporary working tree. The message of this second commit names the commit of the jobs. So the branch of the
+jobs contains no rendered file, and the clusters read only rendered files.
 
-Only the branch that the clusters' jobs are in is rendered (`gitops.branch`): a commit to any other changes no cluster.
+tfgen renders only the jobs of the branch `gitops.branch`, so a commit to a different branch changes no cluster.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None
     Where no job is left, the committed jobs name the branches, or the last jobs that a commit removed.
 
     Args:
-        jobs: the files and folders that were named.
-        checked: the jobs in them.
+        jobs: the files and folders of the command line.
+        checked: the checked jobs.
 
     Raises:
-        UsageError: the jobs do not agree.
+        UsageError: the jobs name different branches.
     """
     files = checked.whole_files
     documents: Iterable[Document] = (
@@ -89,7 +89,7 @@ def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None
         for document in documents
     }
     if len(branches) > 1:
-        raise UsageError("the jobs are rendered into several branches (gitops.rendered): name those of one")
+        raise UsageError("the jobs name several branches in gitops.rendered; commit the jobs of each branch separately")
     return next(iter(branches), None)
 
 
@@ -106,17 +106,17 @@ def commit_rendered(
     """Commit the jobs, and commit their rendered files to the branch of rendered files.
 
     Args:
-        jobs: the files and folders that were named.
-        results: the jobs in them.
-        spool: where what is rendered of them waits.
-        branches: theirs.
-        options: what the user chose; charts/ and overlays/ would be in its folder beside the jobs.
+        jobs: the files and folders of the command line.
+        results: the checked jobs.
+        spool: the spool with the rendered files.
+        branches: the branches of the jobs.
+        options: the options of the commit.
 
     Raises:
         ProblemsError: the jobs have errors.
-        UsageError: there is no git, repository, branch or remote for it.
+        UsageError: git, the repository, the branch or the remote does not exist.
         RefusedError: a hook, the signing program or the remote refuses.
-        ConflictsError: a file in the other branch was edited by hand.
+        ConflictsError: a file in the branch of rendered files was edited by hand.
         TfgenError: git or the disk fails.
     """
     out, branch, pushes = options.out, options.branch, options.pushes
@@ -126,7 +126,7 @@ def commit_rendered(
         before = open_on_branch(out, branch)
     name = branches.source if is_tip else branch or before.branch
     if branches.rendered in (name, branches.source):
-        raise UsageError(f"gitops.rendered: {branches.rendered} has the jobs themselves; name a branch of its own")
+        raise UsageError(f"gitops.rendered: the branch {branches.rendered} contains the jobs; name a different branch")
     to = target(before.replaced(branch=name)) if pushes and not is_tip else None
     to_rendered = target(before.replaced(branch=branches.rendered)) if pushes else None
     is_rendered = name == branches.source
@@ -140,7 +140,7 @@ def commit_rendered(
         report = check_for_commit(results, spool, out, since)
     outcome = committed.replaced(problems=report.problems, notes=report.notes)
     if not is_rendered:
-        note = f"{branches.rendered} is rendered from {branches.source}, so nothing of {name} is"
+        note = f"{branches.rendered} is rendered from {branches.source} (gitops.branch), so {name} was not rendered"
         return outcome.replaced(notes=(*report.notes, note))
     folder = real_path(out).relative_to(real_path(before.root))
     work = _Work(jobs, results.checked, spool, report, since, options.message, folder)
@@ -173,23 +173,25 @@ def _commit_sources(
     files = {pair.name: {*paths_from_root(before, source_paths(pair)).values()} for pair in pairs}
     paths = {path for names in files.values() for path in names}
     check_paths(before, {}, paths)
-    wanted = changed(before, paths)
-    if branch not in ("", before.branch) and not wanted:
+    changed_paths = changed(before, paths)
+    if branch not in ("", before.branch) and not changed_paths:
         raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
     repository, written = before, ""
-    ends = find_run_ends(pairs) if wanted else ()
-    if wanted and not (branch or before.branch):
-        raise UsageError(f"no branch is checked out (a detached HEAD), and {wanted[0]} is not as it is committed")
-    if wanted:
-        message = message or commit_message(job_words(pairs, files, wanted))
-        repository, written = commit_to_branch(before, branch, wanted, message)
+    ends = find_run_ends(pairs) if changed_paths else ()
+    if changed_paths and not (branch or before.branch):
+        raise UsageError(
+            f"no branch is checked out (a detached HEAD), and {changed_paths[0]} has changes; check out a branch"
+        )
+    if changed_paths:
+        message = message or commit_message(job_words(pairs, files, changed_paths))
+        repository, written = commit_to_branch(before, branch, changed_paths, message)
     is_replayed = bool(to and push_branch(repository, to).is_done)
     if is_replayed and written:
         written = git.resolved(repository.root)
     outcome = Outcome(
         commit=written,
         message=message,
-        files=tuple(wanted),
+        files=tuple(changed_paths),
         branch=repository.branch,
         pushed_to=f"{to.remote}/{to.branch}" if to else "",
         problems=(),
@@ -199,20 +201,20 @@ def _commit_sources(
     return outcome, is_replayed
 
 
-# -- what is rendered ------------------------------------------------------------------------------------------------
+# -- the rendered files ----------------------------------------------------------------------------------------------
 
 
 class _Work(Record):
     """The input of a commit to the branch of rendered files.
 
     Attributes:
-        jobs: the files and folders that were named.
-        checked: the jobs in them.
-        spool: where what is rendered of them waits.
-        report: of those.
-        since: the commit that they are compared with.
-        message: the commit's; empty for one in words of the jobs.
-        folder: that of charts/ and overlays/, from the repository's root.
+        jobs: the files and folders of the command line.
+        checked: the checked jobs.
+        spool: the spool with the rendered files.
+        report: the report of the check.
+        since: the commit to compare with.
+        message: the message of the commit; empty for a message in words of the jobs.
+        folder: the folder of charts/ and overlays/, from the root of the repository.
     """
 
     jobs: Sequence[Path]
@@ -226,7 +228,7 @@ class _Work(Record):
 
 def _render_into(repository: Repository, branch: str, to: Target | None, work: _Work) -> Outcome:
     """Render into the branch, and render again on top of the remote branch if the remote branch has moved."""
-    took_s = 0.0
+    longest_s = 0.0
     for attempt in range(ATTEMPTS):
         began = time.monotonic()
         tip = find_tip(repository, branch, to)
@@ -236,8 +238,8 @@ def _render_into(repository: Repository, branch: str, to: Target | None, work: _
             if commit:
                 move_branch(repository, branch, commit)
             return outcome.replaced(pushed_to=f"{to.remote}/{to.branch}" if to and commit else "")
-        took_s = max(took_s, time.monotonic() - began)
-        wait(attempt, took_s)
+        longest_s = max(longest_s, time.monotonic() - began)
+        wait(attempt, longest_s)
     raise RefusedError(f"{branch} had new commits in each of {ATTEMPTS} attempts, and nothing is committed: try again")
 
 
@@ -275,15 +277,17 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
     )
 
 
-def _words(pairs: Sequence[PairPlaces], touched: Sequence[str], known: Collection[str]) -> str:
+def _words(pairs: Sequence[PairPlaces], touched: Sequence[str], rendered_jobs: Collection[str]) -> str:
     """Return the message in words of the jobs whose files change.
 
     Args:
-        pairs: the jobs as they were and are.
-        touched: the names of those whose files change.
-        known: the names of those that the branch has.
+        pairs: the jobs before and after the commit.
+        touched: the names of the jobs whose files change.
+        rendered_jobs: the names of the jobs in the branch.
     """
-    of_name = {pair.name: pair for pair in pairs}
-    changes = {name: job_changes(of_name[name].read()) for name in touched if name in of_name}
-    words = {name: (changes.get(name) or ["rendered anew"]) if name in known else ["new job"] for name in touched}
+    pair_by_name = {pair.name: pair for pair in pairs}
+    changes = {name: job_changes(pair_by_name[name].read()) for name in touched if name in pair_by_name}
+    words = {
+        name: (changes.get(name) or ["rendered anew"]) if name in rendered_jobs else ["new job"] for name in touched
+    }
     return commit_message(words or {git.HEAD: ["nothing new"]})

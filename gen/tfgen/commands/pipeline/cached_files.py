@@ -1,7 +1,7 @@
 """Cached results of job files: the results of the last check, for files that have not changed since.
 
     cached = read_cached_files(sources)
-    cached["jobs/mnist/job.yaml"].of_rules  ->  (Problem("jobs/mnist/job.yaml", ... "latest-tag"),)
+    cached["jobs/mnist/job.yaml"].rule_problems  ->  (Problem("jobs/mnist/job.yaml", ... "latest-tag"),)
 
 The cache has a result for a file without errors. The result is valid while the bytes of the file, the bytes of all
 defaults under the file and this tfgen are unchanged. tfgen then does not parse the file: the problems come from the
@@ -30,15 +30,15 @@ class CachedFile(Record):
     """The results of a file whose jobs have no errors.
 
     Attributes:
-        of_rules: the warnings of rules.
-        of_objects: the warnings about the objects of the jobs.
+        rule_problems: the warnings of rules.
+        object_problems: the warnings about the objects of the jobs.
         unused: the problems of comments that ignore nothing.
         records: the data by which the jobs are compared with the jobs of all files.
         ledgers: the digest of each job's ledger.
     """
 
-    of_rules: tuple[Problem, ...]
-    of_objects: tuple[Problem, ...]
+    rule_problems: tuple[Problem, ...]
+    object_problems: tuple[Problem, ...]
     unused: tuple[Problem, ...]
     records: tuple[JobRecord, ...]
     ledgers: Mapping[str, str]
@@ -57,7 +57,7 @@ def read_cached_files(sources: Iterable[Source], manifests: Sequence[Manifest] =
 def from_cache(source: Source, cached: CachedFile) -> CheckedFile:
     """Return a file with the result of its last check."""
     names = tuple(record.job for record in cached.records)
-    return CheckedFile(source, CheckResult(Reported(cached.of_rules), cached.records, names), is_cached=True)
+    return CheckedFile(source, CheckResult(Reported(cached.rule_problems), cached.records, names), is_cached=True)
 
 
 def read_cached_jobs(source: Source) -> Any:
@@ -70,7 +70,7 @@ def read_cached_jobs(source: Source) -> Any:
 
 
 def store(source: Source, results: CachedFile, jobs: str, manifests: Sequence[Manifest] = ()) -> None:
-    """Store the results of a file. They are valid while the ledgers of the jobs are on disk.
+    """Store the results of a file. The results are valid while the ledgers of the jobs are on disk.
 
     Args:
         source: the file, and all defaults under the file.
@@ -91,8 +91,8 @@ def _key(source: Source, manifests: Sequence[Manifest]) -> str:
 
 def _data_of(file: CachedFile) -> Any:
     return {
-        "of_rules": [_problem_data(problem) for problem in file.of_rules],
-        "of_objects": [_problem_data(problem) for problem in file.of_objects],
+        "rule_problems": [_problem_data(problem) for problem in file.rule_problems],
+        "object_problems": [_problem_data(problem) for problem in file.object_problems],
         "unused": [_problem_data(problem) for problem in file.unused],
         "records": [[record.job, record.data_by_rule] for record in file.records],
         "ledgers": file.ledgers,
@@ -112,16 +112,16 @@ def _read(key: str) -> CachedFile | None:
 
 
 _WRONG_SHAPE: Final = (AttributeError, LookupError, TypeError, ValueError)
-"""The errors for an entry with another shape, which somebody wrote by hand. Such an entry counts as absent."""
+"""The errors for an entry that tfgen did not write. The cache treats such an entry as absent."""
 
 
 def _cached_file(data: Any) -> CachedFile:
     if not isinstance(data["jobs"], str):
         raise TypeError("jobs is not a text")
-    of_rules, of_objects, unused = (
-        tuple(Problem(file, Position(*position), *rest) for file, position, *rest in data[part])
-        for part in ("of_rules", "of_objects", "unused")
+    rule_problems, object_problems, unused = (
+        tuple(Problem(file, Position(*position), *fields) for file, position, *fields in data[part])
+        for part in ("rule_problems", "object_problems", "unused")
     )
     records = tuple(JobRecord(job, record) for job, record in data["records"])
     ledgers = {str(file): str(digest) for file, digest in data["ledgers"].items()}
-    return CachedFile(of_rules, of_objects, unused, records, ledgers)
+    return CachedFile(rule_problems, object_problems, unused, records, ledgers)

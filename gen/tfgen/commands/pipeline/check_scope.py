@@ -21,12 +21,12 @@ class CheckScope(Record):
         kubernetes_version: the version whose schemas the objects are validated against; None for no validation.
         find_unchanged: returns a function that is true for a job which is checked alone and not rendered. The check
             calls `find_unchanged` once, before the first job.
-        ends_with_errors: whether the check renders nothing more after the first file with errors.
-        kept_for: the output folder whose ledgers the cached results belong to; None to store no results.
+        ends_with_errors: whether the check renders no further file after the first file with errors.
+        cache_out: the output folder whose ledgers belong to the results in the cache; None to store no results.
     """
 
     find_manifests: Callable[[], Sequence[Manifest]] = tuple
     kubernetes_version: str | None = None
     find_unchanged: Callable[[], Callable[[Document], bool]] | None = None
     ends_with_errors: bool = False
-    kept_for: Path | None = None
+    cache_out: Path | None = None

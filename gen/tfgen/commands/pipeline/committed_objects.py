@@ -1,10 +1,10 @@
-"""Guard rails, checked on the overlays of jobs that stay as they are committed.
+"""The check of guard rails on the committed overlays of jobs that keep their committed files.
 
     check_committed(Path("."), ledgers, policies, [document])
         ->  CommittedObjects(problems=(Problem("job.yaml", ... "over-limit"),), uses=(), notes=())
 
-Another tfgen, or other defaults, rendered the files of such a job. So the clusters do not run the objects that this
-tfgen builds, and guard rails that only those objects satisfy prove nothing.
+A different version of tfgen, or different defaults, rendered the files of such a job. So the clusters run the committed
+objects, and a check of the objects that this tfgen builds would prove nothing about the clusters.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class CommittedObjects(Record):
 
     Attributes:
         problems: the guard rails that the committed objects break.
-        uses: what the committed objects ask for, where a tfgen.yaml limits a sum.
-        notes: why the overlays of a job could not be read.
+        uses: the resources that the committed objects request, where a tfgen.yaml limits a sum.
+        notes: the reasons why the overlays of a job could not be read.
     """
 
     problems: tuple[Problem, ...] = ()
@@ -52,7 +52,7 @@ def check_committed(
 
     Args:
         out: the output folder.
-        ledgers: those of the jobs.
+        ledgers: the ledgers of the jobs.
         policies: the admission policies of the repository.
         documents: the jobs.
     """
@@ -77,13 +77,13 @@ def _check(out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, do
         files = overlays_on_disk(out, name, ledgers[name])
         objects = _built(document, files) if files else None
     except TfgenError as error:
-        return CommittedObjects(notes=(f"guard rails are not checked on the overlays of {name}: {error}",))
+        return CommittedObjects(notes=(f"the guard rails were not checked on the overlays of {name}: {error}",))
     if objects is None:
         return CommittedObjects()
     reported = set_severities(document, check_guard_rails(document, objects, policies))
     return CommittedObjects(
         tuple(
-            problem.replaced(message=f"{problem.message}; so it is in {OVERLAYS}/{name}, as committed")
+            problem.replaced(message=f"{problem.message}; the value is in the committed files of {OVERLAYS}/{name}")
             for problem in reported.problems
         ),
         uses(objects) if has_limited_sums(document) else (),
@@ -91,7 +91,7 @@ def _check(out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, do
 
 
 def _built(document: Document, files: Mapping[str, str]) -> BuiltJob | None:
-    """Return a job with the objects of its overlays. A job that has no overlays gives None."""
+    """Return a job with the objects of its overlays; None for a job without overlays."""
     if not has_overlay(files, None):
         return None
     fresh = build(document.data)

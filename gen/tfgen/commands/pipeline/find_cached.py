@@ -1,7 +1,7 @@
-"""Job files whose check and rendering can be skipped: the cache has their results, and the disk has their files.
+"""Job files that need no check and no rendering: the cache has their results, and the disk has their rendered files.
 
 cached = find_cached(sources, Path("."))
-cached["jobs/mnist/job.yaml"].of_rules  ->  (Problem("jobs/mnist/job.yaml", ... "latest-tag"),)
+cached["jobs/mnist/job.yaml"].rule_problems  ->  (Problem("jobs/mnist/job.yaml", ... "latest-tag"),)
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""All that `tfgen check` looks at in jobs that have changed, and that `tfgen commit` refuses to pass over.
+"""The full check of changed jobs, for `tfgen check` and `tfgen commit`.
 
     full_check(check_files(sources, {}, spool, CheckScope(), untracked), spool, against="HEAD", out=Path("."))
         ->  Report(problems=..., notes=..., ...)
 
-After the job itself and its objects come its files, and what is committed of it. A job that has errors is not looked at
-any further: its objects and files would only be wrong in their turn.
+The check covers the job, its objects, its rendered files and its committed version. A job with errors is not rendered,
+because its objects and files would repeat the errors.
 """
 
 from __future__ import annotations
@@ -43,95 +43,96 @@ def full_check(
     is_written: bool = False,
     is_verified: bool = False,
 ) -> Report:
-    """Check jobs beside their files on disk, and beside what is committed.
+    """Check jobs, and compare the jobs with their files on disk and with their committed versions.
 
     Args:
-        results: the jobs' files.
-        spool: where what is rendered of them is.
-        against: the revision that is compared with.
+        results: the checked files of the jobs.
+        spool: the spool with the rendered files.
+        against: the revision to compare with.
         out: the output folder.
-        is_written: whether the files are about to be written anyway, so that those on disk are no matter.
-        is_verified: whether each job must be as this tfgen renders it, whatever is committed.
+        is_written: whether the rendered files are about to be written, so that the files on disk are not compared.
+        is_verified: whether the files on disk must be those that this tfgen renders, also for unchanged jobs.
 
     Raises:
-        UsageError: there is no such revision, or nothing that evaluates the policies that the jobs' tfgen.yaml names.
+        UsageError: the revision does not exist, or no package is installed that evaluates the policies of a tfgen.yaml.
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     checked, scope = results.checked, results.scope
-    read = [file for file in checked.whole_files if not file.is_cached]
-    clashing = [file.source for file in read if file.source.file not in results.rendered]
+    changed = [file for file in checked.whole_files if not file.is_cached]
+    # The cache has the results of these files, but the files clash with a changed file, so the files are rendered now.
+    clashing = [file.source for file in changed if file.source.file not in results.rendered]
     rendered = {**results.rendered, **dict(render_files(results.checker, spool, clashing, scope) if clashing else ())}
-    whole = [(file, rendered[file.source.file]) for file in read]
-    for _, of_file in whole:
-        of_file.require_policies()
+    files = [(file, rendered[file.source.file]) for file in changed]
+    for _, file in files:
+        file.require_policies()
     compared = compare(checked, against)
     problems = [*checked.problems, *compared.problems]
-    problems += (problem for _, of_file in whole for problem in of_file.of_objects.problems)
-    problems += (problem for file, of_file in whole for problem in _find_unused(results, file, of_file))
-    uses = {file.source.file: of_file.uses for file, of_file in whole}
+    problems += (problem for _, file in files for problem in file.object_report.problems)
+    problems += (problem for file, result in files for problem in _find_unused(results, file, result))
+    uses = {file.source.file: result.uses for file, result in files}
     notes = [*compared.notes]
-    if unknown := sorted({kind for _, of_file in whole for kind in of_file.unknown}):
-        notes.append(f"no schemas for {', '.join(unknown)}, so tfgen does not validate such objects")
-    jobs = [job for _, of_file in whole for job in of_file.jobs]
-    if beside := [job for job in jobs if not job.branch]:
-        renderings: Spooled[Rendering] = Spooled(job.rendering for job in beside)
-        stay = committed_jobs(out, git.HEAD) if is_written else nothing_committed
-        plan = plan_write(out, renderings, find_committed=stay, store=spool.store)
-        again = compare_overlays(compared.pairs, plan, against, is_written=is_written)
+    if kinds := sorted({kind for _, file in files for kind in file.kinds_without_schema}):
+        notes.append(f"no schemas for {', '.join(kinds)}, so tfgen does not validate such objects")
+    jobs = [job for _, file in files for job in file.jobs]
+    if local_jobs := [job for job in jobs if not job.branch]:
+        renderings: Spooled[Rendering] = Spooled(job.rendering for job in local_jobs)
+        find_committed = committed_jobs(out, git.HEAD) if is_written else nothing_committed
+        plan = plan_write(out, renderings, find_committed=find_committed, store=spool.store)
+        overlays = compare_overlays(compared.pairs, plan, against, is_written=is_written)
         base = Base() if is_written or is_verified else _base(out, against, plan)
-        places = {job.name: job.place for job in beside}
-        files = FileComparison((), ()) if is_written else compare_files(places, plan, base)
-        problems += (*again.problems, *files.problems)
-        notes += (*again.notes, *files.notes)
-        if names := _staying(plan, base):
-            staying = _check_staying(results, plan, whole, names)
-            problems += (problem for of_file in staying.values() for problem in of_file.problems)
-            notes += (note for of_file in staying.values() for note in of_file.notes)
-            uses |= {file: _with_uses(uses[file], of_file.uses) for file, of_file in staying.items()}
+        places = {job.name: job.place for job in local_jobs}
+        on_disk = FileComparison((), ()) if is_written else compare_files(places, plan, base)
+        problems += (*overlays.problems, *on_disk.problems)
+        notes += (*overlays.notes, *on_disk.notes)
+        if names := _unrendered_jobs(plan, base):
+            committed = _check_committed(results, plan, files, names)
+            problems += (problem for result in committed.values() for problem in result.problems)
+            notes += (note for result in committed.values() for note in result.notes)
+            uses |= {file: _with_uses(uses[file], result.uses) for file, result in committed.items()}
     problems += find_sums(results.checker, checked.sources, uses)
     return Report(in_order(problems), tuple(notes), len(compared.pairs), tuple(jobs))
 
 
 def _base(out: Path, against: str, plan: WritePlan) -> Base:
-    """Return what git knows of the rendered files, where one is not as this tfgen renders it."""
+    """Return the committed state of the rendered files, for a plan that changes a file."""
     if plan.is_done:
         return Base(committed=plan.ledgers.keys(), revision=against)
     find_changed = changed_files(out, against)
     return Base(committed_jobs(out, against, find_changed)(plan.ledgers), find_changed(), against)
 
 
-def _staying(plan: WritePlan, base: Base) -> set[str]:
-    """Return the jobs that stay as they are committed, though this tfgen would render them differently."""
+def _unrendered_jobs(plan: WritePlan, base: Base) -> set[str]:
+    """Return the jobs that keep their committed files, although this tfgen renders different files."""
     changed = (plan.jobs[at] for at, counts in enumerate(plan.jobs.counts) if counts.keys() - {FileAction.KEEP})
     jobs = (job for job in changed if job.before and job.before.is_of_same_job(job.target))
     return {*plan.kept_jobs, *(job.rendering.job for job in jobs if job.rendering.job in base.committed)}
 
 
-def _check_staying(
-    results: FileResults, plan: WritePlan, whole: Iterable[tuple[CheckedFile, RenderedFile]], names: Collection[str]
+def _check_committed(
+    results: FileResults, plan: WritePlan, files: Iterable[tuple[CheckedFile, RenderedFile]], names: Collection[str]
 ) -> dict[str, CommittedObjects]:
     """Check the committed objects of jobs, by file."""
-    files = [file.source for file, of_file in whole if any(job.name in names for job in of_file.jobs)]
-    policies = read_folders_of(results.checker.read_defaults(files))
-    documents = [results.checker.check(source).documents for source in files]
+    sources = [file.source for file, result in files if any(job.name in names for job in result.jobs)]
+    policies = read_folders_of(results.checker.read_defaults(sources))
+    documents_by_file = {source.file: results.checker.check(source).documents for source in sources}
     return {
-        source.file: check_committed(
-            plan.out, plan.ledgers, policies, [document for document in of_file if name_of(document) in names]
+        file: check_committed(
+            plan.out, plan.ledgers, policies, [document for document in documents if name_of(document) in names]
         )
-        for source, of_file in zip(files, documents, strict=True)
+        for file, documents in documents_by_file.items()
     }
 
 
 def _with_uses(rendered: Sequence[JobUse], committed: Sequence[JobUse]) -> tuple[JobUse, ...]:
-    """Return what the jobs of a file ask for, with the committed objects in place of the rendered ones."""
+    """Return the resources that the jobs of a file request. Committed objects replace rendered objects of a job."""
     jobs = {use.job for use in committed}
     return (*(use for use in rendered if use.job not in jobs), *committed)
 
 
 def _find_unused(results: FileResults, file: CheckedFile, rendered: RenderedFile) -> tuple[Problem, ...]:
-    """The comments of a file that ignore nothing, not even a clash with another file."""
+    """Return the problems of comments that ignore nothing, not even a clash of the file with another file."""
     if not file.clashes:
         return rendered.unused
     jobs = {job.name for job in rendered.jobs}
-    documents = [one for one in results.checker.check(file.source).documents if name_of(one) in jobs]
-    return report_unused(documents, (*results.checked.ignored, *rendered.of_objects.ignored))
+    documents = [document for document in results.checker.check(file.source).documents if name_of(document) in jobs]
+    return report_unused(documents, (*results.checked.ignored, *rendered.object_report.ignored))

@@ -1,4 +1,4 @@
-"""The job files of a repository, by the names of the jobs in them."""
+"""The files of a repository that contain a job of a name."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from tfgen.text.parse import parse
 from tfgen.tree.ledger import LEDGER_FOLDER
 
 
-def files_of(job: str, out: Path) -> list[str]:
-    """The files in the repository around an output folder that have a job of this name, by their names from here."""
-    out, here = real_path(out), Path.cwd()
-    around = [folder for folder in (out, *out.parents) if (folder / ".git").exists()]
+def find_job_files(job: str, out: Path) -> list[str]:
+    """Return the files in the repository of an output folder that have a job of this name, by their relative paths."""
+    out, working_directory = real_path(out), Path.cwd()
+    roots = [folder for folder in (out, *out.parents) if (folder / ".git").exists()]
     if (out / LEDGER_FOLDER).is_dir():
-        around.append(out)
-    if not around:  # no repository: it may be anybody's home
+        roots.append(out)
+    if not roots:  # outside a repository, the folder may be a home folder, which takes long to read
         return []
     files = [
         Path(source.file)
-        for source in read_sources(around[:1], may_be_none=True)
+        for source in read_sources(roots[:1], may_be_none=True)
         if isinstance(text := source.text(), str) and job in text and job in _names(text, source.file)
     ]
-    return [str(file.relative_to(here) if file.is_relative_to(here) else file) for file in files]
+    return [
+        str(file.relative_to(working_directory) if file.is_relative_to(working_directory) else file) for file in files
+    ]
 
 
 def _names(text: str, file: str) -> list[str]:

@@ -4,8 +4,8 @@
     ...                                     # plan and write
     merge.resolve(plan)                     # or merge.undo(), if nothing was written
 
-After a merge, some rendered files have the content of our side, some of their side, and some are a mixture of both.
-Nobody edited them, so tfgen may replace all of them. The ledger of such a job lists them in `unfinished`.
+After a merge, a rendered file has the content of our side, of their side, or a mixture of the two sides. Nobody edited
+these files by hand, so tfgen may replace the files. The ledger of such a job lists the files in `unfinished`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tfgen.tree.merge_conflict import conflict_sides
 from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import WritePlan
 
-_BELOW = (CHARTS, OVERLAYS, LEDGER_FOLDER)
+_FOLDERS = (CHARTS, OVERLAYS, LEDGER_FOLDER)
 
 
 class MergedFiles(Record):
@@ -77,7 +77,7 @@ def take_over_merge(out: Path, conflicted: Collection[str]) -> MergedFiles:
     Raises:
         TfgenError: git or the disk fails, or a side of a conflict is not a ledger.
     """
-    unmerged = git.unmerged_files(out, _BELOW)
+    unmerged = git.unmerged_files(out, _FOLDERS)
     stages = {job: sides for path, sides in unmerged.items() if (job := _job_of(path))}
     jobs = [job for job in sorted({*conflicted, *stages}) if (out / ledger_path(job)).is_file()]
     written = _written_by_merge(out, is_committed=not unmerged and not is_under_way(out)) if jobs else frozenset()
@@ -113,7 +113,7 @@ def _sides(out: Path, job: str, text: str, stages: Mapping[int, str]) -> tuple[L
 
 def _written_by_merge(out: Path, *, is_committed: bool) -> frozenset[str]:
     """Return the rendered files that a merge wrote, by their paths from the output folder."""
-    return git.files_of_merge(out, _BELOW, is_committed=is_committed) if git.is_in_repository(out) else frozenset()
+    return git.files_of_merge(out, _FOLDERS, is_committed=is_committed) if git.is_in_repository(out) else frozenset()
 
 
 def _digests(out: Path, paths: Iterable[str]) -> dict[str, str]:

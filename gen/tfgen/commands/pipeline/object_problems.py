@@ -1,4 +1,4 @@
-"""What is wrong with the objects of jobs, as `tfgen.yaml` weighs it."""
+"""The problems of the objects of jobs, with the severities of `tfgen.yaml`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tfgen.text.document import Document
 
 
 def find_object_problems(jobs: Sequence[tuple[Document, BuiltJob]]) -> Iterator[Problem]:
-    """What is wrong with objects alone, whatever the repository has beside them.
+    """Yield the problems of objects. Further manifests of the repository are not read.
 
     Args:
-        jobs: each without errors, and as much of it as is built.
+        jobs: the jobs without errors, with the objects of some or all environments.
 
     Raises:
-        UsageError: the jobs' tfgen.yaml names policies, and there is nothing that evaluates them.
+        UsageError: a tfgen.yaml names policies, and no package is installed that evaluates policies.
         TfgenError: the disk fails.
     """
     policies = read_policy_folders(document for document, _ in jobs)

@@ -1,7 +1,7 @@
-"""Orphans: what was rendered of a job is still there, and still applied, but no file has the job any more.
+"""Orphans: rendered files of a job that no file has any more, so that a GitOps tool still applies the files.
 
 find_orphans(checked, [Path("jobs")], out)
-    ->  Problem(".tfgen/mnist.json", ... "the job mnist is gone from jobs/mnist.yaml, ...", "orphan")
+    ->  Problem(".tfgen/mnist.json", ... "jobs/mnist.yaml does not have the job mnist any more, ...", "orphan")
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.check.checked import Checked
-from tfgen.commands.pipeline.job_files import files_of
+from tfgen.commands.pipeline.job_files import find_job_files
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
 from tfgen.job.sources import source_name
 from tfgen.problems import Position, Problem
@@ -26,31 +26,31 @@ RULES: Final[Mapping[str, str]] = {ORPHAN: "No file has a job any more, and what
 
 
 def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Ledgers) -> Iterator[Problem]:
-    """A problem for each job that some files and folders had, and that no file of the repository has any more.
+    """Yield a problem for each job that was in the files and folders, and that no file of the repository has any more.
 
-    A file with errors may hold any job, so none of its jobs is an orphan.
+    A file with errors may contain any job, so no job of such a file is an orphan.
 
     Args:
         checked: the jobs in the files and folders.
-        paths: those, which may be gone.
+        paths: the files and folders, which may be deleted.
         out: the output folder.
-        ledgers: of all jobs that were rendered there.
+        ledgers: the ledgers of the output folder.
 
     Raises:
-        UsageError: a path is not there, and no job came of it.
+        UsageError: a path does not exist, and no job was rendered from it.
         TfgenError: the disk cannot be read.
     """
     names = {name for file in checked.files for name in file.result.names}
     broken = {source_name(Path(problem.file)) for problem in checked.problems if problem.severity == "error"}
     for removed in find_removed_jobs(ledgers.sources, paths, names):
         source = ledgers.sources[removed.job]
-        if source not in broken and not files_of(removed.job, out):
+        if source not in broken and not find_job_files(removed.job, out):
             yield _orphan(removed.job, source, out)
 
 
 def _orphan(job: str, source: str, out: Path) -> Problem:
     message = (
-        f"the job {job} is gone from {source}, and what was rendered of it is still applied; "
-        f"to end it: tfgen rm {job}; to go on with it, put it back into {source}"
+        f"{source} does not have the job {job} any more, and GitOps tools still apply its rendered files; to remove "
+        f"the files: tfgen rm {job}; to keep the job, restore it in {source}"
     )
     return Problem(os.path.relpath(out / ledger_path(job)), Position(1, 1), message, ORPHAN)

@@ -1,9 +1,9 @@
-"""Removed jobs: their rendered files are still there, but no job file has them any more.
+"""Removed jobs: the rendered files of a job exist, but no job file has the job any more.
 
     find_removed_jobs({"cifar": "jobs/cifar.yaml"}, [Path("jobs")], {"mnist"})
         ->  [Rendering("cifar", FileTree({}), "")]
 
-An empty rendering takes a job's files away; see `tree.plan`.
+An empty rendering removes the files of a job; see `tree.plan`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tfgen.tree.rendering import Rendering
 
 
 def removal(job: str) -> Rendering:
-    """What takes all files of a job away."""
+    """Return the rendering that removes all files of a job."""
     return Rendering(job, FileTree({}), "")
 
 
@@ -32,32 +32,33 @@ def remaining_files(out: Path, job: str) -> tuple[str, ...]:
 
 
 def find_removed_jobs(
-    sources: Mapping[str, str], paths: Iterable[Path], there: Collection[str], committed: Collection[str] = ()
+    sources: Mapping[str, str], paths: Iterable[Path], names: Collection[str], committed: Collection[str] = ()
 ) -> list[Rendering]:
-    """The removals of the jobs that some files and folders had, and have no more.
+    """Return the removals of the jobs that were in files and folders, and that are not in these files any more.
 
     Args:
-        sources: job -> its file, of all jobs that were rendered.
-        paths: the files and folders, which may be gone too.
-        there: the names of the jobs in them.
-        committed: files that git has, and that are there no more.
+        sources: the job file of each rendered job.
+        paths: the files and folders, which may be deleted.
+        names: the names of the jobs in the files and folders.
+        committed: the committed files that are deleted on disk.
 
     Raises:
-        UsageError: a path is not there, no job came of it, and git has none of it.
+        UsageError: a path does not exist, no job was rendered from it, and git has no job in it.
     """
-    names = {source_name(path): path for path in paths}
-    for name, path in names.items():
-        was_there = any(_covers(name, source) for source in sources.values()) or any(
+    path_by_source = {source_name(path): path for path in paths}
+    for prefix, path in path_by_source.items():
+        had_job = any(_covers(prefix, source) for source in sources.values()) or any(
             Path(file).is_relative_to(path) for file in committed
         )
-        if not (path.exists() or was_there):
+        if not (path.exists() or had_job):
             raise UsageError(f"{path}: No such file or directory")
     return [
         removal(job)
         for job, source in sorted(sources.items())
-        if job not in there and source and any(_covers(name, source) for name in names)
+        if job not in names and source and any(_covers(prefix, source) for prefix in path_by_source)
     ]
 
 
-def _covers(name: str, source: str) -> bool:
-    return name in (".", source) or source.startswith(f"{name}/")
+def _covers(prefix: str, source: str) -> bool:
+    """Test whether a path is a source, or a folder that contains the source."""
+    return prefix in (".", source) or source.startswith(f"{prefix}/")

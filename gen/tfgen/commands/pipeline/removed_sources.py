@@ -1,4 +1,4 @@
-"""Removed files of jobs: git has them, and they are there no more."""
+"""Removed job files: files that a commit has, and that do not exist on disk any more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.job.sources import has_name_of_job, holds_job
 
 
 def removed_sources(paths: Iterable[Path], revision: str) -> list[str]:
-    """Of the files and folders named, and below them, what is no more and held a tfgen document in a commit."""
+    """Return the files, at and below paths, that a commit has with a tfgen document and the disk does not have."""
     removed = []
     for path in paths:
         if path.is_dir():

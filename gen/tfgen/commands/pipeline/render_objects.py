@@ -1,4 +1,4 @@
-"""The objects of jobs, for commands that print or apply them. Such a command loads no module that writes files."""
+"""The objects of jobs, for commands that print or apply objects. Such a command loads no module that writes files."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def render_sources(sources: Sequence[Source], environment: str | None) -> tuple[
             else checked.read[file.source.file].documents
         )
     ]
-    # The cached files without a problem in the objects of any environment.
-    whole = {name for name, file in cached.items() if not file.of_objects}
-    objects, of_objects = render_objects(documents, environment, whole, with_namespaces=True)
-    return objects, in_order((*checked.problems, *of_objects))
+    # The cache stores the problems of the objects of all environments, so these files have no problem in this one.
+    valid_files = {name for name, file in cached.items() if not file.object_problems}
+    objects, problems = render_objects(documents, environment, valid_files, with_namespaces=True)
+    return objects, in_order((*checked.problems, *problems))
 
 
 def _cached_documents(source: Source, file: CachedFile) -> Sequence[Document]:
     """Return the jobs of a cached file. Only a file with problems is read again, for the places of the problems."""
-    jobs = None if file.of_objects else read_cached_jobs(source)
+    jobs = None if file.object_problems else read_cached_jobs(source)
     if jobs is None:
         from tfgen.job.documents import read_documents  # 20 ms, which most cached files save
 
@@ -60,7 +60,7 @@ def _cached_documents(source: Source, file: CachedFile) -> Sequence[Document]:
 def render_objects(
     documents: Sequence[Document],
     environment: str | None,
-    whole: Collection[str] = (),
+    valid_files: Collection[str] = (),
     *,
     with_namespaces: bool = False,
 ) -> tuple[list[Object], tuple[Problem, ...]]:
@@ -69,7 +69,7 @@ def render_objects(
     Args:
         documents: the jobs.
         environment: the environment of the objects; None for the objects of the jobs without an environment.
-        whole: the files whose objects have no problems according to the cache.
+        valid_files: the files whose objects have no problems according to the cache.
         with_namespaces: whether each object names the namespace of its job or environment.
 
     Raises:
@@ -80,7 +80,7 @@ def render_objects(
             check_environment(document, environment)
     jobs = [(document, build(document.data, () if environment is None else (environment,))) for document in documents]
     objects = [item for _, built in jobs for item in _objects(built, environment, with_namespaces=with_namespaces)]
-    unchecked = [job for job in jobs if job[0].file not in whole]
+    unchecked = [job for job in jobs if job[0].file not in valid_files]
     if not unchecked:
         return objects, ()
     from tfgen.commands.pipeline.object_problems import find_object_problems  # 40 ms, which cached files save

@@ -19,7 +19,7 @@ from tfgen.check.severities import report_unused
 from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.rendered_job import RenderedJob, render_job
 from tfgen.commands.pipeline.store_file import store_file
-from tfgen.commands.pipeline.sums import uses_of
+from tfgen.commands.pipeline.sums import limited_uses
 from tfgen.errors import TfgenError
 from tfgen.job.sources import Source
 from tfgen.problems import Problem
@@ -37,7 +37,7 @@ class RenderedFile(NamedTuple):
 
     Attributes:
         result: the result of the check of the file.
-        jobs: the rendered jobs: none where the file has errors.
+        jobs: the rendered jobs; empty for a file with errors.
         uses: the resources that all jobs of the file request, where a tfgen.yaml limits the sum of them.
         unused: the problems of comments that ignore nothing.
         error: the error of a policy that cannot be evaluated, so that no job is rendered.
@@ -50,14 +50,14 @@ class RenderedFile(NamedTuple):
     error: TfgenError | None
 
     @property
-    def of_objects(self) -> Reported:
+    def object_report(self) -> Reported:
         """The problems of the objects of all jobs."""
         return merged_reports(job.reported for job in self.jobs)
 
     @property
-    def unknown(self) -> frozenset[str]:
+    def kinds_without_schema(self) -> frozenset[str]:
         """The kinds of objects that have no schema."""
-        return frozenset(kind for job in self.jobs for kind in job.unknown)
+        return frozenset(kind for job in self.jobs for kind in job.kinds_without_schema)
 
     def require_policies(self) -> None:
         """Check that the policies of the platform were evaluated.
@@ -73,10 +73,10 @@ class RenderedFile(NamedTuple):
 def render_files(
     checker: Checker, spool: Spool, sources: Sequence[Source], scope: CheckScope
 ) -> Iterator[tuple[str, RenderedFile]]:
-    """Check files, and render the jobs of files without errors; yield each file with its name when it is done.
+    """Check files, and render the jobs of files without errors. Yield the name and the result of each file.
 
-    Files that look alike come one after another, in one process: their jobs mostly have the same structure, and the
-    process builds the object graph of a structure once (`graph.shape`).
+    Files with the same keys are rendered one after another in one process: their jobs mostly have the same structure,
+    and the process builds the object graph of a structure once (`graph.shape`).
 
     Args:
         checker: reads the defaults under the files.
@@ -89,19 +89,19 @@ def render_files(
         TfgenError: the disk fails.
     """
     policies = read_folders_of(checker.read_defaults(sources))
-    passes_over = scope.find_unchanged() if scope.find_unchanged else None  # once, and not in each process
-    looks: dict[int, int] = {}
-    look_of = {source.file: looks.setdefault(_look(source), len(looks)) for source in sources}
-    in_turn = sorted(sources, key=lambda source: look_of[source.file])
+    is_skipped = scope.find_unchanged() if scope.find_unchanged else None  # once, and not in each process
+    group_of_hash: dict[int, int] = {}
+    groups = {source.file: group_of_hash.setdefault(_hash_keys(source), len(group_of_hash)) for source in sources}
+    grouped = sorted(sources, key=lambda source: groups[source.file])
     files = map_items(
-        partial(_render_file, checker, policies, spool, scope, passes_over),
-        in_turn,
-        alike=lambda source: look_of[source.file],
+        partial(_render_file, checker, policies, spool, scope, is_skipped),
+        grouped,
+        alike=lambda source: groups[source.file],
     )
-    return zip((source.file for source in in_turn), files, strict=True)
+    return zip((source.file for source in grouped), files, strict=True)
 
 
-def _look(source: Source) -> int:
+def _hash_keys(source: Source) -> int:
     """Return a number that is equal for files with the same keys. To parse the files takes much longer."""
     text = source.text()
     return 0 if isinstance(text, Problem) else hash(tuple(_KEYS.findall(text)))
@@ -112,7 +112,7 @@ def _render_file(
     policies: PolicyFolders,
     spool: Spool,
     scope: CheckScope,
-    passes_over: Callable[[Document], bool] | None,
+    is_skipped: Callable[[Document], bool] | None,
     source: Source,
 ) -> RenderedFile:
     file = checker.check(source)
@@ -120,18 +120,18 @@ def _render_file(
         spool.give_up()
     if not file.is_whole or spool.is_given_up():
         return RenderedFile(file.result, jobs=(), uses=(), unused=(), error=None)
-    passed_over = [document for document in file.documents if passes_over and passes_over(document)]
-    documents = [document for document in file.documents if document not in passed_over]
+    skipped = [document for document in file.documents if is_skipped and is_skipped(document)]
+    documents = [document for document in file.documents if document not in skipped]
     if error := next(filter(None, (error_of(document, policies) for document in documents)), None):
         return RenderedFile(file.result, jobs=(), uses=(), unused=(), error=error)
     manifests = scope.find_manifests()
     jobs = tuple(render_job(spool, scope.kubernetes_version, manifests, policies, document) for document in documents)
-    of_objects = merged_reports(job.reported for job in jobs)
-    unused = report_unused(documents, (*file.result.reported.ignored, *of_objects.ignored))
-    if scope.kept_for is not None and not passed_over:
-        digests = {job.name: partial(_ledger_digest, scope.kept_for, job) for job in jobs}
-        store_file(file, of_objects, unused, digests, manifests)
-    uses = (*(use for job in jobs for use in job.uses), *uses_of(passed_over))
+    object_report = merged_reports(job.reported for job in jobs)
+    unused = report_unused(documents, (*file.result.reported.ignored, *object_report.ignored))
+    if scope.cache_out is not None and not skipped:
+        digests = {job.name: partial(_ledger_digest, scope.cache_out, job) for job in jobs}
+        store_file(file, object_report, unused, digests, manifests)
+    uses = (*(use for job in jobs for use in job.uses), *limited_uses(skipped))
     return RenderedFile(file.result, jobs, uses, unused, error=None)
 
 

@@ -26,9 +26,9 @@ class RenderedJob(NamedTuple):
 
     Attributes:
         place: the place of the job's name.
-        branch: the branch that contains charts/ and overlays/; empty where they are beside the job.
+        branch: the branch that contains charts/ and overlays/; empty if the branch of the job contains them.
         reported: the problems of the job's objects.
-        unknown: the kinds of objects that have no schema.
+        kinds_without_schema: the kinds of objects that have no schema.
         uses: the resources that the job requests, where a tfgen.yaml limits the sum of them.
         rendering: the job's files (`Rendering`) in the spool.
         unmanaged: the fields that a controller in the cluster changes, where no GitOps object of tfgen ignores them.
@@ -38,7 +38,7 @@ class RenderedJob(NamedTuple):
     place: Place
     branch: str
     reported: Reported
-    unknown: frozenset[str]
+    kinds_without_schema: frozenset[str]
     uses: tuple[JobUse, ...]
     rendering: Slot
     unmanaged: tuple[ChangedField, ...]
@@ -69,7 +69,7 @@ def render_job(
         place=Place(document.file, document.value(("metadata", "name"))),
         branch=rendered_branch(document),
         reported=set_severities(document, problems),
-        unknown=schemas.unknown(items),
+        kinds_without_schema=schemas.unknown(items),
         uses=uses(built) if has_limited_sums(document) else (),
         rendering=spool.store(render_document(document, built).spooled(spool)),
         unmanaged=tuple(changed_outside(items)) if built.job.gitops is None else (),

@@ -50,7 +50,7 @@ def run_ends(pair: Pair) -> JobDiff | None:
 def removal_ends(job: str, file: Path) -> tuple[JobDiff, ...]:
     """Return the ends of a job that is removed, from its file, or from the last commit that has the file.
 
-    The result is empty if no valid job of that name is in either.
+    The result is empty if neither the file nor the commit has a valid job of that name.
 
     Args:
         job: the name of the job.

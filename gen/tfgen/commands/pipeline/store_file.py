@@ -16,12 +16,12 @@ from tfgen.problems import Problem, has_errors
 
 def store_file(
     file: ReadFile,
-    of_objects: Reported,
+    object_report: Reported,
     unused: tuple[Problem, ...],
     digests: Mapping[str, Callable[[], str]],
     manifests: Sequence[Manifest],
 ) -> None:
-    """Store the results of a file in the cache. They are valid while the ledgers of its jobs are on disk.
+    """Store the results of a file in the cache. The results are valid while the ledgers of its jobs are on disk.
 
     The function does not store:
 
@@ -32,16 +32,16 @@ def store_file(
 
     Args:
         file: the file, with its documents.
-        of_objects: the problems of the objects of the jobs.
+        object_report: the problems of the objects of the jobs.
         unused: the problems of comments that ignore nothing.
         digests: for each job, a function that returns the digest of its ledger after the write.
         manifests: the objects of the repository that apply to the namespaces of the jobs.
     """
-    if has_errors((*file.result.reported.problems, *of_objects.problems, *unused)) or any(
+    if has_errors((*file.result.reported.problems, *object_report.problems, *unused)) or any(
         rendered_branch(document) or folder_paths(document) or has_limited_sums(document) for document in file.documents
     ):
         return
     ledgers = {job: digest() for job, digest in digests.items()}
-    results = CachedFile(file.result.reported.problems, of_objects.problems, unused, file.result.records, ledgers)
+    results = CachedFile(file.result.reported.problems, object_report.problems, unused, file.result.records, ledgers)
     jobs = json.dumps([document.data for document in file.documents], separators=(",", ":"))
     store(file.source, results, jobs, manifests)

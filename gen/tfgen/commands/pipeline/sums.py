@@ -1,4 +1,4 @@
-"""The sums that a tfgen.yaml limits: of all jobs below its folder, whichever of them a command is given."""
+"""The sums that a tfgen.yaml limits, over all jobs below its folder, also the jobs that a command does not name."""
 
 from __future__ import annotations
 
@@ -17,49 +17,49 @@ from tfgen.text.document import Document
 from tfgen.workers import map_items
 
 
-def uses_of(documents: Iterable[Document]) -> tuple[JobUse, ...]:
-    """What jobs that are not rendered ask for, of which a tfgen.yaml limits a sum."""
+def limited_uses(documents: Iterable[Document]) -> tuple[JobUse, ...]:
+    """Return the resources that jobs request, for the jobs below a tfgen.yaml that limits a sum."""
     limited = filter(has_limited_sums, documents)
     return tuple(use for document in limited for use in uses(build(document.data)))
 
 
 def find_sums(
-    checker: Checker, sources: Sequence[Source], of_files: Mapping[str, Sequence[JobUse]]
+    checker: Checker, sources: Sequence[Source], uses_by_file: Mapping[str, Sequence[JobUse]]
 ) -> Iterator[Problem]:
-    """Each sum that is over a limit of a tfgen.yaml above some jobs.
+    """Yield a problem for each sum over a limit of a tfgen.yaml above the jobs.
 
     Args:
-        checker: of these jobs.
-        sources: the files that were checked.
-        of_files: what the jobs ask for in those that have no errors, by name.
+        checker: the checker of the jobs.
+        sources: the checked files.
+        uses_by_file: the resources that the jobs of each file without errors request.
 
     Raises:
-        UsageError: another job below that tfgen.yaml cannot be read.
+        UsageError: a further job below the tfgen.yaml cannot be read.
     """
-    whole = [source for source in sources if source.file in of_files]
+    whole = [source for source in sources if source.file in uses_by_file]
     layers = {layer.file: layer for under in checker.read_defaults(whole) for layer in under.layers()}
     for layer in filter(limits_sums, layers.values()):
-        others = _others_below(Path(layer.file).parent, sources)
-        of_all = [*((source, of_files[source.file]) for source in whole), *others]
-        of_layer = (of_file for source, of_file in of_all if _is_under(source, layer.file))
-        yield from find_sums_over_limits(layer, [use for of_file in of_layer for use in of_file])
+        unchecked = _unchecked_uses(Path(layer.file).parent, sources)
+        uses_by_source = [*((source, uses_by_file[source.file]) for source in whole), *unchecked]
+        layer_uses = (uses for source, uses in uses_by_source if _is_under(source, layer.file))
+        yield from find_sums_over_limits(layer, [use for uses in layer_uses for use in uses])
 
 
-def _others_below(folder: Path, sources: Sequence[Source]) -> Iterator[tuple[Source, tuple[JobUse, ...]]]:
-    """What the jobs ask for in all other files below a folder that are without errors."""
-    known = {real_path(Path(source.file)) for source in sources}
-    below = read_sources([folder], may_be_none=True)
-    others = {source.file: source for source in below if real_path(Path(source.file)) not in known}
+def _unchecked_uses(folder: Path, sources: Sequence[Source]) -> Iterator[tuple[Source, tuple[JobUse, ...]]]:
+    """Yield the resources that the jobs request in all files below a folder that are not checked and have no errors."""
+    checked_paths = {real_path(Path(source.file)) for source in sources}
+    candidates = read_sources([folder], may_be_none=True)
+    unchecked = {source.file: source for source in candidates if real_path(Path(source.file)) not in checked_paths}
     checker = Checker(is_guarded=False)
-    checker.read_defaults(others.values())
-    read = dict(zip(others, map_items(partial(_read, checker), [*others.values()]), strict=True))
-    checked = checker.check_together(CheckedFile(others[file], result) for file, (result, _) in read.items())
-    return ((file.source, read[file.source.file][1]) for file in checked.whole_files)
+    checker.read_defaults(unchecked.values())
+    results = dict(zip(unchecked, map_items(partial(_check, checker), [*unchecked.values()]), strict=True))
+    checked = checker.check_together(CheckedFile(unchecked[file], result) for file, (result, _) in results.items())
+    return ((file.source, results[file.source.file][1]) for file in checked.whole_files)
 
 
-def _read(checker: Checker, source: Source) -> tuple[CheckResult, tuple[JobUse, ...]]:
+def _check(checker: Checker, source: Source) -> tuple[CheckResult, tuple[JobUse, ...]]:
     file = checker.check(source)
-    return file.result, uses_of(file.documents) if file.is_whole else ()
+    return file.result, limited_uses(file.documents) if file.is_whole else ()
 
 
 def _is_under(source: Source, file: str) -> bool:

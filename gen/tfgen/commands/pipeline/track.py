@@ -9,12 +9,12 @@ _Item = TypeVar("_Item")
 
 
 class Track(Protocol):
-    """Yields the items when they are done, and reports the progress. `many` is the number of items."""
+    """A function that yields items, and reports the progress. `total` is the number of items."""
 
-    def __call__(self, items: Iterable[_Item], many: int, /) -> Iterator[_Item]:
-        """Return the same items."""
+    def __call__(self, items: Iterable[_Item], total: int, /) -> Iterator[_Item]:
+        """Return the items."""
 
 
-def untracked(items: Iterable[_Item], _many: int, /) -> Iterator[_Item]:
+def untracked(items: Iterable[_Item], _total: int, /) -> Iterator[_Item]:
     """Return the items without a report of the progress."""
     return iter(items)

@@ -1,4 +1,4 @@
-"""The jobs that are as they are committed, with what was rendered of them: `tfgen check --changed` passes them over."""
+"""The jobs that equal their committed versions, rendered files included. `tfgen check --changed` skips these jobs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tfgen.tree.write import read_ledgers
 
 
 def unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Callable[[Document], bool]:
-    """Whether a job's file and defaults, what was rendered of it and its policies are as they are committed.
+    """Return a function that tests whether a job, its defaults, policies and rendered files equal the committed ones.
 
     Args:
         sources: the files.
@@ -25,19 +25,19 @@ def unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Callab
         against: the revision.
 
     Raises:
-        UsageError: there is no such revision.
+        UsageError: the revision does not exist.
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     committed = find_committed(sources, against)
     paths = git.changed(out, against)
     changed = {real_path(out / path) for path in paths}
-    untouched = committed_jobs(out, against, lambda: paths)(read_ledgers(out))
+    committed_names = committed_jobs(out, against, lambda: paths)(read_ledgers(out))
 
     def is_unchanged(document: Document) -> bool:
         folders = [real_path(folder) for folder in folder_paths(document)]
         return (
             document.file in committed
-            and name_of(document) in untouched
+            and name_of(document) in committed_names
             and not any(path.is_relative_to(folder) for folder in folders for path in changed)
         )
 

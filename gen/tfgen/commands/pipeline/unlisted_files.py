@@ -61,8 +61,8 @@ def judge_unlisted(out: Path, files: Sequence[str], jobs: Container[str], agains
 def _group(path: str, jobs: Container[str]) -> str:
     """Return the folder below overlays/ that a file is reported with, or the path of a file that is reported alone."""
     top, name, *steps = path.split("/")
-    belongs_to_none = top == OVERLAYS and steps and name not in jobs and name not in TOOLS
-    return f"{top}/{name}" if belongs_to_none else path
+    is_of_no_job = top == OVERLAYS and steps and name not in jobs and name not in TOOLS
+    return f"{top}/{name}" if is_of_no_job else path
 
 
 def _exceptions(out: Path, against: str) -> list[str]:

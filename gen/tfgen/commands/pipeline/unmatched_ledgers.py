@@ -1,0 +1,53 @@
+"""Ledgers without a checked job: a pull request could add such a ledger, and list any file in it.
+
+    find_unmatched_ledgers(out, ledgers, {"mnist"}, {}, "its files differ from origin/main")
+        ->  Problem(".tfgen/ghost.json", ... "no file of the repository has the job ghost, ...", "orphan")
+
+An unchanged committed ledger is no problem, because its job may be in a folder that the check does not read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from tfgen.check.files import NOT_REPRODUCED
+from tfgen.commands.pipeline.job_files import find_job_files
+from tfgen.commands.pipeline.orphans import ORPHAN
+from tfgen.problems import Position, Problem
+from tfgen.tree.ledger import ledger_path
+
+
+def find_unmatched_ledgers(
+    out: Path, ledgers: Collection[str], checked: Collection[str], branches: Mapping[str, str], reason: str
+) -> Iterator[Problem]:
+    """Yield a problem for each ledger without a checked job.
+
+    Args:
+        out: the output folder.
+        ledgers: the names of the jobs of the ledgers.
+        checked: the names of all checked jobs, jobs with errors included.
+        branches: the branch of the rendered files of each job with `gitops.rendered`.
+        reason: the reason of the problem, for the message.
+
+    Raises:
+        UsageError: a file of the repository cannot be read.
+    """
+    for job in sorted(ledgers):
+        path = ledger_path(job)
+        if job in branches:
+            message = (
+                f"the rendered files of {job} belong to the branch {branches[job]} (gitops.rendered), and {reason}; "
+                f"remove {path}, and the files that it lists, from this branch"
+            )
+            yield Problem(os.path.relpath(out / path), Position(1, 1), message, NOT_REPRODUCED)
+        elif job not in checked and (files := find_job_files(job, out)):
+            message = f"{files[0]} has the job {job}, and {reason}; add this file to the arguments of tfgen check"
+            yield Problem(os.path.relpath(out / path), Position(1, 1), message, NOT_REPRODUCED)
+        elif job not in checked:
+            message = (
+                f"no file of the repository has the job {job}, and {reason}; "
+                f"to remove {path} and the files that it lists: tfgen rm {job}"
+            )
+            yield Problem(os.path.relpath(out / path), Position(1, 1), message, ORPHAN)
