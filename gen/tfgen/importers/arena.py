@@ -123,7 +123,7 @@ def is_arena(item: Part) -> bool:
 
 
 def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
-    """Return the TFJob of a command. None: the report has the problems."""
+    """Return the TFJob of a command. Return None if the import report has problems."""
     before = len(report.problems)
     flags = _flags(words, file, report)
     if flags.value("name") is None:
@@ -142,7 +142,7 @@ def canonical(item: Part) -> Part:
 
 
 def read(item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """Read the job of a command. None: the report has the problems."""
+    """Read the job of a command. Return None if the import report has problems."""
     job = tf_job.read(canonical(item), companions, options, report)
     return _ArenaJob(item, job, options, report).read() if job else None
 
@@ -225,22 +225,25 @@ class _ArenaJob(FieldReader):
 def _flags(words: Sequence[Word], file: str, report: ImportReport) -> _Flags:
     flags: dict[str, list[Part]] = {}
     program: list[Word] = []
-    waiting = iter(words[3:])
-    for word in waiting:
+    pending = iter(words[3:])
+    for word in pending:
         if len(report.problems) >= MAX_PROBLEMS:
             break
-        dashed = re.fullmatch(r"--?([A-Za-z][-A-Za-z]*)(?:=(.*))?", word.text, re.DOTALL)
-        if program or dashed is None:
+        flag_match = re.fullmatch(r"--?([A-Za-z][-A-Za-z]*)(?:=(.*))?", word.text, re.DOTALL)
+        if program or flag_match is None:
             program.append(word)
             if word.expands:
                 report.refuse(scalar_part(file, word.position, "program", word.text), shell_value_message(word))
             continue
-        name, value, value_word = _current_name(dashed[1]), dashed[2], word
+        name, value, value_word = _current_name(flag_match[1]), flag_match[2], word
         if value is None and name not in _SWITCHES and name in _FLAG_NAMES:
-            value_word = next(waiting, Word("", word.position))
+            value_word = next(pending, Word("", word.position))
             value = value_word.text
         part = scalar_part(
-            file, word.position, f"--{dashed[1]}" if len(dashed[1]) > 1 else f"-{dashed[1]}", value or "true"
+            file,
+            word.position,
+            f"--{flag_match[1]}" if len(flag_match[1]) > 1 else f"-{flag_match[1]}",
+            value or "true",
         )
         if name not in _FLAG_NAMES:
             report.refuse(part, f"arena submit tfjob has no such flag{meant(nearest(name, _FLAG_NAMES))}")

@@ -71,7 +71,7 @@ def is_elastic_dl(item: Part) -> bool:
 
 
 def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
-    """Return the flags of a command as an object. None: the report has the problems."""
+    """Return the flags of a command as an object. Return None if the import report has problems."""
     before = len(report.problems)
     start = scalar_part(file, words[0].position, "elasticdl", FORMAT)
     flags = _flags(words[2:], file, report)
@@ -162,13 +162,13 @@ class _ElasticDLJob(FieldReader):
         if not self._amounts("master_resource", (*_ELASTIC_DL, "resources"), is_master=True):
             why = "by default the master of tfgen requests 1 CPU; ElasticDL's client requested 0.1"
             self.report.note(self.item, why)
-        special: Fields = {
+        readers: Fields = {
             "cluster_spec_json": self._cluster_spec,
             "master_pod_priority": _PRIORITY if "ps_pod_priority" in self.flags else _PRIORITY_OF_ALL,
             "worker_pod_priority": self._worker_priority,
             ANY_KEY: self._argument,
         }
-        self.fields(mapping(self.item, self.flags), {**_FLAGS, **special})
+        self.fields(mapping(self.item, self.flags), {**_FLAGS, **readers})
         if self.args:
             self.set_value(self.args, "spec", "args")
         roles = self.spec.pop("roles", {})
@@ -236,13 +236,13 @@ def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, 
     while number < len(words):
         word = value_word = words[number]
         number += 1
-        dashed = re.fullmatch(r"--(\w+)(?:=(.*))?", word.text, re.DOTALL)
-        if dashed is None:
+        flag_match = re.fullmatch(r"--(\w+)(?:=(.*))?", word.text, re.DOTALL)
+        if flag_match is None:
             report.refuse(
                 scalar_part(file, word.position, "elasticdl", word.text), f"found {word.text}, expected a flag"
             )
             continue
-        name, value = dashed[1], dashed[2]
+        name, value = flag_match[1], flag_match[2]
         if value is None and number < len(words) and not words[number].text.startswith("--"):
             value_word = words[number]
             value, number = value_word.text, number + 1

@@ -79,7 +79,7 @@ def number_of_tasks(part: Part, role: RoleName, report: ImportReport) -> int | N
         report.drop(part, "the role has no tasks")
         return None
     if number > 1 and role in ("chief", "evaluator"):
-        report.refuse(replicas, f"found {number} tasks of {role}; a job has at most one {role}")
+        report.refuse(replicas, f"found {number} tasks of {role}; a job has at most one {role}: set replicas to 1")
         return None
     report.carry(replicas, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
     return number
@@ -159,7 +159,7 @@ def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], report: ImportRe
 
 
 def _differences(chief: ForeignRole, worker: ForeignRole) -> list[str]:
-    """Return the fields in which the pods of two roles differ. Their `fields` are about restarts and may differ."""
+    """Return the fields in which the pods of two roles differ. The `fields` of the roles may differ."""
     pairs = (
         (chief.pod.role, worker.pod.role),
         ({"storage": chief.pod.storage}, {"storage": worker.pod.storage}),

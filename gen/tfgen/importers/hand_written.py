@@ -93,7 +93,7 @@ class _HandWritten(JobReader):
 def read(
     items: Sequence[Part], companions: Sequence[Part], options: Options, report: ImportReport
 ) -> ForeignJob | None:
-    """Read the job of some tasks. None: the report has the problems.
+    """Read the job of some tasks. Return None if the import report has problems.
 
     Args:
         items: the objects that are tasks; at least one.
@@ -264,7 +264,10 @@ def _fold(role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report:
         return None
     number = sum(task.replicas for task in tasks)
     if role in ("chief", "evaluator") and number > 1:
-        report.refuse(tasks[1 if len(tasks) > 1 else 0].item, f"found {number} tasks of {role}; a job has one {role}")
+        report.refuse(
+            tasks[1 if len(tasks) > 1 else 0].item,
+            f"found {number} tasks of {role}; a job has at most one {role}: remove a task",
+        )
         return None
     pods = [pod for task in tasks if (pod := _pod(task, tasks, is_shared_limit, report))]
     if len(pods) < len(tasks):
@@ -276,8 +279,8 @@ def _fold(role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report:
     except _DifferentError as error:
         pairs = ((n, (data[0], data[n]), (indexes[0], indexes[n])) for n in range(1, len(tasks)))
         different = next((n for n, pair, index_pair in pairs if not _can_fold(pair, index_pair)), 1)
-        message = f"the tasks of {role} differ in {path_name(error.path[1:])}, and the difference is not their index"
-        report.refuse(tasks[different].item, message)
+        problem = f"the tasks of {role} differ in {path_name(error.path[1:])}, and not only by their index"
+        report.refuse(tasks[different].item, f"{problem}; make the tasks equal")
         return None
     for task in tasks[1:]:
         report.note(task.item, f"the object is a task of the role {role}")

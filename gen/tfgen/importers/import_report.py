@@ -110,7 +110,7 @@ class ImportReport:
         return (leaf for leaf in part.leaves() if id(leaf) not in self._read)
 
     def move_targets(self, moved: Mapping[Path, Path]) -> None:
-        """Move the targets at and below some paths, because a value that all roles share moves to the job."""
+        """Replace the beginnings of targets, after values have moved, for example from the roles to the job."""
         if moved:
             self.map_targets(lambda target: _moved(target, moved))
 

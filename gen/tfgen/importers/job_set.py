@@ -118,7 +118,7 @@ def _number(part: Part | None) -> int:
 
 
 def read(item: Part, _companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """Read a JobSet. None: the report has the problems."""
+    """Read a JobSet. Return None if the import report has problems."""
     if refuse_misshapen(item, _SHAPE, report):
         return None
     return _JobSet(item, item, options, report).read()
@@ -215,7 +215,8 @@ def _completion_by(item: Part, roles: Mapping[RoleName, ForeignRole], report: Im
     role = "chief" if "chief" in roles else "worker"
     if role not in targets:
         ends = either(sorted(targets))
-        report.refuse(policy, f"the JobSet ends with its {ends}; in tfgen, a job with these roles ends with its {role}")
+        cure = f"set targetReplicatedJobs to the Job of the {role}"
+        report.refuse(policy, f"the JobSet ends with its {ends}, expected its {role}; {cure}")
         return completion_by
     jobs = sum(_number(job.get("replicas")) for key, job in by_name.items() if key in names)
     operator = policy.get("operator")

@@ -9,7 +9,7 @@ from tfgen.importers.import_report import ImportReport
 from tfgen.importers.part import Part, document_part
 from tfgen.text.document import Document
 
-_OF_SERVER: Final = (
+_SERVER_FIELDS: Final = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
     "deletionTimestamp",
@@ -72,7 +72,7 @@ def name(item: Part) -> str:
 def drop_server_fields(item: Part, report: ImportReport) -> None:
     """Mark the fields that the API server adds to a live object as read. The user did not write these fields."""
     for key, part in item.entries("metadata"):
-        if key in _OF_SERVER:
+        if key in _SERVER_FIELDS:
             report.mark_read(part)
     if last_applied := item.get("metadata", "annotations", LAST_APPLIED):
         report.mark_read(last_applied)

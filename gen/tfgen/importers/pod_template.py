@@ -34,8 +34,8 @@ RESTART_POLICY: Final = ("spec", "restartPolicy")
 _ROLE: Final = ("spec", "roles", ROLE)
 _POD: Final = (*_ROLE, "podTemplate", "spec")
 _MAIN: Final = (*_POD, "containers", 0)
-_OF_ROLE: Final = carried(*_ROLE, KEY)
-_OF_POD: Final = carried(*_POD, KEY)
+_ROLE_FIELD: Final = carried(*_ROLE, KEY)
+_POD_FIELD: Final = carried(*_POD, KEY)
 
 
 def _by_default(*target: str | int, **values: Any) -> dict[str, Row]:
@@ -51,9 +51,11 @@ def _as_tfgen(*target: str | int, **values: Any) -> dict[str, Row]:
 
 
 _SPEC: Final[Fields] = {
-    **dict.fromkeys(("nodeName", "priorityClassName", "runtimeClassName", "tolerations"), _OF_ROLE),
-    **dict.fromkeys(("dnsConfig", "hostAliases", "hostUsers", "hostnameOverride", "os", "overhead"), _OF_POD),
-    **dict.fromkeys(("preemptionPolicy", "readinessGates", "resourceClaims", "resources", "schedulingGates"), _OF_POD),
+    **dict.fromkeys(("nodeName", "priorityClassName", "runtimeClassName", "tolerations"), _ROLE_FIELD),
+    **dict.fromkeys(("dnsConfig", "hostAliases", "hostUsers", "hostnameOverride", "os", "overhead"), _POD_FIELD),
+    **dict.fromkeys(
+        ("preemptionPolicy", "readinessGates", "resourceClaims", "resources", "schedulingGates"), _POD_FIELD
+    ),
     **_by_default(*_POD, dnsPolicy="ClusterFirst", hostIPC=False, hostNetwork=False, hostPID=False),
     **_by_default(*_POD, setHostnameAsFQDN=False, shareProcessNamespace=False),
     **_as_tfgen(*_POD, automountServiceAccountToken=False, enableServiceLinks=False),
@@ -69,7 +71,7 @@ Defaults: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources
 """
 _CONTAINER_FIELDS: Final[Fields] = {
     **dict.fromkeys(("name", "volumeMounts")),
-    **dict.fromkeys(("image", "imagePullPolicy", "workingDir", "envFrom"), _OF_ROLE),
+    **dict.fromkeys(("image", "imagePullPolicy", "workingDir", "envFrom"), _ROLE_FIELD),
     **_by_default(*_MAIN, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File"),
     ANY_KEY: carried(*_MAIN, KEY),
 }
@@ -169,7 +171,7 @@ def main_container(template: Part) -> Part | None:
 def translate(
     template: Part, role: str, report: ImportReport, ports: Sequence[str | int], program: Program
 ) -> PodData | None:
-    """Convert a pod template to the fields of a role. None: the report has a problem of the template.
+    """Convert a pod template to the fields of a role. Return None if the import report has problems.
 
     Args:
         template: a PodTemplateSpec.
@@ -184,7 +186,7 @@ def translate(
     template, instance = eci.extract_instance(valid)
     main = main_container(template)
     if main is None:
-        report.refuse(template, "the pod template has no container")
+        report.refuse(template, "the pod template has no container; add a container")
         return None
     pod = _PodReader(template, main, role, report).pod_data(ports, program)
     for part, path, _ in instance.parts:
@@ -278,7 +280,7 @@ class _PodReader(FieldReader):
         return PodData(role, storage, self.pull_secrets, security, self.port, self.scheduler)
 
     def _read_spec(self) -> None:
-        special: Fields = {
+        readers: Fields = {
             "affinity": self._affinity,
             "imagePullSecrets": self._pull_secrets,
             "schedulerName": self._scheduler,
@@ -288,7 +290,7 @@ class _PodReader(FieldReader):
             "terminationGracePeriodSeconds": self._grace_period,
             "topologySpreadConstraints": self._affinity,
         }
-        self.fields(self.template.get("spec"), {**_SPEC, **special})
+        self.fields(self.template.get("spec"), {**_SPEC, **readers})
 
     def _scheduler(self, _key: str, part: Part) -> None:
         if part.value == _SCHEDULER:
@@ -315,10 +317,10 @@ class _PodReader(FieldReader):
         if part.value == 0:
             self.report.drop(part, "0 kills a task at once; tfgen gives a task 5 or 30 seconds to stop")
         else:
-            self.apply_row(part, _OF_ROLE, key)
+            self.apply_row(part, _ROLE_FIELD, key)
 
     def _affinity(self, key: str, part: Part) -> None:
-        self.apply_row(part, _OF_ROLE, key)
+        self.apply_row(part, _ROLE_FIELD, key)
         self._report_operator_labels(part)
 
     def _report_operator_labels(self, part: Part) -> None:
@@ -338,7 +340,7 @@ class _PodReader(FieldReader):
                 self.report.note(name, f"in the job the name of the container is {CONTAINER}")
         # The reader of the format reports a command that it changes.
         arguments = self._arguments if program.command is None else None
-        special: Fields = {
+        readers: Fields = {
             **dict.fromkeys(("command", "args"), arguments),
             "env": lambda _, part: self._env(part, program),
             "ports": lambda _, part: self._ports(part, ports),
@@ -347,7 +349,7 @@ class _PodReader(FieldReader):
             ),
             "securityContext": self._container_security,
         }
-        self.fields(self.main, {**_CONTAINER_FIELDS, **special})
+        self.fields(self.main, {**_CONTAINER_FIELDS, **readers})
 
     def _arguments(self, key: str, part: Part) -> None:
         self.set_value(part.texts_at(), *self.role_path, key)

@@ -228,21 +228,21 @@ def _cluster_variables(
     """
     values = {name: value.as_text if (value := item.get("value")) else "" for name, item in env.items()}
     unused: set[str] = set()
-    waiting = [name for name in references if name in env]
-    while waiting:
-        name = waiting.pop()
+    pending = [name for name in references if name in env]
+    while pending:
+        name = pending.pop()
         if name not in unused:
             unused.add(name)
-            waiting += (reference for reference in _names(values[name]) if reference in env)
+            pending += (reference for reference in _names(values[name]) if reference in env)
     # The command and all further variables may use some of these variables as well. The job needs those.
-    waiting = [name for word in words for name in _names(word)]
+    pending = [name for word in words for name in _names(word)]
     remaining = [name for name in env if name not in unused and name not in replaced]
-    waiting += (reference for name in remaining for reference in _names(values[name]))
-    while waiting:
-        name = waiting.pop()
+    pending += (reference for name in remaining for reference in _names(values[name]))
+    while pending:
+        name = pending.pop()
         if name in unused:
             unused.remove(name)
-            waiting += _names(values[name])
+            pending += _names(values[name])
     return unused
 
 
@@ -327,13 +327,13 @@ def _read_words(command: list[str], args: list[str], env: Mapping[str, Part]) ->
 
 def _take_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
     """Yield the words without the flags of the cluster configuration. Add these flags to a mapping."""
-    waiting = iter(words)
-    for word in waiting:
+    pending = iter(words)
+    for word in pending:
         match = _FLAG.fullmatch(word)
         if match is None:
             yield word
         else:
-            flags[match[1]] = match[2] if match[2] is not None else next(waiting, "")
+            flags[match[1]] = match[2] if match[2] is not None else next(pending, "")
 
 
 def _have_cluster(flags: Mapping[str, str], env: Mapping[str, Part]) -> bool:

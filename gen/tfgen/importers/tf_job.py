@@ -85,7 +85,7 @@ _POLICY: Final[Fields] = {
         "the job starts as soon as it is applied; import with --workload TFJob to keep suspend", default=False
     ),
 }
-_POLICY_OF_TF_JOB: Final[Fields] = {
+_TF_JOB_POLICY: Final[Fields] = {
     **AS_WORKLOAD,
     "activeDeadlineSeconds": carried(*_TF_JOB, "activeDeadlineSeconds"),
     "backoffLimit": carried("spec", "retries"),
@@ -186,7 +186,7 @@ def _refuse_second_replicas(item: Part, report: ImportReport) -> None:
 
 
 def read(item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """Read a TFJob and its PodGroup. None: the report has the problems."""
+    """Read a TFJob and its PodGroup. Return None if the import report has problems."""
     if api_version(item) not in VERSIONS:
         version = item.value["apiVersion"]
         report.refuse(version, f"found the version {api_version(item)} of a TFJob, expected {either(VERSIONS)}")
@@ -225,7 +225,7 @@ class _TFJob(JobReader):
     def read(self) -> ForeignJob | None:
         replicas = self.job.get("spec", "tfReplicaSpecs")
         if replicas is None or not isinstance(replicas.value, Mapping) or not replicas.value:
-            self.report.refuse(self.item, "the TFJob has no tfReplicaSpecs")
+            self.report.refuse(self.item, "the TFJob has no replicas; add spec.tfReplicaSpecs")
             return None
         roles = self._roles(replicas)
         if not roles:
@@ -239,7 +239,7 @@ class _TFJob(JobReader):
         roles = self._with_policies(roles)
         plan = training_plan(roles, self._completion_by(roles), self.report, self.options.single_task_strategy)
         self._read_completion(plan)
-        policy = {**self._ignored_fields("runPolicy"), **_POLICY, **(_POLICY_OF_TF_JOB if self.keeps_kind else {})}
+        policy = {**self._ignored_fields("runPolicy"), **_POLICY, **(_TF_JOB_POLICY if self.keeps_kind else {})}
         self.fields(self.job.get("spec", "runPolicy"), policy)
         self._workload(plan, replicas)
         self._gang(plan)
@@ -257,9 +257,9 @@ class _TFJob(JobReader):
             if role := _role(key):
                 parts.setdefault(role, part)
             else:
-                near = meant(nearest(key, list(_TYPES.values())))
+                hint = meant(nearest(key, list(_TYPES.values())))
                 self.report.refuse(
-                    part, f"found the replica type {key}, expected {either(dict.fromkeys(_TYPES.values()))}{near}"
+                    part, f"found the replica type {key}, expected {either(dict.fromkeys(_TYPES.values()))}{hint}"
                 )
         roles = {role: read for role, part in parts.items() if (read := self._read_role(role, part, parts))}
         return {} if self.report.problems else roles
@@ -515,16 +515,16 @@ class _TFJob(JobReader):
         return {**_OLD_FIELDS, **dict.fromkeys(read), ANY_KEY: lambda key, part: self._drop_ignored(key, part, owner)}
 
     def _drop_ignored(self, key: str, part: Part, owner: str) -> None:
-        near = meant(nearest(key, _field_names(schema_file.load("tfjob.kubeflow.org.v1.json"))))
-        self.report.drop(part, f"{owner} has no field {key}, so the operator ignores the field{near}")
+        hint = meant(nearest(key, _field_names(schema_file.load("tfjob.kubeflow.org.v1.json"))))
+        self.report.drop(part, f"{owner} has no field {key}, so the operator ignores the field{hint}")
 
 
 def _field_names(schema: Mapping[str, Any]) -> set[str]:
     names: set[str] = set()
-    waiting: list[Any] = [schema]
-    while waiting:
-        node = waiting.pop()
+    pending: list[Any] = [schema]
+    while pending:
+        node = pending.pop()
         if isinstance(node, Mapping):
             names |= set(node.get("properties", ()))
-            waiting += node.values()
+            pending += node.values()
     return names

@@ -38,7 +38,7 @@ _MERGED: Final[Mapping[str, str]] = {**MERGE_KEYS, "replicatedJobs": "name"}
 _ATOMIC_KEYS: Final = ("env", "resources")
 """Fields that a TrainJob replaces without a merge: an entry of env, and all resources."""
 _WHY_REPLACED: Final = "the TrainJob replaces this value"
-_MOST_CHANGES: Final = 100
+_MAX_CHANGES: Final = 100
 """The limit of overrides and patches. Each of them merges the whole runtime, and usual TrainJobs have few."""
 _FOREIGN_FRAMEWORKS: Final = ("flux", "jax", "mpi", "torch", "xgboost")
 
@@ -67,7 +67,7 @@ def is_train_job(item: Part) -> bool:
 
 
 def read(item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """Read a TrainJob and its runtime. None: the report has the problems."""
+    """Read a TrainJob and its runtime. Return None if the import report has problems."""
     if refuse_misshapen(item, _SHAPE, report):
         return None
     runtime = _runtime(item, companions)
@@ -78,9 +78,9 @@ def read(item: Part, companions: Sequence[Part], options: Options, report: Impor
         report.refuse(initializer, message)
         return None
     changes = [*item.items("spec", "podTemplateOverrides"), *item.items("spec", "runtimePatches")]
-    if len(changes) > _MOST_CHANGES:
-        message = f"found {len(changes)} overrides and patches of the runtime, expected at most {_MOST_CHANGES}"
-        report.refuse(changes[_MOST_CHANGES], message)
+    if len(changes) > _MAX_CHANGES:
+        message = f"found {len(changes)} overrides and patches of the runtime, expected at most {_MAX_CHANGES}"
+        report.refuse(changes[_MAX_CHANGES], message)
         return None
     joined = _job_set(item, runtime, report)
     if joined is None:
@@ -109,7 +109,7 @@ def _runtime(item: Part, companions: Sequence[Part]) -> Part | None:
 
 
 def _job_set(item: Part, runtime: Part | None, report: ImportReport) -> Part | None:
-    """Return the JobSet that Trainer creates for a TrainJob. None: the report has the problem."""
+    """Return the JobSet that Trainer creates for a TrainJob. Return None if the import report has problems."""
     spec = item.get("spec") or item
     template = runtime.get("spec", "template") if runtime else None
     template = template or _bare_template(spec)

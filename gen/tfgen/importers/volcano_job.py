@@ -60,7 +60,7 @@ _SPEC: Final[Fields] = {
     "runningEstimate": dropped("the field is for Volcano's simulator"),
     ANY_KEY: dropped("job.yaml has no field for {key} of a Volcano Job"),
 }
-_SPEC_OF_VOLCANO_JOB: Final[Fields] = {
+_VOLCANO_JOB_SPEC: Final[Fields] = {
     "networkTopology": carried(*_VOLCANO_JOB, "networkTopology"),
     "ttlSecondsAfterFinished": AS_WORKLOAD["ttlSecondsAfterFinished"],
 }
@@ -125,7 +125,7 @@ def _role(task: Part, plugin: Mapping[str, RoleName]) -> RoleName | None:
 
 
 def read(item: Part, _companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """Read a Volcano Job. None: the report has the problems."""
+    """Read a Volcano Job. Return None if the import report has problems."""
     if refuse_misshapen(item, _SHAPE, report):
         return None
     return _VolcanoJob(item, canonical(item), options, report).read()
@@ -167,9 +167,9 @@ class _VolcanoJob(JobReader):
             return False
         if "tensorflow" in plugins or any(command.has_cluster for command in self.commands.values()):
             return True
-        task, *further_tasks = tasks.values()
+        task, *remaining_tasks = tasks.values()
         replicas = task.get("replicas")
-        is_single_task = not further_tasks and (replicas is None or replicas.value == 1)
+        is_single_task = not remaining_tasks and (replicas is None or replicas.value == 1)
         return is_single_task and any("tensorflow" in scalar.as_text.lower() for scalar in task.leaves())
 
     # -- tasks ----------------------------------------------------------------------------------------------------
@@ -251,9 +251,8 @@ class _VolcanoJob(JobReader):
         spec = self.job.value["spec"]
         if policy_roles and last_role not in policy_roles:
             ends = either(sorted(policy_roles))
-            self.report.refuse(
-                spec, f"the job ends with its {ends}; in tfgen, a job with these roles ends with its {last_role}"
-            )
+            cure = f"set the policy TaskCompleted: CompleteJob for the {last_role}"
+            self.report.refuse(spec, f"the job ends with its {ends}, expected its {last_role}; {cure}")
         if not policy_roles and "ps" in roles:
             self.report.note(
                 spec, f"no policy completes the job, and a ps never ends; the job ends with its {last_role}"
@@ -309,9 +308,9 @@ class _VolcanoJob(JobReader):
                 self.report.carry(part, "spec", "gang", why="tfgen's default")
             elif part:
                 self.apply_row(part, carried("spec", "gang", key))
-        by_kind = _SPEC_OF_VOLCANO_JOB if self.keeps_kind else {}
-        special: Fields = {**dict.fromkeys(defaults), "maxRetry": self._retries, "volumes": self._volumes}
-        self.fields(spec, {**_SPEC, **by_kind, **special})
+        by_kind = _VOLCANO_JOB_SPEC if self.keeps_kind else {}
+        readers: Fields = {**dict.fromkeys(defaults), "maxRetry": self._retries, "volumes": self._volumes}
+        self.fields(spec, {**_SPEC, **by_kind, **readers})
         gang = self.spec.pop("gang", {})
         if plan.strategy != "Single" or self.keeps_kind:
             self.spec["gang"] = {"scheduler": "volcano", **gang}

@@ -86,7 +86,7 @@ class _Volumes:
         by_name = {name: [m for m in self.mounts if m.text_at("name") == name] for name in self.sources}
         for mount in self.mounts:
             if mount.text_at("name") not in self.sources:
-                self.report.refuse(mount, f"the pod has no volume {mount.text_at('name')}")
+                self.report.refuse(mount, f"the pod has no volume {mount.text_at('name')}; add the volume")
         for name, source in self.sources.items():
             self._volume(name, source, by_name[name])
         return VolumeData(self.storage, self.role, list(self.raw_volumes.values()), self.raw_mounts, self.names)
@@ -103,8 +103,8 @@ class _Volumes:
                 self._raw_mount(mount)
             return
         # An entry of storage has a single mount path. All further mounts go to podTemplate.
-        first, *further = mounts
-        if self._is_built_in(name, storage_source, first, further):
+        first, *extra_mounts = mounts
+        if self._is_built_in(name, storage_source, first, extra_mounts):
             return
         entry: dict[str, Any] = {"mountPath": clean_path(first.value["mountPath"].as_text)}
         entry |= {key: first.data[key] for key in ("subPath", "subPathExpr") if first.data.get(key)}
@@ -116,13 +116,15 @@ class _Volumes:
             self.report.change(claim, *target, "readOnly", why="readOnly is a field of the mount in job.yaml")
         self.report.carry(source, *target)
         self.report.carry(first, *target, "mountPath")
-        for mount in further:
+        for mount in extra_mounts:
             self._raw_mount(mount)
 
-    def _is_built_in(self, name: str, storage_source: Mapping[str, Any], first: Part, further: Sequence[Part]) -> bool:
+    def _is_built_in(
+        self, name: str, storage_source: Mapping[str, Any], first: Part, extra_mounts: Sequence[Part]
+    ) -> bool:
         """Return whether the volume is the /tmp that tfgen adds to each pod, or the volume of ``shm``."""
         is_plain = {key for key, part in first.entries() if part.value is not False} <= {"name", "mountPath"}
-        if "emptyDir" not in storage_source or further or name in self.sidecar_mounts or not is_plain:
+        if "emptyDir" not in storage_source or extra_mounts or name in self.sidecar_mounts or not is_plain:
             return False
         source, mount_path = storage_source["emptyDir"], clean_path(first.value["mountPath"].as_text)
         if mount_path == _TMP and not source.get("medium"):

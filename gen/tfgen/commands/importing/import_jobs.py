@@ -33,7 +33,7 @@ RULES: Final[Mapping[str, str]] = {
 }
 """The rules of `tfgen import`."""
 
-_OF_PROFILE: Final = ("pod-security", "volume-profile", "root-user")
+_PROFILE_RULES: Final = ("pod-security", "volume-profile", "root-user")
 """The rules whose problems a weaker Pod Security profile solves."""
 
 NO_EQUIVALENT: Final = "job.yaml has no equivalent"
@@ -47,7 +47,7 @@ _LONGEST_TEXT: Final = 1 << 18
 https://github.com/kubernetes/kubernetes/blob/v1.33.0/staging/src/k8s.io/apimachinery/pkg/api/validation/objectmeta.go
 """
 
-_MOST_WORDS: Final = 1_000
+_MAX_WORDS: Final = 1_000
 """The limit of words in a script. Usual commands have some dozens of words."""
 
 _SCRIPT: Final = re.compile(r"\s*(#![^\n]*sh\b|(#[^\n]*\n\s*)*(\$\s+)?(arena|elasticdl)\s)")
@@ -242,11 +242,9 @@ def _submitted(script: str, file: str, report: ImportReport) -> Iterator[Part]:
     number = 0
     for words in commands(script):
         number += len(words)
-        if number > _MOST_WORDS:
+        if number > _MAX_WORDS:
             start = scalar_part(file, words[0].position, words[0].text, words[0].text)
-            report.refuse(
-                start, f"the script has more than {_MOST_WORDS:,} words; split the script before this command"
-            )
+            report.refuse(start, f"the script has more than {_MAX_WORDS:,} words; split the script before this command")
             return
         read = next((read for matches, read in COMMANDS if matches(words)), None)
         if read:
@@ -361,7 +359,10 @@ def _refuse_long_texts(data: Any, variant: Variant) -> None:
 
 
 def _write(name: str, variants: Mapping[EnvironmentName, Variant]) -> ImportedJob | None:
-    """Return the job with the strictest Pod Security profile that its pods meet. None: the report has problems."""
+    """Return the job with the strictest Pod Security profile that its pods meet.
+
+    Return None if the import report has problems.
+    """
     if [*variants] == [None]:
         (variant,) = variants.values()
         base, data = None, job_data(variant.job, variant.report)
@@ -385,7 +386,7 @@ def _write(name: str, variants: Mapping[EnvironmentName, Variant]) -> ImportedJo
         files = dict.fromkeys(variant.job.root.file for variant in variants.values())
         head = [f"From the {job.format} {data['metadata']['name']} in {either(files, 'and')}, by tfgen import."]
         text = job_text(data, head, comments)
-        if not any(problem.rule in _OF_PROFILE for problem in check(text, _FILE).problems):
+        if not any(problem.rule in _PROFILE_RULES for problem in check(text, _FILE).problems):
             break
     _rename(variants, data["metadata"]["name"])
     for variant in variants.values():

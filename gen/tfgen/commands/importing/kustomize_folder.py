@@ -47,11 +47,11 @@ def build(folder: Path) -> bytes:
         raise TfgenError(f"{folder}: the PATH has no kustomize and no kubectl; install one to build the overlay")
     command = ("kustomize", "build") if programs[0] == "kustomize" else ("kubectl", "kustomize")
     argv = (*command, "--", str(folder))
-    done = subprocess.run(argv, capture_output=True, check=False)  # noqa: S603 - no shell
-    if done.returncode:
-        reason = done.stderr.decode("utf-8", errors="replace").strip()
-        raise TfgenError(f"{shlex.join(argv)} ended with code {done.returncode}: {reason}")
-    return done.stdout
+    process = subprocess.run(argv, capture_output=True, check=False)  # noqa: S603 - no shell
+    if process.returncode:
+        reason = process.stderr.decode("utf-8", errors="replace").strip()
+        raise TfgenError(f"{shlex.join(argv)} ended with code {process.returncode}: {reason}")
+    return process.stdout
 
 
 def _is_component(folder: Path) -> bool:

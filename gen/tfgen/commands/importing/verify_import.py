@@ -51,7 +51,7 @@ _NAMES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 """The names of a chief and of workers, by the field of spec that has the roles."""
 
 
-class Normalisation(NamedTuple):
+class Normalization(NamedTuple):
     """Difference that each import may have.
 
     Attributes:
@@ -98,7 +98,7 @@ def _has_index(before: Any, after: Any) -> bool:
     return len(pieces) > 1 and bool(re.fullmatch(r"\d+".join(map(re.escape, pieces)), before))
 
 
-def _is_now_true(before: Any, after: Any) -> bool:
+def _becomes_true(before: Any, after: Any) -> bool:
     return before in (NOTHING, False) and after is True
 
 
@@ -121,130 +121,130 @@ def _is_equal_text(before: Any, after: Any) -> bool:
     return not isinstance(before, (dict, list)) and str(before) == str(after)
 
 
-NORMALISATIONS: Final = (
-    Normalisation(
+NORMALIZATIONS: Final = (
+    Normalization(
         r"metadata\.name",
         lambda before, after: after == f"elasticdl-{before}-master",
         "the pod of the master runs the job",
     ),
-    Normalisation(
+    Normalization(
         r"metadata\.(name|generateName)", _is_generated, "the name of a job is fixed, and each run has a name"
     ),
-    Normalisation(
+    Normalization(
         r"spec\.tasks\.[-\w]+\.policies",
         lambda before, after: (before, after) == ([], [{"event": "TaskCompleted", "action": "CompleteJob"}]),
         "tfgen sets the role whose end completes the job",
     ),
-    Normalisation(
+    Normalization(
         r"kind",
         lambda before, after: (before, after) == ("TfJob", "TFJob"),
         "TFJob is the current name of the kind TfJob",
     ),
-    Normalisation(r"apiVersion", _is_any, "tfgen uses a current API version"),
-    Normalisation(
+    Normalization(r"apiVersion", _is_any, "tfgen uses a current API version"),
+    Normalization(
         r"metadata\.namespace", _is_any, "the environment, or the command that applies the job, sets the namespace"
     ),
-    Normalisation(r"metadata\.(labels|annotations).+", _is_new, "tfgen adds labels and annotations to objects"),
-    Normalisation(
+    Normalization(r"metadata\.(labels|annotations).+", _is_new, "tfgen adds labels and annotations to objects"),
+    Normalization(
         rf"{_POD}metadata\.\w+\[\"{re.escape(keys.GROUP_NAME)}\"\]", _is_any, "the PodGroup has the name of the run"
     ),
-    Normalisation(rf"{_POD}metadata\.(labels|annotations).+", _is_new, "tfgen adds labels and annotations to pods"),
-    Normalisation(
+    Normalization(rf"{_POD}metadata\.(labels|annotations).+", _is_new, "tfgen adds labels and annotations to pods"),
+    Normalization(
         rf"{_POD}spec\.(\w+\[[^]]+\]\.)?securityContext"
         r"\.(allowPrivilegeEscalation|capabilities|fsGroupChangePolicy|runAsNonRoot|seccompProfile)\b.*",
         _is_new,
         "pods meet a Pod Security Standard",
     ),
-    Normalisation(
+    Normalization(
         rf"{_POD}spec\.\w+\[[^]]+\]\.securityContext\.readOnlyRootFilesystem",
         _is_default(False),
         "tfgen writes the defaults",
     ),
-    Normalisation(
+    Normalization(
         rf"{_POD}spec\.(automountServiceAccountToken|enableServiceLinks)",
         _is_new,
         "pods get no token and no variables of Services",
     ),
-    Normalisation(
+    Normalization(
         rf"{_POD}spec\.terminationGracePeriodSeconds", _is_new, "tfgen sets the time that a task has to stop"
     ),
-    Normalisation(
+    Normalization(
         rf"{_POD}spec\.(initContainers\[fetch-code\]|(containers\[{CONTAINER}\]\.)?volume(s|Mounts)\[.*/code/[^/\]]+\])",
         _is_new,
         "tfgen fetches the code from git",
     ),
-    Normalisation(
+    Normalization(
         r"spec\.tasks\.\w+-\d+\.template\.spec\.(volumes|containers\[tensorflow\]\.volumeMounts)\[[^]]+\]",
         _is_new,
         "all tasks of a role mount the same volumes",
     ),
-    Normalisation(rf"{_POD}spec\.volumes\[(at /)?tmp\]", _is_new, "pods have a writable /tmp"),
-    Normalisation(rf"{_POD}spec\.volumes\[[^]]+\]\.\w+\.readOnly", _is_any, "readOnly is a field of the mount"),
-    Normalisation(rf"{_MAIN}volumeMounts\[/tmp\]", _is_new, "pods have a writable /tmp"),
-    Normalisation(
+    Normalization(rf"{_POD}spec\.volumes\[(at /)?tmp\]", _is_new, "pods have a writable /tmp"),
+    Normalization(rf"{_POD}spec\.volumes\[[^]]+\]\.\w+\.readOnly", _is_any, "readOnly is a field of the mount"),
+    Normalization(rf"{_MAIN}volumeMounts\[/tmp\]", _is_new, "pods have a writable /tmp"),
+    Normalization(
         rf"{_MAIN}env\[(HOME|NVIDIA_VISIBLE_DEVICES|OMP_NUM_THREADS|TF_NUM_\w+|TFGEN_RUN\w*)\]",
         _is_new,
         "tfgen sets variables of TensorFlow and of the run",
     ),
-    Normalisation(
+    Normalization(
         rf"{_POD}spec\.(\w+\[[^]]+\]\.)?\w+ \(order\)",
         _is_any,
         "the order of a list that merges by names has no meaning",
     ),
-    Normalisation(rf"{_MAIN}ports\[\d+\](\.name)?", _is_new, "tfgen lists the port of TensorFlow"),
-    Normalisation(rf"{_MAIN}ports\[\d+\]\.name", _is_any, "tfgen names the port of TensorFlow"),
-    Normalisation(rf"{_POD}spec\.\w+\[[^]]+\]\.resources\b.*", _is_equal_amount, "the amounts are equal"),
-    Normalisation(
+    Normalization(rf"{_MAIN}ports\[\d+\](\.name)?", _is_new, "tfgen lists the port of TensorFlow"),
+    Normalization(rf"{_MAIN}ports\[\d+\]\.name", _is_any, "tfgen names the port of TensorFlow"),
+    Normalization(rf"{_POD}spec\.\w+\[[^]]+\]\.resources\b.*", _is_equal_amount, "the amounts are equal"),
+    Normalization(
         rf"{_POD}spec\.dnsPolicy", _is_new, "with this policy, a pod in the host's network can resolve Services"
     ),
-    Normalisation(rf"{_MAIN}volumeMounts\[[^]]+\]\.readOnly", _is_now_true, "readOnly is a field of the mount"),
-    Normalisation(
+    Normalization(rf"{_MAIN}volumeMounts\[[^]]+\]\.readOnly", _becomes_true, "readOnly is a field of the mount"),
+    Normalization(
         rf"{_POD}spec\.activeDeadlineSeconds",
         _is_new,
         "the deadline of a job is the limit of the pod that ends the job",
     ),
-    Normalisation(rf"{_POD}spec\.subdomain", _is_new, "tasks have host names of one Service"),
-    Normalisation(rf"{_POD}metadata\.(name|namespace)", _is_any, "the job sets the name and the namespace of a pod"),
-    Normalisation(r".*\.env\[[^]]+\]\.value", _is_default(""), "tfgen writes the empty value of a variable"),
-    Normalisation(r".*", _has_index, "TASK_INDEX is the index of the task"),
-    Normalisation(r".*", _is_removed_empty, "tfgen omits empty fields"),
-    Normalisation(r".*", _is_equal_text, "the number and the text are equal"),
-    Normalisation(
+    Normalization(rf"{_POD}spec\.subdomain", _is_new, "tasks have host names of one Service"),
+    Normalization(rf"{_POD}metadata\.(name|namespace)", _is_any, "the job sets the name and the namespace of a pod"),
+    Normalization(r".*\.env\[[^]]+\]\.value", _is_default(""), "tfgen writes the empty value of a variable"),
+    Normalization(r".*", _has_index, "TASK_INDEX is the index of the task"),
+    Normalization(r".*", _is_removed_empty, "tfgen omits empty fields"),
+    Normalization(r".*", _is_equal_text, "the number and the text are equal"),
+    Normalization(
         r"spec\.(tensorboard|terminationPolicy|tfReplicaSpecs\.\w+\.tfPort)",
         _is_any,
         "tfgen uses the current fields in place of those of v1alpha1",
     ),
-    Normalisation(
+    Normalization(
         r"spec\.args\.(cluster_spec_json|job_name|namespace|need_tf_config|restart_policy|\w+_resource_limit)",
         _is_new,
         "tfgen passes the run to the master, and sets limits equal to requests",
     ),
-    Normalisation(r"spec\.args\.master_resource_(request|limit)", _has_more_amounts, "tfgen writes the defaults"),
-    Normalisation(r"spec\.args\.ps_pod_priority", _is_new, "a ps has the priority of the master by default"),
-    Normalisation(r"spec\.args\.worker_pod_priority", _is_any, "tfgen writes only the fraction of the workers"),
-    Normalisation(r"spec\.tfReplicaSpecs\.\w+\.replicas", _is_default(1), "tfgen writes the defaults"),
-    Normalisation(r"spec\.tfReplicaSpecs\.\w+\.restartPolicy", _is_default("Never"), "tfgen writes the defaults"),
-    Normalisation(
+    Normalization(r"spec\.args\.master_resource_(request|limit)", _has_more_amounts, "tfgen writes the defaults"),
+    Normalization(r"spec\.args\.ps_pod_priority", _is_new, "a ps has the priority of the master by default"),
+    Normalization(r"spec\.args\.worker_pod_priority", _is_any, "tfgen writes only the fraction of the workers"),
+    Normalization(r"spec\.tfReplicaSpecs\.\w+\.replicas", _is_default(1), "tfgen writes the defaults"),
+    Normalization(r"spec\.tfReplicaSpecs\.\w+\.restartPolicy", _is_default("Never"), "tfgen writes the defaults"),
+    Normalization(
         r"spec\.(tasks\.[-\w]+\.)?(maxRetry|minAvailable|queue|schedulerName)", _is_new, "tfgen writes the defaults"
     ),
-    Normalisation(r"spec\.tasks\.[-\w]+\.replicas", _is_default(1), "tfgen writes the defaults"),
-    Normalisation(
+    Normalization(r"spec\.tasks\.[-\w]+\.replicas", _is_default(1), "tfgen writes the defaults"),
+    Normalization(
         r"spec\.plugins(\.(env|svc|tensorflow))?", _is_plugin, "tfgen sets the plugins of Volcano and their arguments"
     ),
-    Normalisation(
+    Normalization(
         r"spec\.tasks\..*\.env\[(TF_CONFIG|TF_CLUSTER|JOB_NAME|TASK_INDEX|PS_HOSTS|WORKER_HOSTS)\]",
         _is_new,
         "tfgen sets the cluster configuration of the tasks",
     ),
-    Normalisation(r"spec\.tasks\..*\.args", _are_flags, "tfgen sets the cluster configuration of the tasks"),
-    Normalisation(rf"{_POD}spec\.restartPolicy", _is_new, "a failed program restarts"),
-    Normalisation(r"spec\.tasks\..*\.readinessProbe", _is_new, "a task is ready when its port answers"),
-    Normalisation(
+    Normalization(r"spec\.tasks\..*\.args", _are_flags, "tfgen sets the cluster configuration of the tasks"),
+    Normalization(rf"{_POD}spec\.restartPolicy", _is_new, "a failed program restarts"),
+    Normalization(r"spec\.tasks\..*\.readinessProbe", _is_new, "a task is ready when its port answers"),
+    Normalization(
         r"spec\.runPolicy\.(cleanPodPolicy|backoffLimit|schedulingPolicy\.minAvailable)",
         _is_new,
         "tfgen writes the defaults",
     ),
-    Normalisation(rf"{_POD}spec\.schedulerName", _is_any, "tfgen sets the scheduler of the gang"),
+    Normalization(rf"{_POD}spec\.schedulerName", _is_any, "tfgen sets the scheduler of the gang"),
 )
 """Differences without a change in meaning. The first one that matches a difference explains it."""
 
@@ -330,7 +330,7 @@ def differences(job: ImportedJob, environment: EnvironmentName = None) -> tuple[
         if change.before is NOTHING and _PULL_SECRETS_OF_POD.fullmatch(str(change.path)):
             why = _reported_pull_secrets(change.after, root, entries)
         else:
-            why = _normalisation(change) or _entry(change, root, explained, reported)
+            why = _normalization(change) or _entry(change, root, explained, reported)
         result.append(Difference(str(change.path), in_words(change.before, change.after, 60), why))
     return tuple(result)
 
@@ -355,11 +355,11 @@ def _move_roles(original: dict[str, Any], rendered: Mapping[str, Any]) -> Iterat
             yield Difference(f"spec.{field}.{chief}", f"is an additional {worker}", "without ps, the chief is worker 0")
 
 
-def _normalisation(change: FieldChange) -> str:
+def _normalization(change: FieldChange) -> str:
     path = str(change.path)
-    for normalisation in NORMALISATIONS:
-        if re.fullmatch(normalisation.path, path) and normalisation.matches(change.before, change.after):
-            return normalisation.why
+    for normalization in NORMALIZATIONS:
+        if re.fullmatch(normalization.path, path) and normalization.matches(change.before, change.after):
+            return normalization.why
     return ""
 
 

@@ -15,7 +15,7 @@ from tfgen.check.severities import set_severities
 from tfgen.graph.built import build
 from tfgen.job.facts import name_of, rendered_branch
 from tfgen.problems import Place
-from tfgen.targets.gitops.delivery import ChangedField, changed_outside
+from tfgen.targets.gitops.delivery import ChangedField, controller_fields
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document
 from tfgen.tree.spool import Slot, Spool
@@ -72,5 +72,5 @@ def render_job(
         kinds_without_schema=schemas.unknown(items),
         uses=uses(built) if has_limited_sums(document) else (),
         rendering=spool.store(render_document(document, built).spooled(spool)),
-        unmanaged=tuple(changed_outside(items)) if built.job.gitops is None else (),
+        unmanaged=tuple(controller_fields(items)) if built.job.gitops is None else (),
     )

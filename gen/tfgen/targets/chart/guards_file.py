@@ -70,5 +70,5 @@ def _guard(guard: Guard, context: Context) -> Lines:
 
 
 def _camel_case(name: str) -> str:
-    first, *further = re.split("[.-]", name)
-    return first + "".join(word[:1].upper() + word[1:] for word in further)
+    first, *remaining = re.split("[.-]", name)
+    return first + "".join(word[:1].upper() + word[1:] for word in remaining)

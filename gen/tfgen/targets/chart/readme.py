@@ -31,7 +31,7 @@ _BY_GANG: Final[Mapping[Scheduler, str]] = {
     "coscheduling": "a scheduler with the plugin Coscheduling",
     "kueue": "Kueue",
 }
-_ELSEWHERE: Final = "see values.yaml"
+_SEE_VALUES: Final = "see values.yaml"
 
 
 _json: Final = json.JSONEncoder(ensure_ascii=False).encode
@@ -102,7 +102,7 @@ def _rows(form: ValuesForm) -> tuple[ValuesText, ...]:
 
 def _row(name: str, paths: Sequence[ValuesPath], *, in_all_roles: bool) -> ValuesText:
     tunable = tunables.at(paths[0])
-    description = _brief(schema_file.first_sentence(tunable.schema))
+    description = _short_sentence(schema_file.first_sentence(tunable.schema))
     start, end = f"| {_cell(f'`{name}`')} | {_cell(tunable.type)} | ", f" | {_cell(description)} |"
     return ValuesText.of(paths, start, partial(_default, paths, in_all_roles=in_all_roles), end)
 
@@ -117,15 +117,15 @@ def _default(paths: Sequence[ValuesPath], values: Sequence[Any], *, in_all_roles
     if paths[0][0] != "roles" or (in_all_roles and len({*defaults}) == 1):
         return _cell(defaults[0])
     text = ", ".join(f"{path[1]} {default}" for path, default in zip(paths, defaults, strict=True))
-    return _cell(text) if len(text) <= _LONGEST_DEFAULT else _ELSEWHERE
+    return _cell(text) if len(text) <= _LONGEST_DEFAULT else _SEE_VALUES
 
 
 def _shown(value: Any) -> str:
     text = _json(value)
-    return f"`` {text} ``" if len(text) <= _LONGEST_DEFAULT else _ELSEWHERE
+    return f"`` {text} ``" if len(text) <= _LONGEST_DEFAULT else _SEE_VALUES
 
 
-def _brief(sentence: str) -> str:
+def _short_sentence(sentence: str) -> str:
     """Return the sentence, or the part of a long sentence before the first colon or semicolon."""
     if len(sentence) <= _LONGEST_SENTENCE:
         return sentence

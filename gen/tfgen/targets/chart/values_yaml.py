@@ -100,8 +100,8 @@ def _keys(path: tuple[str, ...], record: Schema, lacks: Collection[str], indent:
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    further = f"{indent}  " if indent else ""
-    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=further, break_on_hyphens=False)
+    continuation = f"{indent}  " if indent else ""
+    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=continuation, break_on_hyphens=False)
 
 
 def _allowed(node: Schema) -> Iterator[str]:

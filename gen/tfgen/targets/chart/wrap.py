@@ -127,13 +127,13 @@ def _tokens(part: str) -> Iterator[_Token]:
     for word in _TOKEN.findall(part):
         depth -= word == ")"
         if word[0] == '"' and len(word) > _LITERAL_MAX:
-            yield from _several(word, depth + 1)
+            yield from _split_literal(word, depth + 1)
         else:
             yield _Token(word, depth)
         depth += word == "("
 
 
-def _several(literal: str, depth: int) -> Iterator[_Token]:
+def _split_literal(literal: str, depth: int) -> Iterator[_Token]:
     """Yield the words of a call of `print` with the pieces of a long text."""
     pieces = [""]
     for word in re.split("(?<= )", literal[1:-1]):

@@ -21,7 +21,7 @@ from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.places import ARGOCD, OVERLAYS, TOOLS
 from tfgen.schema.workload_kinds import RESOURCES
-from tfgen.targets.gitops.delivery import SUSPENDED, ChangedField, Delivery, Site, changed_outside, pod_security
+from tfgen.targets.gitops.delivery import SUSPENDED, ChangedField, Delivery, Site, controller_fields, pod_security
 
 API_VERSION: Final = "argoproj.io/v1alpha1"
 IN_CLUSTER: Final = "https://kubernetes.default.svc"
@@ -59,7 +59,9 @@ def application(site: Site) -> Object:
     else:
         source = {"path": site.overlay}
     # The overlay of a retired job without claims is empty. Argo CD must prune all objects of such a job.
-    parts = _application(site, source, tuple(changed_outside(site.objects)), may_be_empty=not site.environment.enabled)
+    parts = _application(
+        site, source, tuple(controller_fields(site.objects)), may_be_empty=not site.environment.enabled
+    )
     parts["metadata"] = {"name": site.name, "namespace": _settings(site)["namespace"], **parts["metadata"]}
     return {"apiVersion": API_VERSION, "kind": "Application", **parts}
 

@@ -79,7 +79,7 @@ class Site(Record):
         return self.path(CHARTS, self.job.name)
 
 
-def changed_outside(objects: Iterable[Object]) -> Iterator[ChangedField]:
+def controller_fields(objects: Iterable[Object]) -> Iterator[ChangedField]:
     """Yield the fields that a controller in the cluster changes, and that a GitOps tool must not reset.
 
     The finisher changes the replicas of the kinds in its Role. A controller resumes an object that git or the webhook

@@ -21,7 +21,7 @@ from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group
 from tfgen.places import FLUX
 from tfgen.schema.workload_kinds import RESOURCES
-from tfgen.targets.gitops.delivery import ChangedField, Delivery, Site, changed_outside, pod_security
+from tfgen.targets.gitops.delivery import ChangedField, Delivery, Site, controller_fields, pod_security
 
 # A PodGroup without pods stays pending. With a phase, its scheduler has accepted the PodGroup.
 _POD_GROUP: Final = {"current": "has(status.phase)"}
@@ -80,7 +80,7 @@ def _url(address: str) -> str:
 
 def _kustomization(site: Site) -> Object:
     settings = _settings(site)
-    ignored = ignore(changed_outside(site.objects))
+    ignored = ignore(controller_fields(site.objects))
     return {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
@@ -110,7 +110,7 @@ def _release(site: Site) -> Object:
     the run with the chart of the previous commit. The run then refuses the new chart.
     """
     settings = _settings(site)
-    ignored = ignore(changed_outside(site.objects))
+    ignored = ignore(controller_fields(site.objects))
     step = {"disableWait": not settings["wait"], "disableWaitForJobs": not settings["wait"]}
     return {
         "apiVersion": "helm.toolkit.fluxcd.io/v2",

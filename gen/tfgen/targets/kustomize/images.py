@@ -112,7 +112,7 @@ def matched_images(item: Object) -> Iterator[str | None]:
     if item["kind"] != _SKIPPED_KIND:
         yield from _container_images(item)
     for path in _PATHS:
-        yield from _at(item, path)
+        yield from _image_texts(item, path)
 
 
 def with_images(item: Object, change: Callable[[Image], Image | None]) -> Object:
@@ -168,17 +168,17 @@ def _container_images(node: Any) -> Iterator[str | None]:
             yield from _container_images(child)
 
 
-def _at(node: Any, path: Sequence[str]) -> Iterator[str | None]:
+def _image_texts(node: Any, path: Sequence[str]) -> Iterator[str | None]:
     """Yield the texts at a path, which goes through each item of a list, and None for each node that ends the path."""
     if not path:
         yield _text(node)
     elif isinstance(node, list):
         for child in node:
-            yield from _at(child, path)
+            yield from _image_texts(child, path)
     elif isinstance(node, dict):
-        key, *further = path
+        key, *remaining = path
         if key in node:
-            yield from _at(node[key], further)
+            yield from _image_texts(node[key], remaining)
     else:
         yield None
 

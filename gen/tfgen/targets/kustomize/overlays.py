@@ -46,17 +46,17 @@ def kustomize(built: BuiltJob, sources: Sources = EMPTY) -> dict[str, str]:
     job, base = built.job, built.base
     files = {f"base/{path}": text for path, text in _base(base, sources, job.namespace).items()}
     retired = {form.name for form in job.environments if not form.enabled}
-    alike: dict[Hashable, dict[str, str]] = {}  # environments with the same objects have the same files
+    files_by_content: dict[Hashable, dict[str, str]] = {}  # environments with the same objects have the same files
     for environment, objects in built.environments.items():
         is_retired, namespace = environment in retired, job.namespace_of(environment)
         key = (is_retired, namespace, *((file, id(item)) for file, item in objects.items()))
-        if key not in alike:
+        if key not in files_by_content:
             if is_retired:
-                alike[key] = _base(objects, sources, namespace)
+                files_by_content[key] = _base(objects, sources, namespace)
             else:
                 rename = Rename.of(objects_before_rename(built, environment), objects)
-                alike[key] = _overlay(base, rename, sources, namespace)
-        files |= {f"{environment}/{path}": text for path, text in alike[key].items()}
+                files_by_content[key] = _overlay(base, rename, sources, namespace)
+        files |= {f"{environment}/{path}": text for path, text in files_by_content[key].items()}
     note = generated_note(job.name)
     return {
         f"{OVERLAYS}/{job.name}/{path}": note + text if path.endswith(".yaml") and "/files/" not in path else text
@@ -73,7 +73,7 @@ def _base(objects: Objects, sources: Sources, namespace: str | None) -> dict[str
 def _overlay(base: Objects, rename: Rename, sources: Sources, namespace: str | None) -> dict[str, str]:
     """Return the files of an overlay, which changes the objects of the base, and then renames the objects."""
     pairs = object_pairs(base, rename.before)
-    final = rename.followed(pairs)
+    final = rename.renamed_pairs(pairs)
     replicas = replica_counts(final, rename.after)
     images = image_changes(
         [old for old, _ in final.values()], [new for _, new in final.values()], list(rename.after.values())

@@ -13,7 +13,7 @@ from tfgen.targets.kustomize.references import references
 
 
 def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Object]]:
-    """Return the objects of the base that stay, each with the object that it becomes, by the keys of the base.
+    """Return the objects of the base that stay, each with its new object, by the keys of the base.
 
     An object without a namesake gets the name of the object with the same kind and key, which is the object of a
     different run. Two kinds of objects have no pair, so that kustomize deletes the old object and adds the new object:
@@ -43,11 +43,11 @@ def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Obje
     return pairs
 
 
-def _is_renamable(item: Object, becomes: Object) -> bool:
+def _is_renamable(item: Object, new_item: Object) -> bool:
     """Return True if kustomize gives a renamed object the right labels and annotations.
 
     kustomize copies the labels and annotations of the patch, and writes the null that removes a label as "null":
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/resource/resource.go (CopyMergeMetaDataFieldsFrom).
     """
-    old, new = item["metadata"], becomes["metadata"]
+    old, new = item["metadata"], new_item["metadata"]
     return all(old.get(field, {}).keys() <= new.get(field, {}).keys() for field in ("labels", "annotations"))

@@ -51,7 +51,7 @@ def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
 
 
 def changes_shape(before: Object, after: Object) -> bool:
-    """Return whether a field of the object itself changes its shape: a mapping, a list or a scalar becomes another.
+    """Return whether a field of the object itself changes between a mapping, a list and a scalar.
 
     kustomize refuses a merge patch with such a change, and takes no directive in the object itself.
     """

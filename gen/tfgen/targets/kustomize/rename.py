@@ -37,10 +37,14 @@ class Rename(Record):
         identical = {key: (item, item) for key, item in after.items()}
         return Rename(before, after, identical if before is after else object_pairs(before, after))
 
-    def followed(self, pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, tuple[Object, Object]]:
+    def renamed_pairs(self, pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, tuple[Object, Object]]:
         """Return pairs whose second objects have their new names, without the objects that cannot be renamed."""
-        becomes = {identity(old): new for old, new in self.pairs.values()}
-        return {key: (item, becomes[identity(old)]) for key, (item, old) in pairs.items() if identity(old) in becomes}
+        renamed_objects = {identity(old): new for old, new in self.pairs.values()}
+        return {
+            key: (item, renamed_objects[identity(old)])
+            for key, (item, old) in pairs.items()
+            if identity(old) in renamed_objects
+        }
 
     def resources(self, from_base: Collection[Identity]) -> Objects:
         """Return the objects that the overlay adds, some of which the patches rename.

@@ -99,5 +99,5 @@ def lines_of(node: Node | Record, lines: Lines, context: Context) -> Lines:
 
 
 def with_text(line: str, text: str) -> str:
-    """Return a different text as the line of the node of a line, if the line has a node."""
+    """Replace the text of a line. A line with a node keeps its node."""
     return line.with_text(text) if isinstance(line, Line) else text

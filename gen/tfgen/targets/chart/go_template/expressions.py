@@ -185,7 +185,7 @@ def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
 
 
 def chart_only(node: ChartOnly, context: Context) -> str:
-    """Return the text of the chart alone.
+    """Return a text that only the chart contains, and that plain objects lack.
 
     Raises:
         TypeError: the text reads the root context at the dot, which is the arguments of a part.

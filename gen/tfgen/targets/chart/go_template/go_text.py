@@ -107,6 +107,6 @@ def without_repeated_reasons(lines: Lines) -> Lines:
 
 def comment(text: str, indent: str) -> Lines:
     """Return the lines of a template comment, which Helm does not print."""
-    first, *further = textwrap.wrap(text, COMMENT_WIDTH - len(indent) - len("{{- /*  */}}"))
-    lines = [f"{indent}{{{{- /* {first}", *(f"{indent}       {line}" for line in further)]
+    first, *remaining = textwrap.wrap(text, COMMENT_WIDTH - len(indent) - len("{{- /*  */}}"))
+    lines = [f"{indent}{{{{- /* {first}", *(f"{indent}       {line}" for line in remaining)]
     return [*lines[:-1], f"{lines[-1]} */}}}}"]

@@ -42,9 +42,9 @@ def _document(node: Node, context: Context, separator: Lines) -> Lines:
             assignments = lines_of(expression, assign(name, expression, context), context)
             return [*assignments, *_document(body, body_context, separator)]
         case When():
-            return when(node, context, "", lambda branch, inside: _document(branch, inside, separator))
+            return when(node, context, "", lambda branch, scope: _document(branch, scope, separator))
         case ForEach():
-            return range_over(node, context, "", lambda body, inside: _document(body, inside, ["---"]))
+            return range_over(node, context, "", lambda body, scope: _document(body, scope, ["---"]))
     return [*separator, *body_lines(_with_safe_end(node), context, "")]
 
 

@@ -48,7 +48,7 @@ from tfgen.targets.chart.go_template.texts import text_of
 from tfgen.text import yaml_text
 from tfgen.value_type import TREES
 
-_ON_A_LINE: Final = " | nindent 0 }}"
+_AT_LINE_START: Final = " | nindent 0 }}"
 
 
 def body_lines(node: Node, context: Context, indent: str) -> Lines:
@@ -63,7 +63,7 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
         case Named() | Call() if is_tree(node):
             return _included(node, context, indent, [])
         case When():
-            return when(node, context, indent, lambda branch, inside: body_lines(branch, inside, indent))
+            return when(node, context, indent, lambda branch, scope: body_lines(branch, scope, indent))
         case NotEmpty(tree):
             return [_tree_text(tree, context, len(indent))]
         case Hole() if type_of(node) in TREES:
@@ -85,10 +85,10 @@ def first_lines(node: Node, context: Context) -> Lines:
         return [text_of(part, context).replace("{{ if", "{{- if", 1) for part in node.parts]
     if not is_tree(node):
         return [keep_space(text_of(node, context))]
-    first, *further = body_lines(_present_first(node, context), context, "")
-    if first.startswith(("{{- include ", "{{- toYaml ")) and first.endswith(_ON_A_LINE):
-        first = with_text(first, f"{{{{ {first.removeprefix('{{- ').removesuffix(_ON_A_LINE)} }}}}")
-    return [first, *further]
+    first, *remaining = body_lines(_present_first(node, context), context, "")
+    if first.startswith(("{{- include ", "{{- toYaml ")) and first.endswith(_AT_LINE_START):
+        first = with_text(first, f"{{{{ {first.removeprefix('{{- ').removesuffix(_AT_LINE_START)} }}}}")
+    return [first, *remaining]
 
 
 def _joined_lines(node: JoinEntries, context: Context) -> Lines:
@@ -121,9 +121,9 @@ def _first_branches(node: When, context: Context) -> Lines:
     out, word = [], "if"
     branch: Node = node
     while isinstance(branch, When):
-        inside = context.with_facts(branch.test)
+        scope = context.with_facts(branch.test)
         head = [f"{{{{- {word} {expression(branch.test, context)} -}}}}"]
-        body = lines_of(branch.if_true, first_lines(branch.if_true, inside), inside)
+        body = lines_of(branch.if_true, first_lines(branch.if_true, scope), scope)
         out += [*lines_of(branch.test, head, context), *body]
         branch, word = branch.if_false, "else if"
     return [*out, "{{- else -}}", *first_lines(branch, context), "{{- end }}"]
@@ -165,8 +165,8 @@ def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
         return comment(name.text, indent)
     if isinstance(node, When):
 
-        def entry_lines(branch: Node, inside: Context) -> Lines:
-            return lines_of(branch, _entry(name, branch, inside, indent), inside)
+        def entry_lines(branch: Node, scope: Context) -> Lines:
+            return lines_of(branch, _entry(name, branch, scope, indent), scope)
 
         return when(node, context, indent, entry_lines)
     if isinstance(name, Splice):
@@ -184,9 +184,9 @@ def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
         return _tree(node, context, indent, [head])
     if isinstance(node, dict):
         body_indent = indent + "  "
-        return when_present(node, context, indent, lambda n, inside: [head, *body_lines(n, inside, body_indent)])
+        return when_present(node, context, indent, lambda n, scope: [head, *body_lines(n, scope, body_indent)])
     if isinstance(node, list | tuple):
-        return when_present(node, context, indent, lambda n, inside: [head, *body_lines(n, inside, indent)])
+        return when_present(node, context, indent, lambda n, scope: [head, *body_lines(n, scope, indent)])
     return [f"{head} {scalar(node, context)}"]
 
 
@@ -200,9 +200,9 @@ def _item(node: Node, context: Context, indent: str) -> Lines:
     """Return the lines of an item of a sequence."""
     match node:
         case When():
-            return when(node, context, indent, lambda n, inside: lines_of(n, _item(n, inside, indent), inside))
+            return when(node, context, indent, lambda n, scope: lines_of(n, _item(n, scope, indent), scope))
         case ForEach():
-            return range_over(node, context, indent, lambda body, inside: _item(body, inside, indent))
+            return range_over(node, context, indent, lambda body, scope: _item(body, scope, indent))
         case Items(items):
             return _tree(items, context, indent, [])
         case dict() if has_holes(node):
