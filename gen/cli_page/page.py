@@ -1,4 +1,4 @@
-"""The page of the commands, from their parsers.
+"""The page of the commands, written from the parsers.
 
 | `--env ENV` | with --stdout: the objects of this environment |
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from tfgen.cli.parser import COMMANDS, command_of, parsers, positionals
 
 _EVERYWHERE = ("--help", "--debug")
-"""Options that the page says once."""
+"""Options of every command, which the page describes once."""
 
 _HEAD = """\
 # The command line
@@ -21,14 +21,14 @@ _HEAD = """\
 
 {exit_codes}
 
-Data goes to standard output, all else to standard error. With `--format json`, a command prints one JSON object.
-`--debug` shows where an error comes from.
+A command prints data on standard output, and messages on standard error. With `--format json`, a command prints a
+single JSON object. `--debug` prints the traceback of an error.
 
-On a terminal, problems come with the lines that they are in, and long work counts what it has done. `COLUMNS` says the
-width where the terminal does not, and `NO_COLOR` leaves out the colours: see <https://no-color.org>.
+On a terminal, tfgen prints problems with their lines of the file, and shows the progress of long work. `COLUMNS` sets
+the width if the terminal has no width, and `NO_COLOR` turns the colours off: see <https://no-color.org>.
 
-Shells complete commands, options, job files, environments and the keys of a job, once they have the script of
-`tfgen completion`:
+A shell completes commands, options, job files, environments and the keys of a job after the shell has read the script
+of `tfgen completion`:
 
 | Shell | Line for its start-up file |
 |---|---|
@@ -39,7 +39,7 @@ Shells complete commands, options, job files, environments and the keys of a job
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     root, commands = parsers(COMMANDS)
     codes = textwrap.fill(root.epilog or "", 120)
     return "\n".join([_HEAD.format(exit_codes=codes), *(_section(name, commands[name]) for name in COMMANDS)])
@@ -54,7 +54,7 @@ def _section(name: str, parser: ArgumentParser) -> str:
 
 
 def _arguments(parser: ArgumentParser) -> Iterator[Action]:
-    """Those that stand by their place, and the options of the command alone."""
+    """Yield the positional arguments, and the options of this command."""
     yield from positionals(parser)
     for action in parser._actions:
         if action.option_strings and not set(_EVERYWHERE) & {*action.option_strings}:
@@ -62,7 +62,7 @@ def _arguments(parser: ArgumentParser) -> Iterator[Action]:
 
 
 def _written(action: Action) -> str:
-    """The argument as it is written on a command line: `JOB...`, `--env ENV`, `-n, --namespace NAMESPACE`."""
+    """Return an argument in the notation of a command line: `JOB...`, `--env ENV`, `-n, --namespace NAMESPACE`."""
     value = "|".join(action.choices) if action.choices and not action.metavar else action.metavar
     value = value or action.dest.upper()
     several = "..." if action.nargs in ("*", "+", PARSER) else ""
@@ -82,5 +82,5 @@ def _code(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text of a table's cell, in which a bar would end it."""
+    """Return the text for a table cell, with escapes for bars."""
     return text.replace("|", "\\|")

@@ -1,11 +1,12 @@
-"""What a team's defaults may say: the schema of ``tfgen.yaml``, made from the job schema.
+"""The schema of ``tfgen.yaml``, derived from the job schema.
 
     >>> spec = defaults_schema(schema_file.load())["properties"]["spec"]
     >>> "tolerations" in spec["properties"], "run" in spec["properties"]
     (True, False)
 
-It has the shape of a job without what makes it that job, and nothing in it is required. The published file holds the
-result, for editors and for `schema.check_defaults`; `make schema` makes it anew after a change of the job schema.
+The schema has the fields of a job without the fields that identify a job, and requires no field of the spec. The
+published file contains the result, for editors and for `schema.check_defaults`. `make schema` derives the file again
+after a change of the job schema.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from tfgen.schema.file import Schema, resolve, used_definitions
 from tfgen.schema.tunables import ValuesPath
 
 OF_ONE_JOB: Final = ("run", "resumeFrom", "roles")
-"""What each job says for itself. Which roles there are is the job's; an environment may say what they have there."""
+"""Fields that only a job may set. An environment of a tfgen.yaml may set fields of the job's roles."""
 
 _OF_ONE_RUN: Final = ("run", "resumeFrom")
 _PARTS: Final = "#/definitions/part/definitions/"
 
 _REGISTRY: Final = {
     "description": (
-        "Registry, and folder in it, of every image that names no registry. A podTemplate's stay as they are."
+        "Registry, with an optional folder, for every image without a registry. An image in a podTemplate is unchanged."
     ),
     "type": "string",
     "pattern": r"^([a-z0-9]+([.-][a-z0-9]+)*)(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$",
@@ -36,8 +37,8 @@ _REGISTRY: Final = {
 }
 _ROOT: Final = {
     "description": (
-        "Whether this folder is a root, as that of a git repository is: charts/ and overlays/ of the jobs below it are "
-        "in it, and no tfgen.yaml above it counts for them."
+        "Whether this folder is a root, such as the root of a git repository. charts/ and overlays/ of the jobs below "
+        "are in a root folder, and no tfgen.yaml above the root applies to the jobs."
     ),
     "type": "boolean",
     "default": False,
@@ -51,32 +52,32 @@ _ENFORCED_PATH: Final = {
 }
 _ENFORCE: Final = {
     "description": (
-        "What no job below may override: registry, or paths of spec. The value is the one that this file says. What it "
-        "says nothing of, nobody below may say. Of a map its keys here are enforced. An entry with except enforces a "
-        "whole block."
+        "Fields that no job below may override: registry, or paths of spec. This file sets the enforced value. A job "
+        "may not set an enforced path without a value in this file. For a map, the keys in this file are enforced. An "
+        "entry with except enforces a whole block."
     ),
     "type": "array",
     "uniqueItems": True,
     "maxItems": 200,
     "items": {
-        "description": "registry, a path of spec as messages write it, or a block with the keys that a job may set.",
+        "description": "registry, a path of spec such as spec.gang.queue, or a block with the keys that a job may set.",
         **_ENFORCED_PATH,
         "type": ["string", "object"],
         "additionalProperties": False,
         "required": ["path", "except"],
         "properties": {
             "path": {
-                "description": "A path of spec. A job below sets no key in the block.",
+                "description": "A path of spec. A job below may set no key of the block.",
                 **_ENFORCED_PATH,
                 "examples": ["spec.gitops"],
             },
             "except": {
-                "description": "The keys in the block that a job may set all the same. An empty list means none.",
+                "description": "The keys of the block that a job may set. An empty list allows no key.",
                 "type": "array",
                 "uniqueItems": True,
                 "maxItems": 200,
                 "items": {
-                    "description": "A key, or a path from the block.",
+                    "description": "A key of the block, or a path relative to the block.",
                     **_ENFORCED_PATH,
                     "x-pattern-says": "a key or a path in the block, such as argocd.prune",
                     "examples": ["source"],
@@ -93,14 +94,14 @@ _ENFORCE: Final = {
 def _argocd(schema: Schema) -> dict[str, Any]:
     project = schema["properties"]["spec"]["properties"]["gitops"]["properties"]["argocd"]["properties"]["project"]
     return {
-        "description": "What holds for each job below that Argo CD applies.",
+        "description": "Settings for each job below that Argo CD applies.",
         "type": "object",
         "additionalProperties": False,
         "required": ["project"],
         "properties": {
             "project": {
                 "$ref": project["$ref"],
-                "description": "The AppProject of all Applications. No job, and no nearer tfgen.yaml, names another.",
+                "description": "AppProject of all Applications. A job or a nearer tfgen.yaml may not change the name.",
                 "examples": ["ads"],
             },
         },
@@ -110,12 +111,12 @@ def _argocd(schema: Schema) -> dict[str, Any]:
 
 def _allowed(names: str, name: Schema, example: Sequence[str]) -> dict[str, Any]:
     return {
-        "description": f"The {names} that the jobs below may name. A nearer tfgen.yaml lists these or fewer.",
+        "description": f"The {names} that the jobs below may name. A nearer tfgen.yaml lists only some of these names.",
         "type": "array",
         "minItems": 1,
         "uniqueItems": True,
         "maxItems": 1000,
-        "items": {"description": f"One of the {names}.", **name, "examples": example[:1]},
+        "items": {"description": f"An entry of the {names}.", **name, "examples": example[:1]},
         "examples": [example],
     }
 
@@ -129,11 +130,11 @@ def _quantity(description: str, example: str) -> dict[str, Any]:
 
 
 _MOST_OF: Final = {
-    "gpus": _number("GPUs, and parts of them that are counted. A share of one by its memory counts as one.", 16),
+    "gpus": _number("GPUs and counted fractions of GPUs. A share of a GPU by memory counts as a whole GPU.", 16),
     "cpu": _quantity("CPUs that the pods request.", "128"),
     "memory": _quantity("Memory that the pods request.", "512Gi"),
     "replicas": _number("Tasks of all roles together.", 32),
-    "storage": _quantity("Size of all claims, those of objects too.", "2Ti"),
+    "storage": _quantity("Size of all claims, including the claims under objects.", "2Ti"),
 }
 
 
@@ -148,22 +149,22 @@ def _amounts(description: str) -> dict[str, Any]:
 
 
 _LIMITS: Final = {
-    "description": ("What jobs may ask for at most. A nearer tfgen.yaml may allow less than one above it, never more."),
+    "description": "Largest requests of the jobs below. A nearer tfgen.yaml may lower a limit, but not raise a limit.",
     "type": "object",
     "additionalProperties": False,
     "properties": {
-        "job": _amounts("One job, in each of its environments."),
+        "job": _amounts("Limits for a single job, in each environment of the job."),
         "environments": {
-            "description": "All jobs below this folder together, in an environment.",
+            "description": "Limits for all jobs below this folder together, by environment.",
             "type": "object",
-            "additionalProperties": _amounts("All jobs together in one environment."),
+            "additionalProperties": _amounts("Limits for all jobs together in the environment."),
             "maxProperties": 50,
             "examples": [{"prod": {"gpus": 64}}],
         },
         "namespaces": {
-            "description": "All jobs below this folder together, in a namespace of one cluster.",
+            "description": "Limits for all jobs below this folder together, by namespace of a cluster.",
             "type": "object",
-            "additionalProperties": _amounts("All jobs together in one namespace."),
+            "additionalProperties": _amounts("Limits for all jobs together in the namespace."),
             "maxProperties": 1000,
             "examples": [{"ml-ads": {"gpus": 24}}],
         },
@@ -173,11 +174,11 @@ _LIMITS: Final = {
 _RULES: Final = {
     "description": (
         "Severity of the warnings of a rule, by the id of the rule. An error remains an error, because the cluster "
-        "refuses the job. A nearer tfgen.yaml may raise a severity, and never lowers a severity."
+        "refuses the job. A nearer tfgen.yaml may raise a severity, but never lower a severity."
     ),
     "type": "object",
     "additionalProperties": {
-        "description": "Severity of the warnings of one rule.",
+        "description": "Severity of the warnings of the rule.",
         "type": "object",
         "additionalProperties": False,
         "required": ["severity"],
@@ -194,7 +195,7 @@ _RULES: Final = {
             "ignorable": {
                 "description": (
                     "Whether a comment `# tfgen: ignore RULE REASON` in a job may ignore the problems of the rule. A "
-                    "nearer tfgen.yaml keeps false."
+                    "nearer tfgen.yaml cannot change false to true."
                 ),
                 "type": "boolean",
                 "default": True,
@@ -217,24 +218,26 @@ _RULES: Final = {
 _POLICIES: Final = {
     "description": (
         "Folder of ValidatingAdmissionPolicies, their bindings and their parameters, relative to the folder of this "
-        "file. The objects of all jobs below are validated against these policies and those of each tfgen.yaml above."
+        "file. tfgen validates the objects of all jobs below against these policies, and against the policies of each "
+        "tfgen.yaml above."
     ),
     "type": "string",
     "pattern": r"^(?!/)(?!(.*/)?\.\.(/|$)).*[^/]$",
-    "x-pattern-says": "a folder below that of the file, such as policies",
+    "x-pattern-says": "a folder below the folder of the file, such as policies",
     "maxLength": 255,
     "examples": ["policies"],
 }
 _UNLISTED_FILES: Final = {
     "description": (
-        "Files below charts/ and overlays/ that somebody else writes. Only the tfgen.yaml beside these folders lists "
-        "them. A path that ends with a slash is a whole folder. * stands for any characters and ? for one character."
+        "Files below charts/ and overlays/ that tfgen does not write. Only the tfgen.yaml in the folder of charts/ and "
+        "overlays/ may set the list. A path with a slash at the end is a whole folder. * stands for any characters and "
+        "? for a single character."
     ),
     "type": "array",
     "uniqueItems": True,
     "maxItems": 1000,
     "items": {
-        "description": "A path from the folder of this file.",
+        "description": "A path relative to the folder of this file.",
         "type": "string",
         "pattern": r"^(charts|overlays)/(?!(.*/)?\.\.(/|$)).*[^/]",
         "x-pattern-says": "a path below charts/ or overlays/, such as overlays/argocd/root.yaml",
@@ -244,7 +247,7 @@ _UNLISTED_FILES: Final = {
     "examples": [["overlays/argocd/root.yaml", "overlays/shared/"]],
 }
 _WARNINGS_AS_ERRORS: Final = {
-    "description": "Whether each warning of the jobs below is an error, unless a comment beside it ignores it.",
+    "description": "Whether warnings of the jobs below are errors, unless a comment in the job ignores a warning.",
     "type": "boolean",
     "default": False,
     "examples": [True],
@@ -258,15 +261,17 @@ _EXAMPLE: Final = {
 
 
 def defaults_schema(schema: Schema) -> dict[str, Any]:
-    """The whole schema of ``tfgen.yaml``."""
+    """Return the schema of ``tfgen.yaml``."""
     maker = _Defaults(schema)
     spec = maker.record(schema["properties"]["spec"])
-    spec["description"] = "What is merged under each job's spec: maps merge, all else is the job's where it says it."
+    spec["description"] = (
+        "Defaults of each job's spec. Maps are merged by key; any other value in the job replaces the default."
+    )
     spec["examples"] = [_EXAMPLE["spec"]]
     derived = {
         "$schema": schema["$schema"],
         "title": "Defaults",
-        "description": "What the jobs of a repository have in common. A job that says otherwise has its own way.",
+        "description": "Defaults of the jobs in a folder and below. A value in a job replaces the default.",
         "type": "object",
         "additionalProperties": False,
         "required": ["apiVersion", "kind"],
@@ -303,12 +308,12 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
 
 
 def text(schema: Schema) -> str:
-    """The text of the published file, made from the job schema."""
+    """Return the text of the published file."""
     return json.dumps(defaults_schema(schema), indent=2) + "\n"
 
 
 class _Defaults(PartMaker):
-    """All that jobs may have in common."""
+    """The part of the spec that several jobs may share."""
 
     def __init__(self, schema: Schema) -> None:
         super().__init__(schema, _PARTS)
@@ -316,21 +321,21 @@ class _Defaults(PartMaker):
     def has(self, path: ValuesPath) -> bool:
         return path[0] not in OF_ONE_JOB
 
-    def inside(self, written: Schema, path: ValuesPath) -> dict[str, Any]:
-        """An environment is a part already."""
-        return part(written) if path == ("environments",) else super().inside(written, path)
+    def value(self, written: Schema, path: ValuesPath) -> dict[str, Any]:
+        """Return the schema of a value. The schema of an environment already describes a part."""
+        return part(written) if path == ("environments",) else super().value(written, path)
 
     def entry(self, written: Schema) -> dict[str, Any]:
-        """What has no keys of its own has no parts."""
+        """Return the schema of an entry. Only an entry with keys can be partial."""
         node = resolve(self.schema, written)
         has_parts = "properties" in node or "additionalProperties" in node
-        return self.changed(written, self.some) if has_parts and written != STRUCTURE else part(written)
+        return self.changed(written, self.partial) if has_parts and written != STRUCTURE else part(written)
 
-    def some(self, node: Schema) -> dict[str, Any]:
-        """A part of an entry."""
+    def partial(self, node: Schema) -> dict[str, Any]:
+        """Return the schema of a partial entry."""
         derived = part(node)
         if "properties" in derived:
-            derived["properties"] = {key: self.entry(inner) for key, inner in derived["properties"].items()}
+            derived["properties"] = {key: self.entry(value) for key, value in derived["properties"].items()}
         if isinstance(derived.get("additionalProperties"), Mapping):
             derived["additionalProperties"] = self.entry(derived["additionalProperties"])
         return derived

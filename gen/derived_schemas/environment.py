@@ -1,12 +1,12 @@
-"""What one environment may say: the schema of `spec.environments.NAME`, made from the tunables of the job schema.
+"""The schema of `spec.environments.NAME`, derived from the tunables of the job schema.
 
     >>> sorted(environment_schema(schema_file.load())["properties"]["gang"]["properties"])
     ['enabled', 'minAvailable', 'priorityClassName', 'queue']
 
-It has the shape of the spec, without what is not tunable, and the keys of `definitions.place`. Nothing is required and
-nothing has a default, since what is not said stays as the job has it. Inside a map by name, null removes an entry or a
-key, as it does in Helm. The published file holds the result, so that editors complete environments too; `make schema`
-makes that part anew after a change of the rest of the file.
+The schema has the tunable fields of the spec, and the keys of `definitions.place`. No field is required or has a
+default, because an unset field keeps the job's value. Inside a map by name, null removes an entry or a key, as in Helm.
+The published file contains the result, so that editors complete environments as well. `make schema` derives the result
+again after a change of the job schema.
 """
 
 from __future__ import annotations
@@ -20,84 +20,85 @@ from tfgen.schema.file import Schema, is_record, resolve
 from tfgen.schema.tunables import ValuesPath, leaves, type_of
 
 _SHARED = "#/definitions/"
-_OWN = "#/definitions/environment/definitions/"
+_ENVIRONMENT = "#/definitions/environment/definitions/"
 STRUCTURE: Schema = {"$ref": f"{_SHARED}structure"}
-"""Whatever Kubernetes documents; it holds itself."""
-# Keywords that speak of a whole, of which an environment says only a part.
+"""Any data of Kubernetes; the definition refers to itself."""
+# Keywords that describe complete data. An environment contains only some keys of the data.
 _OF_A_WHOLE = ("required", "oneOf", "dependencies", "minProperties", "maxProperties", "default", "x-tunable")
 
 
 def environment_schema(schema: Schema) -> dict[str, Any]:
-    """The schema of one environment. Definitions that differ from the job's are in its own `definitions`."""
+    """Return the schema of an environment. The key `definitions` has the definitions that differ from the job's."""
     return _Environment(schema).environment()
 
 
 def updated(schema: Schema) -> str:
-    """The text of the published file, with `definitions.environment` made anew."""
+    """Return the text of the published file with a new `definitions.environment`."""
     definitions = {**schema["definitions"], "environment": environment_schema(schema)}
     return json.dumps({**schema, "definitions": definitions}, indent=2) + "\n"
 
 
 class PartMaker(ABC):
-    """Makes the schema of a part of the spec, and collects each definition that it changes once.
+    """Derives the schema of a part of the spec, and collects each changed definition once.
 
     Attributes:
-        schema: the job schema.
-        own: the pointer below which the changed definitions are to stand.
-        definitions: those, by name.
+        schema: job schema.
+        pointer: JSON pointer of the changed definitions.
+        definitions: changed definitions, by name.
     """
 
-    def __init__(self, schema: Schema, own: str) -> None:
+    def __init__(self, schema: Schema, pointer: str) -> None:
         self.schema = schema
-        self.own = own
+        self.pointer = pointer
         self.definitions: dict[str, Any] = {}
 
     @abstractmethod
     def has(self, path: ValuesPath) -> bool:
-        """Whether the part has that key of the spec."""
+        """Test whether the part has a key of the spec."""
 
     @abstractmethod
     def entry(self, written: Schema) -> dict[str, Any]:
-        """What stands in a map by name."""
+        """Return the schema of an entry in a map by name."""
 
     def record(self, node: Schema, path: ValuesPath = ()) -> dict[str, Any]:
-        """A record of the spec."""
-        inner = {key: written for key, written in node["properties"].items() if self.has((*path, key))}
-        return {**part(node), "properties": {key: self.inside(inner[key], (*path, key)) for key in inner}}
+        """Return the schema of a record of the spec."""
+        keys = [key for key in node["properties"] if self.has((*path, key))]
+        properties = {key: self.value(node["properties"][key], (*path, key)) for key in keys}
+        return {**part(node), "properties": properties}
 
-    def inside(self, written: Schema, path: ValuesPath) -> dict[str, Any]:
-        """What stands at a key of a record."""
+    def value(self, written: Schema, path: ValuesPath) -> dict[str, Any]:
+        """Return the schema of the value at a key of a record."""
         node = resolve(self.schema, written)
         if is_record(node):
             return self.changed(written, lambda target: self.record(target, path))
         return self.changed(written, self.map) if type_of(node) == "map" else part(written)
 
     def map(self, node: Schema) -> dict[str, Any]:
-        """A map by name."""
+        """Return the schema of a map by name."""
         return {**part(node), "additionalProperties": self.entry(node["additionalProperties"])}
 
     def changed(self, written: Schema, change: Callable[[Schema], dict[str, Any]]) -> dict[str, Any]:
-        """A node changed where it is written or, if it is a `$ref`, as a definition of the part's own."""
+        """Return a changed node; for a `$ref`, a reference to the changed definition."""
         if "$ref" not in written:
             return change(written)
         name = written["$ref"].removeprefix(_SHARED)
         if name not in self.definitions:
-            self.definitions[name] = {}  # it may hold itself
+            self.definitions[name] = {}  # the definition may refer to itself
             self.definitions[name] = change(self.schema["definitions"][name])
-        return {**part(written), "$ref": f"{self.own}{name}"}
+        return {**part(written), "$ref": f"{self.pointer}{name}"}
 
 
 class _Environment(PartMaker):
-    """What is tunable. In a map by name null removes an entry, and so it does each key of it."""
+    """The tunable part of the spec. In a map by name, null removes an entry, or a key of an entry."""
 
     def __init__(self, schema: Schema) -> None:
-        super().__init__(schema, _OWN)
+        super().__init__(schema, _ENVIRONMENT)
         self.paths = {leaf.tunable.path[:end] for leaf in leaves(schema) for end in range(len(leaf.tunable.path) + 1)}
 
     def environment(self) -> dict[str, Any]:
         derived = self.record(self.schema["properties"]["spec"])
         derived["properties"] = {**self.schema["definitions"]["place"]["properties"], **derived["properties"]}
-        derived["description"] = "What differs in one environment. What is not said stays as the job has it."
+        derived["description"] = "Differences of an environment from the job. An unset field keeps the job's value."
         derived["examples"] = [{"roles": {"worker": {"replicas": 1}}}]
         return {**derived, "definitions": dict(sorted(self.definitions.items()))}
 
@@ -105,7 +106,7 @@ class _Environment(PartMaker):
         return path in self.paths
 
     def entry(self, written: Schema) -> dict[str, Any]:
-        """All but what is in a list can be removed."""
+        """Return the schema of an entry that null removes. Entries of lists have no such schema."""
         if written == STRUCTURE:
             return {"$ref": f"{_SHARED}patch"}
         return self.changed(written, self.or_null)
@@ -116,12 +117,12 @@ class _Environment(PartMaker):
         if "enum" in derived:
             derived["enum"] = [*derived["enum"], None]
         if "properties" in derived:
-            derived["properties"] = {key: self.entry(inner) for key, inner in derived["properties"].items()}
+            derived["properties"] = {key: self.entry(value) for key, value in derived["properties"].items()}
         if isinstance(derived.get("additionalProperties"), Mapping):
             derived["additionalProperties"] = self.entry(derived["additionalProperties"])
         return derived
 
 
 def part(node: Schema) -> dict[str, Any]:
-    """A node without the keywords that speak of a whole."""
+    """Return a node without the keywords that describe complete data."""
     return {key: value for key, value in node.items() if key not in _OF_A_WHOLE}

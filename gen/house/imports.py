@@ -1,4 +1,4 @@
-"""What a package's modules import of each other, read from their source.
+"""Imports between the modules of a package, read from the source.
 
 imports(Path("gen/tfgen"))  ->  [Import("tfgen.cli.check", "tfgen.commands.check", 52, Place.FUNCTION), ...]
 """
@@ -13,22 +13,22 @@ from typing import NamedTuple
 
 
 class Place(Enum):
-    """Where an import stands."""
+    """The place of an import statement."""
 
     MODULE = "module"
     FUNCTION = "function"
     TYPES = "types"
-    """Below ``if TYPE_CHECKING``: it is never run."""
+    """Below ``if TYPE_CHECKING``, so that Python never runs the import."""
 
 
 class Import(NamedTuple):
-    """One module that imports another.
+    """An import of a module by a module.
 
     Attributes:
-        importer: the name of the module that has the statement.
-        imported: the name of the module that it names; that of a package ends with `__init__`.
-        line: the statement's line.
-        place: where the statement stands.
+        importer: name of the module with the statement.
+        imported: name of the imported module. The name of a package ends with `__init__`.
+        line: line of the statement.
+        place: place of the statement.
     """
 
     importer: str
@@ -38,12 +38,12 @@ class Import(NamedTuple):
 
 
 def imports(package: Path) -> list[Import]:
-    """Every import in a package of a module of the same package, by importer and line."""
+    """Return every import between modules of a package, by importer and line."""
     return [item for path in sorted(package.rglob("*.py")) for item in _imports(path, package)]
 
 
 def room_of(module: str) -> str:
-    """The room of a module: its folder in the package; empty for a module of the ground.
+    """Return the room of a module: the folder in the package; empty for a module outside the rooms.
 
     >>> room_of("tfgen.graph.objects.names"), room_of("tfgen.problems")
     ('graph', '')
@@ -81,7 +81,7 @@ def _names(node: ast.Import | ast.ImportFrom) -> list[str]:
 
 
 def _module(name: str, package: Path) -> str | None:
-    """The module of the package that a name is, or is in: `tfgen.words` for `tfgen.words.shown`."""
+    """Return the module of the package that contains a name: `tfgen.words` for `tfgen.words.shown`."""
     steps = name.split(".")
     if steps[0] != package.name:
         return None

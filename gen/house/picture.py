@@ -1,7 +1,7 @@
-"""The rooms as an SVG: a row each, the highest first, and a dot for each room that it imports.
+"""The rooms as an SVG: a row for each room, the highest first, and a dot for each imported room.
 
-Every dot stands right of the stairs, since a room imports only what is below it. The colours follow the reader's light
-or dark scheme.
+Every dot is right of the stairs, because a room imports only lower rooms. The colours follow the reader's light or dark
+scheme.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _FLOW = ("text", "schema", "job", "graph", "targets", "tree", "git")
 
 
 def picture(rooms: Sequence[Room], arrows: Collection[tuple[str, str]]) -> str:
-    """The SVG of the rooms.
+    """Return the SVG of the rooms.
 
     Args:
-        rooms: the highest first.
-        arrows: the rooms that import another, each with that other.
+        rooms: rooms, the highest first.
+        arrows: pairs of an importing room and an imported room.
     """
     width, height = _GRID + _COLUMN * len(rooms) + 16, _TOP + _ROW * len(rooms) + 12
     parts = [
@@ -93,8 +93,8 @@ def _row(index: int, room: Room, rooms: Sequence[Room], arrows: Collection[tuple
         f'<text class="small" x="{_LEFT}" y="{y + 18}">{escape(room.purpose)}</text>',
         f'<text class="small" transform="translate({x + 4:g} {_TOP - 6}) rotate(-60)">{room.name}</text>',
     ]
-    for column, other in enumerate(rooms):
-        if room != other and (room.name, other.name) in arrows:
+    for column, imported in enumerate(rooms):
+        if room != imported and (room.name, imported.name) in arrows:
             lines.append(
                 f'<circle class="dot" cx="{_GRID + _COLUMN * column + _COLUMN / 2:g}" cy="{y + _ROW / 2:g}" r="5"/>'
             )

@@ -1,11 +1,11 @@
-"""Paths into plain data: the value at a path, data with another value there, and all texts with their paths.
+"""Paths into plain data: the value at a path, a copy with a changed value, and all texts with their paths.
 
     >>> at({"roles": {"ps": {"replicas": 2}}}, ("roles", "ps", "replicas"))
     2
     >>> with_value({"image": "tf:1"}, ("roles", "ps", "replicas"), 2)
     {'image': 'tf:1', 'roles': {'ps': {'replicas': 2}}}
 
-To `at` and `has` a list is one value: nothing is looked for in it. No function changes the data that it is given.
+For `at` and `has`, a list is a single value without parts. No function changes its argument.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 def at(data: Any, path: Sequence[str | int]) -> Any:
-    """What stands there; None where nothing does."""
+    """Return the value at a path; None without a value."""
     for step in path:
         if not isinstance(data, Mapping) or step not in data:
             return None
@@ -28,7 +28,7 @@ def at(data: Any, path: Sequence[str | int]) -> Any:
 
 
 def has(data: Any, path: Sequence[str | int]) -> bool:
-    """Whether anything stands there, be it null."""
+    """Test whether a path has a value. The value may be null."""
     for step in path:
         if not isinstance(data, Mapping) or step not in data:
             return False
@@ -37,10 +37,10 @@ def has(data: Any, path: Sequence[str | int]) -> bool:
 
 
 def follow(data: Any, path: Sequence[str | int]) -> Any:
-    """What stands there, in lists too.
+    """Return the value at a path, which may lead through lists.
 
     Raises:
-        LookupError: nothing does.
+        LookupError: the path has no value.
     """
     for step in path:
         data = data[step]
@@ -48,44 +48,44 @@ def follow(data: Any, path: Sequence[str | int]) -> Any:
 
 
 def with_value(data: Any, path: Sequence[str | int], value: Any) -> Any:
-    """The data with a value at the path; a mapping takes the place of what is none on the way there.
+    """Return a copy of the data with a value at a path. Mappings replace missing and scalar values along the path.
 
     Raises:
-        LookupError: an index is past the end of its list by more than one, or what is there is no list.
+        LookupError: an index is greater than the length of the list, or belongs to a value that is not a list.
     """
     if not path:
         return value
-    key, *rest = path
+    key, *further_steps = path
     if isinstance(key, int):
         items = _items(data, key)
-        inner = items[key] if key < len(items) else None
-        return [*items[:key], with_value(inner, rest, value), *items[key + 1 :]]
+        item = items[key] if key < len(items) else None
+        return [*items[:key], with_value(item, further_steps, value), *items[key + 1 :]]
     mapping = data if isinstance(data, Mapping) else {}
-    return {**mapping, key: with_value(mapping.get(key), rest, value)}
+    return {**mapping, key: with_value(mapping.get(key), further_steps, value)}
 
 
 def without(data: Any, path: Sequence[str | int]) -> Any:
-    """The data without what stands there; as it is, where nothing does.
+    """Return a copy of the data without the value at a path; the data unchanged if the path has no value.
 
     Raises:
-        LookupError: an index is past the end of its list by more than one, or what is there is no list.
+        LookupError: an index is greater than the length of the list, or belongs to a value that is not a list.
     """
     if not path:
         return data
-    key, *rest = path
+    key, *further_steps = path
     if isinstance(key, int):
         items = _items(data, key)
-        inner = [without(item, rest) for item in items[key : key + 1] if rest]
-        return [*items[:key], *inner, *items[key + 1 :]]
+        changed = [without(item, further_steps) for item in items[key : key + 1] if further_steps]
+        return [*items[:key], *changed, *items[key + 1 :]]
     if not isinstance(data, Mapping) or key not in data:
         return data
-    if rest:
-        return {**data, key: without(data[key], rest)}
+    if further_steps:
+        return {**data, key: without(data[key], further_steps)}
     return {name: value for name, value in data.items() if name != key}
 
 
 def texts(data: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yield each text in the data, with the text's path. Keys are no texts."""
+    """Yield each text in the data, with the text's path. Keys do not count as texts."""
     if isinstance(data, str):
         yield path, data
     elif isinstance(data, Mapping | list):
@@ -94,7 +94,7 @@ def texts(data: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 def leaves(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield each value that is no mapping, and each empty mapping, with the value's path."""
+    """Yield each scalar, list and empty mapping with the path."""
     if isinstance(data, Mapping) and data:
         for key, value in data.items():
             yield from leaves(value, (*path, key))
@@ -110,5 +110,5 @@ def _items(data: Any, index: int) -> list[Any]:
 
 
 def shared(paths: Iterable[Path]) -> Path:
-    """The path that all of them begin with."""
+    """Return the longest common beginning of some paths."""
     return tuple(steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*paths, strict=False)))

@@ -1,8 +1,8 @@
-"""The one base of every error that tfgen raises on purpose.
+"""The base class of all errors that tfgen raises on purpose.
 
     raise TfgenError("charts/dist-mnist/Chart.yaml: No space left on device")
 
-The message is for a human and is all that they see; `cli` alone catches the class, prints and exits.
+The user sees only the message. Only `cli` catches the class, prints the message and exits.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import ClassVar
 
 
 class TfgenError(Exception):
-    """Something that tfgen cannot go on with, said in words for its user."""
+    """Error that stops a command, with a message for the user."""
 
     exit_code: ClassVar[int] = 3
-    """An error of tfgen's own, of the disk, or of a tool that it calls."""
+    """Exit code for an error in tfgen, on the disk, or in a tool that tfgen calls."""
 
 
 class UsageError(TfgenError):
-    """The command line asks for something that is not there, or cannot be."""
+    """Error in the command line, such as a file that does not exist."""
 
     exit_code = 2
 
 
 class MissingPackageError(TfgenError):
-    """A package that the command needs is not installed."""
+    """Error for a missing package that the command needs."""
 
     def __init__(self, use: str, *packages: str) -> None:
         """Args: `use` names the use of the packages; `packages` are names on the Python package index."""

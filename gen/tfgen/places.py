@@ -1,11 +1,11 @@
-"""The places of a job below the output folder: what is elsewhere is never a job's, whatever its ledger says.
+"""The places of a job's files below the output folder. A ledger with a path outside these places is invalid.
 
 charts/NAME/...  overlays/NAME/...                        the chart and the overlays
 overlays/argocd/NAME-ENV.yaml  overlays/flux/[CLUSTER/]NAME-ENV.yaml
-                                                          what a GitOps tool applies the job by
+                                                          the GitOps objects of the job
 overlays/argocd/{applicationset-ENV,patches/argocd-cm}.yaml
 overlays/flux/[CLUSTER/]{gitrepository-tfgen-DIGEST,namespace-NAME}.yaml
-                                                          the same of several jobs
+                                                          the GitOps objects that several jobs share
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Final
 CHARTS: Final = "charts"
 OVERLAYS: Final = "overlays"
 TOOLS: Final = ("argocd", "flux")
-"""The folders of overlays/ that are the GitOps tools', so that no job has such a name."""
+"""Folders of the GitOps tools in overlays/. No job may have the name of such a folder."""
 ARGOCD: Final = f"{OVERLAYS}/{TOOLS[0]}"
 FLUX: Final = f"{OVERLAYS}/{TOOLS[1]}"
 
 JOB_SCHEMA: Final = "job.schema.json"
-"""Beside job.yaml, or in schemas/ of a repository, so that editors check and complete jobs offline."""
+"""Name of the schema next to job.yaml, or in schemas/ of a repository, for editors without a network."""
 
 GITHUB_WORKFLOW: Final = ".github/workflows/tfgen.yaml"
 GITHUB_OWNERS: Final = ".github/CODEOWNERS"
@@ -40,7 +40,7 @@ REPOSITORY_FILES: Final = (
     GITLAB_PIPELINE,
     GITLAB_OWNERS,
 )
-"""The files that `tfgen init --repo` writes for the whole repository. Each folder of projects/ has further ones."""
+"""The files that `tfgen init --repo` writes for the whole repository. Each folder of projects/ has further files."""
 
 EXTENDED_FILES: Final = (".gitattributes", ".gitignore", GITHUB_OWNERS, GITLAB_OWNERS)
 """The files among REPOSITORY_FILES to which `tfgen init --repo` adds lines if the files exist."""
@@ -52,39 +52,44 @@ _SHARED: Final = re.compile(
 
 
 def is_place_of(job: str, path: str) -> bool:
-    """Whether a file at this path, relative to the output folder, may be the job's; it has no "." or ".." in it."""
+    """Test whether a job may have a file at a path.
+
+    Args:
+        job: name of the job.
+        path: path relative to the output folder, without "." and "..".
+    """
     if job in TOOLS:
         return False
-    return is_in_own_folder(job, path) or _is_delivery_of(job, path) or is_shared(path)
+    return is_in_job_folder(job, path) or _is_delivery_of(job, path) or is_shared(path)
 
 
 def is_shared(path: str) -> bool:
-    """Return whether several jobs may have the file at a path."""
+    """Test whether several jobs may share the file at a path."""
     return bool(_SHARED.fullmatch(path))
 
 
-def is_in_own_folder(job: str, path: str) -> bool:
-    """Whether a file is where no other job can have one."""
+def is_in_job_folder(job: str, path: str) -> bool:
+    """Test whether a file is in a folder that belongs to a single job."""
     return path.startswith((f"{CHARTS}/{job}/", f"{OVERLAYS}/{job}/"))
 
 
-def own_folder(path: str) -> str | None:
-    """The folder that a file is in and that one job has for itself, as `charts/NAME` is; None for any other file."""
+def job_folder(path: str) -> str | None:
+    """Return the folder of a file that belongs to a single job, such as `charts/NAME`; None for a different file."""
     steps = path.split("/", 2)
-    is_own = len(steps) > 2 and steps[0] in (CHARTS, OVERLAYS) and steps[1] not in TOOLS
-    return f"{steps[0]}/{steps[1]}" if is_own else None
+    is_in_folder = len(steps) > 2 and steps[0] in (CHARTS, OVERLAYS) and steps[1] not in TOOLS
+    return f"{steps[0]}/{steps[1]}" if is_in_folder else None
 
 
 def name_places(job: str) -> str:
-    """The places in words, for who named another."""
+    """Return the places of a job as text for a message."""
     tools = ", ".join(f"{folder}/{job}-*.yaml" for folder in (ARGOCD, FLUX))
-    return f"{CHARTS}/{job}/, {OVERLAYS}/{job}/, {tools} and the GitOps tools' files of several jobs"
+    return f"{CHARTS}/{job}/, {OVERLAYS}/{job}/, {tools} and the shared files of the GitOps tools"
 
 
 def _is_delivery_of(job: str, path: str) -> bool:
-    """Whether a GitOps tool applies one environment of the job by the file."""
+    """Test whether a file contains the GitOps object of an environment of the job."""
     folder, _, name = path.rpartition("/")
-    above, _, cluster = folder.rpartition("/")
-    is_in_tool = folder in (ARGOCD, FLUX) or (above == FLUX and cluster != "")
+    parent, _, cluster = folder.rpartition("/")
+    is_in_tool = folder in (ARGOCD, FLUX) or (parent == FLUX and cluster != "")
     environment = name.removeprefix(f"{job}-").removesuffix(".yaml")
     return is_in_tool and environment != "" and name == f"{job}-{environment}.yaml"

@@ -1,9 +1,9 @@
-"""What is wrong with a user's input, and where.
+"""Problems of a user's input with their places.
 
     job.yaml:12:7: unknown key "replica"; did you mean "replicas"? [unknown-key]
 
-A `Problem` is data: rules return problems, `cli` alone prints them. Lines and columns count from 1, columns in
-characters, as editors show them.
+A `Problem` is data: rules return problems, and only `cli` prints problems. Lines and columns count from 1. A column
+counts characters, as in editors.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Severity = Literal["error", "warning"]
 
 
 class Position(NamedTuple):
-    """A place in a file: line and column, both from 1."""
+    """A place in a file: line and column, counted from 1."""
 
     line: int
     column: int
 
 
 class Place(NamedTuple):
-    """A position in a file; `str` of it is `FILE:LINE:COLUMN`."""
+    """A position in a file. `str` returns `FILE:LINE:COLUMN`."""
 
     file: str
     position: Position
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 
 class Problem(Record):
-    """One mistake, and its place. `rule` is the id that docs/rules.md explains."""
+    """A mistake with its place. `rule` is an id that docs/rules.md explains."""
 
     file: str
     position: Position
@@ -47,20 +47,20 @@ class Problem(Record):
 
     @property
     def place(self) -> Place:
-        """Where the mistake is."""
+        """Return the place of the mistake."""
         return Place(self.file, self.position)
 
     def __str__(self) -> str:
-        """One line, whatever the names and the message hold."""
+        """Return the problem in a single line, with escapes for line ends and control characters."""
         severity = "warning: " if self.severity == "warning" else ""
         return printable(f"{self.place}: {severity}{self.message} [{self.rule}]")
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Each problem once, by file, position and text, so that the order never depends on which rule ran first."""
+    """Return each problem once, by file, position and text, so that the order does not depend on the order of rules."""
     return tuple(sorted(set(problems), key=lambda p: (p.file, p.position, p.message, p.rule, p.severity)))
 
 
 def has_errors(problems: Iterable[Problem]) -> bool:
-    """Whether any problem stops the work (a warning does not)."""
+    """Test whether a problem is an error. A warning does not stop a command."""
     return any(p.severity == "error" for p in problems)

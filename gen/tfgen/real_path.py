@@ -1,4 +1,4 @@
-"""Where a path leads, through all links."""
+"""The target of a path after all symbolic links."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 
 def real_path(path: Path) -> Path:
-    """As `Path.resolve` does it, but that Python before 3.13 raises a RuntimeError there where links lead in a circle.
+    """Resolve all links of a path like `Path.resolve`, but without the RuntimeError of Python before 3.13 for a cycle.
 
-    Here such a link is taken as it is: whoever opens it gets the OSError that says so.
+    A link of a cycle stays unresolved, and an attempt to open the path raises an OSError.
     """
     return Path(os.path.realpath(path))

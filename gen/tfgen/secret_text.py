@@ -1,7 +1,7 @@
-"""What looks like a secret.
+"""Recognition of secrets in text.
 
-A name gives a value away by how it ends (`HUB_TOKEN`, not `TOKEN_LIMIT`); a value by the form that issuers give their
-tokens so that they can be found.
+The end of a name marks a secret (`HUB_TOKEN`, not `TOKEN_LIMIT`). A value is a secret if the value has the format of an
+issuer's tokens.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _SECRET_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 
-# Paths, flags, references and placeholders (a tokenizer's <eos>) keep no secret.
+# Paths, flags, references and placeholders (a tokenizer's <eos>) contain no secret.
 _HARMLESS: Final = re.compile(r"|true|false|/.*|<.*>|\[.*\]|.*\$\(.*", re.IGNORECASE | re.DOTALL)
 
-# The look-behind also keeps the search linear: a run of letters is tried once, at its beginning.
+# The look-behind also makes the search linear: a sequence of letters is tested only at its beginning.
 _SECRET_VALUE: Final = re.compile(
     r"""
     (?<![A-Za-z0-9_-]) (?:
@@ -40,7 +40,7 @@ _SECRET_VALUE: Final = re.compile(
     re.VERBOSE | re.ASCII,
 )
 
-# A flag with its value, or an assignment, alone or in a line of a shell's: --password=hunter2, db.password='hunter2'.
+# A flag with a value, or an assignment, alone or in a shell command: --password=hunter2, db.password='hunter2'.
 _FLAG: Final = re.compile(
     r"""(?<![^\s"';&|(])(?:--?(?P<flag>[A-Za-z][\w.-]*)(?:=|[ \t]+(?!-))|(?P<variable>[A-Za-z][\w.-]*)=)["']?"""
     r"""(?P<value>[^\s"']*)"""
@@ -50,22 +50,22 @@ _SHELL_VARIABLE: Final = re.compile(r"\$[{(]?\w")
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Whether a value, or the name that it has, looks like a secret's."""
+    """Test whether a value, or the name of the value, looks like a secret."""
     return has_secret(value) or names_secret(name, value)
 
 
 def names_secret(name: str, value: str) -> bool:
-    """Whether a name says that its value is a secret, and the value could be one."""
+    """Test whether a name marks a secret and the value could be a secret."""
     return _SECRET_NAME.search(name) is not None and not _HARMLESS.fullmatch(value)
 
 
 def has_secret(text: str) -> bool:
-    """Whether a text holds what has the form of a secret."""
+    """Test whether a text contains a secret in a known format."""
     return _SECRET_VALUE.search(text) is not None
 
 
 def find_secret_arguments(arguments: Sequence[Any]) -> Iterator[int]:
-    """The indexes of the arguments that hold a secret: by its form, or as the value of a flag such as --password."""
+    """Yield the indexes of arguments with a secret in a known format, or with the secret value of a flag."""
     flag = ""
     for index, text in enumerate(arguments):
         if isinstance(text, str):

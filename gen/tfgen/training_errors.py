@@ -1,4 +1,4 @@
-"""The usual errors of a training program: each by its text in a log, with its meaning and the page of its cure.
+"""Usual errors of training programs: the text in a log, the meaning, and the page with the cure.
 
 >>> find_error("tensorflow.python.framework.errors_impl.UnknownError: Could not start gRPC server").name
 'port-in-use'
@@ -39,7 +39,7 @@ def _error(name: str, pattern: str, meaning: str) -> TrainingError:
     return TrainingError(name, re.compile(pattern), meaning)
 
 
-# The first error of the table that a log has is the cause: an error further down may only follow.
+# The order matters: the first matching error of the table is the cause, and a later error may be a consequence.
 ERRORS: Final = (
     _error(
         "keras-3-mirrored",

@@ -1,4 +1,4 @@
-"""Words that every message is made of: values and paths as they are shown, lists of names, the nearest name."""
+"""Parts of messages: values and paths as text, lists of names, and the nearest name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def shown(value: object, longest: int = 60) -> str:
-    r"""A user's value inside a message: as JSON, in one line, cut after `longest` characters.
+    r"""Return a user's value for a message, as JSON in a single line of at most `longest` characters.
 
     >>> shown("worker\\n"), shown(1.5), shown(None)
     ('"worker\\\\n"', '1.5', 'null')
@@ -23,23 +23,23 @@ def shown(value: object, longest: int = 60) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with escapes for what a terminal would obey or hide: line ends, escape sequences, text direction."""
+    """Return the text with escapes for characters that control a terminal: line ends, escape sequences, direction."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def for_terminal(text: str) -> str:
-    """The text in its lines, with an escape for each other character that a terminal would obey or hide."""
+    """Return the text with its line ends and tabs, and with escapes for further characters that control a terminal."""
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
 
 
 NEAR = 0.8
-"""How much two names have in common of which one is surely the other misspelt: case, a letter, an s."""
+"""Similarity of two names from which on one is a misspelling: a changed case, a changed letter, an added s."""
 
 
 def either(names: Iterable[str], last: str = "or") -> str:
-    """`a, b or c`; an empty name is shown as two quotes."""
+    """Join names as in `a, b or c`. An empty name is shown as two quotes."""
     *most, end = [name or '""' for name in names]
     return f"{', '.join(most)} {last} {end}" if most else end
 
@@ -49,7 +49,7 @@ ALSO = "also in"
 
 
 def in_environments(names: Iterable[str | None], where: str = "in") -> str:
-    """What a message ends with that holds in some environments; nothing where it holds for the job itself: None."""
+    """Return the end of a message that names environments; empty if the names include None, the job."""
     distinct = list(dict.fromkeys(names))
     named = [name for name in distinct if name is not None]
     if len(named) < len(distinct) or not named:
@@ -58,24 +58,24 @@ def in_environments(names: Iterable[str | None], where: str = "in") -> str:
 
 
 def meant(name: str | None) -> str:
-    """A question for the nearest known name."""
+    """Return the hint with the nearest name; empty for no name."""
     return f"; did you mean {shown(name)}?" if name else ""
 
 
-def nearest(name: Any, known: Iterable[str], least: float = 0.6) -> str | None:
-    """The known name that was probably meant, if at least that part of the two is the same.
+def nearest(name: Any, candidates: Iterable[str], least: float = 0.6) -> str | None:
+    """Return the candidate that the user probably meant; None if no candidate has the least similarity.
 
-    Case is what people get wrong first, so it does not count.
+    Case does not count, because a wrong case is the most frequent mistake.
     """
-    from difflib import get_close_matches  # 5 ms, which a valid job need not pay
+    from difflib import get_close_matches  # imported late: a valid job saves the 5 ms
 
-    by_lower = {choice.lower(): choice for choice in known if choice}
+    by_lower = {choice.lower(): choice for choice in candidates if choice}
     close = get_close_matches(str(name).lower(), by_lower, n=1, cutoff=least)
     return by_lower[close[0]] if close else None
 
 
 def path_name(path: Path) -> str:
-    """A path as messages show it.
+    """Return a path in the notation of messages.
 
     >>> path_name(("spec", "labels", "example.com/team")), path_name(("spec", "args", 0)), path_name(())
     ('spec.labels["example.com/team"]', 'spec.args[0]', 'the document')

@@ -1,9 +1,9 @@
-"""Work on many items at once, in processes of their own; what comes of it is in the items' order.
+"""Parallel work on many items in several processes, with the results in the order of the items.
 
     [*map_items(render, documents)]  ==  [render(document) for document in documents]
 
-It starts processes only for many items, and only where they are forked: a new one costs as much as a dozen jobs. A
-forked one has the function and the items already, so only what comes of them goes through a pipe.
+Processes start only for many items, and only by fork: a new interpreter costs as much as a dozen jobs. A forked process
+already has the function and the items, so that only the results go through a pipe.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 MANY: Final = 20
-"""Items, of some 50 ms each, from which on it pays."""
+"""Number of items of about 50 ms from which on processes save time."""
 MANY_SMALL: Final = 300
-"""Items of a millisecond or less from which on it pays."""
+"""Number of items of a millisecond or less from which on processes save time."""
 _MOST: Final = 8
-"""Processes: the items go through pipes, and what is left is done by one."""
+"""Largest number of processes: the parent process reads all results, and limits the speed."""
 _AT_ONCE: Final = 4
-"""Items that a process is given, of which none need to be together."""
+"""Smallest number of items in a batch."""
 _SHARES: Final = 4
-"""Each process is given items so many times or more, so that all end at about the same time."""
+"""Smallest number of batches per process, so that all processes end at about the same time."""
 _WORK: Final[list[tuple[Callable[[Any], Any], Sequence[Any], mmap.mmap]]] = []
-"""In a worker, the function and the items that it was forked with, and a byte that is set once nobody waits for it."""
+"""In a worker: the function, the items, and a byte that the parent sets when the parent needs no further results."""
 
 
 def map_items(
@@ -44,19 +44,19 @@ def map_items(
     *,
     many: int = MANY,
 ) -> Generator[_Result, None, None]:
-    """What a function makes of each item, in their order, some at a time. The first error is raised.
+    """Yield the result of a function for each item, in order, and raise the first error.
 
-    To close it ends the processes.
+    To close the generator ends the processes.
 
     Args:
-        function: what it makes of an item can be pickled.
-        items: they stay as they are until all is done.
-        alike: one process is given neighbours for which this gives the same, as far as the processes' shares allow: the
-            function remembers something of an item for those that are like it.
-        many: how many items it takes until several processes pay.
+        function: function whose results can be pickled.
+        items: items, which must not change before the last result.
+        alike: function with equal results for neighbors that should share a process, because `function` caches data
+            for similar items. A batch may still separate neighbors.
+        many: number of items from which on several processes save time.
 
     Raises:
-        TfgenError: something killed one of the processes.
+        TfgenError: the system killed a process.
     """
     processes = min(_MOST, _processors(), len(items) // _AT_ONCE)
     # A fork of a process with threads may hang: https://docs.python.org/3/library/os.html#os.fork.
@@ -67,23 +67,23 @@ def map_items(
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
-    lifeline = os.pipe()  # this process alone keeps the end to write open
-    given_up = mmap.mmap(-1, 1)  # one byte, which all processes share
+    lifeline = os.pipe()  # only the parent process has the write end open
+    given_up = mmap.mmap(-1, 1)  # a byte that all processes share
     executor = ProcessPoolExecutor(
         processes, get_context("fork"), initializer=_begin, initargs=(function, items, given_up, lifeline)
     )
     try:
-        with _undisturbed():  # half a pool cannot be shut down
+        with _undisturbed():  # an incomplete pool cannot be shut down
             results = executor.map(_call, [*_batches(items, alike, processes)])
         yield from chain.from_iterable(results)
     except BrokenProcessPool as error:
         raise TfgenError(
-            "a worker process was killed, as the system does when memory runs out; run this again, or on one "
-            "processor, which takes less memory: taskset --cpu-list 0 tfgen ..."
+            "the system killed a worker process, probably because memory ran out; run the command again, or use a "
+            "single processor, which needs less memory: taskset --cpu-list 0 tfgen ..."
         ) from error
     finally:
-        given_up[0] = 1  # or Ctrl-C and an error would wait for all that each process was given
-        with _undisturbed():  # a second Ctrl-C must not leave any of them at work
+        given_up[0] = 1  # without the byte, Ctrl-C and errors would wait for the remaining items of each process
+        with _undisturbed():  # a second Ctrl-C must not leave a running process behind
             executor.shutdown(cancel_futures=True)
         given_up.close()
         for end in lifeline:
@@ -91,7 +91,7 @@ def map_items(
 
 
 def _batches(items: Sequence[_Item], alike: Callable[[_Item], object] | None, processes: int) -> Iterator[range]:
-    """Where the items are that a process is given at once."""
+    """Yield the indexes of the items of each batch."""
     most = max(_AT_ONCE, len(items) // (_SHARES * processes))
     start = 0
     for at in range(1, len(items)):
@@ -107,7 +107,7 @@ _ENDS: Final = {signal.SIGINT, signal.SIGTERM}
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Signals that would end this process wait for the end of the block."""
+    """Delay signals that would end the process until the end of the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
     try:
         yield
@@ -116,14 +116,14 @@ def _undisturbed() -> Iterator[None]:
 
 
 def _processors() -> int:
-    """Those that this process may use."""
+    """Return the number of processors that the process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
 def _begin(
     function: Callable[[Any], Any], items: Sequence[Any], given_up: mmap.mmap, lifeline: tuple[int, int]
 ) -> None:
-    """A worker leaves it to its parent to answer Ctrl-C, and ends with it, even where nobody can tell it to."""
+    """Start a worker that ignores Ctrl-C and ends with the parent process, even after the parent was killed."""
     _WORK.append((function, items, given_up))
     reader, writer = lifeline
     os.close(writer)
@@ -134,7 +134,7 @@ def _begin(
 
 
 def _end_with_parent(reader: int) -> None:
-    """Wait for the end of the pipe that the parent holds open: it comes with the parent's, whatever ends that."""
+    """Wait until the parent process closes the pipe, which happens at any end of the parent, and exit."""
     os.read(reader, 1)
     os._exit(1)
 

@@ -156,7 +156,7 @@ STRANGE = [
 ]
 PLACES = (
     "while the job m has files only in charts/m/, overlays/m/, overlays/argocd/m-*.yaml, overlays/flux/m-*.yaml and "
-    "the GitOps tools' files of several jobs; restore the ledger from git, or delete the ledger: tfgen then takes over "
+    "the shared files of the GitOps tools; restore the ledger from git, or delete the ledger: tfgen then takes over "
     "the files that match the render, and reports only the files that differ"
 )
 

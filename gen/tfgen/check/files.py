@@ -43,7 +43,7 @@ NOT_RENDERED: Final = "not-rendered"
 NOT_REPRODUCED: Final = "not-reproduced"
 
 RULES: Final[Mapping[str, str]] = {
-    HAND_EDITED: "A file that tfgen wrote is not as it was written.",
+    HAND_EDITED: "A file that tfgen wrote has changed.",
     LINE_ENDS: "Files that tfgen wrote have other line ends than it writes.",
     NOT_RENDERED: "The files of a job are not what the job renders to.",
     NOT_REPRODUCED: "A changed file is not what this tfgen renders, though its ledger lists it.",

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from tfgen.errors import TfgenError
 from tfgen.git.command import Git
-from tfgen.places import CHARTS, OVERLAYS, own_folder
+from tfgen.places import CHARTS, OVERLAYS, job_folder
 from tfgen.tree.disk_file import read_text, replace_text
 from tfgen.tree.ledger import LEDGER_FOLDER, job_of, ledger_path, merge_ledgers, parse_ledger
 from tfgen.tree.write import read_ledgers
@@ -53,7 +53,7 @@ def _is_rendered(path: PurePosixPath) -> bool:
 
 
 def _lists(out: Path, path: str) -> bool:
-    folder = own_folder(path)
+    folder = job_folder(path)
     if folder is None:
         return read_ledgers(out).lists(path)
     ledger = ledger_path(folder.rpartition("/")[2])

@@ -28,7 +28,7 @@ class Output:
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = tasks
         self._read = {task.name: 0 for task in tasks}
-        self._rest = {task.name: b"" for task in tasks}
+        self._tail = {task.name: b"" for task in tasks}
 
     def add(self, task: Task, text: str) -> None:
         """Write a line of tfgen to the log of a task."""
@@ -48,8 +48,8 @@ class Output:
                 yield from self._lines(task)
                 if self._read[task.name] == before:
                     break
-            if self._rest[task.name]:
-                yield Line(task.name, self._rest.pop(task.name).decode(errors="replace"))
+            if self._tail[task.name]:
+                yield Line(task.name, self._tail.pop(task.name).decode(errors="replace"))
 
     def _lines(self, task: Task) -> Iterator[Line]:
         if not task.log.exists():
@@ -58,6 +58,6 @@ class Output:
             log.seek(self._read[task.name])
             data = log.read(_MOST)
         self._read[task.name] += len(data)
-        *lines, self._rest[task.name] = (self._rest[task.name] + data).split(b"\n")
+        *lines, self._tail[task.name] = (self._tail[task.name] + data).split(b"\n")
         for line in lines:
             yield Line(task.name, line.rstrip(b"\r").decode(errors="replace"))

@@ -48,7 +48,7 @@ class Processes:
     def __init__(self, root: Path) -> None:
         """Args: `root` receives the log of the supervisor."""
         self._log = root / "supervisor.log"
-        self._rest = b""
+        self._tail = b""
 
     def __enter__(self) -> Self:
         with self._log.open("wb") as log:
@@ -99,7 +99,7 @@ class Processes:
             data = os.read(stream, 1 << 16)
             if not data:
                 raise self._is_gone()
-            *lines, self._rest = (self._rest + data).split(b"\n")
+            *lines, self._tail = (self._tail + data).split(b"\n")
             for event in map(json.loads, lines):
                 if "error" in event:
                     yield Ended(event["task"], CANNOT_START, event["error"])

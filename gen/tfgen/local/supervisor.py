@@ -43,7 +43,7 @@ class Supervisor:
     def __init__(self) -> None:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._after: dict[str, list[str]] = {}
-        self._rest = b""
+        self._tail = b""
 
     def run(self) -> None:
         """Carry out commands until the input ends, and leave no process behind."""
@@ -66,7 +66,7 @@ class Supervisor:
     def _obey(self) -> bool:
         """Carry out the commands that the input has. Return whether more commands may follow."""
         data = os.read(0, 1 << 20)
-        *lines, self._rest = (self._rest + data).split(b"\n")
+        *lines, self._tail = (self._tail + data).split(b"\n")
         for line in lines:
             command = json.loads(line)
             if "start" in command:

@@ -122,7 +122,7 @@ class Session:
         self.analysis(uri)
         parsed = self._parsed.get(file)
         document = parsed.document_above(at.line) if parsed else None
-        columns = (at.column - len(spot.word), at.column + len(spot.rest))
+        columns = (at.column - len(spot.word), at.column + len(spot.tail))
         replaced = types.Range(*(to_lsp(self._codec, lines, at._replace(column=column)) for column in columns))
         schema = schema_file.DEFAULTS if is_defaults(file) else schema_file.NAME
         kind = types.CompletionItemKind.Value if spot.is_value else types.CompletionItemKind.Property

@@ -23,7 +23,7 @@ _TYPED: Final = "tfgen-lsp-typed-word"
 """The word that stands for the typed key or value."""
 
 _WORD: Final = re.compile(r"[\w./][\w./-]*\Z")
-_REST: Final = re.compile(r"[\w./-]*")
+_TAIL: Final = re.compile(r"[\w./-]*")
 _ITEM: Final = re.compile(r"(?:-[ ]+)+|-\Z")
 _COMMENT: Final = re.compile(r"(?:^|\s)#")
 _QUOTED: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'""")
@@ -36,7 +36,7 @@ class Spot(NamedTuple):
         path: the path of the mapping that takes the key, or the path of the value.
         is_value: whether a value is typed, and no key.
         word: the typed part of the key or value.
-        rest: the part of the same key or value that follows.
+        tail: the part of the same key or value that follows.
         has_colon: whether a colon follows, as behind a key that is there already.
         is_flow: whether the place is within braces or brackets.
     """
@@ -44,7 +44,7 @@ class Spot(NamedTuple):
     path: Path
     is_value: bool
     word: str
-    rest: str
+    tail: str
     has_colon: bool
     is_flow: bool
 
@@ -58,8 +58,8 @@ def find_spot(text: str, position: Position) -> Spot | None:
     typed = line[: position.column - 1]
     before = _WORD.sub("", typed)
     word = typed.removeprefix(before)
-    rest = _REST.match(line, len(typed))[0]  # type: ignore[index]  # the pattern matches an empty text
-    has_colon = line.startswith(":", len(typed) + len(rest))
+    tail = _TAIL.match(line, len(typed))[0]  # type: ignore[index]  # the pattern matches an empty text
+    has_colon = line.startswith(":", len(typed) + len(tail))
     if _COMMENT.search(_QUOTED.sub("", before)):
         return None
     ancestors = [*reversed([*_ancestors(earlier, before)])]
@@ -69,7 +69,7 @@ def find_spot(text: str, position: Position) -> Spot | None:
     for typed_form in _typed_forms(before.rstrip(), brackets[-1:]):
         if (path := _path(f"{start}{typed_form}{closed}\n")) is not None:
             is_key = typed_form != _TYPED
-            return Spot(path[:-1] if is_key else path, not is_key, word, rest, has_colon, bool(brackets))
+            return Spot(path[:-1] if is_key else path, not is_key, word, tail, has_colon, bool(brackets))
     return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from tfgen.errors import TfgenError
-from tfgen.places import is_in_own_folder
+from tfgen.places import is_in_job_folder
 from tfgen.tree.file_tree import digest_of
 from tfgen.tree.ledger import (
     LEDGER_FOLDER,
@@ -93,8 +93,8 @@ class Ledgers(Mapping[str, Ledger]):
     def __contains__(self, job: object) -> bool:
         return job in self.digests
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ledgers) and self.digests == other.digests
+    def __eq__(self, value: object) -> bool:
+        return isinstance(value, Ledgers) and self.digests == value.digests
 
     __hash__ = None  # type: ignore[assignment]  # a mapping is not hashable
 
@@ -103,7 +103,7 @@ class Ledgers(Mapping[str, Ledger]):
         self.digests[job] = digest_of(text)
         self.sources[job] = ledger.source
         for path in ledger.paths():
-            if not is_in_own_folder(job, path):
+            if not is_in_job_folder(job, path):
                 self._owners[path.casefold()] = (*self.owners(path), job)
 
     def _read_again(self, job: str) -> Ledger:

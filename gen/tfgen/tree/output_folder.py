@@ -29,7 +29,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from tfgen.errors import TfgenError
-from tfgen.places import own_folder
+from tfgen.places import job_folder
 from tfgen.record import Record
 from tfgen.tree.disk_file import (
     BlockedPathError,
@@ -218,7 +218,7 @@ class OutputFolder:
         """
         renamed = {folder for folder in sorted(_own_folders(digests)) if self._rename_folder(folder)}
         single_files = (
-            {path: digest for path, digest in digests.items() if own_folder(path) not in renamed}
+            {path: digest for path, digest in digests.items() if job_folder(path) not in renamed}
             if renamed
             else digests
         )
@@ -364,7 +364,7 @@ class OutputFolder:
 
     def _staged(self, path: str, new: Set[str]) -> str:
         """Return the path of a staged file: in the staged folder of its job, if the folder is new."""
-        folder = own_folder(path)
+        folder = job_folder(path)
         if folder is None or folder not in new:
             return self._staging(path)
         return self._staging(folder) + path.removeprefix(folder)
@@ -467,7 +467,7 @@ def _split(path: str) -> tuple[str, str]:
 
 
 def _own_folders(paths: Iterable[str]) -> Set[str]:
-    return {folder for path in paths if (folder := own_folder(path))}
+    return {folder for path in paths if (folder := job_folder(path))}
 
 
 def _remove(name: str, folder: int) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from tfgen.errors import TfgenError
-from tfgen.places import is_in_own_folder
+from tfgen.places import is_in_job_folder
 from tfgen.record import Record
 from tfgen.tree.file_tree import FileTree, digest_of
 from tfgen.tree.ledger import Ledger, ledger_path
@@ -187,7 +187,7 @@ class JobPlan(Record):
     def shared_decisions(self) -> tuple[FileDecision, ...]:
         """Return the decisions on paths that other jobs may share."""
         name = self.rendering.job
-        return tuple((c.path, c.action) for c in self.changes if not is_in_own_folder(name, c.path))
+        return tuple((c.path, c.action) for c in self.changes if not is_in_job_folder(name, c.path))
 
     def counts(self) -> dict[FileAction, int]:
         """Return the number of files by action."""

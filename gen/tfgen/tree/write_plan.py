@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tfgen import __version__
 from tfgen.errors import TfgenError
-from tfgen.places import is_in_own_folder, own_folder
+from tfgen.places import is_in_job_folder, job_folder
 from tfgen.record import Record
 from tfgen.tree.file_tree import FileTree, ancestors, path_fault
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, check_ledger
@@ -73,7 +73,7 @@ def plan_jobs(folder: OutputFolder, request: WriteRequest) -> WritePlan:
             if name in ledgers:
                 keeps = [(path, FileAction.KEEP) for path in ledgers[name].files]
                 yield [path for path, action in keeps if (path, action) not in decided]
-                decided.update((decision, decision) for decision in keeps if not is_in_own_folder(name, decision[0]))
+                decided.update((decision, decision) for decision in keeps if not is_in_job_folder(name, decision[0]))
 
     done_files: Spooled[list[str]] = Spooled([request.store(files) for files in files_of_done()])
     conflicts.sort(key=lambda conflict: conflict.path)
@@ -126,7 +126,7 @@ def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: 
             continue
         written[at] = job
         # Texts are equal if their digests are equal.
-        texts = {path: text for path, text in rendering.tree.digests.items() if not is_in_own_folder(job, path)}
+        texts = {path: text for path, text in rendering.tree.digests.items() if not is_in_job_folder(job, path)}
         if texts:
             parts[f"job {job}"] = texts
             shared |= rendering.shared
@@ -182,4 +182,4 @@ def _plan_one(
 def _folders(ledger: Ledger) -> Iterator[str]:
     """Yield the folders in which a killed render of a ledger's files leaves temporary files and folders."""
     for path in ledger.files:
-        yield from ancestors(path) if own_folder(path) else (path.rpartition("/")[0],)
+        yield from ancestors(path) if job_folder(path) else (path.rpartition("/")[0],)

@@ -35,7 +35,7 @@ from tfgen.graph.provenance import JOB_NAME
 from tfgen.job.named_job import choose_job
 from tfgen.job.origin import Origin, as_rows, as_table
 from tfgen.job.sources import read_sources
-from tfgen.places import CHARTS, OVERLAYS, own_folder
+from tfgen.places import CHARTS, OVERLAYS, job_folder
 from tfgen.plural import count as plural
 from tfgen.problems import Problem, has_errors
 from tfgen.record import Record
@@ -180,7 +180,7 @@ def _document(rendered: RenderedText, file: str) -> Document:
 
 
 def _facts(parts: JobParts, rendered: RenderedText, number: int) -> LineFacts:
-    folder = own_folder(rendered.path)
+    folder = job_folder(rendered.path)
     path = rendered.path.removeprefix(f"{folder}/")
     if folder is not None and folder.startswith(f"{CHARTS}/"):
         return chart_line(parts, path, number, rendered.text)

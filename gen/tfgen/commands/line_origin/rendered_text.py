@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tfgen.errors import TfgenError, UsageError
 from tfgen.job.output_root import root_above
-from tfgen.places import CHARTS, OVERLAYS, own_folder
+from tfgen.places import CHARTS, OVERLAYS, job_folder
 from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.tree.ledger import Ledger
@@ -57,7 +57,7 @@ def _read(out: Path, path: str) -> RenderedText | None:
     """Return the file at a path below an output folder; None if no ledger of the folder has the file."""
     with OutputFolder(out) as folder:
         ledgers = Ledgers(folder)
-        folder_of_job = own_folder(path)
+        folder_of_job = job_folder(path)
         jobs = [folder_of_job.partition("/")[2]] if folder_of_job else ledgers.owners(path)
         job = next((job for job in jobs if job in ledgers and path in ledgers[job].files), None)
         if job is None:
