@@ -17,10 +17,8 @@ from tests.e2e.client import Object, eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.custom_kinds import stand_in
 from tests.e2e.jobs import write_job
-from tests.e2e.server.test_live import account, role
+from tests.e2e.server.test_live import role
 from tfgen import cli
-
-__all__ = ("account",)
 
 JOB = """
 apiVersion: tfgen/v1alpha1
