@@ -89,7 +89,7 @@ CASES = [
     Case(
         "minAvailable above the sum",
         ("--set", "gang.minAvailable=8"),
-        ("gang.minAvailable is 8, more than the 7 tasks of the gang", "0 means all of them"),
+        ("gang.minAvailable is 8, but the gang has only 7 tasks", "0 for all tasks"),
     ),
     Case(
         "root",
@@ -179,15 +179,15 @@ CONTRADICTIONS = [
     Contradiction(
         "more GPUs than are counted",
         _of_worker(limits={"nvidia.com/gpu": 3}),
-        "role worker has gpu.count 1 and a limit of 3 of nvidia.com/gpu, which wins over it; "
-        "say how many in gpu.count alone",
+        "role worker has gpu.count 1 and the limit 3 of nvidia.com/gpu, which overrides gpu.count; "
+        "set the number only in gpu.count",
         _of_worker(limits={"nvidia.com/gpu": 1}),
     ),
     Contradiction(
         "no GPU in the end",
         _of_worker(limits={"nvidia.com/gpu": "0"}),
-        "role worker has gpu.count 1 and a limit of 0 of nvidia.com/gpu, which wins over it; "
-        "say how many in gpu.count alone",
+        "role worker has gpu.count 1 and the limit 0 of nvidia.com/gpu, which overrides gpu.count; "
+        "set the number only in gpu.count",
         _of_worker(limits={"nvidia.com/gpu": 3}, gpu={"count": 0}),
     ),
     *(
@@ -301,7 +301,7 @@ def test_helm_refuses_a_stateful_set_whose_name_is_too_long(rendered):
     assert max(len(name) for _, kind, name in objects if kind == "StatefulSet") == 52
     refusal = _refusal(rendered, release=longest + "x")
     assert f"StatefulSet's name {longest}x-mnist-worker has 53 characters, but the name of a StatefulSet may" in refusal
-    assert "shorten the job's, the release's or the run's name" in refusal
+    assert "shorten the name of the job, of the release or of the run" in refusal
     refusal = _refusal(rendered, "--set", "run=x", release=longest)
     assert f"{longest}-mnist-x-worker has 54 characters" in refusal
 
