@@ -1157,5 +1157,5 @@ def test_what_another_renders_where_nothing_is_to_be_written_is_not_committed_in
 ) -> None:
     write("jobs/other.yaml", SMALL.replace("mnist", "other") + "# no more\n")
     said = run(capsys, "jobs", code=3)
-    assert ".tfgen/mnist.json: another tfgen rendered mnist meanwhile; run this again" in said
+    assert ".tfgen/mnist.json: a second tfgen process rendered mnist; run the command again" in said
     assert kept.exists()

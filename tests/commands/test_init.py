@@ -97,7 +97,7 @@ def test_every_form_has_no_problem_and_asks_for_what_was_named(strategy: str, ga
             ["--gang", "volcano", "--strategy", "Single"],
             "--gang needs several tasks, and a job with --strategy Single has one task",
         ),
-        (["--repo", "--team", "flux"], "'flux' is no team: choose another name"),
+        (["--repo", "--team", "flux"], "'flux' is not a valid team: choose another name"),
     ],
 )
 def test_what_init_cannot_write(options: list[str], message: str, capsys: Printed) -> None:
@@ -220,7 +220,7 @@ def test_a_repository_with_files_keeps_them_and_gets_what_it_lacks(capsys: Print
     assert text(".github/workflows/test.yaml") == "on: [push]\n"
     assert "added to .gitignore\n" in printed.out
     assert "kept     .pre-commit-config.yaml\n" in printed.out
-    assert "nothing in .pre-commit-config.yaml runs tfgen" in printed.err
+    assert ".pre-commit-config.yaml does not run tfgen" in printed.err
     ignored = text(".gitignore"), text(".gitattributes")
     run("init", "video", "--repo", "--format", "json")
     assert (text(".gitignore"), text(".gitattributes")) == ignored

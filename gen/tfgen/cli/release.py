@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
     parser.add_argument(
-        "--lost", action="store_true", help="delete only the pods on nodes that do not answer, so that new pods start"
+        "--lost",
+        action="store_true",
+        help="delete only the pods on nodes that do not answer; their controllers create new pods",
     )
     release_argument(parser)
     cluster_arguments(parser)

@@ -1,4 +1,4 @@
-"""``tfgen site``: a static site of the jobs of a repository."""
+"""``tfgen site``: write a static site about the jobs of a repository."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tfgen.cli.output import check_jobs, path, print_json, print_message, report
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "jobs", nargs="*", type=path, metavar="JOB", help="a job.yaml, or a folder with some (the repository)"
+        "jobs", nargs="*", type=path, metavar="JOB", help="a job.yaml, or a folder that contains jobs (the repository)"
     )
     parser.add_argument("-o", "--out", type=path, required=True, metavar="DIR", help="the folder of the site")
-    parser.add_argument("--title", metavar="TEXT", help="the title of the site (the name of the repository's folder)")
+    parser.add_argument("--title", metavar="TEXT", help="the title of the site (the name of the repository folder)")
 
 
 def _run(args: Namespace) -> int:

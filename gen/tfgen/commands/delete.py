@@ -1,8 +1,8 @@
 """``tfgen delete``: remove a job's objects from a cluster.
 
 An object is the job's where the inventory lists the object and tfgen applied the object, or where the object has the
-job's labels. Every other object stays, whatever its name is, and so does an object that another environment of the job
-has in the namespace. A claim goes only where the user names the claim.
+job's labels. All further objects stay, also an object with the same name, and an object that another environment of the
+job has in the namespace. A claim is deleted only if the user names the claim.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[st
         claims: the names of the claims that are deleted, too.
 
     Raises:
-        UsageError: the namespace has no claim of such a name.
+        UsageError: the namespace does not have a claim that the user names.
         TfgenError: another tool manages an object; the message lists all of them.
         ApiError: the account may not read the objects.
     """
@@ -128,7 +128,7 @@ def _unserved(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectC
 def _removal(
     target: Target, live: Object, claims: Collection[str], *, is_listed: bool, neighbor: str = ""
 ) -> ObjectChange:
-    """Return the result for an object. The inventory may list the name of an object that somebody else created.
+    """Return the result for an object. The inventory may list the name of an object that another tool created.
 
     Args:
         target: the namespace.

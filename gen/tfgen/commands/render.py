@@ -143,7 +143,7 @@ def _committed_jobs(out: Path, ledgers: Mapping[str, Ledger]) -> Set[str]:
 
 
 def _check_rendered(files: Mapping[str, RenderedFile], *, has_out_option: bool) -> None:
-    """Check that the policies of all files were evaluated, and that charts/ and overlays/ belong beside the jobs.
+    """Check that the policies of all files were evaluated, and that the jobs do not use `gitops.rendered`.
 
     Raises:
         UsageError: a job keeps charts/ and overlays/ in another branch, or policies need a package.

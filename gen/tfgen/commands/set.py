@@ -43,7 +43,7 @@ def set_values(
         source: the file, and the defaults under the file.
         text: the text of the file from `disk_file.read_text`.
         assignments: the assignments `PATH=VALUE`, in order. The syntax of a value is that of job.yaml. null removes a
-            key. A null is written only if the key would otherwise get a value of the job or of the defaults.
+            key. A null is written only if the job or the defaults have a value for the key.
         environment: the environment that gets the values; None for the job.
         job: the name of the job, for a file with several jobs.
 

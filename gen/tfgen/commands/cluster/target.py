@@ -146,7 +146,7 @@ def check_owner(target: Target, live: Object) -> None:
     """Refuse an object that Argo CD, Flux or Helm manages.
 
     Raises:
-        RefusedError: such a tool manages the object, and the user did not pass --force.
+        RefusedError: a tool manages the object, and the user did not pass --force.
     """
     owner = owner_of(live)
     if owner and not target.is_forced:

@@ -39,7 +39,7 @@ class CommitOptions(Record):
     """The options of a commit.
 
     Attributes:
-        out: the output folder beside the jobs.
+        out: the output folder.
         message: the message of the commit; empty for a message in words of the jobs.
         branch: a new branch for the commit.
         pushes: whether to push the commit.
@@ -59,7 +59,7 @@ class Outcome(Record):
         files: the changed files, from the root of the repository.
         branch: the branch of the commit.
         pushed_to: REMOTE/BRANCH; empty without a push.
-        rendered: the commit to the branch of rendered files; None if rendered files are beside the jobs.
+        rendered: the commit to the branch of rendered files; None if the branch of the jobs has the rendered files.
         notes: messages for the user that are not problems.
         ends: the runs that the commit ends, and the claims that stay.
     """

@@ -148,7 +148,7 @@ def _check_ledgers(plan: WritePlan, out: Path) -> None:
     planned = (job.rendering.job for job in plan.jobs if now.get(job.rendering.job) != job.after)
     unrendered = (job for job in plan.kept_jobs if now.digests.get(job) != plan.ledgers.digests[job])
     if job := next(chain(planned, unrendered), None):
-        raise TfgenError(f"{ledger_path(job)}: another tfgen rendered {job} meanwhile; run this again")
+        raise TfgenError(f"{ledger_path(job)}: a second tfgen process rendered {job}; run the command again")
 
 
 def _files_of_jobs(
@@ -174,7 +174,7 @@ def _files_of_jobs(
 
 
 def _repository_files(repository: Repository) -> tuple[str, ...]:
-    """List the files of `tfgen init --repo` with new content of its own. Further edits of the user stay out."""
+    """List the files whose new content comes from `tfgen init --repo`. Files with edits of the user stay out."""
     root = repository.root
     paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
     present = [path for path in paths if (root / path).is_file()]

@@ -69,7 +69,7 @@ class Branches(Record):
 
 
 def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None:
-    """Return the branches of jobs with `gitops.rendered`; None if the rendered files are beside the jobs.
+    """Return the branches of jobs with `gitops.rendered`; None if the branch of the jobs has the rendered files.
 
     Where no job is left, the committed jobs name the branches, or the last jobs that a commit removed.
 

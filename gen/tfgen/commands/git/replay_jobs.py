@@ -1,4 +1,4 @@
-"""Local commits over commits that somebody else pushed: job files are merged, and rendered files are rendered again.
+"""The replay of local commits over remote commits: job files are merged, and rendered files are rendered again.
 
     push(repository, to, JobReplay())
 

@@ -47,7 +47,7 @@ from tfgen.text.document import Document
 
 _PLACE: Final = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?")
 _FEW: Final = 6
-"""The number of keys that are listed one by one. Keys that a file sets are always listed."""
+"""The maximum number of listed keys with defaults. Keys that a file sets are always listed."""
 _GITOPS: Final = "The object makes a GitOps tool apply the job."
 _WIDTH: Final = 100
 
@@ -121,7 +121,7 @@ def line_origin(parts: JobParts, rendered: RenderedText, file: str, number: int)
     values = _origins(parts, facts, facts.sources)
     tests = () if values else _origins(parts, facts, facts.tests)
     written = [row.path for row in values if row.place] or [row.path for row in values]
-    key = written[0] if len(written) == 1 else None  # the key that sets the line, beside keys with defaults
+    key = written[0] if len(written) == 1 else None  # the only key that a file sets; further keys have defaults
     reason = facts.comment or (key and _description(key)) or facts.reason
     page = (key and page_of_key(key)) or facts.page
     line = rendered.text.split("\n")[number - 1]

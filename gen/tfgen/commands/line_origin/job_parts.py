@@ -18,7 +18,7 @@ from tfgen.targets.chart.template_lines import chart_lines
 from tfgen.text.document import Document
 
 _PATCHES: Final = "patches"
-"""The key whose entries are looked at one by one."""
+"""The key whose entries are removed separately to find the entry that changes a line."""
 
 
 class JobParts(Record):

@@ -22,7 +22,7 @@ from tfgen.tree.ledgers import Ledgers
 ORPHAN: Final = "orphan"
 
 RULES: Final[Mapping[str, str]] = {ORPHAN: "No file has a job any more, and what was rendered of it is still applied."}
-"""What each rule says; it begins the rule's section of docs/rules.md."""
+"""The summary of each rule, which begins the section of the rule in docs/rules.md."""
 
 
 def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Ledgers) -> Iterator[Problem]:

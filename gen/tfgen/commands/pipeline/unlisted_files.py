@@ -1,4 +1,4 @@
-"""Problems of files that no ledger lists: Helm, kustomize or a GitOps tool applies such a file unseen.
+"""Problems of files that no ledger lists. Helm, kustomize and GitOps tools apply these files, too.
 
 judge_unlisted(out, ["charts/mnist/templates/extra.yaml"], ledgers, "HEAD")
     ->  Problem("charts/mnist/templates/extra.yaml", ... "no ledger lists the file, ...", "unlisted-file")
@@ -25,7 +25,7 @@ KEY: Final = "unlistedFiles"
 """The key of the root tfgen.yaml that lists exceptions."""
 
 RULES: Final[Mapping[str, str]] = {UNLISTED: "A folder of tfgen has a file that no ledger lists."}
-"""Summary of each rule; the summary begins the rule's section of docs/rules.md."""
+"""The summary of each rule, which begins the section of the rule in docs/rules.md."""
 
 
 def judge_unlisted(out: Path, files: Sequence[str], jobs: Container[str], against: str) -> Iterator[Problem]:
