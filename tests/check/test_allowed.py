@@ -146,7 +146,7 @@ BYPASSES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "namespace-no-target": (
         {},
         {"objects": {"a": {"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "spec": {}}}},
-        "objects.a.spec.targetNamespace: found nothing",
+        "objects.a.spec.targetNamespace: found no value",
     ),
     "namespace-template": (
         {},
@@ -179,9 +179,9 @@ BYPASSES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     # -- enforce, a block
     "block-job": ({}, {"gitops": {"branch": "mine"}}, "spec.gitops.branch: found"),
     "block-below": ({}, {"gitops": {"argocd": {"namespace": "apps"}}}, "spec.gitops.argocd.namespace: found"),
-    "block-other": ({}, {"gitops": {"argocd": {"selfHeal": False}}}, "selfHeal: found false, and jobs/tfgen.yaml"),
-    "block-tool": ({}, {"gitops": {"flux": {}}}, "spec.gitops.flux: found {}, which jobs/tfgen.yaml"),
-    "block-null": ({}, {"gitops": None}, "spec.gitops: found null, and jobs/tfgen.yaml"),
+    "block-other": ({}, {"gitops": {"argocd": {"selfHeal": False}}}, "selfHeal: found false, but jobs/tfgen.yaml"),
+    "block-tool": ({}, {"gitops": {"flux": {}}}, "spec.gitops.flux: found {}, but jobs/tfgen.yaml"),
+    "block-null": ({}, {"gitops": None}, "spec.gitops: found null, but jobs/tfgen.yaml"),
     "block-environment": ({}, {"environments": {"dev": {"gitops": {}}}}, "gitops must be the same"),
 }
 
@@ -225,7 +225,7 @@ def test_the_project_reaches_each_application() -> None:
 def test_a_job_names_its_namespace(environments: dict[str, Any]) -> None:
     under = team(allowedNamespaces=["ads"])
     (error,) = errors(job(environments=environments), under)
-    assert error[1].startswith("the job names no namespace, and jobs/tfgen.yaml:")
+    assert error[1].startswith("the job names no namespace, but jobs/tfgen.yaml:")
     assert errors(job({"namespace": "ads"}, environments=environments), under) == []
 
 
@@ -287,10 +287,10 @@ PATHS = {
     "spec.roles.wroker.image": 'no job has the key spec.roles.wroker; did you mean "spec.roles.worker.image"?',
     "spec.environments.*.namespace": 'no job has the key spec.environments["*"]; list the names in allowedNamespaces',
     "spec.environments.*.gang.queue": (
-        'no job has the key spec.environments["*"]; write spec.gang.queue, which holds in each environment'
+        'no job has the key spec.environments["*"]; write spec.gang.queue, which applies to each environment'
     ),
     "spec.environments.base.image": (
-        "no job has the key spec.environments.base; write spec.image, which holds in each environment"
+        "no job has the key spec.environments.base; write spec.image, which applies to each environment"
     ),
     'spec.labels["not a label"]': 'no job has the key spec.labels["not a label"]',
     "spec.podTemplate.spec.nodeSelectr": (
@@ -331,8 +331,8 @@ def test_a_path_that_matches_something(path: str) -> None:
     [
         ({"path": "spec.gitop", "except": []}, 'did you mean "spec.gitops"?'),
         ({"path": "spec.gitops", "except": ["sorce"]}, 'did you mean "spec.gitops.source"?'),
-        ({"path": "spec.image", "except": ["tag"]}, "spec.image has no keys that except could name"),
-        ({"path": "registry", "except": ["a"]}, "registry has no keys that except could name"),
+        ({"path": "spec.image", "except": ["tag"]}, "spec.image has no keys for except"),
+        ({"path": "registry", "except": ["a"]}, "registry has no keys for except"),
         ({"path": "spec.gitops"}, 'missing key "except" in enforce[0]'),
         ({"path": "spec.environments.stage", "except": ["env"]}, "no job has the environment stage, which"),
         ({"except": []}, 'missing key "path" in enforce[0]'),

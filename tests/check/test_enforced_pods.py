@@ -115,12 +115,12 @@ def test_a_pod_with_all_enforced_values(form: str) -> None:
 BYPASSES: dict[str, tuple[dict[str, Any], str]] = {
     "image": ({"container": {"image": "docker.io/tool:1"}}, 'the image "docker.io/tool:1" is not in the registry'),
     "account": ({"serviceAccountName": "admin"}, 'serviceAccountName: found "admin"'),
-    "no account": ({"serviceAccountName": None}, "serviceAccountName: found nothing"),
+    "no account": ({"serviceAccountName": None}, "serviceAccountName: found no value"),
     "old account": ({"serviceAccount": "admin"}, 'serviceAccount: found "admin"'),
     "priority": ({"priorityClassName": "high"}, 'priorityClassName: found "high"'),
     "selector": ({"nodeSelector": {"pool": "serving"}}, 'nodeSelector.pool: found "serving"'),
-    "no selector": ({"nodeSelector": None}, "nodeSelector.pool: found nothing"),
-    "class": ({"runtimeClassName": "runc"}, "lets nobody say"),
+    "no selector": ({"nodeSelector": None}, "nodeSelector.pool: found no value"),
+    "class": ({"runtimeClassName": "runc"}, "lets no job set"),
     "labels": ({"labels": {"example.com/team": "video"}}, 'labels["example.com/team"]: found "video"'),
     "privileged": (
         {"container": {"securityContext": {"privileged": True}}},

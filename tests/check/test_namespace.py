@@ -66,8 +66,8 @@ def test_a_role_that_leaves_out_what_a_quota_counts_is_refused(check: Check) -> 
     container = "StatefulSet mnist-worker: spec.template.spec.containers[0].resources"
     quota = "ResourceQuota team of k8s/quota.yaml counts"
     assert check(job, {"k8s/quota.yaml": QUOTA}) == [
-        f"3: {container}.limits.cpu: {quota} limits.cpu, so that the container tensorflow must say its limits of cpu",
-        f"3: {container}.requests.cpu: {quota} cpu, so that the container tensorflow must say its requests of cpu",
+        f"3: {container}.limits.cpu: {quota} limits.cpu, so the container tensorflow must set limits.cpu",
+        f"3: {container}.requests.cpu: {quota} cpu, so the container tensorflow must set requests.cpu",
     ]
 
 
@@ -118,11 +118,11 @@ def test_a_range_refuses_what_is_outside_it(check: Check) -> None:
     container = "spec.template.spec.containers[0].resources"
     range_ = "LimitRange defaults of range.yaml"
     assert check(job, {"range.yaml": text}) == [
-        f"3: Job mnist-finisher: {container}.requests.cpu: {range_} wants 200m of cpu at least, more than the 100m "
-        "requested of the container finisher",
+        f"3: Job mnist-finisher: {container}.requests.cpu: {range_} requires at least 200m of cpu, more than the "
+        "request 100m of the container finisher",
         f"9: StatefulSet mnist-worker: {container}.limits.cpu: {range_} allows a limit of 2 times the request of cpu, "
         "less than 5 of the container tensorflow",
-        f"9: StatefulSet mnist-worker: {container}.limits.memory: {range_} allows 1Gi of memory at most, less than the "
+        f"9: StatefulSet mnist-worker: {container}.limits.memory: {range_} allows at most 1Gi of memory, less than the "
         "limit 2Gi of the container tensorflow",
     ]
 
@@ -171,15 +171,21 @@ LIMITED_ELSEWHERE = "  network: {egress: {limited: true, apiServer: [{ports: [{p
 @pytest.mark.parametrize(
     ("policies", "closed"),
     [
-        (DENY, "Job mnist-finisher: NetworkPolicy deny of k8s/deny.yaml keeps the pods from the API server"),
-        (DENY + ALLOW_SERVER, "Job mnist-chief: NetworkPolicy deny of k8s/deny.yaml keeps the pods from DNS"),
+        (
+            DENY,
+            "Job mnist-finisher: NetworkPolicy deny of k8s/deny.yaml blocks connections of the pods to the API server",
+        ),
+        (
+            DENY + ALLOW_SERVER,
+            "Job mnist-chief: NetworkPolicy deny of k8s/deny.yaml blocks connections of the pods to DNS",
+        ),
         (
             DENY + ALLOW_DNS + ALLOW_SERVER,
-            "Job mnist-chief: NetworkPolicy deny of k8s/deny.yaml keeps the pods from each other",
+            "Job mnist-chief: NetworkPolicy deny of k8s/deny.yaml blocks connections of the pods to each other",
         ),
         (
             DENY + ALLOW_DNS + ALLOW_EACH_OTHER.replace("podSelector: {}, ", "podSelector: {matchLabels: ROLED}, "),
-            "Job mnist-finisher: NetworkPolicy deny of k8s/deny.yaml keeps the pods from the API server",
+            "Job mnist-finisher: NetworkPolicy deny of k8s/deny.yaml blocks connections of the pods to the API server",
         ),
     ],
 )
@@ -187,8 +193,8 @@ def test_a_namespace_that_denies_the_way_out_is_told_with_the_cure(check: Check,
     policies = policies.replace("ROLED", "{tfgen/job: mnist}")
     (problem,) = check(JOB, {"k8s/deny.yaml": policies})
     assert problem == (
-        f"3: {closed}, so that the job never starts, or never ends; set network.egress.limited to true, which writes "
-        "the rules that it needs"
+        f"3: {closed}, so the job would never start, or never end; set network.egress.limited to true, which "
+        "adds the required rules"
     )
     assert check(JOB + LIMITED, {"k8s/deny.yaml": policies}) == []
     assert check(JOB + LIMITED_ELSEWHERE, {"k8s/deny.yaml": policies}) == []

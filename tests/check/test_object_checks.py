@@ -71,13 +71,13 @@ def policies(named: Named) -> Any:
 
 Mutation = tuple[Callable[[Named], object], list[str]]
 
-HOST = "ConfigMap mnist: its host mnist-worker-1.mnist:2222"
+HOST = "ConfigMap mnist: the host mnist-worker-1.mnist:2222"
 OUT = [
-    f"ConfigMap mnist: the policies let nothing out of {one} to {other}"
+    f"ConfigMap mnist: the policies block egress from {one} to {other}"
     for one in ("mnist-chief-0.mnist:2222", "mnist-ps-0.mnist:2222", "mnist-worker-0.mnist:2222")
     for other in ("mnist-chief-0.mnist:2222", "mnist-ps-0.mnist:2222", "mnist-worker-0.mnist:2222")
 ]
-IN = [line.replace("nothing out of", "nothing from").replace(" to ", " in to ") for line in OUT]
+IN = [line.replace("egress", "ingress") for line in OUT]
 
 MUTATIONS: dict[str, Mutation] = {
     "none": (dict, []),
@@ -181,7 +181,10 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     "a worker less": (
         lambda o: o["StatefulSet mnist-worker"]["spec"].update(replicas=1),
-        [f"{HOST} is beyond the 1 of StatefulSet mnist-worker", "PodGroup mnist: it waits for 4 pods, and 3 are in it"],
+        [
+            f"{HOST} does not exist, because StatefulSet mnist-worker has 1 pods",
+            "PodGroup mnist: it waits for 4 pods, and 3 are in it",
+        ],
     ),
     "a worker more": (
         lambda o: o["StatefulSet mnist-worker"]["spec"].update(replicas=3),
@@ -190,23 +193,25 @@ MUTATIONS: dict[str, Mutation] = {
     "no workers": (
         lambda o: o.pop("StatefulSet mnist-worker"),
         [
-            "ConfigMap mnist: its host mnist-worker-0.mnist:2222 is a pod of no object",
-            f"{HOST} is a pod of no object",
+            "ConfigMap mnist: the host mnist-worker-0.mnist:2222 is not a pod of any object",
+            f"{HOST} is not a pod of any object",
             "PodDisruptionBudget mnist-worker: it selects no pod of the job",
             "PodGroup mnist: it waits for 4 pods, and 2 are in it",
         ],
     ),
     "another port": (
         lambda o: container(o, "StatefulSet mnist-ps")["ports"][0].update(containerPort=2223),
-        ["ConfigMap mnist: its host mnist-ps-0.mnist:2222 has the port 2222, which its pod lacks"],
+        ["ConfigMap mnist: the host mnist-ps-0.mnist:2222 has the port 2222, but its pod has no such port"],
     ),
     "another subdomain": (
         lambda o: pod(o, "Job mnist-chief").update(subdomain="shared"),
-        ["ConfigMap mnist: its host mnist-chief-0.mnist:2222 is in the Service mnist, and its pod in shared"],
+        [
+            "ConfigMap mnist: the host mnist-chief-0.mnist:2222 is in the Service mnist, but its pod is in the Service shared"
+        ],
     ),
     "an address that is none": (
         lambda o: o["ConfigMap mnist"]["data"].update(cluster='{"ps": ["mnist-ps"]}'),
-        ["ConfigMap mnist: its host mnist-ps is not of the form NAME-INDEX.SERVICE:PORT"],
+        ["ConfigMap mnist: the host mnist-ps is not of the form NAME-INDEX.SERVICE:PORT"],
     ),
     "no group": (
         lambda o: o.pop("PodGroup mnist"),
@@ -239,7 +244,7 @@ MUTATIONS: dict[str, Mutation] = {
     "a policy that lets nobody ask DNS": (
         lambda o: policies(o)["egress"].pop(1),
         [
-            f"ConfigMap mnist: the policies keep mnist-{role}-0.mnist:2222 from asking DNS ({protocol} 53)"
+            f"ConfigMap mnist: the policies block DNS requests of mnist-{role}-0.mnist:2222 ({protocol} 53)"
             for role in ("chief", "ps", "worker")
             for protocol in ("TCP", "UDP")
         ],

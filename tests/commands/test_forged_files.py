@@ -246,7 +246,7 @@ spec: {policyName: workers.example.com, validationActions: [Deny]}
             "registry: new.example.org\nenforce: [registry]\n",
             'jobs/mnist.yaml:3:18: the image "old.example.org/mnist:1" is not in the registry new.example.org, which',
         ),
-        ("spec: {retries: 1}\n", "limits: {job: {replicas: 6}}\n", "jobs/mnist.yaml:6:49: the job asks for 7 tasks, "),
+        ("spec: {retries: 1}\n", "limits: {job: {replicas: 6}}\n", "jobs/mnist.yaml:6:49: the job requests 7 tasks, "),
         ("spec: {retries: 1}\n", "limits: {environments: {dev: {replicas: 6}}}\n", "tfgen.yaml:3:41: the jobs in the "),
         ("spec: {retries: 1}\n", "policies: policies\n", "jobs/mnist.yaml:6:49: StatefulSet mnist-worker: "),
     ],
@@ -286,7 +286,7 @@ def test_an_enforced_profile_counts_for_the_committed_pods_of_a_job_that_stays(c
     assert code == cli.PROBLEMS
     assert out == (
         "jobs/mnist.yaml:3:18: StatefulSet mnist-worker: spec.template.spec.hostPID: hostPID: true needs the profile "
-        "privileged, and tfgen.yaml:3:11 enforces restricted; the value is in the committed "
+        "privileged, but tfgen.yaml:3:11 enforces restricted; the value is in the committed "
         "files of overlays/mnist [enforced]\n"
     )
 

@@ -179,7 +179,7 @@ def test_a_job_is_built_once_also_where_a_sum_is_limited(
     Path("tfgen.yaml").write_text(LIMITS, encoding="utf-8")
     write_jobs(1, 2, 3, more="  environments: {prod: {}}\n")
     assert cli.run(["check", "jobs"]) == cli.PROBLEMS
-    assert "ask for 15 tasks together, more than 8" in capsys.readouterr().out
+    assert "request 15 tasks, but the limit is 8" in capsys.readouterr().out
     assert calls["build"] == 3
 
 

@@ -66,7 +66,7 @@ def check_allowed(defaults: Document) -> Iterator[Problem]:
             project, enforced = (data_path.at(file.data, PROJECT) for file in (layer, farther))
             if project != enforced:
                 message = (
-                    f"argocd.project: found {shown(project)}, and {farther.place(PROJECT)} enforces {shown(enforced)}"
+                    f"argocd.project: found {shown(project)}, but {farther.place(PROJECT)} enforces {shown(enforced)}"
                 )
                 yield Problem(*layer.place(PROJECT), message, GUARD_RAIL)
         for key in NAME_LISTS:
@@ -85,19 +85,19 @@ def _other_projects(document: Document, layer: Document) -> Iterator[Problem]:
     project = data_path.at(alone.data, _PROJECT_OF_JOB)
     if project is not None and project != enforced:
         message = (
-            f"{path_name(_PROJECT_OF_JOB)}: found {shown(project)}, and {place} enforces {shown(enforced)}; remove it"
+            f"{path_name(_PROJECT_OF_JOB)}: found {shown(project)}, but {place} enforces {shown(enforced)}; remove it"
         )
         yield Problem(*alone.place(_PROJECT_OF_JOB), message, ENFORCED)
     for environment, path, item in _literals(document):
         if group(item) != _ARGO_CD:
             continue
         if item["kind"] == "AppProject":
-            message = f"{path_name(path)} is an AppProject, and {place} confines the jobs to the project {enforced}"
+            message = f"{path_name(path)} is an AppProject, but {place} confines the jobs to the project {enforced}"
             yield _problem(document, environment, path, message)
         for field, value in _fields(item, path) if item["kind"] in _PROJECTS else ():
             if field[-1] == "templatePatch" or (field[-1] == "project" and value != enforced):
                 message = (
-                    f"{path_name(field)}: found {shown(value)}, and {place} enforces the project {shown(enforced)}"
+                    f"{path_name(field)}: found {shown(value)}, but {place} enforces the project {shown(enforced)}"
                 )
                 yield _problem(document, environment, field, message)
 
@@ -115,7 +115,7 @@ def _other_namespaces(document: Document, allowed: Sequence[str], place: Place) 
         elif namespace not in allowed and (document.data["kind"] != "Defaults" or data_path.has(alone.data, path)):
             yield Problem(*document.place(path), _not_listed(path, namespace, allowed, place), ENFORCED)
     if without:
-        message = f"the job names no namespace, and {place} allows {either(allowed)}{in_environments(without)}"
+        message = f"the job names no namespace, but {place} allows {either(allowed)}{in_environments(without)}"
         at = (*_ENVIRONMENTS, without[0]) if without[0] is not None else ("metadata", "name")
         yield Problem(*document.place(at), message, ENFORCED)
     for environment, path, item in _literals(document):
@@ -124,7 +124,7 @@ def _other_namespaces(document: Document, allowed: Sequence[str], place: Place) 
                 yield _problem(document, environment, field, _not_listed(field, value, allowed, place))
         target: Path = ("spec", "targetNamespace")
         if group(item) == _FLUX and item["kind"] == "Kustomization" and not data_path.has(item, target):
-            message = f"{path_name((*path, *target))}: found nothing, and {place} allows {either(allowed)}"
+            message = f"{path_name((*path, *target))}: found no value, but {place} allows {either(allowed)}"
             yield _problem(document, environment, path, message)
 
 
@@ -148,7 +148,7 @@ def _places_objects(field: Path) -> bool:
 
 def _not_listed(path: Path, name: Any, allowed: Sequence[str], place: Place) -> str:
     near = nearest(name, allowed) if isinstance(name, str) else None
-    return f"{path_name(path)}: found {shown(name)}, and {place} allows {either(allowed)}{meant(near)}"
+    return f"{path_name(path)}: found {shown(name)}, but {place} allows {either(allowed)}{meant(near)}"
 
 
 # -- environments --------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def _other_environments(document: Document, allowed: Sequence[str], place: Place
     for name in data_path.at(alone.data, _ENVIRONMENTS) or ():
         if name not in allowed and data_path.has(document.data, (*_ENVIRONMENTS, name)):
             path = (*_ENVIRONMENTS, name)
-            message = f"{path_name(_ENVIRONMENTS)}: found {shown(name)}, and {place} allows {either(allowed)}"
+            message = f"{path_name(_ENVIRONMENTS)}: found {shown(name)}, but {place} allows {either(allowed)}"
             yield Problem(alone.file, alone.key(path), f"{message}{meant(nearest(name, allowed))}", ENFORCED)
 
 

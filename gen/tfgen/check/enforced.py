@@ -1,13 +1,13 @@
-"""What no job may override: the paths that a tfgen.yaml enforces.
+"""Paths that a tfgen.yaml enforces, and the jobs that override such a path.
 
     tfgen.yaml      enforce: [registry, spec.gang.queue, spec.podTemplate, {path: spec.gitops, except: [source]}]
                     registry: registry.example.com/ml
                     spec: {gang: {queue: research}}
 
-A job, or a nearer tfgen.yaml, that says another queue has an error at its line. What the tfgen.yaml says nothing of,
-such as podTemplate here, nobody below it may say. Of a map the keys that it says are enforced. A block with `except` is
-enforced whole: a job sets the listed keys in the block, and no key besides. The registry is looked for in every image
-of the objects, wherever the image comes from.
+A job, or a nearer tfgen.yaml, that sets a different queue has an error at its line. If the tfgen.yaml sets no value at
+an enforced path, such as podTemplate here, no job may set a value. In a mapping, only the keys that the tfgen.yaml sets
+are enforced. A block with `except` is enforced completely: a job may set only the listed keys of the block. The
+registry applies to every image of the objects.
 """
 
 from __future__ import annotations
@@ -28,30 +28,31 @@ from tfgen.words import in_environments, path_name, shown
 
 ENFORCED: Final = "enforced"
 
-RULES: Final[Mapping[str, str]] = {ENFORCED: "A job says otherwise than a tfgen.yaml enforces."}
-"""What the rule says; it begins the rule's section of docs/rules.md."""
+RULES: Final[Mapping[str, str]] = {ENFORCED: "A job overrides a value that a tfgen.yaml enforces."}
+"""The summary of the rule, which begins the section of the rule in docs/rules.md."""
 
 _ACCOUNT: Final = "serviceAccountName"
-_MADE_ACCOUNT: Final = "serviceAccount"
+_CREATED_ACCOUNT: Final = "serviceAccount"
 _PROJECT: Final[Path] = ("spec", "gitops", "argocd", "project")
 
 
 def find_overrides(document: Document) -> Iterator[Problem]:
-    """What a job, or a tfgen.yaml, says itself otherwise than the layers under it enforce.
+    """Yield a problem for each value of a job, or of a tfgen.yaml, that overrides an enforced value of a layer.
 
     Args:
-        document: what the schema accepts, over layers that are without errors.
+        document: a document that the schema accepts, over layers without errors.
     """
-    own = document.alone()
+    written = document.alone()
     for enforced in _with_account(all_enforced(document.under)):
         if enforced.path == REGISTRY:
-            yield from _other_registry(own, enforced)
+            yield from _foreign_registry(written, enforced)
             continue
-        for path, value in enforced_forms(own.data, enforced):
-            for contradiction in _contradictions(own.data, path, value, enforced.excepted):
+        for path, value in enforced_values(written.data, enforced):
+            for contradiction in _contradictions(written.data, path, value, enforced.excepted):
                 if contradiction == _PROJECT and data_path.has(enforced.data, ("argocd", "project")):
                     continue  # `check.allowed` compares the project
-                yield Problem(*own.place(contradiction), _message(own, contradiction, path, value, enforced), ENFORCED)
+                message = _message(written, contradiction, path, value, enforced)
+                yield Problem(*written.place(contradiction), message, ENFORCED)
 
 
 def _with_account(entries: Iterable[Enforced]) -> Iterator[Enforced]:
@@ -63,18 +64,18 @@ def _with_account(entries: Iterable[Enforced]) -> Iterator[Enforced]:
     for entry in entries:
         yield entry
         if entry.path[-1] == _ACCOUNT and entry.path[1:2] != ("roles",):
-            path: Path = (*entry.path[:-1], _MADE_ACCOUNT)
-            forms = [entry.data.get("spec"), *(data_path.at(entry.data, ENVIRONMENTS) or {}).values()]
-            is_made = any(data_path.has(form, (_MADE_ACCOUNT,)) for form in forms)
-            yield entry.replaced(path=path, excepted=() if is_made else None)
+            path: Path = (*entry.path[:-1], _CREATED_ACCOUNT)
+            blocks = [entry.data.get("spec"), *(data_path.at(entry.data, ENVIRONMENTS) or {}).values()]
+            creates_account = any(data_path.has(block, (_CREATED_ACCOUNT,)) for block in blocks)
+            yield entry.replaced(path=path, excepted=() if creates_account else None)
 
 
 def find_foreign_images(document: Document, built: BuiltJob) -> Iterator[Problem]:
-    """Each image of a job's objects that is in no registry that the layers under it enforce."""
+    """Yield a problem for each image of a job's objects that is outside an enforced registry."""
     registries = [(_registry(item), item.place) for item in all_enforced(document.under) if item.path == REGISTRY]
-    forms = built.environments if built.environments else {None: built.base}
+    variants = built.environments if built.environments else {None: built.base}
     environments: dict[tuple[str, str | None, str, Place], list[str | None]] = {}
-    for environment, objects in forms.items() if registries else ():
+    for environment, objects in variants.items() if registries else ():
         for item in objects.values():
             for role, image in _images(item):
                 for registry, place in registries:
@@ -90,37 +91,42 @@ def find_foreign_images(document: Document, built: BuiltJob) -> Iterator[Problem
 # -- the paths -----------------------------------------------------------------------------------------------------
 
 
-def enforced_forms(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]:
+def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]:
     """Yield each path of a document at which an enforced path counts, with the enforced value; None for no value."""
     path, values = enforced.path, enforced.data
     if path[:2] == ENVIRONMENTS:
-        yield from _in_form(data, path[:3], path[3:], [(*path[:3],)], values)
+        yield from _variant_values(data, path[:3], path[3:], [(*path[:3],)], values)
         return
-    rest = path[1:]
-    yield from _in_form(data, ("spec",), rest, [("spec",)], values)
+    keys = path[1:]
+    yield from _variant_values(data, ("spec",), keys, [("spec",)], values)
     for name in data_path.at(data, ENVIRONMENTS) or ():
         base = (*ENVIRONMENTS, name)
-        yield from _in_form(data, base, rest, [base, ("spec",)], values)
+        yield from _variant_values(data, base, keys, [base, ("spec",)], values)
 
 
-def _in_form(own: Any, base: Path, rest: Path, says: list[Path], data: Any) -> Iterator[tuple[Path, Any]]:
-    """The paths of the spec or of one environment, and those of its roles, each with the value that it has to have.
+def _variant_values(
+    document: Any, base: Path, keys: Path, sources: list[Path], layer: Any
+) -> Iterator[tuple[Path, Any]]:
+    """Yield each path at which an enforced path counts in one variant, in its spec and in its roles, with the value.
 
-    `says` is where the layer that enforces says it, the nearest first, and `data` what that layer says.
+    Args:
+        document: the data of the job.
+        base: the path of the variant: of the spec, or of an environment.
+        keys: the enforced path, from the base.
+        sources: the paths in the layer from which the variant takes its values, the first with priority.
+        layer: the data of the layer that enforces the path.
     """
-    value = _first(data, [(*above, *rest) for above in says])
-    yield (*base, *rest), value
-    if not rest or rest[0] not in _shared_keys():
+    value = _first(layer, [(*source, *keys) for source in sources])
+    yield (*base, *keys), value
+    if not keys or keys[0] not in _shared_keys():
         return
-    for role in data_path.at(own, (*base, "roles")) or ():
-        of_role = _first(
-            data, [*((*above, "roles", role, *rest) for above in says), *((*above, *rest) for above in says)]
-        )
-        yield (*base, "roles", role, *rest), of_role
+    for role in data_path.at(document, (*base, "roles")) or ():
+        role_paths: list[Path] = [(*source, "roles", role, *keys) for source in sources]
+        yield (*base, "roles", role, *keys), _first(layer, [*role_paths, *((*source, *keys) for source in sources)])
 
 
 def _shared_keys() -> Set[str]:
-    """The keys that a job and a role both have."""
+    """Return the keys that both a job and a role have."""
     schema = schema_file.load()
     spec, worker = (schema_file.node(schema, path) or {} for path in (("spec",), ("spec", "roles", "worker")))
     shared: Set[str] = spec["properties"].keys() & worker["properties"].keys()
@@ -176,32 +182,35 @@ def _closed_differences(data: Any, value: Any, path: Path, excepted: Sequence[Pa
             yield child_path
 
 
-def _message(own: Document, contradiction: Path, path: Path, value: Any, enforced: Enforced) -> str:
-    """A sentence on a contradiction, which is at the path, above it or below it."""
-    here = shown(data_path.at(own.data, contradiction))
+def _message(written: Document, contradiction: Path, path: Path, value: Any, enforced: Enforced) -> str:
+    """Return the message on a contradiction at an enforced path, at a parent of the path, or at a child of the path."""
+    actual = shown(data_path.at(written.data, contradiction))
     name = path_name(contradiction)
     keys = contradiction[len(path) :]
     if value is None or not data_path.has(value, keys):
-        return f"{name}: found {here}, which {enforced.place} lets nobody say; remove it"
+        return f"{name}: found {actual}, but {enforced.place} lets no job set the key; remove it"
     if len(contradiction) < len(path):
-        return f"{name}: found null, which removes what {enforced.place} enforces: {path_name(path)}"
-    return f"{name}: found {here}, and {enforced.place} enforces {shown(data_path.at(value, keys))}; remove it"
+        return f"{name}: found null, which removes {path_name(path)}, but {enforced.place} enforces the path; remove it"
+    return f"{name}: found {actual}, but {enforced.place} enforces {shown(data_path.at(value, keys))}; remove it"
 
 
 # -- the registry --------------------------------------------------------------------------------------------------
 
 
-def _other_registry(own: Document, enforced: Enforced) -> Iterator[Problem]:
-    """A nearer tfgen.yaml may name a folder of the registry, and no other registry."""
-    if "registry" not in own.data:
+def _foreign_registry(written: Document, enforced: Enforced) -> Iterator[Problem]:
+    """Yield a problem for a registry that is neither the enforced registry nor a folder of the enforced registry."""
+    if "registry" not in written.data:
         return
-    registry, wanted = own.data["registry"], _registry(enforced)
-    if not wanted:
-        message = f"registry: found {shown(registry)}, which {enforced.place} lets nobody say; remove it"
-        yield Problem(*own.place(REGISTRY), message, ENFORCED)
-    elif registry is None or (registry != wanted and not is_in_registry(registry, wanted)):
-        message = f"registry: found {shown(registry)}, and {enforced.place} enforces {shown(wanted)}, or a folder in it"
-        yield Problem(*own.place(REGISTRY), message, ENFORCED)
+    registry, allowed = written.data["registry"], _registry(enforced)
+    if not allowed:
+        message = f"registry: found {shown(registry)}, but {enforced.place} lets no file set the key; remove it"
+        yield Problem(*written.place(REGISTRY), message, ENFORCED)
+    elif registry is None or (registry != allowed and not is_in_registry(registry, allowed)):
+        message = (
+            f"registry: found {shown(registry)}, but {enforced.place} enforces {shown(allowed)} or a folder of this "
+            "registry"
+        )
+        yield Problem(*written.place(REGISTRY), message, ENFORCED)
 
 
 def _registry(enforced: Enforced) -> str:
@@ -215,7 +224,7 @@ def is_in_registry(image: str, registry: str) -> bool:
 
 
 def _images(item: Mapping[str, Any]) -> Iterator[tuple[str | None, str]]:
-    """The images of an object's pods, each with the role whose pods they are."""
+    """Yield the images of an object's pods, each with the role of the pods."""
     for pods in pods_of(item):
         role = pods.labels.get(keys.ROLE)
         for _, container in pods.containers:
@@ -226,9 +235,9 @@ def _images(item: Mapping[str, Any]) -> Iterator[tuple[str | None, str]]:
 
 
 def _origin(document: Document, image: str, role: str | None, environment: str | None) -> Path:
-    """Where a job says an image: in the environment, else in the job; its name where it does not say it."""
+    """Return the path that sets an image: in the environment or in the job; the name of the job for a default image."""
     paths = [path for path, text in data_path.texts(document.data) if text == image]
-    of_role = [path for path in paths if "roles" not in path or role is None or role in path]
-    own = [path for path in of_role if path[:3] == (*ENVIRONMENTS, environment)]
-    shared = [path for path in of_role if path[:2] != ENVIRONMENTS]
-    return next(iter((*own, *shared)), ("metadata", "name"))
+    candidates = [path for path in paths if "roles" not in path or role is None or role in path]
+    in_environment = [path for path in candidates if path[:3] == (*ENVIRONMENTS, environment)]
+    shared = [path for path in candidates if path[:2] != ENVIRONMENTS]
+    return next(iter((*in_environment, *shared)), ("metadata", "name"))

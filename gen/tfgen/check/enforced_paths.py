@@ -29,8 +29,8 @@ REGISTRY: Final[Path] = ("registry",)
 ENVIRONMENTS: Final[Path] = ("spec", "environments")
 SECURITY: Final[Path] = ("spec", "security")
 
-_DEEPEST: Final = 6
-"""Keys of a path among which the nearest path is searched."""
+_MAX_DEPTH: Final = 6
+"""Maximum number of keys of the paths among which tfgen searches for a similar path."""
 
 _ALLOWED_NAMES: Final[Mapping[str, str]] = {"namespace": "allowedNamespaces", "environments": "allowedEnvironments"}
 """The key of tfgen.yaml that limits the names at a key of a job."""
@@ -105,20 +105,22 @@ def _fault(text: str, defaults: Document) -> str:
     if path == ("metadata", "namespace"):
         return f"{shown(text)} is not a path of spec; list the namespaces in allowedNamespaces"
     if path[0] != "spec" or len(path) == 1:
-        return f"{shown(text)} is no path that is enforced; name registry, or a key of spec such as spec.gang.queue"
+        return f"tfgen cannot enforce {shown(text)}; write registry, or a key of spec such as spec.gang.queue"
     if any(isinstance(step, int) for step in path):
-        return f"{shown(text)} is an item of a list, and a list is enforced as a whole"
+        return (
+            f"{shown(text)} is an item of a list, but only a complete list can be enforced; write the path of the list"
+        )
     return _unknown_step(path) or _absent_environment(path, defaults)
 
 
 def _block_fault(text: str) -> str:
     path = _read(text)
     if path == REGISTRY:
-        return "registry has no keys that except could name; write registry without path"
+        return "registry has no keys for except; write registry without path"
     node = schema_file.node(schema_file.load(), path) or {}
     if "properties" in node or "additionalProperties" in node:
         return ""
-    return f"{path_name(path)} has no keys that except could name; write {path_name(path)} without path"
+    return f"{path_name(path)} has no keys for except; write {path_name(path)} without path"
 
 
 def _key_fault(block: str, key: str) -> str:
@@ -128,7 +130,9 @@ def _key_fault(block: str, key: str) -> str:
     except UsageError as error:
         return str(error)
     if any(isinstance(step, int) for step in keys):
-        return f"{shown(key)} is an item of a list, and a list is enforced as a whole"
+        return (
+            f"{shown(key)} is an item of a list, but only a complete list can be enforced; write the path of the list"
+        )
     return _unknown_step(path)
 
 
@@ -172,7 +176,7 @@ def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
 
 def _paths(schema: Schema, node: Schema, path: Path) -> Iterator[Path]:
     """Yield the paths of a job whose keys the schema names, without those of environments."""
-    for key, written in node.get("properties", {}).items() if len(path) < _DEEPEST else ():
+    for key, written in node.get("properties", {}).items() if len(path) < _MAX_DEPTH else ():
         child = (*path, key)
         if child[0] == "spec" and child != ENVIRONMENTS:
             yield child
@@ -195,8 +199,8 @@ def _instead_of_pattern(schema: Schema, path: Path, end: int) -> str:
     if allowed := _ALLOWED_NAMES.get(str(keys[0]) if keys else "environments"):
         return f"; list the names in {allowed}"
     if schema_file.node(schema, ("spec", *keys)) is None:
-        return "; name one environment"
-    return f"; write {path_name(('spec', *keys))}, which holds in each environment"
+        return "; write the name of an environment"
+    return f"; write {path_name(('spec', *keys))}, which applies to each environment"
 
 
 def _absent_environment(path: Path, defaults: Document) -> str:

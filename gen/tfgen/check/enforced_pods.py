@@ -61,7 +61,7 @@ _MOVED: Final = object()
 
 
 class _Requirement(NamedTuple):
-    """A value that a field of each pod template must have; None for a field that nobody may set."""
+    """A value that a field of each pod template must have; None for a field that no job may set."""
 
     field: Path
     value: Any
@@ -180,9 +180,9 @@ def _differences(data: Any, field: Path, value: Any, *, is_whole: bool) -> Itera
 
 def _message(path: Path, actual: Any, expected: Any, place: Place) -> str:
     if expected is None:
-        return f"{path_name(path)}: found {shown(actual)}, which {place} lets nobody say; remove it"
-    words = "nothing" if actual is None else "another part" if actual is _MOVED else shown(actual)
-    return f"{path_name(path)}: found {words}, and {place} enforces {shown(expected)}"
+        return f"{path_name(path)}: found {shown(actual)}, but {place} lets no job set the field; remove it"
+    words = "no value" if actual is None else "a moved part" if actual is _MOVED else shown(actual)
+    return f"{path_name(path)}: found {words}, but {place} enforces {shown(expected)}"
 
 
 def _image_faults(part: Mapping[str, Any], path: Path, enforced: list[Enforced]) -> Iterator[_Fault]:
@@ -202,7 +202,7 @@ def _security_faults(part: Mapping[str, Any], path: Path, enforced: list[Enforce
             for field in find_weak_fields(Part(path, part)):
                 if PROFILES.index(field.profile) > PROFILES.index(profile):
                     message = (
-                        f"{path_name(field.path)}: {field.description} needs the profile {field.profile}, and "
+                        f"{path_name(field.path)}: {field.description} needs the profile {field.profile}, but "
                         f"{entry.place} enforces {profile}"
                     )
                     yield _Fault(field.path, message)

@@ -34,19 +34,19 @@ def find_security_overrides(document: Document) -> Iterator[Problem]:
     Args:
         document: a job, or a tfgen.yaml, that the schema accepts, over files without errors.
     """
-    own = document.alone()
-    contexts = [*_contexts(own.data)]
+    written = document.alone()
+    contexts = [*_contexts(written.data)]
     for enforced in all_enforced(document.under):
         block: Mapping[str, Any] = data_path.at(enforced.data, SECURITY) or {}
         for key in _enforced_keys(enforced, block):
             name = path_name((*SECURITY, key))
-            rule = f"enforces {name} {shown(block[key])}" if key in block else f"lets nobody set {name}"
+            rule = f"enforces {name} {shown(block[key])}" if key in block else f"lets no job set {name}"
             for path, fields, context in contexts:
                 if key in fields and _differs(context, key, block.get(key)):
                     field = path if context is None else (*path, key)
                     value = shown(data_path.at(context, (key,)))
-                    message = f"{path_name(field)}: found {value}, and {enforced.place} {rule}; remove it"
-                    yield Problem(*own.place(field), message, ENFORCED)
+                    message = f"{path_name(field)}: found {value}, but {enforced.place} {rule}; remove it"
+                    yield Problem(*written.place(field), message, ENFORCED)
 
 
 def _differs(context: Any, key: str, value: Any) -> bool:
@@ -55,10 +55,10 @@ def _differs(context: Any, key: str, value: Any) -> bool:
 
 
 def _enforced_keys(enforced: Enforced, block: Mapping[str, Any]) -> Iterator[str]:
-    path, rest = enforced.path[: len(SECURITY)], enforced.path[len(SECURITY) :]
+    path, keys = enforced.path[: len(SECURITY)], enforced.path[len(SECURITY) :]
     for key in _KEYS if path == SECURITY else ():
-        if rest:
-            is_enforced = rest == (key,)
+        if keys:
+            is_enforced = keys == (key,)
         elif enforced.excepted is not None:
             is_enforced = (key,) not in enforced.excepted
         else:

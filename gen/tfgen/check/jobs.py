@@ -61,10 +61,10 @@ def check_in_processes(sources: Sequence[Source]) -> Checked:
 
 
 class Checker:
-    """Checks files one by one, and then beside each other. It reads the defaults under them once.
+    """Checker of single files and of all files together, which reads each layer once.
 
     Args:
-        is_guarded: as `check_all` has it.
+        is_guarded: the argument of `check_all`.
     """
 
     def __init__(self, *, is_guarded: bool = True) -> None:
@@ -72,7 +72,7 @@ class Checker:
         self._teams: dict[str, Team] = {}
 
     def read_defaults(self, sources: Iterable[Source]) -> tuple[Document, ...]:
-        """The nearest defaults under each file that have no errors. `judge` tells the errors of the others."""
+        """Return the nearest layer of each file, without layers that have errors, which `check_together` reports."""
         from tfgen.check.source import read_team  # 60 ms, which cached files save
 
         layers = {source.defaults.file: source.defaults for source in sources if source.defaults}
@@ -100,9 +100,10 @@ class Checker:
         files = [*checked]
         reported = self._report_clashes(files, read)
         reported += (file.result.reported for file in files)
-        problems = [problem for some in reported for problem in some.problems]
+        problems = [problem for report in reported for problem in report.problems]
+        ignored = tuple(problem for report in reported for problem in report.ignored)
         problems += (problem for team in self._teams.values() for problem in team.problems)
-        return Checked(tuple(files), in_order(problems), tuple(one for some in reported for one in some.ignored))
+        return Checked(tuple(files), in_order(problems), ignored)
 
     def _report_clashes(self, files: list[CheckedFile], read: Mapping[str, ReadFile]) -> list[Reported]:
         """Return the problems of jobs that clash, and mark their files in `files`."""

@@ -1,9 +1,10 @@
-"""What a job, an environment and a namespace may ask for at most, as each tfgen.yaml limits it.
+"""Limits of a tfgen.yaml on the resources of a job, of an environment and of a namespace.
 
     tfgen.yaml      limits: {job: {gpus: 16}, environments: {prod: {gpus: 64}}, namespaces: {ml-ads: {gpus: 24}}}
 
-A job counts in each environment by itself: its tasks, what its pods request, and its claims, those of `objects` too. A
-sum is that of all jobs below the folder of the tfgen.yaml, in one environment, or in one namespace of one cluster.
+A job counts in each environment separately: its tasks, the requests of its pods, and its claims, including the pods and
+claims of `objects`. A sum includes all jobs under the folder of the tfgen.yaml, in one environment, or in one namespace
+of a cluster.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 OVER_LIMIT: Final = "over-limit"
 
-RULES: Final[Mapping[str, str]] = {OVER_LIMIT: "A job, or several together, ask for more than a tfgen.yaml allows."}
-"""What the rule says; it begins the rule's section of docs/rules.md."""
+RULES: Final[Mapping[str, str]] = {OVER_LIMIT: "One or several jobs request more than a tfgen.yaml allows."}
+"""The summary of the rule, which begins the section of the rule in docs/rules.md."""
 
 _WORDS: Final[Mapping[str, str]] = {
     "gpus": "GPUs",
@@ -44,22 +45,23 @@ _WORDS: Final[Mapping[str, str]] = {
     "replicas": "tasks",
     "storage": "of storage",
 }
-"""The keys of `limits`, as a message counts them."""
+"""The keys of `limits` with their nouns in messages."""
 
 _WHOLE_GPU: Final = re.compile(r".*/gpu(\.shared)?|nvidia\.com/mig-.+|gpu\.intel\.com/.+|volcano\.sh/vgpu-number")
-"""Device plugins' names for what is counted by the piece; of a GPU's memory or its share a pod has one GPU."""
+"""Resource names of devices that count as GPUs. A pod with only GPU memory or a share of a GPU counts as one GPU."""
 
 _SUMS: Final = ("environments", "namespaces")
-_MOST: Final = 3
-"""Jobs that a sum names."""
+_MAX_NAMES: Final = 3
+"""Maximum number of jobs that the message on a sum names."""
 
 
 class JobUse(Record):
-    """What a job asks for in one environment.
+    """Resources that a job requests in one environment.
 
     Attributes:
-        environment: its name; None for a job that has none.
-        by_part: what each part of the spec asks for, by its path; that of what tfgen adds is empty.
+        environment: the name of the environment; None for a job without environments.
+        total: the sums of all parts.
+        by_part: the resources of each part of the spec, by the path of the part; the path of generated parts is empty.
     """
 
     job: str
@@ -71,19 +73,19 @@ class JobUse(Record):
 
 
 def uses(built: BuiltJob) -> tuple[JobUse, ...]:
-    """What a job asks for in each of its environments that is built, or by itself where it has none."""
+    """Return the resources of a job in each built environment; without environments, the resources of the job."""
     job = built.job
     if not job.environments:
         return (_use(job.name, (None, job.namespace, None), built.base.values()),)
     return tuple(
-        _use(job.name, (form.name, form.namespace, form.cluster), built.environments[form.name].values())
-        for form in job.environments
-        if form.name in built.environments
+        _use(job.name, (item.name, item.namespace, item.cluster), built.environments[item.name].values())
+        for item in job.environments
+        if item.name in built.environments
     )
 
 
 def find_over_limits(document: Document, built: BuiltJob) -> Iterator[Problem]:
-    """Each amount of one job that is more than the layers under it allow a job."""
+    """Yield a problem for each amount of a job above the limit for a job in the nearest layer with a limit."""
     if not any(_named(layer, "job") for layer in _layers(document)):
         return
     environments: dict[tuple[Place, str], list[str | None]] = {}
@@ -94,76 +96,76 @@ def find_over_limits(document: Document, built: BuiltJob) -> Iterator[Problem]:
                 continue
             path = _origin(document, use, resource)
             message = (
-                f"the job asks for {_counted(resource, value)}, more than the "
-                f"{_shown(resource, limit_value(layer, ('job', resource)))} that "
-                f"{layer.place(('limits', 'job', resource))} allows a job"
+                f"the job requests {_counted(resource, value)}, but {layer.place(('limits', 'job', resource))} allows "
+                f"a job at most {_shown(resource, limit_value(layer, ('job', resource)))}"
             )
-            own = path[:2] == ("spec", "environments")
-            environments.setdefault((document.place(path), message), []).append(None if own else use.environment)
+            # The line of an environment names the environment already.
+            environment = None if path[:2] == ("spec", "environments") else use.environment
+            environments.setdefault((document.place(path), message), []).append(environment)
     for (place, message), names in environments.items():
         yield Problem(*place, message + in_environments(names), OVER_LIMIT)
 
 
 def find_sums_over_limits(layer: Document, job_uses: Sequence[JobUse]) -> Iterator[Problem]:
-    """Each sum of jobs that is more than one tfgen.yaml allows in an environment or in a namespace.
+    """Yield a problem for each sum of several jobs above the limit of a tfgen.yaml for an environment or a namespace.
 
     Args:
-        layer: the tfgen.yaml, by itself.
-        job_uses: those of all jobs that have it under them.
+        layer: the tfgen.yaml, without the files above.
+        job_uses: the resources of all jobs under the folder of the tfgen.yaml.
     """
     for name in _named(layer, "environments"):
-        of_environment = [use for use in job_uses if use.environment == name]
-        yield from _over_sum(layer, ("environments", name), f"in the environment {name}", of_environment)
+        counted = [use for use in job_uses if use.environment == name]
+        yield from _over_sum(layer, ("environments", name), f"in the environment {name}", counted)
     for name in _named(layer, "namespaces"):
-        of_namespace = [use for use in job_uses if use.namespace == name]
-        for cluster in dict.fromkeys(use.cluster for use in of_namespace):
+        in_namespace = [use for use in job_uses if use.namespace == name]
+        for cluster in dict.fromkeys(use.cluster for use in in_namespace):
             where = f"in the namespace {name}" + (f" of the cluster {cluster}" if cluster else "")
-            of_cluster = [use for use in of_namespace if use.cluster == cluster]
-            yield from _over_sum(layer, ("namespaces", name), where, of_cluster)
+            counted = [use for use in in_namespace if use.cluster == cluster]
+            yield from _over_sum(layer, ("namespaces", name), where, counted)
 
 
 def has_limited_sums(document: Document) -> bool:
-    """Whether a tfgen.yaml under a job limits a sum."""
+    """Check for a layer of a job that limits a sum of several jobs."""
     return any(map(limits_sums, _layers(document)))
 
 
 def limits_sums(layer: Document) -> bool:
-    """Whether a tfgen.yaml limits what several jobs ask for together."""
+    """Check that a tfgen.yaml limits the sum of several jobs."""
     return any(_named(layer, kind) for kind in _SUMS)
 
 
 def check_limits(defaults: Document) -> Iterator[Problem]:
-    """The limits of a tfgen.yaml that are looser than those above it."""
+    """Yield a problem for each limit of a tfgen.yaml that is higher than the limit of a layer above."""
     layer = defaults.alone()
     if defaults.under is None:
         return
     for path in limit_paths(layer):
-        farther = next((above for above in defaults.under.layers() if _has(above, path)), None)
-        if farther and limit_value(layer, path) > limit_value(farther, path):
+        parent = next((candidate for candidate in defaults.under.layers() if _has(candidate, path)), None)
+        if parent and limit_value(layer, path) > limit_value(parent, path):
             message = (
-                f"{path_name(('limits', *path))}: found {shown(written_limit(layer, path))}, more than "
-                f"{shown(written_limit(farther, path))} of {farther.place(('limits', *path))}; a nearer tfgen.yaml may "
-                "only allow less"
+                f"{path_name(('limits', *path))}: found {shown(written_limit(layer, path))}, but "
+                f"{parent.place(('limits', *path))} allows at most {shown(written_limit(parent, path))}; lower the "
+                "limit"
             )
             yield Problem(*layer.place(("limits", *path)), message, GUARD_RAIL)
 
 
-# -- what is asked for ---------------------------------------------------------------------------------------------
+# -- resources of objects ------------------------------------------------------------------------------------------
 
 
 def _use(job: str, where: tuple[str | None, str | None, str | None], items: Iterable[Object]) -> JobUse:
     by_part: dict[Path, dict[str, Amount]] = {}
     for item in items:
         for part, amounts in _parts(item):
-            of_part = by_part.setdefault(part, dict.fromkeys(_WORDS, 0))
+            sums = by_part.setdefault(part, dict.fromkeys(_WORDS, 0))
             for resource, value in amounts.items():
-                of_part[resource] += value
+                sums[resource] += value
     total = {resource: sum((amounts[resource] for amounts in by_part.values()), 0) for resource in _WORDS}
     return JobUse(job, *where, total, by_part)
 
 
 def _parts(item: Object) -> Iterator[tuple[Path, Amounts]]:
-    """What an object asks for, by the part of the job that it comes from; of a strange shape it asks for nothing."""
+    """Yield the resources of an object, with the path of its part in the job. Values of a wrong shape count as 0."""
     name = literal_name(item)
     if name is not None:
         for pods in literal_pods(item):
@@ -178,7 +180,7 @@ def _parts(item: Object) -> Iterator[tuple[Path, Amounts]]:
 
 
 def _literal_claims(item: Object) -> Iterator[Amount]:
-    """The sizes of the claims that an object is, or that each of its pods gets."""
+    """Yield the size of a claim, or the sizes of the claims that a StatefulSet creates for all its pods."""
     spec = data_path.at(item, ("spec",))
     if item["kind"] == "PersistentVolumeClaim":
         yield _literal_size(spec)
@@ -196,19 +198,19 @@ def _literal_size(spec: Any) -> Amount:
 
 
 def _amounts(pods: Pods, *, is_task: bool) -> dict[str, Amount]:
-    """What equal pods ask for together. A task is what a role runs: the finisher and TensorBoard are none."""
+    """Return the resources of equal pods. Only the pods of roles count as tasks, not the finisher or TensorBoard."""
     requests = pod_requests(pods.spec)
     gpus = {name: value for name, value in requests.items() if re.search(IS_GPU, name) and value}
     whole = sum((value for name, value in gpus.items() if _WHOLE_GPU.fullmatch(name)), 0)
     claims = (data_path.at(volume, ("ephemeral", "volumeClaimTemplate", "spec")) for volume in _volumes(pods))
-    one = {
+    pod_amounts = {
         "gpus": whole or int(bool(gpus)),
         "cpu": requests.get("cpu", 0),
         "memory": requests.get("memory", 0),
         "replicas": int(is_task),
         "storage": sum((_size(claim) for claim in claims if claim), 0),
     }
-    return {resource: value * pods.count for resource, value in one.items()}
+    return {resource: value * pods.count for resource, value in pod_amounts.items()}
 
 
 def _volumes(pods: Pods) -> Sequence[Mapping[str, Any]]:
@@ -220,15 +222,15 @@ def _size(claim: Mapping[str, Any]) -> Amount:
 
 
 def _origin(document: Document, use: JobUse, resource: str) -> Path:
-    """The part of a job that asks for most of a resource."""
+    """Return the path of the part of a job that requests the largest amount of a resource."""
     part = max(use.by_part, key=lambda path: use.by_part[path][resource])
     endings: list[Path] = [(*part, "replicas"), (*part, "resources"), part] if part[:1] == ("roles",) else [part]
-    own: list[Path] = [("spec", "environments", use.environment, *end) for end in endings] if use.environment else []
-    paths = [*own, *(("spec", *end) for end in endings)] if part else []
+    bases: list[Path] = [("spec", "environments", use.environment)] if use.environment else []
+    paths = [(*base, *end) for base in (*bases, ("spec",)) for end in endings] if part else []
     return next((path for path in paths if data_path.has(document.data, path)), ("metadata", "name"))
 
 
-# -- what is allowed -----------------------------------------------------------------------------------------------
+# -- limits of layers ----------------------------------------------------------------------------------------------
 
 
 def _layers(document: Document) -> Iterator[Document]:
@@ -271,11 +273,11 @@ def _over_sum(layer: Document, path: Path, where: str, job_uses: Sequence[JobUse
         for use in job_uses:
             by_job[use.job] = by_job.get(use.job, 0) + use.total[resource]
         largest = sorted(by_job, key=lambda job: (-by_job[job], job))
-        names = ", ".join(f"{job} {_shown(resource, by_job[job])}" for job in largest[:_MOST])
-        more = f" and {len(largest) - _MOST} more" if len(largest) > _MOST else ""
+        names = ", ".join(f"{job} {_shown(resource, by_job[job])}" for job in largest[:_MAX_NAMES])
+        further = f" and {len(largest) - _MAX_NAMES} more" if len(largest) > _MAX_NAMES else ""
         message = (
-            f"the jobs {where} ask for {_counted(resource, total)} together, more than {_shown(resource, limit)}: "
-            f"{names}{more}"
+            f"the jobs {where} request {_counted(resource, total)}, but the limit is {_shown(resource, limit)}: "
+            f"{names}{further}"
         )
         yield Problem(*layer.place(("limits", *path, resource)), message, OVER_LIMIT)
 

@@ -1,10 +1,10 @@
-"""What the repository has of a namespace that decides whether a job's pods are made there, and what they reach.
+"""Manifests of the repository that restrict the pods of a namespace: LimitRange, NetworkPolicy and ResourceQuota.
 
     read_foreign_manifests(Path("."), read_ledgers(Path(".")))
       ->  (Manifest("k8s/quota.yaml", {"kind": "ResourceQuota", ...}, "ml"), ...)
 
-Only manifests that somebody wrote are read: those that tfgen renders are in its ledgers. A file that is no plain YAML,
-such as a chart's template, is passed over, since nobody knows what comes of it.
+tfgen skips the manifests that the ledgers list, because tfgen rendered these manifests. tfgen also skips a file that is
+not plain YAML, such as the template of a chart, because its result is unknown.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ KINDS: Final = ("LimitRange", "NetworkPolicy", "ResourceQuota")
 
 _SUFFIXES: Final = (".yaml", ".yml")
 _KUSTOMIZATION: Final = "kustomization.yaml"
-_OURS: Final = re.compile(rf"^\s*(- )?[\"']?kind[\"']?:\s*[\"']?({'|'.join(KINDS)})\b".encode(), re.MULTILINE)
+_KIND_LINE: Final = re.compile(rf"^\s*(- )?[\"']?kind[\"']?:\s*[\"']?({'|'.join(KINDS)})\b".encode(), re.MULTILINE)
 
 
 class Manifest(Record):
     """An object of the repository.
 
     Attributes:
-        file: where it stands, from the repository's root.
+        file: the path of the file from the root of the repository.
         item: the object.
-        namespace: its own, or that of the kustomization beside it; none where neither says one.
+        namespace: the namespace of the object, or of the kustomization in the same folder; None without a namespace.
     """
 
     file: str
@@ -46,37 +46,37 @@ class Manifest(Record):
 
 
 def read_foreign_manifests(out: Path, ledgers: Ledgers) -> tuple[Manifest, ...]:
-    """All manifests of the three kinds below an output folder that tfgen did not write, by file.
+    """Return all manifests of the three kinds in an output folder that tfgen did not write, sorted by file.
 
-    What cannot be read is passed over.
+    The function skips files that it cannot read.
 
     Args:
-        out: the folder.
-        ledgers: of all jobs that were rendered there.
+        out: the output folder.
+        ledgers: the ledgers of all jobs in the output folder.
 
     Raises:
-        TfgenError: a ledger was changed meanwhile.
+        TfgenError: a ledger was changed during the call.
     """
     return tuple(manifest for path in sorted(_files(out, ledgers)) for manifest in _manifests(out, path))
 
 
 def literal_manifests(file: str, items: Iterable[Object], namespace: str | None) -> Iterator[Manifest]:
-    """The same of the objects that stand in a job as they are."""
+    """Yield the manifests of the three kinds among the `objects` of a job."""
     return (Manifest(file, item, namespace) for item in items if _is_of_namespace(item))
 
 
 def _files(root: Path, ledgers: Ledgers) -> Iterator[Path]:
-    for above, folders, names in os.walk(root):
+    for parent, folders, names in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
-            path = Path(above, name)
+            path = Path(parent, name)
             if path.suffix in _SUFFIXES and not ledgers.lists(path.relative_to(root).as_posix()):
                 yield path
 
 
 def _manifests(root: Path, path: Path) -> Iterator[Manifest]:
     content = _read(path)
-    if not _OURS.search(content):
+    if not _KIND_LINE.search(content):
         return
     file = path.relative_to(root).as_posix()
     for item in _objects(_documents(content, file)):
@@ -100,7 +100,7 @@ def _documents(content: bytes, file: str) -> Sequence[Document]:
 
 
 def _objects(documents: Sequence[Document]) -> Iterator[Object]:
-    """The objects of the three kinds that have a spec, those in a List too."""
+    """Yield the objects of the three kinds that have a spec, including the items of a List."""
     for document in documents:
         data = document.data
         items = data.get("items") if isinstance(data, dict) and data.get("kind") == "List" else [data]
@@ -110,13 +110,13 @@ def _objects(documents: Sequence[Document]) -> Iterator[Object]:
 
 
 def _is_of_namespace(item: Object) -> bool:
-    """Whether an object is one of the three kinds, and has a spec."""
+    """Check that an object is of one of the three kinds and has a spec."""
     parts = (item.get("metadata"), item.get("spec"))
     return item.get("kind") in KINDS and all(isinstance(part, dict) for part in parts)
 
 
 def _namespace_of(folder: Path) -> str | None:
-    """What the kustomization of a folder puts its objects into."""
+    """Return the namespace that the kustomization of a folder sets, or None."""
     content = _read(folder / _KUSTOMIZATION)
     data: Any = next((document.data for document in _documents(content, _KUSTOMIZATION)), None)
     namespace = data.get("namespace") if isinstance(data, dict) else None

@@ -1,9 +1,9 @@
-"""Whether a namespace takes a job's pods: its quotas and ranges of amounts, and the way out of it.
+"""Restrictions of a namespace on the pods of a job: quotas, limit ranges and egress policies.
 
-    quota_faults(objects, manifests)  ->  [Fault(chief, (..., "resources"), "ResourceQuota a of k8s/a.yaml wants ...")]
+    quota_faults(objects, manifests)  ->  [Fault(chief, (..., "resources"), "ResourceQuota a of k8s/a.yaml counts ...")]
 
-https://kubernetes.io/docs/concepts/policy/resource-quotas/ and .../limit-range/. A pod that is refused is no object
-that anybody sees: the Job or StatefulSet is there, and stays empty.
+https://kubernetes.io/docs/concepts/policy/resource-quotas/ and .../limit-range/. These problems are hard to see in a
+cluster: Kubernetes accepts the Job or StatefulSet, and then refuses its pods.
 """
 
 from __future__ import annotations
@@ -15,29 +15,30 @@ from tfgen.check.manifests import Manifest
 from tfgen.check.object_checks import policies
 from tfgen.check.object_checks.fault import Fault, Objects
 from tfgen.check.object_checks.pods import Pods
+from tfgen.check.object_checks.policies import Port
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object
 
-# What a quota makes each container say; of all else it counts what is said.
+# The amounts that each container must set if a quota counts the resource.
 # https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/quota/v1/evaluator/core/pods.go (validationSet)
-_WANTED: Final[Mapping[str, tuple[str, str]]] = {
+_REQUIRED: Final[Mapping[str, tuple[str, str]]] = {
     "cpu": ("requests", "cpu"),
     "memory": ("requests", "memory"),
     **{f"{part}.{name}": (part, name) for part in ("requests", "limits") for name in ("cpu", "memory")},
 }
 
 _ROLES: Final = ("chief", "ps", "worker", "evaluator")
-_API_SERVER: Final = (443, 6443)  # of its Service, and that it listens at
+_API_SERVER_PORTS: Final = (443, 6443)  # the port of the Service, and the usual port of the server
 
 NAMESPACE_EGRESS: Final = "namespace-egress"
 NAMESPACE_QUOTA: Final = "namespace-quota"
 
 RULES: Final[Mapping[str, str]] = {
-    NAMESPACE_EGRESS: "A policy of the namespace keeps a job from what it needs.",
-    NAMESPACE_QUOTA: "A quota or a range of the namespace refuses a container of a job.",
+    NAMESPACE_EGRESS: "A network policy of the namespace blocks a connection that a job needs.",
+    NAMESPACE_QUOTA: "A ResourceQuota or LimitRange of the namespace refuses a container of a job.",
 }
-"""What each rule says; it begins the rule's section of docs/rules.md. All are warnings: a manifest may be another
-cluster's."""
+"""The summary of each rule, which begins the section of the rule in docs/rules.md. All rules are warnings, because a
+manifest may be for a different cluster."""
 
 Amounts = dict[str, dict[str, Any]]
 
@@ -45,16 +46,16 @@ Amounts = dict[str, dict[str, Any]]
 def namespace_faults(
     objects: Objects, manifests: Sequence[Manifest], namespace: str | None
 ) -> Iterator[tuple[str, Fault]]:
-    """All faults, each with its rule, by the manifests of a namespace."""
-    of_namespace = [manifest for manifest in manifests if manifest.namespace == namespace]
-    if not of_namespace:
+    """Yield each fault that the manifests of a namespace cause, with its rule."""
+    in_namespace = [manifest for manifest in manifests if manifest.namespace == namespace]
+    if not in_namespace:
         return
-    yield from ((NAMESPACE_QUOTA, fault) for fault in quota_faults(objects, of_namespace))
-    yield from ((NAMESPACE_EGRESS, fault) for fault in egress_faults(objects, of_namespace))
+    yield from ((NAMESPACE_QUOTA, fault) for fault in quota_faults(objects, in_namespace))
+    yield from ((NAMESPACE_EGRESS, fault) for fault in egress_faults(objects, in_namespace))
 
 
 def quota_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[Fault]:
-    """Each container that a quota or a range of the job's namespace refuses."""
+    """Yield a fault for each container that a ResourceQuota or a LimitRange of the namespace refuses."""
     ranges = [
         (manifest, limit) for manifest in _of_kind(manifests, "LimitRange") for limit in _container_limits(manifest)
     ]
@@ -62,47 +63,48 @@ def quota_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[Fa
     for pods in objects.pods:
         for path, container in pods.containers:
             amounts = _defaulted(container, [limit for _, limit in ranges])
-            what = f"the container {container['name']}"
+            subject = f"the container {container['name']}"
             for quota in quotas:
-                for name in sorted(_WANTED.keys() & _map(quota.item["spec"].get("hard"))):
-                    part, resource = _WANTED[name]
+                for name in sorted(_REQUIRED.keys() & _map(quota.item["spec"].get("hard"))):
+                    part, resource = _REQUIRED[name]
                     if resource not in amounts[part]:
-                        message = f"{quota} counts {name}, so that {what} must say its {part} of {resource}"
+                        message = f"{quota} counts {name}, so {subject} must set {part}.{resource}"
                         yield Fault(pods.owner, (*path, "resources", part, resource), message)
             for manifest, limit in ranges:
-                for part, resource, message in _beyond(amounts, limit):
-                    yield Fault(pods.owner, (*path, "resources", part, resource), f"{manifest} {message} of {what}")
+                for part, resource, message in _out_of_range(amounts, limit):
+                    yield Fault(pods.owner, (*path, "resources", part, resource), f"{manifest} {message} of {subject}")
 
 
 def egress_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[Fault]:
-    """The first of the job's pods that a policy of its namespace keeps from what they need."""
-    theirs = _of_kind(manifests, "NetworkPolicy")
-    every = (*objects.of_kind("NetworkPolicy"), *(manifest.item for manifest in theirs))
+    """Yield a fault for the first pods whose required connections a network policy of the namespace blocks."""
+    foreign = _of_kind(manifests, "NetworkPolicy")
+    all_policies = (*objects.of_kind("NetworkPolicy"), *(manifest.item for manifest in foreign))
     for pods in objects.pods:
-        governing = [manifest for manifest in theirs if policies.governing([manifest.item], pods, "Egress")]
-        closed = _closed(objects, every, pods) if governing else ""
-        if closed:
+        governing = [manifest for manifest in foreign if policies.governing([manifest.item], pods, "Egress")]
+        target = _blocked_target(objects, all_policies, pods) if governing else ""
+        if target:
             message = (
-                f"{governing[0]} keeps the pods from {closed}, so that the job never starts, or never ends; set "
-                "network.egress.limited to true, which writes the rules that it needs"
+                f"{governing[0]} blocks connections of the pods to {target}, so the job would never start, or never "
+                "end; set network.egress.limited to true, which adds the required rules"
             )
             yield Fault(pods.owner, (), message)
             return
 
 
-def _closed(objects: Objects, every: Sequence[Object], pods: Pods) -> str:
-    """What pods of the job need and do not reach; empty where there is none."""
+def _blocked_target(objects: Objects, all_policies: Sequence[Object], pods: Pods) -> str:
+    """Return a target that pods of the job need and cannot reach; empty if the pods reach all targets."""
     if pods.spec.get("automountServiceAccountToken"):
-        own = policies.governing(objects.of_kind("NetworkPolicy"), pods, "Egress")
-        reaches = own or any(policies.may_leave(every, pods, port, "TCP") for port in _API_SERVER)
-        return "" if reaches else "the API server"  # the job's own policies are told its ports
+        # The policies of the job have the ports of the API server, so they always allow the connection.
+        job_policies = policies.governing(objects.of_kind("NetworkPolicy"), pods, "Egress")
+        reaches = job_policies or any(policies.may_leave(all_policies, pods, Port(port)) for port in _API_SERVER_PORTS)
+        return "" if reaches else "the API server"
     if pods.labels.get(keys.ROLE) not in _ROLES:
         return ""
-    if not all(policies.may_leave(every, pods, 53, protocol) for protocol in ("UDP", "TCP")):
+    if not all(policies.may_leave(all_policies, pods, Port(53, protocol)) for protocol in ("UDP", "TCP")):
         return "DNS"
     peers = [peer for peer in objects.pods if peer.labels.get(keys.ROLE) in _ROLES]
-    ways = [(peer, port["containerPort"]) for peer in peers for port in peer.ports]
-    return "" if all(policies.leaves(every, pods, peer, port, "TCP") for peer, port in ways) else "each other"
+    targets = [(peer, Port(port["containerPort"])) for peer in peers for port in peer.ports]
+    return "" if all(policies.leaves(all_policies, pods, peer, port) for peer, port in targets) else "each other"
 
 
 def _of_kind(manifests: Sequence[Manifest], kind: str) -> list[Manifest]:
@@ -110,7 +112,7 @@ def _of_kind(manifests: Sequence[Manifest], kind: str) -> list[Manifest]:
 
 
 def _is_for_all(quota: Manifest) -> bool:
-    """Whether a quota is about all pods: those of a scope are few, and the scope may be none that a job is in."""
+    """Check that a quota counts all pods. tfgen ignores a quota with scopes, which may count no pods of a job."""
     spec = quota.item["spec"]
     return not spec.get("scopes") and not spec.get("scopeSelector")
 
@@ -119,7 +121,7 @@ def _is_for_all(quota: Manifest) -> bool:
 
 
 def _map(value: Any) -> dict[str, Any]:
-    """The amounts of a map; nothing where it is none, or where one of them is no quantity."""
+    """Return the quantities of a mapping, without values that are not quantities."""
     amounts = value if isinstance(value, dict) else {}
     return {name: amount for name, amount in amounts.items() if quantity.is_quantity(amount)}
 
@@ -131,7 +133,7 @@ def _container_limits(manifest: Manifest) -> list[Mapping[str, Any]]:
 
 
 def _defaulted(container: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]) -> Amounts:
-    """A container's amounts as they stand once the API server has filled them in.
+    """Return the amounts of a container with the defaults of the API server.
 
     https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/v1/defaults.go (SetDefaults_LimitRangeItem,
     SetDefaults_Pod)
@@ -147,17 +149,17 @@ def _defaulted(container: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]
     return {"limits": limits, "requests": requests}
 
 
-def _beyond(amounts: Amounts, limit: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Each amount outside a range: whether it is a request or a limit, of what, and how it is refused."""
-    for resource, least in sorted(_map(limit.get("min")).items()):
-        asked = amounts["requests"].get(resource)
-        if asked is not None and quantity.parse(asked) < quantity.parse(least):
-            yield "requests", resource, f"wants {least} of {resource} at least, more than the {asked} requested"
-    for resource, most in sorted(_map(limit.get("max")).items()):
-        allowed = amounts["limits"].get(resource)
-        if allowed is not None and quantity.parse(allowed) > quantity.parse(most):
-            yield "limits", resource, f"allows {most} of {resource} at most, less than the limit {allowed}"
+def _out_of_range(amounts: Amounts, limit: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield each amount outside a LimitRange: ``requests`` or ``limits``, the resource, and the start of a message."""
+    for resource, minimum in sorted(_map(limit.get("min")).items()):
+        request = amounts["requests"].get(resource)
+        if request is not None and quantity.parse(request) < quantity.parse(minimum):
+            yield "requests", resource, f"requires at least {minimum} of {resource}, more than the request {request}"
+    for resource, maximum in sorted(_map(limit.get("max")).items()):
+        cap = amounts["limits"].get(resource)
+        if cap is not None and quantity.parse(cap) > quantity.parse(maximum):
+            yield "limits", resource, f"allows at most {maximum} of {resource}, less than the limit {cap}"
     for resource, ratio in sorted(_map(limit.get("maxLimitRequestRatio")).items()):
-        asked, allowed = amounts["requests"].get(resource), amounts["limits"].get(resource)
-        if asked and allowed and quantity.parse(allowed) > quantity.parse(asked) * quantity.parse(ratio):
-            yield "limits", resource, f"allows a limit of {ratio} times the request of {resource}, less than {allowed}"
+        request, cap = amounts["requests"].get(resource), amounts["limits"].get(resource)
+        if request and cap and quantity.parse(cap) > quantity.parse(request) * quantity.parse(ratio):
+            yield "limits", resource, f"allows a limit of {ratio} times the request of {resource}, less than {cap}"

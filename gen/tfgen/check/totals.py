@@ -1,4 +1,4 @@
-"""What the objects of an environment ask a cluster for: pods, and their requests of each resource.
+"""Totals of the objects of an environment: the number of pods, and the requests of each resource.
 
 totals(objects)  ->  Totals(pods=7, requests={"cpu": 22, "memory": 47244640256, "nvidia.com/gpu": 4})
 """
@@ -20,14 +20,14 @@ _UNITS: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 class Totals(Record):
-    """Pods, and the sum of what they request: CPU in cores, memory in bytes, devices in their number."""
+    """The number of pods, and the sums of their requests: CPU in cores, memory in bytes, and numbers of devices."""
 
     pods: int
     requests: Mapping[str, Amount]
 
 
 def totals(objects: Iterable[Mapping[str, Any]]) -> Totals:
-    """The sums over all pods of some objects, whether or not they run at the same time."""
+    """Return the sums over all pods of objects, including pods that do not run at the same time."""
     all_pods = [pods for item in objects for pods in pods_of(item)]
     requests: dict[str, Amount] = {}
     for pods in all_pods:
@@ -36,7 +36,7 @@ def totals(objects: Iterable[Mapping[str, Any]]) -> Totals:
 
 
 def amount(resource: str, value: Amount) -> str:
-    """An amount of a resource as people write it: memory in the largest unit that leaves it whole, or nearly."""
+    """Return an amount of a resource for messages: memory in the largest unit with a value of at least 1."""
     if resource not in _BINARY:
         return f"{float(value):g}"
     unit = 0
@@ -45,6 +45,6 @@ def amount(resource: str, value: Amount) -> str:
     return f"{round(float(value / 1024**unit), 2):g}{_UNITS[unit]}"
 
 
-def _add(total: dict[str, Amount], more: Mapping[str, Amount], times: int) -> None:
-    for resource, value in more.items():
+def _add(total: dict[str, Amount], requests: Mapping[str, Amount], times: int) -> None:
+    for resource, value in requests.items():
         total[resource] = total.get(resource, 0) + times * value

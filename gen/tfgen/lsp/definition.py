@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from tfgen import data_path
-from tfgen.check.enforced import enforced_forms
+from tfgen.check.enforced import enforced_values
 from tfgen.check.enforced_paths import REGISTRY, Enforced, all_enforced
 from tfgen.data_path import Path
 from tfgen.job.defaults import names_registry
@@ -49,7 +49,7 @@ def _covers(document: Document, enforced: Enforced, path: Path) -> bool:
     """Return True for an entry of `enforce` that holds for a path or for a key below the path."""
     if len(path) <= 1:
         return False
-    for form, _ in enforced_forms(document.alone().data, enforced):
+    for form, _ in enforced_values(document.alone().data, enforced):
         keys_of_form = path[len(form) :]
         is_excepted = any(keys == keys_of_form[: len(keys)] for keys in enforced.excepted or ())
         if form[: len(path)] == path or (path[: len(form)] == form and not is_excepted):

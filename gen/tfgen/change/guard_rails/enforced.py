@@ -14,7 +14,7 @@ from typing import Any
 
 from tfgen import data_path
 from tfgen.change.guard_rails.layers import Layers, Loosening
-from tfgen.check.enforced import enforced_forms
+from tfgen.check.enforced import enforced_values
 from tfgen.check.enforced_paths import REGISTRY, Enforced, all_enforced
 from tfgen.data_path import Path
 from tfgen.problems import Place
@@ -101,9 +101,9 @@ class _Form(Record):
 
 def _unenforced_paths(layers: Layers, data: Any, entry: Enforced, entries: Sequence[Enforced]) -> Iterator[Loosening]:
     paths = (new for new in entries if new.path != REGISTRY)
-    forms = [_Form(new, *form) for new in paths for form in enforced_forms(data, new)]
+    forms = [_Form(new, *form) for new in paths for form in enforced_values(data, new)]
     reported: set[Path] = set()
-    for path, value in enforced_forms(data, entry):
+    for path, value in enforced_values(data, entry):
         for keys, excepted in _bound_keys(entry, value):
             if any(keys[: len(above_keys)] == above_keys for above_keys in reported):
                 continue

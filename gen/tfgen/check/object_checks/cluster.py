@@ -1,6 +1,6 @@
-"""The cluster: each host that TensorFlow is told of is a pod that will be there, and that the others may reach.
+"""Check of the hosts in TF_CONFIG: each host must be a pod of the job, and all hosts must reach each other.
 
-A host list is a ConfigMap's value that is a JSON object of lists: {"ps": ["mnist-ps-0.mnist:2222"], ...}
+A list of hosts is a value of a ConfigMap that is a JSON object of lists: {"ps": ["mnist-ps-0.mnist:2222"], ...}
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Final, NamedTuple
 from tfgen.check.object_checks import policies
 from tfgen.check.object_checks.fault import Fault, FieldPath, Objects
 from tfgen.check.object_checks.pods import Pods
+from tfgen.check.object_checks.policies import Port
 from tfgen.kubernetes.object import Object
 
 _HOST: Final = re.compile(r"(?P<owner>.+)-(?P<index>[0-9]+)\.(?P<service>[^.:]+):(?P<port>[0-9]+)")
-_DNS: Final = ((53, "UDP"), (53, "TCP"))
+_DNS: Final = (Port(53, "UDP"), Port(53))
 
 
 class Host(NamedTuple):
-    """A task's address, and the pods that it is one of."""
+    """Address of a task, with the pods that include the task."""
 
     text: str
     pods: Pods
@@ -28,7 +29,7 @@ class Host(NamedTuple):
 
 
 def check(objects: Objects) -> Iterator[Fault]:
-    """Each host without a pod, and each way between two hosts that a policy closes."""
+    """Yield a fault for each host without a pod, and for each connection between two hosts that a policy blocks."""
     for item in objects.of_kind("ConfigMap"):
         for key, value in (item.get("data") or {}).items():
             hosts = []
@@ -37,8 +38,8 @@ def check(objects: Objects) -> Iterator[Fault]:
                 if isinstance(host, Host):
                     hosts.append(host)
                 else:
-                    yield Fault(item, ("data", key), f"its host {text} {host}")
-            yield from _closed(objects, item, ("data", key), hosts)
+                    yield Fault(item, ("data", key), f"the host {text} {host}")
+            yield from _blocked_connections(objects, item, ("data", key), hosts)
 
 
 def _host_list(value: str) -> Sequence[str]:
@@ -48,44 +49,45 @@ def _host_list(value: str) -> Sequence[str]:
         lists = json.loads(value)
     except ValueError:
         return ()
-    is_one = isinstance(lists, dict) and all(isinstance(hosts, list) for hosts in lists.values())
-    return [str(host) for hosts in lists.values() for host in hosts] if is_one else ()
+    is_host_list = isinstance(lists, dict) and all(isinstance(hosts, list) for hosts in lists.values())
+    return [str(host) for hosts in lists.values() for host in hosts] if is_host_list else ()
 
 
 def _host(objects: Objects, text: str) -> Host | str:
-    """The host, or what is wrong with it."""
+    """Return the host; a text is the end of a message about the host."""
     match = _HOST.fullmatch(text)
     if match is None:
         return "is not of the form NAME-INDEX.SERVICE:PORT"
     owner, index, port = match["owner"], int(match["index"]), int(match["port"])
     pods = objects.pods_by_owner.get(owner)
     if pods is None:
-        # A custom kind's operator names its pods in its own way.
-        made_by_operator = next((pods for pods in objects.pods if not pods.is_complete), None)
-        return Host(text, made_by_operator, port) if made_by_operator else "is a pod of no object"
+        # The operator of a custom kind chooses the names of its pods.
+        operator_pods = next((pods for pods in objects.pods if not pods.is_complete), None)
+        return Host(text, operator_pods, port) if operator_pods else "is not a pod of any object"
     if index >= pods.count:
-        return f"is beyond the {pods.count} of {pods.owner['kind']} {owner}"
+        return f"does not exist, because {pods.owner['kind']} {owner} has {pods.count} pods"
     service = pods.owner["spec"].get("serviceName", pods.spec.get("subdomain"))
     if pods.is_complete and service != match["service"]:
-        return f"is in the Service {match['service']}, and its pod in {service}"
+        return f"is in the Service {match['service']}, but its pod is in the Service {service}"
     if port not in pods.port_numbers:
-        return f"has the port {port}, which its pod lacks"
+        return f"has the port {port}, but its pod has no such port"
     return Host(text, pods, port)
 
 
 # -- network policies ----------------------------------------------------------------------------------------------
 
 
-def _closed(objects: Objects, item: Object, path: FieldPath, hosts: Sequence[Host]) -> Iterator[Fault]:
-    """The ways between two hosts that a policy closes. Of equal pods only the first is tried."""
+def _blocked_connections(objects: Objects, item: Object, path: FieldPath, hosts: Sequence[Host]) -> Iterator[Fault]:
+    """Yield a fault for each connection between two hosts that a policy blocks, with one host for equal pods."""
     distinct = list({(id(host.pods), host.port): host for host in reversed(hosts)}.values())[::-1]
-    ours = objects.of_kind("NetworkPolicy")
-    for one in distinct:
-        for port, protocol in _DNS:
-            if not policies.leaves(ours, one.pods, None, port, protocol):
-                yield Fault(item, path, f"the policies keep {one.text} from asking DNS ({protocol} {port})")
-        for other in distinct:
-            if not policies.leaves(ours, one.pods, other.pods, other.port, "TCP"):
-                yield Fault(item, path, f"the policies let nothing out of {one.text} to {other.text}")
-            if not policies.enters(ours, one.pods, other.pods, other.port):
-                yield Fault(item, path, f"the policies let nothing from {one.text} in to {other.text}")
+    job_policies = objects.of_kind("NetworkPolicy")
+    for source in distinct:
+        for port in _DNS:
+            if not policies.leaves(job_policies, source.pods, None, port):
+                message = f"the policies block DNS requests of {source.text} ({port.protocol} {port.number})"
+                yield Fault(item, path, message)
+        for target in distinct:
+            if not policies.leaves(job_policies, source.pods, target.pods, Port(target.port)):
+                yield Fault(item, path, f"the policies block egress from {source.text} to {target.text}")
+            if not policies.enters(job_policies, source.pods, target.pods, Port(target.port)):
+                yield Fault(item, path, f"the policies block ingress from {source.text} to {target.text}")

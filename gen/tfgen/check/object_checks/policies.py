@@ -1,60 +1,59 @@
-"""What NetworkPolicies let through.
+"""Connections that NetworkPolicies allow.
 
-leaves(policies, worker, None, 53, "UDP")  ->  whether the worker's pods may ask DNS, wherever that is
+leaves(policies, worker, None, Port(53, "UDP"))  ->  True if the pods of worker may send requests to any DNS server
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tfgen.check.object_checks.pods import Pods
 from tfgen.kubernetes.label_selector import matches
 from tfgen.kubernetes.object import Object
 
 
-def leaves(policies: Sequence[Object], source: Pods, target: Pods | None, port: int, protocol: str) -> bool:
-    """Whether pods reach a port of others, or of anyone where the target is none."""
-    return _admits(policies, source, "Egress", target, port, protocol, source)
+class Port(NamedTuple):
+    """A port number with its protocol."""
+
+    number: int
+    protocol: str = "TCP"
 
 
-def enters(policies: Sequence[Object], source: Pods, target: Pods, port: int) -> bool:
-    """Whether pods let others in at a TCP port."""
-    return _admits(policies, target, "Ingress", source, port, "TCP", target)
+def leaves(policies: Sequence[Object], source: Pods, target: Pods | None, port: Port) -> bool:
+    """Check that pods may connect to a port of other pods, or of any host if the target is None."""
+    return _allows(policies, source, "Egress", target, port)
 
 
-def _admits(
-    policies: Sequence[Object],
-    subject: Pods,
-    direction: str,
-    peer: Pods | None,
-    port: int,
-    protocol: str,
-    target: Pods | None,
-) -> bool:
-    """Whether the policies of some pods allow a direction; those that no policy is about are open.
+def enters(policies: Sequence[Object], source: Pods, target: Pods, port: Port) -> bool:
+    """Check that pods accept connections of other pods at a port."""
+    return _allows(policies, target, "Ingress", source, port)
+
+
+def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pods | None, port: Port) -> bool:
+    """Check that the policies of pods allow a direction. Pods without a policy for the direction allow everything.
 
     https://kubernetes.io/docs/concepts/services-networking/network-policies/#the-two-sorts-of-pod-isolation
     """
-    about = governing(policies, subject, direction)
-    return not about or any(
+    applied = governing(policies, subject, direction)
+    return not applied or any(
         _has_peer(rule.get("from" if direction == "Ingress" else "to"), peer)
-        and _has_port(rule.get("ports"), port, protocol, target)
-        for rule in _rules(about, direction)
+        and _has_port(rule.get("ports"), port, subject)
+        for rule in _rules(applied, direction)
     )
 
 
-def may_leave(policies: Sequence[Object], source: Pods, port: int, protocol: str) -> bool:
-    """Whether pods may reach a port of somebody outside the job, whose labels and address nobody here knows."""
-    about = governing(policies, source, "Egress")
-    return not about or any(
-        _may_be_outside(rule.get("to")) and _has_port(rule.get("ports"), port, protocol, None)
-        for rule in _rules(about, "Egress")
+def may_leave(policies: Sequence[Object], source: Pods, port: Port) -> bool:
+    """Check that pods may connect to a port of a host outside the job, whose labels and address are unknown."""
+    applied = governing(policies, source, "Egress")
+    return not applied or any(
+        _may_be_outside(rule.get("to")) and _has_port(rule.get("ports"), port, None)
+        for rule in _rules(applied, "Egress")
     )
 
 
 def governing(policies: Sequence[Object], subject: Pods, direction: str) -> list[Object]:
-    """The policies that are about a direction of some pods."""
+    """Return the policies that apply to a direction of pods."""
     return [
         policy
         for policy in policies
@@ -73,7 +72,7 @@ def _types(spec: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _has_peer(peers: Sequence[Mapping[str, Any]] | None, pods: Pods | None) -> bool:
-    """Whether a rule has a peer: any where it names none; an address block is never known to be a pod's."""
+    """Check that a rule allows pods as a peer. A rule without peers allows all; an address block never matches pods."""
     if not peers:
         return True
     return pods is not None and any(
@@ -83,17 +82,18 @@ def _has_peer(peers: Sequence[Mapping[str, Any]] | None, pods: Pods | None) -> b
 
 
 def _may_be_outside(peers: Sequence[Mapping[str, Any]] | None) -> bool:
-    """Whether a peer may be more than a pod of the namespace."""
+    """Check for a peer that may be outside the namespace."""
     return not peers or any("ipBlock" in peer or "namespaceSelector" in peer for peer in peers)
 
 
-def _has_port(ports: Sequence[Mapping[str, Any]] | None, port: int, protocol: str, target: Pods | None) -> bool:
+def _has_port(ports: Sequence[Mapping[str, Any]] | None, port: Port, pods: Pods | None) -> bool:
+    """Check that a rule allows a port. A name in the rule is the name of a port of the given pods."""
     if not ports:
         return True
-    names = {entry.get("name") for entry in target.ports if entry.get("containerPort") == port} if target else set()
+    names = {entry.get("name") for entry in pods.ports if entry.get("containerPort") == port.number} if pods else set()
     return any(
-        entry.get("protocol", "TCP") == protocol
-        and ("port" not in entry or entry["port"] in names or _in_range(entry, port))
+        entry.get("protocol", "TCP") == port.protocol
+        and ("port" not in entry or entry["port"] in names or _in_range(entry, port.number))
         for entry in ports
     )
 
