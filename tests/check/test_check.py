@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tfgen.check import jobs as check_module
 from tfgen.check.jobs import check, check_all
-from tfgen.check.source import MOST
+from tfgen.check.source import MAX_PROBLEMS
 from tfgen.graph.built import plain_objects
 from tfgen.job.sources import Source
 from tfgen.problems import has_errors
@@ -63,9 +63,9 @@ def test_files_are_checked_together_and_reported_in_order() -> None:
 
 
 def test_one_rule_stops_at_its_first_findings() -> None:
-    env = "".join(f"    V{i}_TOKEN: abc\n" for i in range(MOST + 50))
+    env = "".join(f"    V{i}_TOKEN: abc\n" for i in range(MAX_PROBLEMS + 50))
     problems = check(f"{JOB}  env:\n{env}", "job.yaml").problems
-    assert len(problems) == MOST
+    assert len(problems) == MAX_PROBLEMS
     assert {problem.rule for problem in problems} == {"plaintext-secret"}
 
 

@@ -87,7 +87,7 @@ def test_a_ledger_that_is_gone(out: Path) -> None:
     """Each file is as it is rendered, but the next render would not know its own."""
     Path(".tfgen/mnist.json").unlink()
     assert as_text(found().problems) == (
-        "job.yaml:3:18: .tfgen/mnist.json is gone, which has the files of mnist; tfgen render job.yaml [not-rendered]\n"
+        "job.yaml:3:18: .tfgen/mnist.json, the ledger of mnist, is missing; tfgen render job.yaml [not-rendered]\n"
     )
 
 
@@ -102,7 +102,7 @@ def test_a_job_without_a_ledger_beside_one_that_has_it(out: Path) -> None:
 def test_a_changed_job_is_one_problem_at_its_name(out: Path) -> None:
     edited = found(JOB.replace("replicas: 4", "replicas: 5"))
     assert counted(as_text(edited.problems)) == (
-        "job.yaml:3:18: mnist was changed since it was rendered: N files would change, the first at "
+        "job.yaml:3:18: mnist was changed after its last render: N files would change, the first at "
         "charts/mnist/Chart.yaml:5; tfgen render job.yaml [not-rendered]\n"
     )
     assert edited.notes == ()
@@ -112,7 +112,7 @@ def test_an_output_that_is_asked_for_no_longer_is_removed_and_check_says_so(out:
     overlays_alone = JOB.replace("spec:", "spec:\n  outputs: [overlays]")
     charts = [path for path in Path("charts").rglob("*") if path.is_file()]
     assert as_text(found(overlays_alone).problems) == (
-        f"job.yaml:3:18: mnist was changed since it was rendered: {len(charts)} files would change "
+        f"job.yaml:3:18: mnist was changed after its last render: {len(charts)} files would change "
         f"({len(charts)} would be removed), the first at charts/mnist/.helmignore:1; tfgen render job.yaml "
         "[not-rendered]\n"
     )
@@ -127,7 +127,7 @@ def test_a_hand_edit_is_said_at_its_line(out: Path) -> None:
     edit(PROD, "count: 4", "count: 7")
     assert as_text(found().problems) == (
         f'{PROD}:{line}:1: "  count: 7" where tfgen renders "  count: 4"; '
-        "change job.yaml instead, or take the edit back: tfgen render --force job.yaml [hand-edited]\n"
+        "change job.yaml instead, or discard the edit: tfgen render --force job.yaml [hand-edited]\n"
     )
 
 
@@ -143,7 +143,7 @@ def test_lines_past_the_end(out: Path) -> None:
 def test_a_file_that_is_gone(out: Path) -> None:
     Path(SERVICE).unlink()
     assert as_text(found().problems) == (
-        f"{SERVICE}:1:1: the file is gone; to have it again: tfgen render job.yaml [hand-edited]\n"
+        f"{SERVICE}:1:1: the file is missing; to restore the file: tfgen render job.yaml [hand-edited]\n"
     )
 
 
@@ -166,7 +166,7 @@ def test_an_edit_that_is_what_the_job_now_says_is_none(out: Path) -> None:
 def test_an_edited_file_that_is_rendered_no_longer(out: Path) -> None:
     edit("charts/mnist/values-prod.yaml", "4", "5")
     problems = found(JOB.replace("  environments: {prod: {roles: {worker: {replicas: 4}}}}\n", "")).problems
-    assert "charts/mnist/values-prod.yaml:1:1: the file was edited since tfgen wrote it, and is rendered no longer" in (
+    assert "charts/mnist/values-prod.yaml:1:1: the file was edited by hand, but the job no longer renders the file" in (
         as_text(problems)
     )
 
@@ -176,7 +176,7 @@ def test_an_edited_file_that_is_rendered_no_longer(out: Path) -> None:
     [
         ({"tool": "0.0.1"}, "tfgen 0.0.1 rendered the files, and this is tfgen "),
         ({"defaults": "a" * 64}, "the defaults of the job changed"),
-        ({}, ".tfgen/mnist.json has the files of another build of this version"),
+        ({}, ".tfgen/mnist.json has the files of a different build of this version"),
     ],
 )
 def test_what_only_another_tfgen_or_other_defaults_change_is_a_note(
@@ -189,7 +189,7 @@ def test_what_only_another_tfgen_or_other_defaults_change_is_a_note(
     edit_ledger(files=ledger["files"], **changes)
     problems, (note,) = found().problems, found().notes
     assert problems == ()
-    assert note.startswith(f"mnist stays as it is committed until it changes: {why}")
+    assert note.startswith(f"mnist keeps its committed files until the job changes: {why}")
     assert note.endswith(f"1 file would change, the first at {SERVICE}:19")
 
     kept = write(base=COMMITTED)
@@ -221,7 +221,7 @@ def test_many_files_that_differ_are_counted(out: Path) -> None:
     edit_ledger(files=digests)
     problems = found(base=NOTHING_COMMITTED).problems
     assert [problem.file for problem in problems] == [*sorted(digests)[:11]]
-    assert problems[-1].message.startswith("2 further files of mnist with such a difference; a job must be as ")
+    assert problems[-1].message.startswith("found 2 further files of mnist with a difference; a job must be as ")
 
 
 def test_a_changed_job_is_rendered_by_the_tfgen_of_now(out: Path) -> None:
@@ -237,7 +237,7 @@ def test_a_render_that_came_to_no_end(out: Path) -> None:
     (problem,) = found().problems
     assert problem.rule == "not-rendered"
     assert problem.message.startswith(
-        "the files of mnist are from a merge, or from a render that did not end: 1 file would change"
+        "the files of mnist are from a merge, or from a render that was interrupted: 1 file would change"
     )
 
 

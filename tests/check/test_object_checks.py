@@ -84,24 +84,24 @@ MUTATIONS: dict[str, Mutation] = {
     "a pod label that the selector needs": (
         lambda o: o["StatefulSet mnist-ps"]["spec"]["template"]["metadata"]["labels"].pop("tfgen/role"),
         [
-            "PodDisruptionBudget mnist-ps: it selects no pod of the job",
-            "StatefulSet mnist-ps: its selector does not match the labels of its own pods",
+            "PodDisruptionBudget mnist-ps: the selector matches no pod of the job",
+            "StatefulSet mnist-ps: the selector does not match the labels of the pods",
         ],
     ),
     "a Service that selects another run": (
         lambda o: o["Service mnist"]["spec"]["selector"].update({"tfgen/run": "2"}),
-        ["Service mnist: it selects no pod of the job"],
+        ["Service mnist: the selector matches no pod of the job"],
     ),
     "a selector's expression": (
         lambda o: o["StatefulSet mnist-ps"]["spec"]["selector"].update(
             matchExpressions=[{"key": "tfgen/role", "operator": "NotIn", "values": ["ps"]}]
         ),
-        ["StatefulSet mnist-ps: its selector does not match the labels of its own pods"],
+        ["StatefulSet mnist-ps: the selector does not match the labels of the pods"],
     ),
     "no claim": (
         lambda o: o.pop("PersistentVolumeClaim mnist-model"),
         [
-            f"{name}: it refers to the PersistentVolumeClaim mnist-model, which is neither made nor named in the job"
+            f"{name}: the PersistentVolumeClaim mnist-model does not exist, and the job file does not name the object"
             for name in ("Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker")
         ],
     ),
@@ -109,13 +109,16 @@ MUTATIONS: dict[str, Mutation] = {
         lambda o: pod(o, "Job mnist-chief")["volumes"].append(
             {"name": "x", "persistentVolumeClaim": {"claimName": "nowhere"}}
         ),
-        ["Job mnist-chief: it refers to the PersistentVolumeClaim nowhere, which is neither made nor named in the job"],
+        [
+            "Job mnist-chief: the PersistentVolumeClaim nowhere does not exist, and the job file does not name the "
+            "object"
+        ],
     ),
     "a secret that the job does not name": (
         lambda o: container(o, "Job mnist-chief")["env"].append(
             {"name": "X", "valueFrom": {"secretKeyRef": {"name": "other", "key": "token"}}}
         ),
-        ["Job mnist-chief: it refers to the Secret other, which is neither made nor named in the job"],
+        ["Job mnist-chief: the Secret other does not exist, and the job file does not name the object"],
     ),
     "an optional one": (
         lambda o: container(o, "Job mnist-chief")["env"].append(
@@ -126,46 +129,49 @@ MUTATIONS: dict[str, Mutation] = {
     "a key of a ConfigMap": (
         lambda o: o["ConfigMap mnist"].update(data={}),
         [
-            f"{name}: it refers to the key cluster of the ConfigMap mnist, which lacks it"
+            f"{name}: the ConfigMap mnist has no key cluster"
             for name in ("Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker")
         ],
     ),
     "no account": (
         lambda o: o.pop("ServiceAccount mnist-finisher"),
         [
-            f"{name}: it refers to the ServiceAccount mnist-finisher, which is neither made nor named in the job"
+            f"{name}: the ServiceAccount mnist-finisher does not exist, and the job file does not name the object"
             for name in ("Job mnist-finisher", "RoleBinding mnist-finisher")
         ],
     ),
     "no role": (
         lambda o: o.pop("Role mnist-finisher"),
         [
-            "RoleBinding mnist-finisher: it refers to the Role mnist-finisher, "
-            "which is neither made nor named in the job"
+            "RoleBinding mnist-finisher: the Role mnist-finisher does not exist, and the job file does not name the "
+            "object"
         ],
     ),
     "no Service": (
         lambda o: o.pop("Service mnist"),
         [
-            f"{name}: it refers to the Service mnist, which is neither made nor named in the job"
+            f"{name}: the Service mnist does not exist, and the job file does not name the object"
             for name in ("Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker")
         ],
     ),
     "a mount without a volume": (
         lambda o: pod(o, "StatefulSet mnist-ps")["volumes"].pop(0),
-        ["StatefulSet mnist-ps: its container tensorflow mounts tmp, which is no volume of the pod"],
+        ["StatefulSet mnist-ps: its container tensorflow mounts the volume tmp, which the pod does not have"],
     ),
     "a Service's port": (
         lambda o: o["Service mnist"]["spec"]["ports"][0].update(targetPort="grpc"),
-        ["Service mnist: it leads to the port grpc, which no pod that it selects has"],
+        ["Service mnist: the selected pods have no port grpc"],
     ),
     "a policy's port": (
         lambda o: policies(o)["ingress"].append({"ports": [{"port": "metrics"}]}),
-        ["NetworkPolicy mnist: it leads to the port metrics, which no pod that it selects has"],
+        ["NetworkPolicy mnist: the selected pods have no port metrics"],
     ),
     "a probe's port": (
         lambda o: container(o, "StatefulSet mnist-ps")["readinessProbe"]["tcpSocket"].update(port="grpc"),
-        ["StatefulSet mnist-ps: the readinessProbe of its container tensorflow asks the port grpc, which it lacks"],
+        [
+            "StatefulSet mnist-ps: the readinessProbe of its container tensorflow uses the port grpc, which does not "
+            "exist"
+        ],
     ),
     "a port's name twice": (
         lambda o: container(o, "StatefulSet mnist-ps")["ports"].append({"name": "tensorflow", "containerPort": 1}),
@@ -183,20 +189,20 @@ MUTATIONS: dict[str, Mutation] = {
         lambda o: o["StatefulSet mnist-worker"]["spec"].update(replicas=1),
         [
             f"{HOST} does not exist, because StatefulSet mnist-worker has 1 pods",
-            "PodGroup mnist: it waits for 4 pods, and 3 are in it",
+            "PodGroup mnist: the group waits for 4 pods, but has 3 pods",
         ],
     ),
     "a worker more": (
         lambda o: o["StatefulSet mnist-worker"]["spec"].update(replicas=3),
-        ["PodGroup mnist: it waits for 4 pods, and the job's gang is 5"],
+        ["PodGroup mnist: the group waits for 4 pods, but the gang of the job has 5 pods"],
     ),
     "no workers": (
         lambda o: o.pop("StatefulSet mnist-worker"),
         [
             "ConfigMap mnist: the host mnist-worker-0.mnist:2222 is not a pod of any object",
             f"{HOST} is not a pod of any object",
-            "PodDisruptionBudget mnist-worker: it selects no pod of the job",
-            "PodGroup mnist: it waits for 4 pods, and 2 are in it",
+            "PodDisruptionBudget mnist-worker: the selector matches no pod of the job",
+            "PodGroup mnist: the group waits for 4 pods, but has 2 pods",
         ],
     ),
     "another port": (
@@ -206,7 +212,8 @@ MUTATIONS: dict[str, Mutation] = {
     "another subdomain": (
         lambda o: pod(o, "Job mnist-chief").update(subdomain="shared"),
         [
-            "ConfigMap mnist: the host mnist-chief-0.mnist:2222 is in the Service mnist, but its pod is in the Service shared"
+            "ConfigMap mnist: the host mnist-chief-0.mnist:2222 is in the Service mnist, but its pod is in the Service "
+            "shared"
         ],
     ),
     "an address that is none": (
@@ -216,7 +223,7 @@ MUTATIONS: dict[str, Mutation] = {
     "no group": (
         lambda o: o.pop("PodGroup mnist"),
         [
-            f"{name}: its pods are in the PodGroup mnist, which is not made"
+            f"{name}: its pods are in the PodGroup mnist, which does not exist"
             for name in ("Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker")
         ],
     ),
@@ -265,14 +272,14 @@ def test_a_gang_that_is_asked_for() -> None:
     items = tuple(named.values())
     assert list(faults(Objects(items, SAID, min_available=3))) == []
     (fault,) = faults(Objects(items, SAID, min_available=2))
-    assert fault.message == "it waits for 3 pods, and the job's gang is 2"
+    assert fault.message == "the group waits for 3 pods, but the gang of the job has 2 pods"
 
 
 def test_a_gang_of_kubernetes_itself() -> None:
     named = objects(JOB.replace("volcano}", "kubernetes}"))
     assert found(named) == []
     named["StatefulSet mnist-worker"]["spec"]["replicas"] = 3
-    assert found(named) == ["PodGroup mnist: it waits for 4 pods, and the job's gang is 5"]
+    assert found(named) == ["PodGroup mnist: the group waits for 4 pods, but the gang of the job has 5 pods"]
 
 
 @pytest.mark.parametrize("path", JOBS, ids=lambda path: path.parent.name)
@@ -295,7 +302,7 @@ def test_a_problem_stands_where_the_job_says_what_is_wrong() -> None:
     template = "{spec: {containers: [{name: tensorflow, volumeMounts: [{name: gone, mountPath: /gone}]}]}}"
     assert problems(JOB.replace("ps: {}", f"ps: {{podTemplate: {template}}}")) == (
         "job.yaml:7:95: StatefulSet mnist-ps: spec.template.spec.containers[0].volumeMounts[3]: "
-        "its container tensorflow mounts gone, which is no volume of the pod [object-links]\n"
+        "its container tensorflow mounts the volume gone, which the pod does not have [object-links]\n"
     )
 
 
@@ -306,10 +313,11 @@ def test_a_problem_of_an_environment_of_the_defaults_stands_there() -> None:
     rest = {name: item for name, item in built.environments["dev"].items() if item["kind"] != "ServiceAccount"}
     without_account = built.replaced(environments={**built.environments, "dev": rest})
     assert as_text(check_objects(document, without_account, ObjectSchemas())) == (
-        "tfgen.yaml:5:5: Job mnist-finisher: spec.template.spec.serviceAccountName: it refers to the ServiceAccount "
-        "mnist-finisher, which is neither made nor named in the job (in the environment dev) [object-links]\n"
-        "tfgen.yaml:5:5: RoleBinding mnist-finisher: subjects[0]: it refers to the ServiceAccount mnist-finisher, "
-        "which is neither made nor named in the job (in the environment dev) [object-links]\n"
+        "tfgen.yaml:5:5: Job mnist-finisher: spec.template.spec.serviceAccountName: the ServiceAccount "
+        "mnist-finisher does not exist, and the job file does not name the object (in the environment dev) "
+        "[object-links]\n"
+        "tfgen.yaml:5:5: RoleBinding mnist-finisher: subjects[0]: the ServiceAccount mnist-finisher does not "
+        "exist, and the job file does not name the object (in the environment dev) [object-links]\n"
     )
 
 
@@ -344,9 +352,9 @@ def test_a_kind_without_a_schema() -> None:
     (group,) = (item for item in items if item["kind"] == "PodGroup")
     schemas = ObjectSchemas("1.31")
     assert list(schemas.faults(group)) == []
-    assert schemas.unknown(items) == {f"PodGroup of {group['apiVersion']}"}
-    assert schemas.unknown(objects().values()) == frozenset()
-    assert ObjectSchemas().unknown(items) == frozenset()
+    assert schemas.kinds_without_schema(items) == {f"PodGroup of {group['apiVersion']}"}
+    assert schemas.kinds_without_schema(objects().values()) == frozenset()
+    assert ObjectSchemas().kinds_without_schema(items) == frozenset()
 
 
 PATCHED = """\

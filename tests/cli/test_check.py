@@ -202,7 +202,7 @@ def test_only_jobs_that_changed(job: Path, capsys: Printed) -> None:
     assert cli.run(["check", ".", "--changed"]) == 1
     out, err = capsys.readouterr()
     assert out.startswith("overlays/other/base/service.yaml:1:1: ")
-    assert "note: mnist stays as it is committed until it changes: the defaults of the job changed" in err
+    assert "note: mnist keeps its committed files until the job changes: the defaults of the job changed" in err
 
 
 def test_the_rules_between_jobs_see_those_that_did_not_change(job: Path, capsys: Printed) -> None:
@@ -225,7 +225,7 @@ def test_schemas_of_kubernetes_on_demand(job: Path, capsys: Printed) -> None:
     assert ": Job mnist-chief, StatefulSet mnist-ps and StatefulSet mnist-worker: spec.template.spec: " in error
     assert "('novelField' was unexpected)" in error
     assert cli.run(["check", "--no-files", "job.yaml", "--kubernetes-version", "1.2"]) == 2
-    assert "no schemas of Kubernetes '1.2': there are those of 1." in capsys.readouterr().err
+    assert "no schemas of Kubernetes '1.2': write one of the versions 1." in capsys.readouterr().err
 
 
 def test_without_the_extra_the_way_to_it_is_said(job: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,7 +146,7 @@ def test_a_forgery_that_is_committed_is_seen_by_verify_alone(capsys: Printed) ->
     commit()
     code, out, err = checked(capsys)
     assert (code, out) == (cli.OK, "")
-    assert "note: mnist stays as it is committed until it changes: tfgen 0.0.9 rendered the files" in err
+    assert "note: mnist keeps its committed files until the job changes: tfgen 0.0.9 rendered the files" in err
     code, out, _ = checked(capsys, "--verify")
     assert code == cli.PROBLEMS
     assert out.startswith(path)
@@ -270,7 +270,7 @@ def test_guard_rails_look_at_the_committed_overlays_of_a_job_that_stays(
     assert code == cli.PROBLEMS, err
     (line,) = out.splitlines()
     assert line.startswith(problem)
-    assert "note: mnist stays as it is committed until it changes" in err
+    assert "note: mnist keeps its committed files until the job changes" in err
 
 
 def test_an_enforced_profile_counts_for_the_committed_pods_of_a_job_that_stays(capsys: Printed) -> None:

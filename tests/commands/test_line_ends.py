@@ -46,8 +46,8 @@ def test_all_of_them_are_one_problem_and_a_render_mends_it(capsys: Printed) -> N
     assert b"\r\n" in Path("charts/mnist/Chart.yaml").read_bytes()
     files = sum(path.is_file() for folder in ("charts", "overlays") for path in Path(folder).rglob("*"))
     assert checked(capsys) == [
-        f"charts/mnist/.helmignore:1:1: {files} rendered files with the line ends CRLF, and tfgen writes LF; where git "
-        "converts them (core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into "
+        f"charts/mnist/.helmignore:1:1: found {files} rendered files with the line ends CRLF, but tfgen writes LF; if "
+        "git converts line ends (core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into "
         ".gitattributes; then render the jobs [line-ends]"
     ]
     assert cli.run(["render", "jobs"]) == 0
@@ -86,7 +86,7 @@ def test_many_edits_are_counted(capsys: Printed) -> None:
     for path in [path for path in Path("overlays").rglob("*") if path.is_file()]:
         path.write_text("# mine\n", encoding="utf-8")
     said = checked(capsys)
-    more = " more files are not as tfgen wrote them; to have them again: tfgen render --force "
+    more = " further files were edited by hand; to discard the edits: tfgen render --force "
     assert len(said) == 11
     assert {line.rpartition(" ")[2] for line in said} == {"[hand-edited]"}
     assert sum(more in line for line in said) == 1

@@ -114,7 +114,7 @@ def test_with_the_driver_a_merge_has_no_conflict_and_check_fails_until_the_next_
     git(command, "origin/main")
     assert git("status", "--porcelain") == ""
     printed = run(capsys, "check", "jobs", code=1)
-    assert "the files of mnist are from a merge, or from a render that did not end: " in printed
+    assert "the files of mnist are from a merge, or from a render that was interrupted: " in printed
     assert "tfgen render jobs/mnist.yaml [not-rendered]" in printed
     run(capsys, "commit", "jobs", "--push")
     assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == MERGED
@@ -218,7 +218,9 @@ def test_markers_in_a_rendered_file_alone(clone: Path, capsys: Printed) -> None:
     text = CHART.read_text(encoding="utf-8")
     write(CHART, f"<<<<<<< HEAD\n{text}=======\n# theirs\n>>>>>>> theirs\n")
     printed = run(capsys, "check", "jobs", code=1)
-    message = "the file has a merge conflict; merge jobs/mnist.yaml, and then: tfgen render jobs/mnist.yaml"
+    message = (
+        "the file has a merge conflict; resolve the conflict in jobs/mnist.yaml, then run: tfgen render jobs/mnist.yaml"
+    )
     assert f"charts/mnist/Chart.yaml:1:1: {message} [hand-edited]" in printed
     run(capsys, "render", "jobs/mnist.yaml")
     assert CHART.read_text(encoding="utf-8") == text

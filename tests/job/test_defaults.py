@@ -190,7 +190,7 @@ def test_what_a_default_does_to_a_job_is_said_at_the_default() -> None:
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        ("---\nkind: Defaults\n", "the defaults are one document; put what this one says into the first"),
+        ("---\nkind: Defaults\n", "a tfgen.yaml has only one document; move the content into the first document"),
         ("kind: Other\n", 'the key "kind" stands at line 2 already'),
     ],
 )

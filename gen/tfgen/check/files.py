@@ -1,20 +1,20 @@
-"""Compares the files of jobs on disk with what `tfgen render` would write, and names the reason for a difference.
+"""Comparison of the files of jobs on disk with the output of `tfgen render`, and the reasons for differences.
 
     compare_files({"mnist": Place("job.yaml", Position(3, 18))}, plan, committed)
         ->  FileComparison(problems=(Problem("overlays/mnist/...", ... "hand-edited"),), notes=())
 
 Git decides which files are accepted (`change.committed_jobs`), because a pull request can write a ledger:
 
-- The files of a job that is as committed stay, though another tfgen or other defaults rendered them. A note names what
-  the job's next change would change with it.
-- The files of any other job must be what this tfgen renders, the ledger included. A difference is an error.
+- The files of an unchanged committed job are accepted, even if a different tfgen or different defaults rendered the
+  files. A note names the files that the next change of the job would change as well.
+- The files of a changed job must be the files that this tfgen renders, including the ledger. A difference is an error.
 
-The ledger only chooses the words of an error:
+The ledger only determines the message of an error:
 
-- A file whose digest differs from the ledger's was edited by hand.
-- Files that have the ledger's digest with LF for CRLF were written by git, which converts line ends where it is
-  configured to. One error names all of them.
-- A job whose digest differs from the ledger's `input` was changed, and not rendered since.
+- A file was edited by hand if its digest differs from the digest in the ledger.
+- git converted the line ends of a file if the file has the digest in the ledger after the conversion of CRLF to LF. One
+  error names all such files.
+- A job was changed after its last render if its digest differs from `input` in the ledger.
 """
 
 from __future__ import annotations
@@ -44,33 +44,33 @@ NOT_REPRODUCED: Final = "not-reproduced"
 
 RULES: Final[Mapping[str, str]] = {
     HAND_EDITED: "A file that tfgen wrote has changed.",
-    LINE_ENDS: "Files that tfgen wrote have other line ends than it writes.",
-    NOT_RENDERED: "The files of a job are not what the job renders to.",
-    NOT_REPRODUCED: "A changed file is not what this tfgen renders, though its ledger lists it.",
+    LINE_ENDS: "Rendered files have the line ends CRLF.",
+    NOT_RENDERED: "A job was changed, but its files were not rendered again.",
+    NOT_REPRODUCED: "A ledger lists a changed file, but this tfgen renders a different file.",
 }
-"""What each rule says; it begins the rule's section of docs/rules.md."""
+"""The summary of each rule, which begins the section of the rule in docs/rules.md."""
 
-_MOST: Final = 10
-"""Files of a job that were edited by hand and are named; more are counted."""
+_MAX_FILES: Final = 10
+"""Maximum number of files of a job with a separate problem. One problem counts the further files."""
 
-_READ: Final = 1 << 20
-"""Characters of a file that are read to find the first line that differs."""
+_MAX_CHARACTERS: Final = 1 << 20
+"""Maximum number of characters of a file in which tfgen searches for the first line that differs."""
 
 
 class FileComparison(Record):
-    """The differences between the files and what the jobs render to. A note is about one that is meant to be."""
+    """The differences between the files and the rendered jobs: problems, and notes on accepted differences."""
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
 
 
 class Base(Record):
-    """Base of comparison: the jobs that are as a commit has them.
+    """Base of comparison: the unchanged jobs of a commit.
 
     Attributes:
-        committed: the jobs whose rendered files are as the commit has them.
-        changed: the rendered files that differ from the commit, by their paths from the output folder.
-        revision: the commit; empty where no difference from a commit counts.
+        committed: the jobs whose rendered files are the same as in the commit.
+        changed: the paths of the rendered files that differ from the commit, from the output folder.
+        revision: the commit; empty for a comparison without a commit.
     """
 
     committed: Collection[str] = ()
@@ -79,12 +79,12 @@ class Base(Record):
 
 
 def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> FileComparison:
-    """Compare the files on disk with what the jobs render to. Nothing is written.
+    """Compare the files on disk with the rendered jobs, without writing a file.
 
     Args:
-        names: jobs without errors, and the place of each job's name.
-        plan: what `tfgen render --upgrade` of the jobs, in their order, would do.
-        base: what git knows of the files.
+        names: the jobs without errors, each with the place of its name.
+        plan: the plan of `tfgen render --upgrade` for the jobs, in the same order.
+        base: the state of the files in git.
 
     Raises:
         TfgenError: the disk cannot be read.
@@ -125,19 +125,17 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> Fi
 
 
 def _reason(job: JobPlan) -> str | None:
-    """Why the files are out of date; None where the job itself is as it was rendered."""
+    """Return the reason why the files are out of date; None for a job that is unchanged since its last render."""
     name = job.rendering.job
     if job.before is None:
-        own = (f"{CHARTS}/{name}/", f"{OVERLAYS}/{name}/")
-        has_files = any(change.digest is not None and change.path.startswith(own) for change in job.changes)
-        return (
-            f"{ledger_path(name)} is gone, which has the files of {name}" if has_files else f"{name} was never rendered"
-        )
+        folders = (f"{CHARTS}/{name}/", f"{OVERLAYS}/{name}/")
+        has_files = any(change.digest is not None and change.path.startswith(folders) for change in job.changes)
+        return f"{ledger_path(name)}, the ledger of {name}, is missing" if has_files else f"{name} was never rendered"
     if job.before.unfinished is not None:
-        return f"the files of {name} are from a merge, or from a render that did not end"
+        return f"the files of {name} are from a merge, or from a render that was interrupted"
     if job.before.is_of_same_job(job.target):
         return None
-    return f"{name} was changed since it was rendered"
+    return f"{name} was changed after its last render"
 
 
 def _would_change(folder: OutputFolder, plan: WritePlan, pending: Sequence[FileChange]) -> str:
@@ -153,7 +151,7 @@ def _pending_files(folder: OutputFolder, plan: WritePlan, pending: Sequence[File
 
 
 def _edits_by_hand(job: JobPlan) -> Iterator[FileChange]:
-    """The files that are neither as tfgen wrote them nor as it would write them now."""
+    """Yield the files that differ both from the files that tfgen wrote and from the files that tfgen would write."""
     if job.before is None:
         return
     for change in job.changes:
@@ -169,24 +167,24 @@ def _edits_by_hand(job: JobPlan) -> Iterator[FileChange]:
 
 
 def _is_written(job: JobPlan, path: str, digest: str | None) -> bool:
-    """Whether tfgen wrote a file of this digest there."""
+    """Check that tfgen wrote a file with this digest to the path."""
     return job.before is not None and digest is not None and job.before.wrote(path, digest)
 
 
 def _is_converted(job: JobPlan, change: FileChange) -> bool:
-    """Whether a file is as tfgen wrote it, or would write it, but for its line ends."""
+    """Check that a file differs only in its line ends from the file that tfgen wrote, or would write."""
     return _is_written(job, change.path, change.unix_digest) or _has_text(change)
 
 
 def _has_text(change: FileChange) -> bool:
-    """Whether a file has all of its text already, and other line ends."""
+    """Check that a file differs only in its line ends from the file that tfgen would write."""
     return change.text is not None and change.unix_digest == digest_of(change.text)
 
 
 def _line_ends_problem(plan: WritePlan, paths: Sequence[str]) -> Problem:
     message = (
-        f"{count(len(paths), 'rendered file')} with the line ends CRLF, and tfgen writes LF; where git converts them "
-        "(core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into .gitattributes; "
+        f"found {count(len(paths), 'rendered file')} with the line ends CRLF, but tfgen writes LF; if git converts "
+        "line ends (core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into .gitattributes; "
         "then render the jobs"
     )
     return Problem(_shown(plan.out, paths[0]), Position(1, 1), message, LINE_ENDS)
@@ -196,28 +194,31 @@ def _hand_edited_problems(
     folder: OutputFolder, source: str, plan: WritePlan, changes: Sequence[FileChange]
 ) -> Iterator[Problem]:
     """Yield a problem for each of the first files, and one for all further files."""
-    yield from (_hand_edited_problem(folder, source, plan, change) for change in changes[:_MOST])
-    if more := changes[_MOST:]:
-        are = "file is" if len(more) == 1 else "files are"
-        message = f"{len(more)} more {are} not as tfgen wrote them; to have them again: tfgen render --force"
-        yield Problem(_shown(plan.out, more[0].path), Position(1, 1), f"{message} {source}", HAND_EDITED)
+    yield from (_hand_edited_problem(folder, source, plan, change) for change in changes[:_MAX_FILES])
+    if further := changes[_MAX_FILES:]:
+        verb = "was" if len(further) == 1 else "were"
+        message = (
+            f"{count(len(further), 'further file')} {verb} edited by hand; to discard the edits: tfgen render --force"
+        )
+        yield Problem(_shown(plan.out, further[0].path), Position(1, 1), f"{message} {source}", HAND_EDITED)
 
 
 def _not_reproduced(
     folder: OutputFolder, source: str, plan: WritePlan, job: JobPlan, changes: Sequence[FileChange], base: Base
 ) -> Iterator[Problem]:
-    """Yield a problem for each of the first files that the ledger vouches for and this tfgen renders differently."""
+    """Yield a problem for each of the first files that the ledger lists and this tfgen renders differently."""
     cure = _cure(source, job, base)
-    for change in changes[:_MOST]:
-        line, what = 1, "this tfgen does not render the file"
+    for change in changes[:_MAX_FILES]:
+        line, difference = 1, "this tfgen does not render the file"
         if change.action is FileAction.CREATE:
-            what = "the file is missing"
+            difference = "the file is missing"
         elif change.action is FileAction.CHANGE:
-            line, on_disk, rendered = _first_difference(folder.read_text(change.path, _READ), change.text or "")
-            what = f"{_line(on_disk)} where tfgen {__version__} renders {_line(rendered)}"
-        yield Problem(_shown(plan.out, change.path), Position(line, 1), f"{what}; {cure}", NOT_REPRODUCED)
-    if further := changes[_MOST:]:
-        message = f"{count(len(further), 'further file')} of {job.rendering.job} with such a difference; {cure}"
+            text = folder.read_text(change.path, _MAX_CHARACTERS)
+            line, on_disk, rendered = _first_difference(text, change.text or "")
+            difference = f"{_line(on_disk)} where tfgen {__version__} renders {_line(rendered)}"
+        yield Problem(_shown(plan.out, change.path), Position(line, 1), f"{difference}; {cure}", NOT_REPRODUCED)
+    if further := changes[_MAX_FILES:]:
+        message = f"found {count(len(further), 'further file')} of {job.rendering.job} with a difference; {cure}"
         yield Problem(_shown(plan.out, further[0].path), Position(1, 1), message, NOT_REPRODUCED)
 
 
@@ -236,24 +237,24 @@ def _cure(source: str, job: JobPlan, base: Base) -> str:
 
 def _hand_edited_problem(folder: OutputFolder, source: str, plan: WritePlan, change: FileChange) -> Problem:
     file = _shown(plan.out, change.path)
-    way_out = f"change {source} instead, or take the edit back: tfgen render --force {source}"
+    cure = f"change {source} instead, or discard the edit: tfgen render --force {source}"
     if change.digest is None:
-        message = f"the file is gone; to have it again: tfgen render {source}"
+        message = f"the file is missing; to restore the file: tfgen render {source}"
         return Problem(file, Position(1, 1), message, HAND_EDITED)
     if change.action is FileAction.REMOVE:
-        message = f"the file was edited since tfgen wrote it, and is rendered no longer; {way_out}"
+        message = f"the file was edited by hand, but the job no longer renders the file; {cure}"
         return Problem(file, Position(1, 1), message, HAND_EDITED)
-    text = folder.read_text(change.path, _READ)
+    text = folder.read_text(change.path, _MAX_CHARACTERS)
     line, on_disk, rendered = _first_difference(text, change.text or "")
     if has_conflict(text):
-        message = f"the file has a merge conflict; merge {source}, and then: tfgen render {source}"
+        message = f"the file has a merge conflict; resolve the conflict in {source}, then run: tfgen render {source}"
         return Problem(file, Position(line, 1), message, HAND_EDITED)
-    message = f"{_line(on_disk)} where tfgen renders {_line(rendered)}; {way_out}"
+    message = f"{_line(on_disk)} where tfgen renders {_line(rendered)}; {cure}"
     return Problem(file, Position(line, 1), message, HAND_EDITED)
 
 
 def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem]:
-    """Files that no render could write: a folder or a link is in the way, or another job has them."""
+    """Yield a problem for each file that tfgen cannot write, because its path is taken."""
     blocked = [conflict for conflict in plan.conflicts if not conflict.can_force]
     if blocked:
         paths = {conflict.path for conflict in blocked}
@@ -264,11 +265,14 @@ def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem
 
 
 def _note(folder: OutputFolder, plan: WritePlan, job: JobPlan, pending: Sequence[FileChange]) -> str:
-    """What would change with the job's next change, and why it does not now."""
+    """Return a note on the files that the next change of the job would change as well, with the causes."""
     causes = job.before.causes_of_change(job.target) if job.before else []
-    why = " and ".join(causes) or f"{ledger_path(job.rendering.job)} has the files of another build of this version"
+    cause = (
+        " and ".join(causes) or f"{ledger_path(job.rendering.job)} has the files of a different build of this version"
+    )
     return (
-        f"{job.rendering.job} stays as it is committed until it changes: {why}; {_pending_files(folder, plan, pending)}"
+        f"{job.rendering.job} keeps its committed files until the job changes: {cause}; "
+        f"{_pending_files(folder, plan, pending)}"
     )
 
 
@@ -276,14 +280,14 @@ def _first_place(folder: OutputFolder, plan: WritePlan, changes: Sequence[FileCh
     change = min(changes, key=lambda item: item.path)
     line = 1
     if change.action is FileAction.CHANGE:
-        line, _, _ = _first_difference(folder.read_text(change.path, _READ), change.text or "")
+        line, _, _ = _first_difference(folder.read_text(change.path, _MAX_CHARACTERS), change.text or "")
     return f"{_shown(plan.out, change.path)}:{line}"
 
 
 def _first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str | None]:
-    """The first line that differs, from 1, as it is and as it is wanted; None past the end of a text."""
+    """Return the number of the first line that differs, from 1, and the line of both texts; None after the end."""
     pairs = zip_longest(on_disk.split("\n"), rendered.split("\n"))
-    return next((n, here, there) for n, (here, there) in enumerate(pairs, start=1) if here != there)
+    return next((n, actual, expected) for n, (actual, expected) in enumerate(pairs, start=1) if actual != expected)
 
 
 def _line(text: str | None) -> str:
@@ -291,5 +295,5 @@ def _line(text: str | None) -> str:
 
 
 def _shown(out: Path, path: str) -> str:
-    """A file as it is to be reported: from the current folder."""
+    """Return the path of a file from the current folder, for messages."""
     return os.path.relpath(out / path)

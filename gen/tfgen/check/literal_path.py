@@ -8,7 +8,7 @@ from tfgen.text.document import Document
 
 
 def literal_path(document: Document, environment: str | None, path: Path) -> Path:
-    """Return the path in a document of a field below `spec`: in the environment if that sets as much of it as the job.
+    """Return the path of a field of `spec` in a document: in the environment if it sets as many steps as the job.
 
     Args:
         document: the job.

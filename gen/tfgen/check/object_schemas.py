@@ -1,10 +1,10 @@
-"""Kubernetes' own schemas, of a chosen version, and the small ones of the custom kinds that tfgen writes.
+"""Schemas of Kubernetes in a chosen version, and small schemas of the custom kinds that tfgen writes.
 
     schemas = ObjectSchemas("1.33")
     schemas.faults(stateful_set)   ->  [Fault(..., ("spec", "replicas"), '"four" is not of type "integer"')]
 
-The schemas of Kubernetes come from the package kubernetes-validate. It is not a dependency, because it has 100 MB that
-most users do not need. tfgen reads only its data: to import the package takes longer than the whole check.
+The schemas of Kubernetes are in the package kubernetes-validate. The package is not a dependency, because it has 100 MB
+that most users do not need. tfgen reads only the data of the package, because its import takes longer than the check.
 """
 
 from __future__ import annotations
@@ -28,36 +28,38 @@ if TYPE_CHECKING:
 _FOLDER: Final = re.compile(r"v(?P<minor>[0-9]+\.[0-9]+)\.(?P<patch>[0-9]+)-local-strict")
 _VERSION: Final = re.compile(r"v?(?P<minor>[0-9]+\.[0-9]+)(\.[0-9]+)?")
 
-# How the files refer to the one that all of them share.
+# The files refer to the shared definitions with this prefix.
 _SHARED: Final = '"/api/_definitions.json#/'
 
-_LONGEST: Final = 300
-"""Characters of a message: the validator puts whole objects into some."""
+_MAX_LENGTH: Final = 300
+"""Maximum length of a message. The validator writes whole objects into some messages."""
 
 
 class ObjectSchemas:
-    """Schemas by kind. Without a version, those of custom kinds alone.
+    """Schemas by kind; without a version, only the schemas of custom kinds.
 
     Raises:
         MissingPackageError: the schemas are not installed.
-        UsageError: there are no schemas of that version.
+        UsageError: the package has no schemas of the version.
     """
 
     def __init__(self, version: str | None = None) -> None:
         self._folder = _folder(version) if version else None
-        wanted = _VERSION.fullmatch(version or "")
-        self.version = tuple(map(int, wanted["minor"].split("."))) if wanted else None
+        match = _VERSION.fullmatch(version or "")
+        self.version = tuple(map(int, match["minor"].split("."))) if match else None
         """The major and the minor version."""
 
     def faults(self, item: Object) -> Iterator[Fault]:
-        """What an object has that its schema refuses: nothing of a kind without one."""
+        """Yield the faults of an object against its schema; nothing for a kind without a schema."""
         if validator := self._validator(item):
             for error in validator.iter_errors(item):
                 text = error.message
-                yield Fault(item, tuple(error.instance_path), text if len(text) < _LONGEST else text[:_LONGEST] + "...")
+                yield Fault(
+                    item, tuple(error.instance_path), text if len(text) < _MAX_LENGTH else text[:_MAX_LENGTH] + "..."
+                )
 
-    def unknown(self, items: Iterable[Object]) -> frozenset[str]:
-        """The kinds of some objects that have no schema, as "KIND of GROUP/VERSION"; none without a version."""
+    def kinds_without_schema(self, items: Iterable[Object]) -> frozenset[str]:
+        """Return the kinds without a schema, as "KIND of GROUP/VERSION"; an empty set without a version."""
         without = (item for item in items if self._folder and not self._validator(item))
         return frozenset(f"{item['kind']} of {item['apiVersion']}" for item in without)
 
@@ -81,7 +83,7 @@ def _custom(kind: str, api_version: str) -> Draft7Validator | None:
 
 @functools.cache
 def _kubernetes(folder: Path, kind: str, api_version: str) -> Draft202012Validator | None:
-    """The schema of a kind: in the file `statefulset-apps-v1.json`, by the first part of its group."""
+    """Return the schema of a kind, from a file such as `statefulset-apps-v1.json`, or None."""
     group, _, version = api_version.rpartition("/")
     stem = "-".join(part for part in (kind.lower(), group.partition(".")[0], version) if part)
     path = folder / f"{stem}.json"
@@ -112,8 +114,8 @@ def _folder(version: str) -> Path:
         for path in sorted((Path(spec.origin).parent / "kubernetes-json-schema").iterdir())
         if (match := _FOLDER.fullmatch(path.name))
     }
-    wanted = _VERSION.fullmatch(version)
-    if wanted is None or wanted["minor"] not in folders:
-        known = ", ".join(sorted(folders, key=lambda minor: tuple(map(int, minor.split(".")))))
-        raise UsageError(f"no schemas of Kubernetes {version!r}: there are those of {known}")
-    return folders[wanted["minor"]]
+    requested = _VERSION.fullmatch(version)
+    if requested is None or requested["minor"] not in folders:
+        versions = ", ".join(sorted(folders, key=lambda minor: tuple(map(int, minor.split(".")))))
+        raise UsageError(f"no schemas of Kubernetes {version!r}: write one of the versions {versions}")
+    return folders[requested["minor"]]

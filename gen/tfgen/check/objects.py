@@ -1,8 +1,8 @@
-"""What is wrong with the objects that come of a job, in each of its environments, at the job's own lines.
+"""Problems of the objects of a job in each environment, at the lines of the job.
 
-    job.yaml:14:40: Service mnist: spec.ports[0].targetPort: it leads to the port cluster, which ... [object-links]
+    job.yaml:14:40: Service mnist: spec.ports[0].targetPort: the selected pods have no port cluster [object-links]
 
-The rules look at the job, before there are objects; this looks at what is to reach the cluster.
+The rules check the values of a job. This module checks the objects, which the cluster receives.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ OBJECT_SIZE: Final = "object-size"
 
 RULES: Final[Mapping[str, str]] = {
     OBJECT_LINKS: "Two objects of a job do not fit together.",
-    OBJECT_SIZE: "An object of a job is larger than a cluster keeps.",
-    OBJECT_SCHEMA: "An object of a job is not one that Kubernetes, or the custom kind's own server, would take.",
+    OBJECT_SIZE: "An object of a job is larger than a cluster can store.",
+    OBJECT_SCHEMA: "An object of a job does not match its schema.",
 }
-"""What each rule says; it begins the rule's section of docs/rules.md."""
+"""The summary of each rule, which begins the section of the rule in docs/rules.md."""
 
 _ObjectsByFault: TypeAlias = dict[tuple[Place, str, str], dict[str, list[str | None]]]
-"""By the place, the words and the rule of a fault: the names of the objects that have the fault, with environments."""
+"""Names of the objects with a fault and their environments, by the place, the message and the rule of the fault."""
 
-_MOST: Final = 3
-"""Objects with one fault that are named."""
+_MAX_NAMES: Final = 3
+"""Maximum number of objects that a message names."""
 
 _QUOTED: Final = re.compile(r"'([^']+)'")
-"""A key in a message of the schema's validator."""
+"""Pattern of a key in a message of the validator of schemas."""
 
-_LEAST_ALIKE: Final = 2
-"""Steps at the ends of two paths that must be the same, or one is not taken for the origin of the other."""
+_MIN_COMMON_STEPS: Final = 2
+"""Minimum number of equal last steps of a path of the job and the path of a fault, before tfgen reports the path."""
 
-_WIDEST: Final = 4
+_MAX_EXPANSION: Final = 4
 """Maximum number of bytes of JSON for one character of `repr`: an emoji has 4 bytes."""
 
 
@@ -71,43 +71,44 @@ def check_objects(
     manifests: Sequence[Manifest] = (),
     policies: PolicyFolders = NO_POLICIES,
 ) -> tuple[Problem, ...]:
-    """What is wrong with the objects of a job that has no errors: what several objects or environments share, once.
+    """Return the problems of the objects of a job without errors. Objects and environments share a common problem.
 
     Args:
         document: the job.
-        built: what comes of it.
-        schemas: what each object is held against.
-        manifests: what the repository has of the namespaces in which jobs run.
+        built: the objects of the job.
+        schemas: the schemas that validate the objects.
+        manifests: the quotas, limit ranges and network policies of the repository.
         policies: the admission policies of the repository.
     """
     objects_by_fault: _ObjectsByFault = {}
     texts = frozenset(text for _, text in data_path.texts(document.data))
     job = built.job
-    forms = [
-        # Where there are environments, the job is applied nowhere by itself.
+    variants = [
+        # A job with environments is not applied itself, so no namespace restricts the base objects.
         (None, job.values, built.base.values(), job.namespace, () if job.environments else manifests),
         *(
-            (form.name, form.values, built.environments[form.name].values(), form.namespace, manifests)
-            for form in job.environments
-            if form.name in built.environments
+            (item.name, item.values, built.environments[item.name].values(), item.namespace, manifests)
+            for item in job.environments
+            if item.name in built.environments
         ),
     ]
-    alike: dict[tuple[int, ...], tuple[Objects, Sequence[tuple[str, Fault]]]] = {}  # many environments have the same
-    of_item: dict[int, Sequence[tuple[str, Fault]]] = {}
-    for environment, values, items, namespace, around in forms:
+    # Many environments have the same objects, so cache the faults by the objects, and by the single object.
+    faults_by_objects: dict[tuple[int, ...], tuple[Objects, Sequence[tuple[str, Fault]]]] = {}
+    faults_by_item: dict[int, Sequence[tuple[str, Fault]]] = {}
+    for environment, values, items, namespace, restrictions in variants:
         minimum = (values.get("gang") or {}).get("minAvailable") or 0
         key = (minimum, *map(id, items))
-        if key not in alike:
-            alike[key] = _find_faults(tuple(items), texts, minimum, schemas, of_item)
-        objects, of_objects = alike[key]
-        around = (*around, *literal_manifests(document.file, objects.literals, namespace))
-        for rule, fault in (*of_objects, *namespace_faults(objects, around, namespace)):
+        if key not in faults_by_objects:
+            faults_by_objects[key] = _find_faults(tuple(items), texts, minimum, schemas, faults_by_item)
+        objects, object_faults = faults_by_objects[key]
+        restrictions = (*restrictions, *literal_manifests(document.file, objects.literals, namespace))
+        for rule, fault in (*object_faults, *namespace_faults(objects, restrictions, namespace)):
             if rule == OBJECT_SIZE:
                 place = _place_of_key(document, _largest_part(document, environment))
             else:
                 place = _place(document, environment, fault)
             name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
-            objects_by_fault.setdefault((place, _what(fault), rule), {}).setdefault(name, []).append(environment)
+            objects_by_fault.setdefault((place, _describe(fault), rule), {}).setdefault(name, []).append(environment)
     early = find_early_images(document, _paths(document.root), schemas.version, OBJECT_SCHEMA)
     return in_order((*early, *check_guard_rails(document, built, policies), *_problems(objects_by_fault)))
 
@@ -124,13 +125,13 @@ def check_guard_rails(
     """
     job = built.job
     objects_by_fault: _ObjectsByFault = {}
-    of_policies = [*find_policy_problems(document, policies)]
-    forms = [(form.name, form.namespace) for form in job.environments if form.name in built.environments]
-    for environment, namespace in forms if job.environments else [(None, job.namespace)]:
+    policy_problems = [*find_policy_problems(document, policies)]
+    variants = [(item.name, item.namespace) for item in job.environments if item.name in built.environments]
+    for environment, namespace in variants if job.environments else [(None, job.namespace)]:
         items = tuple((built.base if environment is None else built.environments[environment]).values())
         for verdict in find_policy_faults(document, policies, items, namespace):
             if isinstance(verdict, Problem):
-                of_policies.append(verdict)
+                policy_problems.append(verdict)
                 continue
             place = _place_of_policy(document, environment, verdict)
             name = f"{verdict.item['kind']} {verdict.item['metadata']['name']}"
@@ -141,13 +142,13 @@ def check_guard_rails(
         *find_pod_overrides(document, built),
         *find_over_limits(document, built),
     )
-    return in_order((*guarded, *of_policies, *_problems(objects_by_fault)))
+    return in_order((*guarded, *policy_problems, *_problems(objects_by_fault)))
 
 
 def _problems(objects_by_fault: _ObjectsByFault) -> Iterator[Problem]:
     """Yield a problem for each fault, with the names of the objects that have the fault."""
-    for (place, what, rule), names in objects_by_fault.items():
-        yield Problem(*place, f"{_objects(names)}: {what}{_where(names)}", rule, _severity(rule))
+    for (place, message, rule), names in objects_by_fault.items():
+        yield Problem(*place, f"{_objects(names)}: {message}{_where(names)}", rule, _severity(rule))
 
 
 def _find_faults(
@@ -155,36 +156,36 @@ def _find_faults(
     texts: frozenset[str],
     minimum: int,
     schemas: ObjectSchemas,
-    of_item: dict[int, Sequence[tuple[str, Fault]]],
+    faults_by_item: dict[int, Sequence[tuple[str, Fault]]],
 ) -> tuple[Objects, Sequence[tuple[str, Fault]]]:
-    """What is wrong with the objects of one form, wherever it is applied, each with its rule.
+    """Return the objects of one variant and their faults in every namespace, each with its rule.
 
     Args:
         items: the objects.
-        texts: every text of the job.
-        minimum: the size that the job asks for of its gang, or 0.
-        schemas: what each object is held against.
-        of_item: what is wrong with an object by itself, by its identity.
+        texts: all texts of the job.
+        minimum: the minimum size of the gang that the job sets, or 0.
+        schemas: the schemas that validate the objects.
+        faults_by_item: the cache for the faults of single objects, by the identity of the object.
     """
-    own = tuple(item for item in items if literal_name(item) is None)
+    generated = tuple(item for item in items if literal_name(item) is None)
     literals = tuple(item for item in items if literal_name(item) is not None)
-    objects = Objects(own, texts, minimum, literals)
+    objects = Objects(generated, texts, minimum, literals)
     for item in items:
-        if id(item) not in of_item:
-            shaped = ((OBJECT_SCHEMA, fault) for fault in schemas.faults(item))
-            of_item[id(item)] = [*shaped, *((OBJECT_SIZE, fault) for fault in _too_large(item))]
-    linked = ((OBJECT_LINKS, fault) for fault in faults(objects))
-    return objects, [*linked, *(fault for item in items for fault in of_item[id(item)])]
+        if id(item) not in faults_by_item:
+            schema_faults = ((OBJECT_SCHEMA, fault) for fault in schemas.faults(item))
+            faults_by_item[id(item)] = [*schema_faults, *((OBJECT_SIZE, fault) for fault in _too_large(item))]
+    links = ((OBJECT_LINKS, fault) for fault in faults(objects))
+    return objects, [*links, *(fault for item in items for fault in faults_by_item[id(item)])]
 
 
 def _too_large(item: Object) -> Iterator[Fault]:
-    if len(repr(item)) * _WIDEST <= OBJECT_MAX:
+    if len(repr(item)) * _MAX_EXPANSION <= OBJECT_MAX:
         return  # true for almost all objects, and faster than JSON
     size = len(json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode())
     if size > OBJECT_MAX:
         message = (
-            f"it has {size:,} bytes, more than the {OBJECT_MAX:,} that etcd keeps of one object; put long texts into "
-            "files, by code or a ConfigMap in storage"
+            f"the object has {size:,} bytes, but etcd stores at most {OBJECT_MAX:,}; write long texts to files, by "
+            "code or a ConfigMap in storage"
         )
         yield Fault(item, (), message)
 
@@ -194,12 +195,12 @@ def _place_of_key(document: Document, path: Path) -> Place:
 
 
 def _largest_part(document: Document, environment: str | None) -> Path:
-    """The path of the job to the part that has most of its text: the first of which no part has half."""
+    """Return the path of the smallest part of a job that has more than half of the text of each parent part."""
     spec = document.data["spec"]
-    own = data_path.at(spec, ("environments", environment)) if environment is not None else None
-    if own and _text_size(own) * 2 > _text_size({**spec, "environments": {}}):
+    variant_data = data_path.at(spec, ("environments", environment)) if environment is not None else None
+    if variant_data and _text_size(variant_data) * 2 > _text_size({**spec, "environments": {}}):
         path: Path = ("spec", "environments", str(environment))
-        part: Any = own
+        part: Any = variant_data
     else:
         path, part = ("spec",), {**spec, "environments": {}}
     while isinstance(part, Mapping | list) and part:
@@ -219,18 +220,18 @@ def _severity(rule: str) -> Severity:
     return "warning" if rule in NAMESPACE_RULES or rule in POLICY_WARNINGS else "error"
 
 
-def _what(fault: Fault) -> str:
+def _describe(fault: Fault) -> str:
     field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in fault.path).lstrip(".")
     return ": ".join(part for part in (field, fault.message) if part)
 
 
 def _objects(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
-    """The names of the objects that share a fault: those of the job itself, or else those of the environments."""
+    """Return the names of the objects with a fault: the objects of the job, or else the objects of environments."""
     names = [name for name, environments in environments_by_name.items() if None in environments] or [
         *environments_by_name
     ]
-    more = len(names) - _MOST
-    return either(names, "and") if more <= 0 else f"{', '.join(names[:_MOST])} and {more} more"
+    further = len(names) - _MAX_NAMES
+    return either(names, "and") if further <= 0 else f"{', '.join(names[:_MAX_NAMES])} and {further} more"
 
 
 def _where(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
@@ -241,7 +242,7 @@ def _where(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
 
 
 def _place(document: Document, environment: str | None, fault: Fault) -> Place:
-    """Where the job says what is wrong with the object: at the path that ends as the field's does."""
+    """Return the place in the job that sets the field of a fault: the path with the same last steps."""
     origin = _origin(document, environment, fault)
     if origin is not None:
         return document.place(origin)
@@ -251,16 +252,16 @@ def _place(document: Document, environment: str | None, fault: Fault) -> Place:
 
 
 def _place_of_policy(document: Document, environment: str | None, fault: PolicyFault) -> Place:
-    """Where the job says a field that a policy's expression names; else where it says the object."""
+    """Return the place in the job of a field that the expression of a policy names, or the place of the object."""
     if (name := literal_name(fault.item)) is not None:
         return document.place(literal_path(document, environment, ("objects", name)))
     role = _role(fault.item)
     paths = [path for path in _paths(document.root) if path[:1] == ("spec",) and _is_of(path, environment, role)]
     endings = [*((field,) for field in field_names(fault.expression)), ("roles", role)]
     by_ending = ([path for path in paths if path[-len(ending) :] == ending] for ending in endings)
-    # The environment's own line, else the role's, else the job's.
+    # Prefer the line of the environment, then the line of the role, then the line of the job.
     origin = min(
-        next((alike for alike in by_ending if alike), ()),
+        next((candidates for candidates in by_ending if candidates), ()),
         key=lambda path: (path[1:2] != ("environments",), "roles" not in path, len(path)),
         default=("metadata", "name"),
     )
@@ -268,28 +269,28 @@ def _place_of_policy(document: Document, environment: str | None, fault: PolicyF
 
 
 def _origin(document: Document, environment: str | None, fault: Fault) -> Path | None:
-    """The path that ends as the field's does, or what is above all that do; None where nothing does."""
+    """Return the path with the most last steps in common with the field, the shared parent of several, or None."""
     if (name := literal_name(fault.item)) is not None:
         return literal_path(document, environment, ("objects", name, *fault.path))
     if (patched := _in_patch(document, environment, fault)) is not None:
         return patched
     role = _role(fault.item)
-    best: list[Path] = []
-    alike = _LEAST_ALIKE
+    matches: list[Path] = []
+    best = _MIN_COMMON_STEPS
     for path in _paths(document.root):
         if path[:1] != ("spec",) or not _is_of(path, environment, role):
             continue
-        same = _alike(path, fault.path)
-        if same > alike:
-            best, alike = [path], same
-        elif same == alike:
-            best.append(path)
-    common = data_path.shared(best)
+        steps = _common_steps(path, fault.path)
+        if steps > best:
+            matches, best = [path], steps
+        elif steps == best:
+            matches.append(path)
+    common = data_path.shared(matches)
     return common if len(common) > 1 else None
 
 
 def _in_patch(document: Document, environment: str | None, fault: Fault) -> Path | None:
-    """The path in a patch that adds the field, or what the schema does not know in the field; None without a patch."""
+    """Return the path in a patch that adds a field, or the key that the message quotes, or None."""
     spec = document.data["spec"]
     bases: list[Path] = [("environments", environment)] if environment is not None else []
     for base in (*bases, ()):
@@ -312,14 +313,14 @@ def _in_patch(document: Document, environment: str | None, fault: Fault) -> Path
 
 
 def _role(item: Object) -> str | None:
-    """Whose object it is: a role's, or that of the one thing whose pods it makes; none where it is all roles'."""
+    """Return the role or the component to which an object belongs; None for an object of all roles."""
     pods = data_path.at(item, ("spec", "template"))
     all_labels = (data_path.at(owner, ("metadata", "labels")) or {} for owner in (item, pods))
     return next((labels[keys.COMPONENT] for labels in all_labels if keys.COMPONENT in labels), None)
 
 
 def _is_of(path: Path, environment: str | None, role: str | None) -> bool:
-    """Whether what stands at a path of the document can show in an object of that environment and role."""
+    """Check that a path of a job can affect an object of an environment and a role."""
     if path[1:2] == ("environments",):
         if path[2:3] != (environment,):
             return False
@@ -327,13 +328,13 @@ def _is_of(path: Path, environment: str | None, role: str | None) -> bool:
     return path[1:2] != ("roles",) or role is None or path[2:3] in ((), (role,))
 
 
-def _paths(tree: SourceTree, above: Path = ()) -> Iterator[Path]:
-    yield above
-    for key, (_, inner) in tree.children.items():
-        yield from _paths(inner, (*above, key))
+def _paths(tree: SourceTree, parent: Path = ()) -> Iterator[Path]:
+    yield parent
+    for key, (_, child) in tree.children.items():
+        yield from _paths(child, (*parent, key))
 
 
-def _alike(path: Path, field: FieldPath) -> int:
-    """How many steps the two have in common at their ends. Any two indexes are alike, since a merge moves items."""
+def _common_steps(path: Path, field: FieldPath) -> int:
+    """Return the number of equal last steps of two paths. All indexes count as equal, because a merge moves items."""
     pairs = zip(reversed(path), reversed(field), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1] or all(isinstance(x, int) for x in pair), pairs))

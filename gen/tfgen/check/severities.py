@@ -1,11 +1,11 @@
-"""How much a warning weighs: what each tfgen.yaml says of its rule, and the comments that ignore it.
+"""Severities of warnings: the settings of tfgen.yaml files for rules, and the comments that ignore a warning.
 
     tfgen.yaml      rules: {latest-tag: {severity: error}}
     job.yaml        image: tf:latest  # tfgen: ignore latest-tag it moves on purpose
 
-An error stays an error: what it refuses no cluster takes, or not all three outputs say it alike. One that is made of a
-warning, by `severity: error` or by `warningsAsErrors`, is ignored by a comment with its reason, as the warning is. With
-`ignorable: false` no comment ignores the problems of a rule.
+No setting changes the severity of an error, because a cluster would refuse the job, or the three outputs would differ.
+A comment with a reason ignores a warning, even if `severity: error` or `warningsAsErrors` makes the warning an error.
+With `ignorable: false`, no comment ignores the problems of a rule.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ UNUSED_IGNORE: Final = "unused-ignore"
 LOOSENED: Final = "guard-rail-loosened"
 
 RULES: Final[Mapping[str, str]] = {
-    GUARD_RAIL: "A guard rail of tfgen.yaml is incomplete, or is looser than one above it.",
-    IGNORE_COMMENT: "A comment that is to ignore a warning names none, or no reason.",
-    UNUSED_IGNORE: "A comment ignores a warning that is not there.",
+    GUARD_RAIL: "A guard rail of tfgen.yaml is incomplete, or is looser than a guard rail of a layer above.",
+    IGNORE_COMMENT: "A comment that ignores a warning has no rule or no reason.",
+    UNUSED_IGNORE: "A comment ignores a warning that does not occur.",
     LOOSENED: "A change of a tfgen.yaml loosens a guard rail.",
 }
 """The summary of each rule, which begins the rule's section of docs/rules.md. The last two are warnings."""
@@ -83,7 +83,13 @@ class Severities(Record):
 
 
 def set_severities(document: Document, problems: Iterable[Problem], *, is_guarded: bool = True) -> Reported:
-    """The problems of a job as its tfgen.yaml files weigh them, without what is off or ignored; all, if not guarded."""
+    """Return the problems of a job with their severities, without rules that are off and without ignored warnings.
+
+    Args:
+        document: the job.
+        problems: the problems of the job.
+        is_guarded: False if no tfgen.yaml and no comment applies, so that all problems keep their severities.
+    """
     if not is_guarded:
         return Reported(tuple(problems))
     severities = severities_of(document.under)
@@ -91,8 +97,8 @@ def set_severities(document: Document, problems: Iterable[Problem], *, is_guarde
     reported, ignored = [], []
     for problem in problems:
         setting = severities.rules.get(problem.rule)
-        weighed_problem = _reported(problem, severities)
-        if weighed_problem is None:
+        reported_problem = _reported(problem, severities)
+        if reported_problem is None:
             continue
         if (
             problem.severity == "warning"
@@ -101,7 +107,7 @@ def set_severities(document: Document, problems: Iterable[Problem], *, is_guarde
         ):
             ignored.append(problem)
         else:
-            reported.append(weighed_problem)
+            reported.append(reported_problem)
     return Reported(tuple(reported), tuple(ignored))
 
 
@@ -113,7 +119,7 @@ def with_severities(defaults: Document | None, problems: Iterable[Problem]) -> t
 
 
 def check_comments(documents: Iterable[Document]) -> Iterator[Problem]:
-    """What is wrong with the comments that speak to tfgen, each file's once."""
+    """Yield a problem for each wrong `tfgen:` comment of the files."""
     for file, directives in {document.file: document.directives for document in documents}.items():
         for directive in directives:
             if message := _fault(directive):
@@ -121,10 +127,10 @@ def check_comments(documents: Iterable[Document]) -> Iterator[Problem]:
 
 
 def find_unused(documents: Iterable[Document], ignored: Iterable[Problem]) -> Iterator[Problem]:
-    """The comments of jobs that ignore nothing.
+    """Yield a problem for each comment that ignores no warning.
 
     Args:
-        documents: the jobs of which all problems are known.
+        documents: the jobs after all checks.
         ignored: the warnings that comments ignore.
     """
     used = {(problem.file, problem.position.line, problem.rule) for problem in ignored}
@@ -137,44 +143,45 @@ def find_unused(documents: Iterable[Document], ignored: Iterable[Problem]) -> It
             if (document.file, directive.line, rule) in used:
                 continue
             if rule in rules and (place := rules[rule].not_ignorable):
-                message = f"no comment ignores {rule}, by {place}; remove the comment"
+                message = f"{place} lets no comment ignore {rule}; remove the comment"
             else:
-                message = f"no warning of {rule} stands at line {directive.line}; remove the comment"
+                message = f"line {directive.line} has no warning of {rule}; remove the comment"
             yield Problem(document.file, directive.position, message, UNUSED_IGNORE, "warning")
 
 
 def report_unused(documents: Iterable[Document], ignored: Sequence[Problem]) -> tuple[Problem, ...]:
-    """The same as each job's tfgen.yaml files weigh it."""
-    return tuple(problem for one in documents for problem in set_severities(one, find_unused((one,), ignored)).problems)
+    """Return the problems of `find_unused` with the severities of the tfgen.yaml files of each job."""
+    reports = (set_severities(document, find_unused((document,), ignored)) for document in documents)
+    return tuple(problem for report in reports for problem in report.problems)
 
 
 def check_severities(defaults: Document) -> Iterator[Problem]:
-    """What is wrong with what a tfgen.yaml says of rules, by itself and beside the layers above it."""
+    """Yield the problems of the severities in a tfgen.yaml, including severities that loosen a layer above."""
     layer = defaults.alone()
-    above = severities_of(defaults.under)
+    parents = severities_of(defaults.under)
     for name, setting in _rules(layer).items():
         place = layer.place(("rules", name))
         if name not in WARNINGS:
-            message = f"{shown(name)} is no rule that warns, and only a warning weighs more or less{_nearest(name)}"
+            message = f"{shown(name)} is not the id of a warning, but only warnings have a severity{_nearest(name)}"
             yield Problem(*place, message, GUARD_RAIL)
         elif setting["severity"] == "off" and not setting.get("reason"):
-            message = f"{path_name(('rules', name))} is off without a reason; say it in reason"
+            message = f"{path_name(('rules', name))} is off without a reason; add reason"
             yield Problem(*place, message, GUARD_RAIL)
-        farther = above.rules.get(name)
-        if farther and ORDER.index(setting["severity"]) < ORDER.index(farther.severity):
+        parent = parents.rules.get(name)
+        if parent and ORDER.index(setting["severity"]) < ORDER.index(parent.severity):
             message = (
-                f"{path_name(('rules', name))}: found {setting['severity']}, where {farther.place} says "
-                f"{farther.severity}; a nearer tfgen.yaml may only make more of it"
+                f"{path_name(('rules', name))}: found {setting['severity']}, but {parent.place} sets "
+                f"{parent.severity}; a nearer tfgen.yaml may only raise the severity"
             )
             yield Problem(*layer.place(("rules", name, "severity")), message, GUARD_RAIL)
-        if farther and farther.not_ignorable and setting.get("ignorable"):
+        if parent and parent.not_ignorable and setting.get("ignorable"):
             message = (
-                f"{path_name(('rules', name, 'ignorable'))}: found true, where {farther.not_ignorable} sets false, "
-                "which a nearer tfgen.yaml keeps"
+                f"{path_name(('rules', name, 'ignorable'))}: found true, but {parent.not_ignorable} sets false; remove "
+                "it"
             )
             yield Problem(*layer.place(("rules", name, "ignorable")), message, GUARD_RAIL)
-    if above.as_errors and layer.data.get("warningsAsErrors") is False:
-        message = f"warningsAsErrors: found false, where {above.as_errors} says true, which a nearer tfgen.yaml keeps"
+    if parents.as_errors and layer.data.get("warningsAsErrors") is False:
+        message = f"warningsAsErrors: found false, but {parents.as_errors} sets true; remove it"
         yield Problem(*layer.place(("warningsAsErrors",)), message, GUARD_RAIL)
 
 
@@ -220,7 +227,7 @@ def _rules(layer: Document) -> Mapping[str, Any]:
 
 
 def _ignored(directives: Sequence[Directive]) -> Iterator[tuple[int, str]]:
-    """The lines and the rules that comments ignore."""
+    """Yield the lines and the rules that comments ignore."""
     return ((directive.line, _rule(directive)) for directive in directives if not _fault(directive))
 
 
@@ -229,21 +236,21 @@ def _rule(directive: Directive) -> str:
 
 
 def _fault(directive: Directive) -> str:
-    """What is wrong with the words of a comment; empty where nothing is."""
-    form = "write # tfgen: ignore RULE REASON"
+    """Return the message on a wrong comment; empty for a correct comment."""
+    syntax = "write # tfgen: ignore RULE REASON"
     match directive.words.split():
         case ["ignore", rule, *_] if rule == LOOSENED:
             return f"no comment ignores {rule}; remove the comment"
         case ["ignore", rule, *_] if rule not in WARNINGS:
-            return f"{shown(rule)} is no rule that warns, and no comment ignores an error{_nearest(rule)}"
+            return f"{shown(rule)} is not the id of a warning, but comments ignore only warnings{_nearest(rule)}"
         case ["ignore", _, _, *_]:
             return ""
         case ["ignore", rule]:
-            return f"it says no reason why {rule} is ignored; {form}"
+            return f"the comment gives no reason to ignore {rule}; {syntax}"
         case ["ignore"]:
-            return f"it names no rule; {form}"
+            return f"the comment names no rule; {syntax}"
         case words:
-            return f"found {shown(words[0] if words else '')}, expected ignore; {form}"
+            return f"found {shown(words[0] if words else '')}, expected ignore; {syntax}"
 
 
 def _nearest(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Everything that is wrong with one file of jobs by itself: YAML, the schema, the rules, and the defaults under it."""
+"""Check of a single job file: YAML, the schema, the rules, and the layers of the file."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tfgen.schema import validate as schema
 from tfgen.text.document import MAX_SIZE, Document, SourceTree
 from tfgen.words import ALSO, in_environments
 
-MOST: Final = 100
-"""Problems of one rule in one document. More help nobody, and a hostile file may have a million."""
+MAX_PROBLEMS: Final = 100
+"""Maximum number of problems of one rule in one document, because a hostile file may have a million."""
 
 
 GUARD_RAILS: Final = (
@@ -40,19 +40,19 @@ GUARD_RAILS: Final = (
     "rules",
     "warningsAsErrors",
 )
-"""The keys of a tfgen.yaml that hold for all below it."""
+"""The keys of a tfgen.yaml that jobs below the layer cannot override."""
 
 _NAME: Final = ("metadata", "name")
 
-_ANY_JOB: Final = 170
-"""What the check of the smallest job costs, in values."""
+_MIN_COST: Final = 170
+"""Cost of the check of the smallest job, in values."""
 
-_MOST_ENVIRONMENTS: Final = 50
-"""More are refused by the schema, and not looked at."""
+_MAX_ENVIRONMENTS: Final = 50
+"""Maximum number of environments. The schema refuses a job with more, so the rules do not check the job."""
 
 
 class Team(Record):
-    """The defaults of a folder over those above it, or what is wrong with any of them."""
+    """The defaults of a layer over the layers above, or the problems of these layers."""
 
     defaults: Document | None = None
     problems: tuple[Problem, ...] = ()
@@ -63,8 +63,8 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
 
     Args:
         source: the file.
-        teams: the defaults that are known, by file; those under this one come to them.
-        is_guarded: whether the guard rails of tfgen.yaml count.
+        teams: the layers that were read, by file. The function adds the layers of this file.
+        is_guarded: whether the guard rails of tfgen.yaml apply.
     """
     team = read_team(source.defaults, teams, is_guarded=is_guarded)
     parsed = parse_source(source)
@@ -72,7 +72,7 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
     accepted: list[Document] = []
     problems = [*parsed.problems]
     ignored: list[Problem] = []
-    # What the parser refused reads as something else: what the schema says of that is no news.
+    # The parser replaces a refused value, so the schema would report the same position again.
     refused = {(problem.file, problem.position) for problem in parsed.problems}
     size = 0
     for read in parsed.documents:
@@ -88,14 +88,14 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
             accepted.append(document)
             overrides = tuple(_overrides(document)) if is_guarded else ()
             problems += overrides
-            # What is enforced there says more than a warning does.
+            # The error on an enforced value replaces the warnings at the same position.
             refused = {(problem.file, problem.position) for problem in overrides}
-            of_rules = (
+            rule_problems = (
                 problem
                 for problem in _rule_problems(document)
                 if problem.severity == "error" or (problem.file, problem.position) not in refused
             )
-            reported = set_severities(document, of_rules, is_guarded=is_guarded)
+            reported = set_severities(document, rule_problems, is_guarded=is_guarded)
             problems += reported.problems
             ignored += reported.ignored
     problems += check_comments(documents) if is_guarded else ()
@@ -108,58 +108,58 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
 
 
 def report_clash(file: ReadFile, at: int, rule: AcrossRule, clash: Clash, *, is_guarded: bool) -> Reported:
-    """What is wrong with a job beside others: the one at an index of the file's accepted ones."""
+    """Return the problem of a clash for the job at an index of the accepted documents."""
     document = file.accepted[at]
     place = Place(document.source(clash.path), document.value(clash.path))
     return set_severities(document, (Problem(*place, clash.message, rule.id, rule.severity),), is_guarded=is_guarded)
 
 
 def _size(document: Document) -> int:
-    """What the check of a document costs, in values: those of a job are looked at again in each environment."""
+    """Return the cost of the check of a document in values, which are checked again for each environment."""
     environments = data_path.at(document.data, ("spec", "environments"))
-    forms = 1 + (len(environments) if isinstance(environments, dict) else 0)
-    size = _ANY_JOB + sum(_values(layer.root) for layer in document.layers())
-    return size * (forms if forms <= _MOST_ENVIRONMENTS + 1 else 1)
+    variants = 1 + (len(environments) if isinstance(environments, dict) else 0)
+    size = _MIN_COST + sum(_count_values(layer.root) for layer in document.layers())
+    return size * (variants if variants <= _MAX_ENVIRONMENTS + 1 else 1)
 
 
-def _values(tree: SourceTree) -> int:
-    return 1 + sum(_values(inner) for _, inner in tree.children.values())
+def _count_values(tree: SourceTree) -> int:
+    return 1 + sum(_count_values(child) for _, child in tree.children.values())
 
 
 def _too_large(document: Document) -> Problem:
     message = (
-        f"with this document the file has more than {MAX_SIZE:,} values, those of a job counted again for each of "
-        "its environments; split the file or the job"
+        f"with this document the file has more than {MAX_SIZE:,} values, which count again for each environment of a "
+        "job; split the file or the job"
     )
     return Problem(document.file, document.value(()), message, "yaml-size")
 
 
 def read_team(source: Source | None, teams: dict[str, Team], *, is_guarded: bool) -> Team:
-    """The defaults in a file, or none. `teams` has those that are known, by file; what is read comes to them."""
+    """Return the defaults of a layer. The function reads a layer only if `teams` lacks the layer, and adds it."""
     if source is None:
         return Team()
     if source.file not in teams:
-        above = read_team(source.defaults, teams, is_guarded=is_guarded)
-        teams[source.file] = _new_team(source, above, is_guarded=is_guarded)
+        parent = read_team(source.defaults, teams, is_guarded=is_guarded)
+        teams[source.file] = _new_team(source, parent, is_guarded=is_guarded)
     return teams[source.file]
 
 
-def _new_team(source: Source, above: Team, *, is_guarded: bool) -> Team:
+def _new_team(source: Source, parent: Team, *, is_guarded: bool) -> Team:
     parsed = parse_source(source)
     problems = list(parsed.problems)
     for document in parsed.documents[1:]:
-        message = "the defaults are one document; put what this one says into the first"
+        message = "a tfgen.yaml has only one document; move the content into the first document"
         problems.append(Problem(document.file, document.value(()), message, "wrong-kind"))
     refused = {(problem.file, problem.position) for problem in problems}
     documents = parsed.documents[:1]
-    if above.problems:
+    if parent.problems:
         schema_problems = [problem for document in documents for problem in schema.check_defaults_alone(document)]
     else:
-        documents = tuple(defaults.over(document, above.defaults) for document in documents)
+        documents = tuple(defaults.over(document, parent.defaults) for document in documents)
         schema_problems = [problem for document in documents for problem in schema.check_defaults(document)]
     problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
     problems += check_comments(documents) if is_guarded else ()
-    problems += above.problems
+    problems += parent.problems
     if is_guarded and not problems:
         problems += _guard_rail_problems(source, documents[0])
     return Team(problems=tuple(problems)) if problems else Team(documents[0])
@@ -173,34 +173,34 @@ def _overrides(document: Document) -> Iterator[Problem]:
 
 
 def _guard_rail_problems(source: Source, document: Document) -> Iterator[Problem]:
-    """What is wrong with the guard rails of a tfgen.yaml, by themselves and beside those above them."""
+    """Yield the problems of the guard rails of a tfgen.yaml, including guard rails that loosen a layer above."""
     yield from check_severities(document)
     yield from check_limits(document)
     yield from check_enforced_paths(document)
     yield from check_allowed(document)
     yield from _overrides(document)
-    above = source.left_out
-    while above is not None:
-        for layer in parse_source(above).documents[:1]:
+    left_out = source.left_out
+    while left_out is not None:
+        for layer in parse_source(left_out).documents[:1]:
             if rail := next((key for key in GUARD_RAILS if data_path.at(layer.data, (key,))), None):
                 place = Place(layer.file, layer.key((rail,)))
-                message = f"root: true leaves out {rail} of {place}, which holds for this folder too; remove root"
+                message = f"root: true leaves out {rail} of {place}, which applies to this folder; remove root"
                 yield Problem(*document.place(("root",)), message, GUARD_RAIL)
-        above = above.defaults or above.left_out
+        left_out = left_out.defaults or left_out.left_out
 
 
 def _rule_problems(document: Document) -> Iterator[Problem]:
-    """What the rules find in a job and in its environments; what several of them have at one place comes once."""
-    forms = views(document)
+    """Yield the findings of the rules in a job and its environments, with one problem for equal findings at a place."""
+    variants = views(document)
     for rule in RULES:
-        for (place, _), occurrence in _findings(rule, forms).items():
+        for (place, _), occurrence in _findings(rule, variants).items():
             yield Problem(*place, f"{occurrence.messages[0]}{_where(occurrence)}", rule.id, rule.severity)
 
 
 class _Occurrence(NamedTuple):
-    """A mistake in several forms: the messages, the first of which is told, and the environments.
+    """A mistake in several variants: the messages, of which the first is reported, and the environments.
 
-    An environment is None where the place itself names the form: for the job, and for an environment's own lines.
+    An environment is None for a mistake of the job, and for a mistake at a line of the environment.
     """
 
     messages: list[str]
@@ -208,20 +208,20 @@ class _Occurrence(NamedTuple):
 
 
 def _where(occurrence: _Occurrence) -> str:
-    """The environments of a mistake: all of them where the first message is not true of each, as in a number."""
+    """Return the environments of a mistake, including environments whose message differs, for example in a number."""
     differ = len(set(occurrence.messages)) > 1
     named = (name for name in occurrence.environments if name is not None)
     return in_environments(occurrence.environments) or (in_environments(named, ALSO) if differ else "")
 
 
-def _findings(rule: Rule, forms: Sequence[View]) -> dict[tuple[Place, str], _Occurrence]:
-    """The first `MOST` mistakes that a rule finds, by place and cause."""
-    messages: dict[tuple[Place, str], _Occurrence] = {}
-    for view, (path, message, cause) in find_in_variants(rule.check, forms):
+def _findings(rule: Rule, variants: Sequence[View]) -> dict[tuple[Place, str], _Occurrence]:
+    """Return the first `MAX_PROBLEMS` mistakes that a rule finds, by place and cause."""
+    occurrences: dict[tuple[Place, str], _Occurrence] = {}
+    for view, (path, message, cause) in find_in_variants(rule.check, variants):
         place, environment = view.locate(path)
-        of_cause = messages.setdefault((place, cause or message), _Occurrence([], []))
-        of_cause.messages.append(message)
-        of_cause.environments.append(environment)
-        if len(messages) == MOST:
+        occurrence = occurrences.setdefault((place, cause or message), _Occurrence([], []))
+        occurrence.messages.append(message)
+        occurrence.environments.append(environment)
+        if len(occurrences) == MAX_PROBLEMS:
             break
-    return messages
+    return occurrences

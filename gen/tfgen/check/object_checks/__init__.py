@@ -1,8 +1,9 @@
-"""Whether a job's objects fit together: one concern a module, and the table of all checks.
+"""Checks that the objects of a job fit together, with one concern in each module, and the table of all checks.
 
-    faults(Objects(plain_objects(data, "prod")))  ->  [Fault(service, ("spec", "selector"), "it selects no pod ...")]
+    faults(Objects(plain_objects(data, "prod")))  ->  [Fault(service, ("spec", "selector"), "the selector ...")]
 
-They do by construction. But a `podTemplate` may remove what another object relies on, and tfgen may have a defect.
+tfgen renders objects that fit together. A `podTemplate` may remove a field that a different object needs, and tfgen may
+have a defect.
 """
 
 from __future__ import annotations
@@ -24,5 +25,5 @@ CHECKS: Final[tuple[Check, ...]] = (
 
 
 def faults(objects: Objects) -> Iterator[Fault]:
-    """What all checks find."""
+    """Yield the faults of all checks."""
     return (fault for check in CHECKS for fault in check(objects))

@@ -1,4 +1,4 @@
-"""What is wrong with one of a job's objects, or between two of them."""
+"""Faults of the objects of a job, and the objects in which the checks search for faults."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FieldPath: TypeAlias = tuple[str | int, ...]
 
 
 class Fault(NamedTuple):
-    """A mistake in an object: where, and what is wrong."""
+    """A mistake in an object: the object, the path of the field, and the message."""
 
     item: Object
     path: FieldPath
@@ -22,13 +22,12 @@ class Fault(NamedTuple):
 
 
 class Objects(Record):
-    """The objects of one environment, and what they may refer to beside each other.
+    """The objects of one environment, and the names to which the objects may refer.
 
     Attributes:
-        items: those that tfgen makes.
-        texts: every text of the job: what it names itself is its user's own, and need not be among the objects.
-        min_available: the size that the job asks for of its gang; 0 where it leaves that to tfgen.
-        literals: those that stand in the job as they are, of any shape.
+        items: the objects that tfgen creates. texts: all texts of the job. An object may refer to a name among the
+        texts, because the user owns such an object. min_available: the minimum size of the gang that the job sets; 0
+        for the default. literals: the entries of `objects`, which may have any shape.
     """
 
     items: tuple[Object, ...]
@@ -38,22 +37,22 @@ class Objects(Record):
 
     @cached_property
     def pods(self) -> tuple[Pods, ...]:
-        """The pods that they make."""
+        """The pods of the objects."""
         return tuple(pods for item in self.items for pods in pods_of(item))
 
     @cached_property
     def pods_by_owner(self) -> Mapping[str, Pods]:
-        """The first pods that an object of a name makes."""
+        """The first pods of each object, by the name of the object."""
         return {pods.owner["metadata"]["name"]: pods for pods in reversed(self.pods)}
 
     def of_kind(self, kind: str) -> tuple[Object, ...]:
-        """The objects of a kind, of whichever API group."""
+        """Return the objects of a kind, of any API group."""
         return tuple(item for item in self.items if item["kind"] == kind)
 
     def named(self, kind: str, name: str) -> Object | None:
-        """The object of a kind and a name."""
-        known = (*self.of_kind(kind), *(item for item in self.literals if item["kind"] == kind))
-        return next((item for item in known if item["metadata"]["name"] == name), None)
+        """Return the object of a kind and a name, or None."""
+        candidates = (*self.of_kind(kind), *(item for item in self.literals if item["kind"] == kind))
+        return next((item for item in candidates if item["metadata"]["name"] == name), None)
 
 
 Check: TypeAlias = Callable[[Objects], Iterable[Fault]]

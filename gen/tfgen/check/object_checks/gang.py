@@ -1,4 +1,4 @@
-"""The gang: its group asks for as many pods as say that they are in it."""
+"""Check of the gang: the group must wait for as many pods as belong to the group."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ from tfgen.check.object_checks.pods import Pods
 from tfgen.kubernetes.object import Object
 
 _BINDINGS = ("/group-name", "/pod-group")
-"""The ends of the annotations and labels by which a pod names its group."""
+"""Suffixes of the annotations and labels with which a pod names its group."""
 
 
 def check(objects: Objects) -> Iterator[Fault]:
-    """Each group of another size than its pods', and each pod of a group that is not there."""
+    """Yield a fault for each group with a wrong size, and for each pod whose group does not exist."""
     groups = {group["metadata"]["name"]: group for group in objects.of_kind("PodGroup")}
     for pods in objects.pods:
         for name in _groups(pods):
             if name not in groups:
-                yield Fault(pods.owner, pods.path[:-1], f"its pods are in the PodGroup {name}, which is not made")
+                yield Fault(pods.owner, pods.path[:-1], f"its pods are in the PodGroup {name}, which does not exist")
     for name, group in groups.items():
         members = sum(pods.count for pods in objects.pods if name in _groups(pods))
         yield from _size(group, members, objects.min_available)
 
 
-def _size(group: Object, members: int, asked: int) -> Iterator[Fault]:
-    path, least = _least(group)
-    if least is None:
+def _size(group: Object, members: int, min_available: int) -> Iterator[Fault]:
+    path, minimum = _minimum(group)
+    if minimum is None:
         return
-    if least > members:
-        yield Fault(group, path, f"it waits for {least} pods, and {members} are in it")
-    elif least != (asked or members):
-        yield Fault(group, path, f"it waits for {least} pods, and the job's gang is {asked or members}")
+    if minimum > members:
+        yield Fault(group, path, f"the group waits for {minimum} pods, but has {members} pods")
+    elif minimum != (min_available or members):
+        message = f"the group waits for {minimum} pods, but the gang of the job has {min_available or members} pods"
+        yield Fault(group, path, message)
 
 
-def _least(group: Object) -> tuple[FieldPath, int | None]:
-    """How many pods a group waits for, and where it says so: Kubernetes' own has another place than all others."""
+def _minimum(group: Object) -> tuple[FieldPath, int | None]:
+    """Return the number of pods for which a group waits, with its path, which differs in the PodGroup of Kubernetes."""
     spec = group["spec"]
     if "schedulingPolicy" in spec:
         count = (spec["schedulingPolicy"].get("gang") or {}).get("minCount")
@@ -45,5 +46,6 @@ def _least(group: Object) -> tuple[FieldPath, int | None]:
 
 def _groups(pods: Pods) -> set[str]:
     marks = (*pods.annotations.items(), *pods.labels.items())
-    own = (pods.spec.get("schedulingGroup") or {}).get("podGroupName")
-    return {value for key, value in marks if key.endswith(_BINDINGS)} | ({own} if own else set())
+    kubernetes_group = (pods.spec.get("schedulingGroup") or {}).get("podGroupName")
+    groups = {value for key, value in marks if key.endswith(_BINDINGS)}
+    return groups | ({kubernetes_group} if kubernetes_group else set())

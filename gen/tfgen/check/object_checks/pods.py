@@ -1,4 +1,4 @@
-"""The pods that an object makes: of any kind that has a pod template somewhere in it.
+"""Pods of an object: a Pod, or the pods of each pod template in the object.
 
 pods_of(stateful_set)  ->  Pods(labels={"tfgen/role": "worker", ...}, count=4, ...)
 """
@@ -14,16 +14,16 @@ from tfgen.kubernetes import quantity
 from tfgen.kubernetes.object import group, literal_name
 from tfgen.record import Record
 
-_OWN_GROUPS = ("apps", "batch", "")
+_KUBERNETES_GROUPS = ("apps", "batch", "")
 
 
 class Pods(Record):
     """Equal pods.
 
     Attributes:
-        owner: the object that makes them.
-        path: of their PodSpec in it.
-        count: how many.
+        owner: the object that creates the pods.
+        path: the path of the PodSpec in the object.
+        count: the number of pods.
     """
 
     owner: Mapping[str, Any]
@@ -35,7 +35,7 @@ class Pods(Record):
 
     @cached_property
     def containers(self) -> tuple[tuple[tuple[str | int, ...], Mapping[str, Any]], ...]:
-        """All containers, those that run before and beside the main ones too, with their paths in the owner."""
+        """All containers, including init containers and sidecars, with their paths in the owner."""
         return tuple(
             ((*self.path, field, index), container)
             for field in ("initContainers", "containers")
@@ -49,17 +49,17 @@ class Pods(Record):
 
     @cached_property
     def port_numbers(self) -> frozenset[int | None]:
-        """Their numbers."""
+        """The numbers of the ports."""
         return frozenset(port.get("containerPort") for port in self.ports)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the template has all labels of its pods: an operator of a custom kind may add its own."""
-        return group(self.owner) in _OWN_GROUPS
+        """True if the template has all labels of its pods. The operator of a custom kind may add labels."""
+        return group(self.owner) in _KUBERNETES_GROUPS
 
 
 def pods_of(item: Mapping[str, Any]) -> Iterator[Pods]:
-    """The pods that an object makes; of one that stands in the job as it is, which may have any shape, none."""
+    """Yield the pods of an object that tfgen creates, and nothing for an entry of `objects`."""
     if literal_name(item) is not None:
         return
     if item["kind"] == "Pod":
@@ -69,7 +69,7 @@ def pods_of(item: Mapping[str, Any]) -> Iterator[Pods]:
 
 
 def literal_pods(item: Mapping[str, Any]) -> Iterator[Pods]:
-    """The pods of an object that stands in the job as it is, as far as it has the shape that Kubernetes gives pods."""
+    """Yield the pods of an entry of `objects`, without pods that have a wrong shape."""
     if literal_name(item) is None:
         return
     if item["kind"] == "Pod":
@@ -80,16 +80,16 @@ def literal_pods(item: Mapping[str, Any]) -> Iterator[Pods]:
 
 
 def _literal_templates(owner: Mapping[str, Any], path: tuple[str | int, ...], value: Any) -> Iterator[Pods]:
-    for key, inner in value.items() if isinstance(value, Mapping) else ():
+    for key, child in value.items() if isinstance(value, Mapping) else ():
         count = value.get("replicas", value.get("parallelism", 1))
-        if key == "template" and _has_shape(inner, count):
-            yield _pods(owner, (*path, key), inner, count)
+        if key == "template" and _has_shape(child, count):
+            yield _pods(owner, (*path, key), child, count)
         else:
-            yield from _literal_templates(owner, (*path, key), inner)
+            yield from _literal_templates(owner, (*path, key), child)
 
 
 def _has_shape(template: Any, count: Any) -> bool:
-    """Whether Kubernetes could take it for a pod, and for how many."""
+    """Check that a pod template and a number of pods have the shape that Kubernetes requires."""
     spec = data_path.at(template, ("spec",))
     if not isinstance(spec, Mapping) or "containers" not in spec or type(count) is not int:
         return False
@@ -97,9 +97,10 @@ def _has_shape(template: Any, count: Any) -> bool:
     lists = [spec.get(key) or () for key in ("containers", "initContainers", "volumes")]
     if not all(isinstance(part, Mapping | None) for part in parts) or not all(map(_is_list_of_maps, lists)):
         return False
-    resources = [spec.get("resources"), *(container.get("resources") for of_list in lists[:2] for container in of_list)]
-    amounts = [spec.get("overhead"), *(data_path.at(of_one, (key,)) for of_one in resources for key in _AMOUNTS)]
-    return all(isinstance(of_one, Mapping | None) for of_one in resources) and all(map(_are_amounts, amounts))
+    containers = [container for containers in lists[:2] for container in containers]
+    resources = [spec.get("resources"), *(container.get("resources") for container in containers)]
+    amounts = [spec.get("overhead"), *(data_path.at(block, (key,)) for block in resources for key in _AMOUNTS)]
+    return all(isinstance(block, Mapping | None) for block in resources) and all(map(_are_amounts, amounts))
 
 
 _AMOUNTS = ("limits", "requests")
@@ -117,19 +118,19 @@ def _are_amounts(value: Any) -> bool:
 
 def _templates(owner: Mapping[str, Any], path: tuple[str | int, ...], value: Any) -> Iterator[Pods]:
     if isinstance(value, list):
-        for index, inner in enumerate(value):
-            if isinstance(inner, (dict, list)):
-                yield from _templates(owner, (*path, index), inner)
+        for index, child in enumerate(value):
+            if isinstance(child, (dict, list)):
+                yield from _templates(owner, (*path, index), child)
     elif isinstance(value, dict):
-        for key, inner in value.items():
-            if not isinstance(inner, (dict, list)):
+        for key, child in value.items():
+            if not isinstance(child, (dict, list)):
                 continue
-            here = (*path, key)
-            if key == "template" and isinstance(inner, dict) and "containers" in inner.get("spec", {}):
+            child_path = (*path, key)
+            if key == "template" and isinstance(child, dict) and "containers" in child.get("spec", {}):
                 count: Any = value.get("replicas", value.get("parallelism", 1))
-                yield _pods(owner, here, inner, count)
+                yield _pods(owner, child_path, child, count)
             else:
-                yield from _templates(owner, here, inner)
+                yield from _templates(owner, child_path, child)
 
 
 def _pods(owner: Mapping[str, Any], path: tuple[str | int, ...], template: Mapping[str, Any], count: int) -> Pods:

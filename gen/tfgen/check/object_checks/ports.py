@@ -1,4 +1,4 @@
-"""Ports: a name of one is the name of a port in what it leads to."""
+"""Check of port names: a Service, a policy or a probe must name a port of the pods."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _ACTIONS: Final = ("httpGet", "tcpSocket")
 
 
 def check(objects: Objects) -> Iterator[Fault]:
-    """Each name of a port that no container has, and each that two of a pod have."""
+    """Yield a fault for each port name that no container has, and for each port name that occurs twice in a pod."""
     for pods in objects.pods:
-        yield from _of_pods(pods)
+        yield from _pod_ports(pods)
     for item in (*objects.of_kind("Service"), *objects.of_kind("NetworkPolicy")):
         label_selector = selector(item)
         chosen = [pods for pods in objects.pods if label_selector is not None and matches(label_selector, pods.labels)]
-        known = {port.get("name") for pods in chosen for port in pods.ports}
+        names = {port.get("name") for pods in chosen for port in pods.ports}
         for path, port in _named_ports(item):
-            if chosen and port not in known:
-                yield Fault(item, path, f"it leads to the port {port}, which no pod that it selects has")
+            if chosen and port not in names:
+                yield Fault(item, path, f"the selected pods have no port {port}")
 
 
 def _named_ports(item: Object) -> Iterator[tuple[FieldPath, str]]:
-    """The names of ports in the pods that a Service or a policy selects."""
+    """Yield the port names in a Service or a policy, which refer to ports of the selected pods."""
     spec = item["spec"]
     if item["kind"] == "Service":
         for index, port in enumerate(spec.get("ports", ())):
@@ -43,16 +43,18 @@ def _named_ports(item: Object) -> Iterator[tuple[FieldPath, str]]:
                 yield ("spec", "ingress", index, "ports", number, "port"), port["port"]
 
 
-def _of_pods(pods: Pods) -> Iterator[Fault]:
+def _pod_ports(pods: Pods) -> Iterator[Fault]:
     names = Counter(port["name"] for port in pods.ports if "name" in port)
     for name, times in names.items():
         if times > 1:
             yield Fault(pods.owner, (*pods.path, "containers"), f"{times} ports of its pod have the name {name}")
     for path, container in pods.containers:
-        known = {port.get("name") for port in container.get("ports", ())}
+        container_ports = {port.get("name") for port in container.get("ports", ())}
         for probe in _PROBES:
             for action in _ACTIONS:
                 port = ((container.get(probe) or {}).get(action) or {}).get("port")
-                if isinstance(port, str) and port not in known:
-                    message = f"the {probe} of its container {container['name']} asks the port {port}, which it lacks"
+                if isinstance(port, str) and port not in container_ports:
+                    message = (
+                        f"the {probe} of its container {container['name']} uses the port {port}, which does not exist"
+                    )
                     yield Fault(pods.owner, (*path, probe, action, "port"), message)

@@ -1,4 +1,4 @@
-"""References: what an object names is another object of the job, or the user's own."""
+"""Check of references: a referenced object must be an object of the job, or an object that the job file names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.check.object_checks.pods import Pods
 
 
 class Reference(NamedTuple):
-    """A name, and perhaps a key of what it names, with where it stands in the object."""
+    """A reference: the path in the object, the kind and name of the target, and optionally a key of the target."""
 
     path: FieldPath
     kind: str
@@ -19,13 +19,13 @@ class Reference(NamedTuple):
 
 
 def check(objects: Objects) -> Iterator[Fault]:
-    """Each name that nothing has, and each volume that a container mounts and the pod lacks."""
+    """Yield a fault for each reference without a target, and for each mounted volume that the pod does not have."""
     for pods in objects.pods:
-        for reference in (*_of_volumes(pods), *_of_containers(pods), *_of_pod(pods)):
+        for reference in (*_volume_references(pods), *_container_references(pods), *_pod_references(pods)):
             yield from _missing(objects, pods.owner, reference)
         yield from _unmounted(pods)
     for item in objects.items:
-        for reference in _of_object(item):
+        for reference in _object_references(item):
             yield from _missing(objects, item, reference)
 
 
@@ -33,22 +33,22 @@ def _missing(objects: Objects, item: Mapping[str, Any], reference: Reference) ->
     target = objects.named(reference.kind, reference.name)
     if target is None:
         if reference.name not in objects.texts:
-            what = f"the {reference.kind} {reference.name}, which is neither made nor named in the job"
-            yield Fault(item, reference.path, f"it refers to {what}")
+            message = f"the {reference.kind} {reference.name} does not exist, and the job file does not name the object"
+            yield Fault(item, reference.path, message)
     elif reference.key is not None:
         parts = (target.get(field) for field in ("data", "binaryData", "stringData"))
         if not any(reference.key in part for part in parts if isinstance(part, Mapping)):
-            message = f"it refers to the key {reference.key} of the {reference.kind} {reference.name}, which lacks it"
+            message = f"the {reference.kind} {reference.name} has no key {reference.key}"
             yield Fault(item, reference.path, message)
 
 
-def _of_volumes(pods: Pods) -> Iterator[Reference]:
+def _volume_references(pods: Pods) -> Iterator[Reference]:
     for index, volume in enumerate(pods.spec.get("volumes", ())):
         path = (*pods.path, "volumes", index)
         sources = [(path, volume)]
         projected = (volume.get("projected") or {}).get("sources") or ()
         sources += [((*path, "projected", "sources", n), source) for n, source in enumerate(projected)]
-        for place, source in sources:
+        for source_path, source in sources:
             for field, kind, name in (
                 ("persistentVolumeClaim", "PersistentVolumeClaim", "claimName"),
                 ("configMap", "ConfigMap", "name"),
@@ -56,12 +56,12 @@ def _of_volumes(pods: Pods) -> Iterator[Reference]:
             ):
                 reference = source.get(field)
                 if reference and name in reference and not reference.get("optional"):
-                    yield Reference((*place, field, name), kind, reference[name])
+                    yield Reference((*source_path, field, name), kind, reference[name])
                     for item in reference.get("items") or ():
-                        yield Reference((*place, field, "items"), kind, reference[name], item["key"])
+                        yield Reference((*source_path, field, "items"), kind, reference[name], item["key"])
 
 
-def _of_containers(pods: Pods) -> Iterator[Reference]:
+def _container_references(pods: Pods) -> Iterator[Reference]:
     for path, container in pods.containers:
         for index, variable in enumerate(container.get("env", ())):
             source = variable.get("valueFrom") or {}
@@ -78,7 +78,7 @@ def _of_containers(pods: Pods) -> Iterator[Reference]:
                     yield Reference((*path, "envFrom", index, field), kind, reference["name"])
 
 
-def _of_pod(pods: Pods) -> Iterator[Reference]:
+def _pod_references(pods: Pods) -> Iterator[Reference]:
     account = pods.spec.get("serviceAccountName", "default")
     if account != "default":
         yield Reference((*pods.path, "serviceAccountName"), "ServiceAccount", account)
@@ -90,7 +90,7 @@ def _of_pod(pods: Pods) -> Iterator[Reference]:
         yield Reference((*pods.path, "imagePullSecrets", index), "Secret", secret["name"])
 
 
-def _of_object(item: Mapping[str, Any]) -> Iterator[Reference]:
+def _object_references(item: Mapping[str, Any]) -> Iterator[Reference]:
     if item["kind"] == "StatefulSet":
         yield Reference(("spec", "serviceName"), "Service", item["spec"]["serviceName"])
     if item["kind"] == "RoleBinding":
@@ -105,5 +105,7 @@ def _unmounted(pods: Pods) -> Iterator[Fault]:
     for path, container in pods.containers:
         for index, mount in enumerate(container.get("volumeMounts", ())):
             if mount["name"] not in volumes:
-                message = f"its container {container['name']} mounts {mount['name']}, which is no volume of the pod"
+                message = (
+                    f"its container {container['name']} mounts the volume {mount['name']}, which the pod does not have"
+                )
                 yield Fault(pods.owner, (*path, "volumeMounts", index), message)

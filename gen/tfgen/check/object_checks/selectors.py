@@ -1,4 +1,4 @@
-"""Selectors: a workload's matches its own pods, and no other selects nothing."""
+"""Check of selectors: the selector of a workload must match its pods, and a further selector must match some pods."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _PATHS: Final[Mapping[str, FieldPath]] = {
     "NetworkPolicy": ("spec", "podSelector"),
     "PodDisruptionBudget": ("spec", "selector"),
 }
-"""Where an object says which pods it is about. A Service's is a plain map of labels."""
+"""Paths of the selectors of pods. The selector of a Service is a plain map of labels."""
 
 
 def check(objects: Objects) -> Iterator[Fault]:
-    """Each selector without a pod."""
+    """Yield a fault for each selector that matches no pods."""
     for pods in objects.pods:
         kind = pods.owner["kind"]
         if kind in _OF_A_WORKLOAD and not matches(pods.owner["spec"]["selector"], pods.labels):
-            yield Fault(pods.owner, ("spec", "selector"), "its selector does not match the labels of its own pods")
+            yield Fault(pods.owner, ("spec", "selector"), "the selector does not match the labels of the pods")
     if not all(pods.is_complete for pods in objects.pods):
         return
     for kind, path in _PATHS.items():
         for item in objects.of_kind(kind):
             label_selector = selector(item)
             if label_selector is not None and not any(matches(label_selector, pods.labels) for pods in objects.pods):
-                yield Fault(item, path, "it selects no pod of the job")
+                yield Fault(item, path, "the selector matches no pod of the job")
 
 
 def selector(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The LabelSelector of an object that selects pods; None where it has none."""
+    """Return the LabelSelector of an object that selects pods, or None."""
     labels: Mapping[str, Any] | None = data_path.at(item, _PATHS[item["kind"]])
     return {"matchLabels": labels} if item["kind"] == "Service" and labels is not None else labels

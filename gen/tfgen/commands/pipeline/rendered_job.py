@@ -69,7 +69,7 @@ def render_job(
         place=Place(document.file, document.value(("metadata", "name"))),
         branch=rendered_branch(document),
         reported=set_severities(document, problems),
-        kinds_without_schema=schemas.unknown(items),
+        kinds_without_schema=schemas.kinds_without_schema(items),
         uses=uses(built) if has_limited_sums(document) else (),
         rendering=spool.store(render_document(document, built).spooled(spool)),
         unmanaged=tuple(controller_fields(items)) if built.job.gitops is None else (),
