@@ -21,6 +21,7 @@ from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping, scalar_part
 from tfgen.importers.pod_template import PodData
 from tfgen.importers.shapes import ANY_KEY
+from tfgen.importers.volumes import volume_name
 from tfgen.job.training_job import RoleName
 
 FORMAT: Final = "ElasticDL job"
@@ -276,7 +277,6 @@ def _storage(part: Part | None) -> dict[str, Any]:
             kind = {"type": fields["type"]} if "type" in fields else {}
             source = {"hostPath": {"path": fields["host_path"], **kind}}
         mount_path = fields.get("mount_path", "")
-        name = re.sub(r"[^a-z0-9]+", "-", (fields.get("claim_name") or mount_path).lower()).strip("-")
         sub_path = {"subPath": fields["sub_path"]} if "sub_path" in fields else {}
-        storage[name or "data"] = {"mountPath": mount_path, **source, **sub_path}
+        storage[volume_name(fields.get("claim_name") or mount_path)] = {"mountPath": mount_path, **source, **sub_path}
     return storage

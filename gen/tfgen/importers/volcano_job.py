@@ -30,6 +30,7 @@ from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping
 from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, TEXTS, refuse_misshapen
 from tfgen.importers.task_command import no_cluster_message
+from tfgen.importers.volumes import volume_name
 from tfgen.job.training_job import RoleName
 from tfgen.schema.workload_kinds.facts import CompletionBy
 from tfgen.words import either
@@ -344,11 +345,6 @@ class _VolcanoJob(JobReader):
                 continue
             storage[key] = {"mountPath": path.as_text, "claim": source}
             self.report.carry(volume, "spec", "storage", key)
-
-
-def volume_name(path: str) -> str:
-    """Return the name of a volume in the job. A volume of a Volcano Job has only a path."""
-    return re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "data"
 
 
 def _claim(part: Part | None) -> dict[str, Any] | None:

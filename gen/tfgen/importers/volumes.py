@@ -151,6 +151,11 @@ def _is_raw(mount: Part) -> bool:
     return any(key not in _MOUNT_FIELDS for key, _ in mount.entries())
 
 
+def volume_name(path: str) -> str:
+    """Return a name for a volume that has only a path, as in a Volcano Job."""
+    return re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "data"
+
+
 def clean_path(path: str) -> str:
     """Return a path without the slashes at its end, which Kubernetes ignores."""
     return path.rstrip("/") or "/"

@@ -22,8 +22,7 @@ from tfgen.importers.options import Options
 from tfgen.importers.part import Part, part_of
 from tfgen.importers.pod_template import CONTAINER, PULL_SECRETS, with_container
 from tfgen.importers.resources import ALPHA_GPU, NVIDIA_GPU
-from tfgen.importers.volcano_job import volume_name
-from tfgen.importers.volumes import clean_path
+from tfgen.importers.volumes import clean_path, volume_name
 from tfgen.kubernetes import keys, quantity
 from tfgen.record import EMPTY, Record
 
