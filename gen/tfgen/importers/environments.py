@@ -201,7 +201,7 @@ def _structure_message(path: Path, variant: tuple[EnvironmentName, Any], base: t
     else:
         texts = ["not set" if value is None else shown(value) for value in values]
         problem = f"{name} is {' and '.join(f'{text} {place}' for text, place in zip(texts, places, strict=True))}"
-    return f"{problem}; environments cannot change this field: use one value, or import the environments as two jobs"
+    return f"{problem}, but must be the same in every environment; use one value, or import two jobs"
 
 
 def _namespaces(variants: Mapping[EnvironmentName, Variant]) -> dict[EnvironmentName, dict[str, str]]:
