@@ -37,7 +37,7 @@ SUSPEND_EVALUATOR = (
 NOTE_START = f'patch {CHIEF} {{"metadata": {{"annotations": {{"tfgen/started": "true"}}}}}}'
 
 WAITING = f"{CHIEF}: waiting for its end"
-DONE = "finisher: everything is released"
+DONE = "finisher: all tasks are released"
 
 
 def run(server: ApiServer, log: Path, *args: str, faster: int = 50, **constants: int) -> Sequence[str]:
@@ -107,7 +107,7 @@ def test_a_failed_job_keeps_what_it_has_where_asked(server, log):
     assert run(server, log, *SCALE, SUSPEND, "--on-failure=Keep") == [
         WAITING,
         f"{CHIEF}: is Failed",
-        "finisher: nothing is released, since a failed job keeps what it has (--on-failure Keep)",
+        "finisher: no task is released, because --on-failure is Keep",
     ]
     assert server.requests == [f"get {CHIEF}"]
 
@@ -126,8 +126,8 @@ def test_a_deployment_is_scaled_and_what_is_not_there_is_released(server, log):
         WAITING,
         f"{CHIEF}: is Complete",
         "deployments/mnist-tensorboard: scaled to 0",
-        "statefulsets/other: is not there",
-        "jobs/other: is not there",
+        "statefulsets/other: does not exist",
+        "jobs/other: does not exist",
         DONE,
     ]
     assert server.get("deployments/mnist-tensorboard")["spec"]["replicas"] == 0
@@ -143,7 +143,7 @@ def test_a_deleted_job_is_gone_when_it_stays_so(server, log):
         assert finisher.end() == 0
         assert finisher.log == [
             WAITING,
-            f"{CHIEF}: is not there; after 30 s it is taken for gone",
+            f"{CHIEF}: does not exist; after 30 s it counts as gone",
             f"{CHIEF}: is gone",
             f"{PS}: scaled to 0",
             f"{WORKER}: scaled to 0",
@@ -164,8 +164,8 @@ def test_a_deleted_job_that_is_put_back_is_waited_for(server, log):
         server.put(CHIEF, FAILED)
         assert finisher.end() == 0
         assert finisher.log[1:4] == [
-            f"{CHIEF}: is not there; after 3600 s it is taken for gone",
-            f"{CHIEF}: is there",
+            f"{CHIEF}: does not exist; after 3600 s it counts as gone",
+            f"{CHIEF}: exists",
             f"{CHIEF}: is Failed",
         ]
 
@@ -178,8 +178,8 @@ def test_a_job_that_is_not_made_yet_is_waited_for(server, log):
         assert finisher.end() == 0
         assert finisher.log[:4] == [
             WAITING,
-            f"{CHIEF}: is not there; after 600 s it is taken for gone",
-            f"{CHIEF}: is there",
+            f"{CHIEF}: does not exist; after 600 s it counts as gone",
+            f"{CHIEF}: exists",
             f"{CHIEF}: is Complete",
         ]
 
@@ -438,7 +438,7 @@ def test_an_evaluator_that_vanishes_in_its_grace_is_not_waited_for(server, log):
         server.wait_for(f"get {EVALUATOR}")
         server.delete(EVALUATOR)
         assert finisher.end() == 0
-        assert finisher.log[-2:] == [f"{EVALUATOR}: is not there", DONE]
+        assert finisher.log[-2:] == [f"{EVALUATOR}: does not exist", DONE]
 
 
 def test_a_suspension_that_is_refused_because_the_job_has_ended_is_no_trouble(server, log):
@@ -602,7 +602,7 @@ def test_a_start_that_cannot_be_noted_is_noted_later_and_not_forgotten(server, l
         finisher.wait_for_log("has started\n")
         assert finisher.log == [
             WAITING,
-            f"{CHIEF}: whether it has started is not known: 500 Internal Server Error: no",
+            f"{CHIEF}: the start is unknown: 500 Internal Server Error: no",
             f"{CHIEF}: has started",
         ]
     assert server.get(CHIEF)["metadata"]["annotations"] == {"tfgen/started": "true"}
@@ -616,7 +616,7 @@ def test_a_start_that_cannot_be_seen_is_not_missed_and_the_end_is_seen_all_the_s
         server.put(CHIEF, COMPLETE)
         assert finisher.end() == 0
         assert finisher.log[1:3] == [
-            f"{CHIEF}: whether it has started is not known: 403 Forbidden: no; the finisher's Role must allow 'get' "
+            f"{CHIEF}: the start is unknown: 403 Forbidden: no; the finisher's Role must allow 'get' "
             "on 'statefulsets' named 'mnist-ps'",
             f"{CHIEF}: is Complete",
         ]

@@ -20,8 +20,8 @@ from tests.support.api_server import ApiServer, ended, timestamp
 from tests.support.finisher import CHIEF, PS, Finisher
 
 SECRET = "T0-secret"
-RELEASED = "finisher: everything is released"
-TOLD = "webhook: is told"
+RELEASED = "finisher: all tasks are released"
+TOLD = "webhook: notified"
 
 
 class Webhook:
@@ -132,8 +132,8 @@ def test_a_job_that_is_gone_is_told_of(server: ApiServer, log: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "trouble"),
     [
-        ((500, 503), "it answers 50{}; ApiError, trying again"),
-        ((429,), "it answers 429; ApiError, trying again"),
+        ((500, 503), "the answer is 50{}; ApiError, trying again"),
+        ((429,), "the answer is 429; ApiError, trying again"),
         (("cut",), "RemoteDisconnected; ApiError, trying again"),
     ],
 )
@@ -159,15 +159,15 @@ def test_an_answer_that_never_ends_is_cut_off(complete: ApiServer, log: Path, an
 @pytest.mark.parametrize(
     ("status", "message"),
     [
-        (302, "it answers 302, and a redirect is not followed: the Secret must have the last address"),
-        (307, "it answers 307, and a redirect is not followed: the Secret must have the last address"),
-        (401, "it answers 401"),
-        (404, "it answers 404"),
+        (302, "the answer is 302: the finisher follows no redirect, so the Secret must contain the final address"),
+        (307, "the answer is 307: the finisher follows no redirect, so the Secret must contain the final address"),
+        (401, "the answer is 401"),
+        (404, "the answer is 404"),
     ],
 )
 def test_what_does_not_pass_is_not_tried_again(complete: ApiServer, log: Path, status: int, message: str) -> None:
     with Webhook() as other, Webhook(status, headers={"Location": other.address}) as webhook:
-        assert run(complete, log, webhook.address) == [f"webhook: is not told: {message}"]
+        assert run(complete, log, webhook.address) == [f"webhook: not notified: {message}"]
     assert len(webhook.messages) == 1
     assert other.messages == []
 
@@ -178,7 +178,7 @@ def test_a_webhook_that_is_down_is_given_up_in_the_end(complete: ApiServer, log:
         address = f"http://127.0.0.1:{unused.getsockname()[1]}/{SECRET}"
         *tries, last = run(complete, log, address, TELL=20)
     assert set(tries) == {"webhook: Connection refused; ApiError, trying again"}
-    assert last == "webhook: is not told: no good answer in 20 s"
+    assert last == "webhook: not notified: no successful answer in 20 s"
 
 
 @pytest.mark.parametrize(
@@ -194,16 +194,16 @@ def test_a_webhook_that_is_down_is_given_up_in_the_end(complete: ApiServer, log:
 )
 def test_an_address_that_is_none(complete: ApiServer, log: Path, address: str) -> None:
     (line,) = run(complete, log, address)
-    assert line == "webhook: is not told: the address in the Secret is none of http:// or https://"
+    assert line == "webhook: not notified: the address in the Secret must begin with http:// or https://"
 
 
 @pytest.mark.parametrize("address", [f"http://hooks.internal:{SECRET}/", f"http://[{SECRET}/", "http://h:99999999/"])
 def test_an_address_that_cannot_be_read_is_given_up(complete: ApiServer, log: Path, address: str) -> None:
-    assert run(complete, log, address, TELL=5)[-1].startswith("webhook: is not told: ")
+    assert run(complete, log, address, TELL=5)[-1].startswith("webhook: not notified: ")
 
 
 @pytest.mark.parametrize("address", ["", "\n"])
 def test_a_secret_that_is_not_there(complete: ApiServer, log: Path, address: str) -> None:
     assert run(complete, log, address) == [
-        "webhook: is not told: no address; the Secret of completion.notify is not there, or lacks the key"
+        "webhook: not notified: no address: the Secret of completion.notify, or its key, does not exist"
     ]

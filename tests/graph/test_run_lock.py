@@ -83,13 +83,13 @@ def test_a_volume_without_locks_ends_with_the_way_out(tmp_path: Path) -> None:
         timeout=PATIENCE_S,
     )
     assert done.returncode == 1
-    assert "this volume knows no locks" in done.stderr
+    assert "the volume supports no locks" in done.stderr
     assert not (tmp_path / "held").exists()
 
 
 # -- its program, where a pod has one -------------------------------------------------------------------------------
 
-LOCK = "mnist-run-lock-819d5807"
+LOCK = "mnist-run-lock-5212d2c9"
 
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "Job", "Pod", "TFJob", "VolcanoJob", "JobSet"])

@@ -19,7 +19,7 @@
 {{- if and (eq .role "chief") .locked }}
 - name: tfgen-run-lock
   configMap:
-    name: {{ include "jobset-mnist.run" .root }}-run-lock-819d5807
+    name: {{ include "jobset-mnist.run" .root }}-run-lock-5212d2c9
 {{- end }}
 {{- end }}
 

@@ -56,7 +56,7 @@ imagePullSecrets:
 volumes:
 - name: finisher
   configMap:
-    name: {{ $run }}-finisher-7c62bd91
+    name: {{ $run }}-finisher-f20e840a
 containers:
 - name: finisher
   {{- if .Values.completion.image }}

@@ -19,7 +19,7 @@
 {{- if and (eq .role "worker") .locked }}
 - name: tfgen-run-lock
   configMap:
-    name: {{ include "seed-volcano-tfjob.run" .root }}-run-lock-819d5807
+    name: {{ include "seed-volcano-tfjob.run" .root }}-run-lock-5212d2c9
 {{- end }}
 {{- end }}
 

@@ -38,7 +38,7 @@ def test_evaluates_shows_and_ends(job: MakeJob, node: Node, namespace: str) -> N
     training.wait_until_released()
     assert (training.replicas("ps"), training.replicas("worker")) == (0, 0)
     assert training.object("Job", "evaluator")["spec"]["suspend"] is True
-    assert "everything is released" in training.log("finisher", container="finisher")
+    assert "all tasks are released" in training.log("finisher", container="finisher")
 
 
 def _served(reader: Probe, url: str) -> bool:

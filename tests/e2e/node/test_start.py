@@ -47,7 +47,7 @@ def late(more: object, workers: int) -> object:
 
 def assert_released_in_time(training: NodeJob) -> None:
     """No pod of the job is left, and the finisher was done within 5 s of the deadline."""
-    training.wait_for_line("everything is released", "finisher", container="finisher")
+    training.wait_for_line("all tasks are released", "finisher", container="finisher")
     log = training.log("finisher", container="finisher")
     made = seconds(training.object("Job", "chief")["metadata"]["creationTimestamp"])
     late_by = seconds(log.splitlines()[-1][:20]) - made - DEADLINE

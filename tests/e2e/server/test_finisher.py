@@ -135,7 +135,7 @@ def test_a_failed_training_keeps_its_tasks_where_asked(
     start(CHIEF.replace("completion: {", "completion: {onFailure: Keep, "))
     finisher.run()
     end(cluster.client, running(cluster.client, namespace, "chief")[0], exit_code=1)
-    assert "nothing is released" in finisher.finish()
+    assert "no task is released" in finisher.finish()
     assert len(running(cluster.client, namespace, "worker")) == 3
 
 

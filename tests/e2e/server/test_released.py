@@ -193,7 +193,7 @@ def test_a_failed_run_that_keeps_its_tasks_keeps_them_in_an_upgrade(
     finisher.run()
     (chief,) = running(cluster.client, namespace, "chief")
     end(cluster.client, chief, exit_code=1)
-    assert "nothing is released" in finisher.finish()
+    assert "no task is released" in finisher.finish()
     helm()(cluster, job, namespace)
     assert _replicas(cluster.client, namespace) == {"mnist-ps": 2, "mnist-worker": 3}
 

@@ -1,12 +1,13 @@
-r"""Releases what a training job still holds once the Job that ends it has ended, or has not started in time.
+r"""Release the tasks of a run when the Job that ends the run has ended, or has missed its start deadline.
 
     finisher.py --ends mnist-chief --scale statefulsets/mnist-ps --scale statefulsets/mnist-worker \
         --suspend mnist-evaluator --grace-for mnist-evaluator=600 --on-failure Keep \
         --starts jobs/mnist-chief --starts statefulsets/mnist-ps --starts statefulsets/mnist-worker \
         --start-deadline 3600
 
-It runs in a training image, so it is one file for Python 3.6 or newer and its standard library. It may be killed at
-any moment: the next one finds all that it needs in the cluster. No answer of the API server makes it give up.
+The program runs in a training image, so the program is one file for Python 3.6 or newer with the standard library only.
+The program may be killed at any moment: the next process finds the whole state in the cluster. After any answer of the
+API server, the program tries again.
 """
 
 import argparse
@@ -27,30 +28,30 @@ import urllib.parse
 
 ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
-ANSWER = 15  # seconds until an answer must begin, or go on
-WATCH = 60  # seconds of one watch; a connection that has died unseen costs these and ANSWER
-AFTER_WATCH = 1  # seconds between a watch and the next look
-LOOK = 10  # seconds between two looks at what is to start, where there is a start deadline
-POLL = 5  # seconds between two looks at what is not watched
-GONE = 30  # seconds after which a deleted Job is gone: a GitOps tool may put it back
-NEVER_SEEN = 600  # the same for a Job that this finisher never saw: it may be about to be made
+ANSWER = 15  # maximum number of seconds until an answer begins or continues
+WATCH = 60  # seconds of one watch; a dead connection costs WATCH and ANSWER
+AFTER_WATCH = 1  # seconds between a watch and the next read
+LOOK = 10  # seconds between two reads of the objects that start, before the start deadline
+POLL = 5  # seconds between two reads of an object without a watch
+GONE = 30  # seconds until a deleted Job counts as gone: a GitOps tool may create the Job again
+NEVER_SEEN = 600  # seconds until a Job that this process never read counts as gone: a tool may still create the Job
 LONGEST_PAUSE = 30  # seconds between two tries
-LONGEST_RETRY_AFTER = 120  # seconds that the API server may ask for
-TELL = 600  # seconds of tries to tell the webhook; all is released by then, and the address may be wrong for good
+LONGEST_RETRY_AFTER = 120  # maximum number of seconds of Retry-After
+TELL = 600  # seconds of tries to notify the webhook, after the release; the address may be wrong
 
-STARTED = "tfgen/started"  # the annotation on the Job that ends, where a start deadline was met
+STARTED = "tfgen/started"  # the annotation on the Job that ends the run, once the run has met its start deadline
 
-# By this Argo CD counts an object out of an Application's health, in which a suspended Job would never be a success:
+# Argo CD ignores an object with this annotation in the health of an Application. A suspended Job is never healthy:
 # https://argo-cd.readthedocs.io/en/stable/operator-manual/health/#ignoring-child-resource-health-check-in-applications
 IGNORE_HEALTH = {"argocd.argoproj.io/ignore-healthcheck": "true"}
 
 KINDS = {"jobs": "Job", "statefulsets": "StatefulSet", "deployments": "Deployment"}
 
-Object = typing.Any  # an object of the API server's; None where there is none
+Object = typing.Any  # an object of the API server; None for an object that does not exist
 
 
 class ApiError(Exception):
-    """An answer that is an error. `wait` is how many seconds to wait at least."""
+    """An error in the answer to a request. `wait` is the minimum number of seconds until the next try."""
 
     def __init__(self, message: str, wait: float = 0) -> None:
         super().__init__(message)
@@ -58,25 +59,25 @@ class ApiError(Exception):
 
 
 class MissingError(Exception):
-    """There is no such object."""
+    """The object does not exist."""
 
 
 class RefusedError(Exception):
-    """The webhook will not take the message, however often it is sent. The text has nothing of its address."""
+    """The webhook refuses the message for good. The text contains no part of the address."""
 
 
-# What may come of a request: no connection, no time, no TLS, no token; no HTTP; no JSON; an error.
+# The errors of a request: connection, timeout, TLS, missing token; HTTP; JSON; an error of the API server.
 TROUBLE = (OSError, http.client.HTTPException, ValueError, ApiError)
 
 
 def log(message: str) -> None:
-    """A line of the log, in ASCII: an image may have a locale that has no more."""
+    """Print a line of the log in ASCII, because the locale of the image may have no further characters."""
     line = message.encode("ascii", "backslashreplace").decode()
     print(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), line, flush=True)
 
 
 def seconds(timestamp: str) -> float:
-    """A Kubernetes timestamp in seconds since 1970."""
+    """Return a Kubernetes timestamp in seconds since 1970."""
     return calendar.timegm(time.strptime(timestamp, "%Y-%m-%dT%H:%M:%SZ"))
 
 
@@ -84,7 +85,7 @@ def seconds(timestamp: str) -> float:
 
 
 def call(verb: str, resource: str, name: str, patch: Object = None) -> Object:
-    """The object in the answer to a request; None where there is no such object."""
+    """Return the object in the answer to a request; None for an object that does not exist."""
     try:
         with ask(verb, resource, name, ANSWER, patch=patch) as response:
             return object_of(response.read(), "Scale" if resource.endswith("/scale") else KINDS[resource])
@@ -93,9 +94,9 @@ def call(verb: str, resource: str, name: str, patch: Object = None) -> Object:
 
 
 def object_of(text: bytes, kind: str) -> Object:
-    """Reads an object of a kind.
+    """Return the object of a kind in a text.
 
-    A proxy may answer with a Status or with any JSON, which does not mean that the object is missing.
+    A proxy may answer with a Status or with any JSON, although the object exists.
     """
     try:
         data = json.loads(text.decode())
@@ -112,13 +113,13 @@ def object_of(text: bytes, kind: str) -> Object:
 def ask(
     verb: str, resource: str, name: str, timeout: float, query: str = "", patch: Object = None
 ) -> "typing.Iterator[http.client.HTTPResponse]":
-    """A good answer to one request.
+    """Send a request, and yield the answer if the answer is no error.
 
-    The verb and the resource are RBAC's, "patch" and "statefulsets/scale"; the timeout is in seconds. The token and
-    the certificates are read each time, because they change.
+    The verb and the resource are the words of RBAC, "patch" and "statefulsets/scale". The timeout is in seconds. Each
+    request reads the token and the certificates, because both files change.
     """
     context = ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
-    # Many clusters' certificates lack the key identifiers on which Python 3.13 and newer insist.
+    # The certificates of many clusters lack the key identifiers that Python 3.13 and newer require.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     kind, _, subresource = resource.partition("/")
     group, namespace = "batch" if kind == "jobs" else "apps", (ACCOUNT / "namespace").read_text().strip()
@@ -150,31 +151,31 @@ def ask(
 
 
 def error(response: http.client.HTTPResponse, needed: str, name: str) -> Exception:
-    """The error that an answer is."""
+    """Return the error for an answer."""
     body = response.read().decode(errors="replace")
     try:
         status = dict(json.loads(body))
-    except (ValueError, TypeError, RecursionError):  # a proxy's page
+    except (ValueError, TypeError, RecursionError):  # the page of a proxy
         status = {}
     details = status.get("details")
-    # A 404 may also come for a path that the server does not have (yet).
+    # A server also answers 404 for a path that the server does not have (yet).
     if status.get("reason") == "NotFound" and isinstance(details, dict) and details.get("name") == name:
         return MissingError()
     text = f"{response.status} {response.reason}: {status.get('message', body[:200])}"
-    if response.status == 403:  # as any other trouble: an API server that has just started does not know its Roles yet
+    if response.status == 403:  # retried like all errors: a new API server may not have its Roles yet
         text += f"; {needed}"
     after = response.getheader("Retry-After", "")
     return ApiError(text, min(int(after), LONGEST_RETRY_AFTER) if after.isdigit() else 0)
 
 
 class Pauses:
-    """The pauses between tries: longer each time, and never quite the same, so that many finishers spread out."""
+    """The pauses between tries. Each pause is longer, and a random part spreads the requests of many finishers."""
 
     def __init__(self) -> None:
         self.tries = 0
 
     def after(self, *failures: "tuple[str, Exception]") -> None:
-        """Logs what failed, and pauses."""
+        """Log the failures, and pause."""
         pause = min(2.0 ** min(self.tries, 10), LONGEST_PAUSE) * random.uniform(0.5, 1)  # noqa: S311 - no secret
         pause = max([pause, *(getattr(trouble, "wait", 0) for _, trouble in failures)])
         self.tries += 1
@@ -187,15 +188,21 @@ class Pauses:
 
 
 class End(typing.NamedTuple):
-    """How a Job ended: Complete, Failed, gone or not started; and when it did, and began, in seconds since 1970."""
+    """The end of a Job: Complete, Failed, gone or not started; with the times of the end and of the start.
+
+    Both times are in seconds since 1970.
+    """
 
     how: str
     at: float
-    began: "float | None" = None  # None where that is not known
+    began: "float | None" = None  # None for an unknown start
 
 
 def end_of(job: Object) -> "End | None":
-    """How a Job ended by itself; None while it runs. Its pods may run on until it has one of these conditions."""
+    """Return the end of a Job that ended by itself; None for a Job without a condition of its end.
+
+    The pods of a Job may run until the Job has one of these conditions.
+    """
     for condition in job.get("status", {}).get("conditions", ()):
         if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
             return End(condition["type"], seconds(condition["lastTransitionTime"]))
@@ -203,17 +210,17 @@ def end_of(job: Object) -> "End | None":
 
 
 def began_of(job: Object) -> "float | None":
-    """When a Job began, in seconds since 1970; None where it has not."""
+    """Return the start of a Job in seconds since 1970; None for a Job that has not started."""
     timestamp = job.get("status", {}).get("startTime")
     return seconds(timestamp) if timestamp else None
 
 
 def states(name: str, until_look: "typing.Callable[[], int]") -> "typing.Iterator[Object]":
-    """A Job as it is now, as often as it changes, and at least as often as asked for; None where it is not.
+    """Yield a Job now, after each change, and after each interval; None for a Job that does not exist.
 
     Args:
-        name: the Job's.
-        until_look: gives the seconds until the next look at it, after each look.
+        name: the name of the Job.
+        until_look: returns the seconds until the next read of the Job.
     """
     pauses = Pauses()
     while True:
@@ -235,15 +242,15 @@ def states(name: str, until_look: "typing.Callable[[], int]") -> "typing.Iterato
 
 
 def watch(name: str, duration: int) -> "typing.Iterator[Object]":
-    """A Job as it is now, then as often as it changes, None where it is deleted, for about so many seconds.
+    """Yield a Job now and after each change, and None after its deletion, for a number of seconds.
 
-    It asks for no version to begin from, and so gets the newest. The version of a Job that has not changed for long
-    is older than all that an API server knows which has just started: it answers 410 to a watch from there.
+    The request has no resourceVersion, so the watch begins with the newest version. A new API server may not have the
+    version of a Job that has not changed for long, and would answer 410 to a watch from this version.
     https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-watch
     """
     query = {
         "watch": "true",
-        "fieldSelector": f"metadata.name={name}",  # with it, a Role that names the Job is enough
+        "fieldSelector": f"metadata.name={name}",  # with the field selector, a Role that names the Job is sufficient
         "timeoutSeconds": duration,
     }
     with ask("watch", "jobs", name, duration + ANSWER, query=urllib.parse.urlencode(query)) as response:
@@ -257,21 +264,21 @@ def watch(name: str, duration: int) -> "typing.Iterator[Object]":
 
 
 def wait_for_end(name: str, start: "Start") -> End:
-    """Waits until a Job has ended, is gone or has missed its start."""
-    seen = False
+    """Wait until a Job has ended, is gone or has missed its start deadline."""
+    has_existed = False
     missing_since = began = None
     for job in states(name, start.until_look):
         if job is None:
-            limit = GONE if seen else NEVER_SEEN
+            limit = GONE if has_existed else NEVER_SEEN
             if missing_since is None:
                 missing_since = time.monotonic()
-                log(f"jobs/{name}: is not there; after {limit} s it is taken for gone")
+                log(f"jobs/{name}: does not exist; after {limit} s it counts as gone")
             elif time.monotonic() - missing_since > limit:
                 return End("gone", time.time(), began)
             continue
         if missing_since is not None:
-            log(f"jobs/{name}: is there")
-        seen, missing_since = True, None
+            log(f"jobs/{name}: exists")
+        has_existed, missing_since = True, None
         began = began_of(job)
         end = end_of(job)
         if end:
@@ -285,39 +292,39 @@ def wait_for_end(name: str, start: "Start") -> End:
 
 
 class Start:
-    """The start of a job: each of its StatefulSets and Jobs once had all of its pods ready.
+    """The start of a run: the moment at which each StatefulSet and Job has had all of its pods ready.
 
-    Its chief may run for hours while it waits for workers that find no node.
+    The chief may run for hours while the chief waits for workers that find no node.
 
     Args:
-        ends: the Job that ends, on which the start is noted.
-        things: what must start, such as "statefulsets/mnist-ps".
-        tasks: how many ready pods are a start, too, where a gang may begin with less than all of them; 0 for none.
-        deadline: in seconds from the creation of the Job that ends; 0 for none.
+        ends: the Job that ends the run. The finisher annotates this Job after the start.
+        workloads: the objects that must start, such as "statefulsets/mnist-ps".
+        tasks: the number of ready pods that count as the start of a gang that may be partial; 0 for all pods.
+        deadline: the seconds from the creation of the Job that ends the run; 0 for no deadline.
     """
 
-    def __init__(self, ends: str, things: "list[str]", tasks: int, deadline: int) -> None:
-        self.ends, self.things, self.tasks, self.deadline = ends, things, tasks, deadline
-        self.trouble = ""  # the last that was logged
+    def __init__(self, ends: str, workloads: "list[str]", tasks: int, deadline: int) -> None:
+        self.ends, self.workloads, self.tasks, self.deadline = ends, workloads, tasks, deadline
+        self.trouble = ""  # the last error in the log
         self.begin({})
 
     def begin(self, metadata: Object) -> None:
-        """Begins anew, with the Job of this metadata: one that was put back starts again."""
+        """Begin again with the Job of this metadata, because a Job that a tool creates again starts again."""
         self.uid = metadata.get("uid")
         self.due = seconds(metadata["creationTimestamp"]) + self.deadline if metadata else 0.0  # seconds since 1970
-        self.most = dict.fromkeys(self.things, 0)  # the most pods of each that were ready at one time
-        self.waiting = set(self.things)  # those of which not all pods were
+        self.ready_pods = dict.fromkeys(self.workloads, 0)  # the maximum number of pods that were ready at one time
+        self.waiting = set(self.workloads)  # the objects that never had all pods ready
         self.is_noted = False
 
     def until_look(self) -> int:
-        """Seconds until the next look: a whole number, as the API server wants it for a watch."""
+        """Return the seconds until the next read, as a whole number for timeoutSeconds of a watch."""
         if not self.deadline or self.is_noted:
             return WATCH
-        left = self.due - time.time()
-        return min(LOOK, max(1, math.ceil(left)))
+        remaining = self.due - time.time()
+        return min(LOOK, max(1, math.ceil(remaining)))
 
     def is_missed(self, job: Object) -> bool:
-        """Looks whether the job has started; True where it has not and the deadline is over."""
+        """Check the start of the run. Return True if the deadline is over and the run has not started."""
         if not self.deadline:
             return False
         if not self.due or self.uid != job["metadata"].get("uid"):
@@ -331,81 +338,81 @@ class Start:
                 return time.time() >= self.due
             self.note()
         except TROUBLE as trouble:
-            # What is not known is no reason to release a job that may run.
+            # The run may have started, so an error never releases the tasks.
             if str(trouble) != self.trouble:
-                log(f"jobs/{self.ends}: whether it has started is not known: {trouble!s:.500}")
+                log(f"jobs/{self.ends}: the start is unknown: {trouble!s:.500}")
             self.trouble = str(trouble)
         return False
 
     def look(self, job: Object) -> None:
-        """Looks at what has not had all of its pods yet."""
-        for thing in sorted(self.waiting):
-            kind, name = thing.split("/")
-            owner = job if thing == f"jobs/{self.ends}" else call("get", kind, name)
+        """Read the objects that have not had all of their pods yet."""
+        for workload in sorted(self.waiting):
+            kind, name = workload.split("/")
+            owner = job if workload == f"jobs/{self.ends}" else call("get", kind, name)
             if owner is None:
                 continue
-            wanted, ready = pods_of(kind, owner)
-            self.most[thing] = max(self.most[thing], ready)
-            # What is scaled to 0 was released: by a finisher that did not come to the end of it.
-            if 0 < wanted <= ready:
-                self.waiting.discard(thing)
+            desired, ready = pod_counts(kind, owner)
+            self.ready_pods[workload] = max(self.ready_pods[workload], ready)
+            # An earlier finisher may have scaled the object to 0 and then have been killed.
+            if 0 < desired <= ready:
+                self.waiting.discard(workload)
 
     def has_started(self) -> bool:
-        """Whether all have had their pods, or as many as the gang needs."""
-        return not self.waiting or 0 < self.tasks <= sum(self.most.values())
+        """Return whether each object has had its pods, or the gang has had its minimum."""
+        return not self.waiting or 0 < self.tasks <= sum(self.ready_pods.values())
 
     def note(self) -> None:
-        """Notes the start on the Job: no status tells the next finisher what was once."""
+        """Annotate the Job for the next finisher, because no status shows an earlier state."""
         self.waiting = set()
         call("patch", "jobs", self.ends, {"metadata": {"annotations": {STARTED: "true"}}})
         self.is_noted = True
         log(f"jobs/{self.ends}: has started")
 
     def missing(self) -> str:
-        """What has not started, for the log."""
+        """Return the objects that have not started, for the log."""
         return ", ".join(sorted(self.waiting))
 
 
-def pods_of(kind: str, owner: Object) -> "tuple[int, int]":
-    """How many pods a StatefulSet or Job wants, and how many are ready, or have been and are done."""
+def pod_counts(kind: str, owner: Object) -> "tuple[int, int]":
+    """Return the number of pods that a StatefulSet or Job needs, and the number of ready or finished pods."""
     spec, status = owner.get("spec", {}), owner.get("status", {})
     if kind != "jobs":
         return spec.get("replicas", 1), status.get("readyReplicas", 0)
-    wanted = spec.get("completions", 1)
-    # The one pod of a Job that failed had begun. Of several, each failure may be of the same one.
-    failed = status.get("failed", 0) if wanted == 1 else 0
-    return wanted, status.get("ready", 0) + status.get("succeeded", 0) + failed
+    desired = spec.get("completions", 1)
+    # A failed pod had started. The failures of a Job with several pods may all be failures of one pod.
+    failed = status.get("failed", 0) if desired == 1 else 0
+    return desired, status.get("ready", 0) + status.get("succeeded", 0) + failed
 
 
 # -- releasing ---------------------------------------------------------------------------------------------------
 
 
 def release(ends: str, scale: "list[str]", suspend: "dict[str, float]") -> None:
-    """Releases everything. What fails holds up nothing else, and is tried again until it is released.
+    """Release all objects. A failure delays no further object, and the finisher retries until the release succeeds.
 
     Args:
-        ends: the Job whose end is the training's: that it is suspended is to be seen.
-        scale: what is scaled to 0, such as "statefulsets/mnist-ps".
-        suspend: the Jobs that are suspended, and until when each may end by itself, in seconds since 1970.
+        ends: the Job that ends the run. The suspension of this Job stays visible in the health of Argo CD.
+        scale: the objects to scale to 0, such as "statefulsets/mnist-ps".
+        suspend: the Jobs to suspend, with the time until which a Job may end by itself, in seconds since 1970.
     """
     for name, due in suspend.items():
         if due > time.time():
             log(f"jobs/{name}: has {due - time.time():.0f} s to end by itself")
-    pauses, left = Pauses(), [*scale, *(f"jobs/{name}" for name in suspend)]
-    while left:
+    pauses, remaining = Pauses(), [*scale, *(f"jobs/{name}" for name in suspend)]
+    while remaining:
         waiting, failures = [], []
-        for thing in left:
-            kind, name = thing.split("/")
+        for workload in remaining:
+            kind, name = workload.split("/")
             try:
                 if kind == "jobs":
                     done = stop_job(name, suspend[name], {} if name == ends else IGNORE_HEALTH)
                 else:
                     done = scale_down(kind, name)
                 if not done:
-                    waiting.append(thing)
+                    waiting.append(workload)
             except TROUBLE as trouble:
-                failures.append((thing, trouble))
-        left = [*(thing for thing, _ in failures), *waiting]
+                failures.append((workload, trouble))
+        remaining = [*(workload for workload, _ in failures), *waiting]
         if failures:
             pauses.after(*failures)
         elif waiting:
@@ -413,17 +420,19 @@ def release(ends: str, scale: "list[str]", suspend: "dict[str, float]") -> None:
 
 
 def scale_down(kind: str, name: str) -> bool:
-    """Scales a StatefulSet or Deployment to 0."""
+    """Scale a StatefulSet or Deployment to 0."""
     answer = call("patch", f"{kind}/scale", name, {"spec": {"replicas": 0}})
-    log(f"{kind}/{name}: {'is not there' if answer is None else 'scaled to 0'}")
+    log(f"{kind}/{name}: {'does not exist' if answer is None else 'scaled to 0'}")
     return True
 
 
 def stop_job(name: str, due: float, annotations: "dict[str, str]") -> bool:
-    """Suspends a Job that has not ended by itself, and annotates it; False while it still has time to."""
+    """Suspend and annotate a Job that has not ended by itself; return False while the Job may still end by itself."""
     job = call("get", "jobs", name)
-    end = end_of(job) if job else End("not there", 0)
-    if end:
+    end = end_of(job) if job else None
+    if job is None:
+        log(f"jobs/{name}: does not exist")
+    elif end:
         log(f"jobs/{name}: is {end.how}")
     elif time.time() < due:
         return False
@@ -433,16 +442,16 @@ def stop_job(name: str, due: float, annotations: "dict[str, str]") -> bool:
     return True
 
 
-# -- telling -----------------------------------------------------------------------------------------------------
+# -- the webhook -----------------------------------------------------------------------------------------------------
 
-RESULTS = {"gone": "Gone", "not started": "NotStarted"}  # the others are the conditions of Kubernetes
+RESULTS = {"gone": "Gone", "not started": "NotStarted"}  # further results are the conditions of Kubernetes
 
 
 def tell(job: str, run: str, end: End) -> None:
-    """Tells the webhook how the job ended. All is released by then, so whatever becomes of it is a line of the log.
+    """Notify the webhook of the end of the run. A failure is only a line of the log, because the tasks are released.
 
-    No line has anything of the address: it may be all that the webhook asks for. After a SIGTERM the next finisher
-    tells it again.
+    No line contains a part of the address, because the address may be the only secret of the webhook. After a SIGTERM
+    the next finisher notifies the webhook again.
     """
     duration = None if end.began is None else round(end.at - end.began)
     message = {"job": job, "run": run, "result": RESULTS.get(end.how, end.how), "duration": duration}
@@ -450,42 +459,46 @@ def tell(job: str, run: str, end: End) -> None:
     pauses, last = Pauses(), time.monotonic() + TELL
     try:
         if not address:
-            raise RefusedError("no address; the Secret of completion.notify is not there, or lacks the key")
+            raise RefusedError("no address: the Secret of completion.notify, or its key, does not exist")
         while True:
             try:
                 post(address, json.dumps(message).encode())
             except TROUBLE as trouble:
                 if time.monotonic() > last:
-                    raise RefusedError(f"no good answer in {TELL} s") from trouble
-                pauses.after(("webhook", trouble if isinstance(trouble, ApiError) else told_safely(trouble)))
+                    raise RefusedError(f"no successful answer in {TELL} s") from trouble
+                pauses.after(("webhook", trouble if isinstance(trouble, ApiError) else without_address(trouble)))
             else:
-                log("webhook: is told")
+                log("webhook: notified")
                 return
     except RefusedError as refused:
-        log(f"webhook: is not told: {refused}")
+        log(f"webhook: not notified: {refused}")
     except Exception as error:
-        log(f"webhook: is not told: {type(error).__name__}")
+        log(f"webhook: not notified: {type(error).__name__}")
 
 
-def told_safely(trouble: Exception) -> Exception:
-    """The trouble in words that have nothing of the address, as http.client's own may."""
+def without_address(trouble: Exception) -> Exception:
+    """Return an error without the address, which an error of http.client may contain."""
     return ApiError(getattr(trouble, "strerror", None) or type(trouble).__name__)
 
 
 def post(address: str, body: bytes) -> None:
-    """Posts JSON to an address. Raises an error unless the answer is a good one.
+    """Post JSON to an address.
 
-    A redirect is not followed: the Secret says who is told, and nobody else does.
+    The program follows no redirect, because only the Secret may select the receiver.
+
+    Raises:
+        RefusedError: the address is invalid, or the webhook refuses the message.
+        ApiError: the webhook may accept a later try.
     """
     parts = urllib.parse.urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or not all("!" <= sign <= "~" for sign in address):
-        raise RefusedError("the address in the Secret is none of http:// or https://")
+        raise RefusedError("the address in the Secret must begin with http:// or https://")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=ANSWER)
     if parts.scheme == "https":
         context = ssl.create_default_context()
         connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=ANSWER, context=context)
-    # The timeout is of one read alone, and an answer may come byte by byte.
+    # The timeout applies to one read, and an answer may come byte by byte.
     signal.signal(signal.SIGALRM, late)
     signal.alarm(ANSWER)
     try:
@@ -497,16 +510,16 @@ def post(address: str, body: bytes) -> None:
         connection.close()
     if 300 <= status < 400:
         raise RefusedError(
-            f"it answers {status}, and a redirect is not followed: the Secret must have the last address"
+            f"the answer is {status}: the finisher follows no redirect, so the Secret must contain the final address"
         )
     if 400 <= status < 500 and status not in (408, 425, 429):
-        raise RefusedError(f"it answers {status}")
+        raise RefusedError(f"the answer is {status}")
     if not 200 <= status < 300:
-        raise ApiError(f"it answers {status}", min(int(after), LONGEST_RETRY_AFTER) if after.isdigit() else 0)
+        raise ApiError(f"the answer is {status}", min(int(after), LONGEST_RETRY_AFTER) if after.isdigit() else 0)
 
 
 def late(*_: object) -> None:
-    """Ends a request that takes too long."""
+    """End a request that takes too long."""
     raise ApiError(f"no answer in {ANSWER} s")
 
 
@@ -514,37 +527,41 @@ def late(*_: object) -> None:
 
 
 def grace(text: str) -> "tuple[str, int]":
-    """Reads JOB=SECONDS."""
+    """Parse JOB=SECONDS."""
     name, _, number = text.partition("=")
     return name, int(number)
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ends", required=True, metavar="JOB", help="the Job whose end is the training's")
-    parser.add_argument("--scale", action="append", default=[], metavar="KIND/NAME", help="is scaled to 0 then")
-    parser.add_argument("--suspend", action="append", default=[], metavar="JOB", help="is suspended then")
+    parser.add_argument("--ends", required=True, metavar="JOB", help="Job that ends the run")
+    parser.add_argument(
+        "--scale", action="append", default=[], metavar="KIND/NAME", help="object to scale to 0 after the end"
+    )
+    parser.add_argument("--suspend", action="append", default=[], metavar="JOB", help="Job to suspend after the end")
     parser.add_argument("--grace-for", action="append", default=[], type=grace, metavar="JOB=SECONDS")
     parser.add_argument("--on-failure", choices=["Release", "Keep"], default="Release")
-    parser.add_argument("--starts", action="append", default=[], metavar="KIND/NAME", help="has its pods at the start")
-    parser.add_argument("--start-with", type=int, default=0, metavar="PODS", help="how many are a start; 0 for all")
-    parser.add_argument("--start-deadline", type=int, default=0, metavar="SECONDS", help="0 for none")
     parser.add_argument(
-        "--job", default="", help="the job's name, for the webhook in NOTIFY_ADDRESS, which is told then"
+        "--starts", action="append", default=[], metavar="KIND/NAME", help="object that has its pods at the start"
     )
-    parser.add_argument("--run", default="", help="the run's name, for the webhook")
+    parser.add_argument(
+        "--start-with", type=int, default=0, metavar="PODS", help="number of pods that count as the start; 0 for all"
+    )
+    parser.add_argument("--start-deadline", type=int, default=0, metavar="SECONDS", help="0 for no deadline")
+    parser.add_argument("--job", default="", help="name of the job for the webhook in NOTIFY_ADDRESS")
+    parser.add_argument("--run", default="", help="name of the run for the webhook")
     return parser.parse_args()
 
 
 def stop(*_: object) -> None:
-    """Ends the finisher at once; its Job starts another one."""
+    """End the finisher at once. The Job then starts a new pod."""
     log("finisher: ended by SIGTERM")
     sys.exit(128 + signal.SIGTERM)
 
 
 def main() -> None:
-    """Waits, then releases, then tells."""
+    """Wait for the end, release the tasks, and notify the webhook."""
     signal.signal(signal.SIGTERM, stop)
     args = arguments()
     log(f"jobs/{args.ends}: waiting for its end")
@@ -553,15 +570,15 @@ def main() -> None:
     if end.how == "not started":
         log(f"jobs/{args.ends}: has not started within {args.start_deadline} s, for want of {start.missing()}")
         release(args.ends, args.scale, dict.fromkeys([*args.suspend, args.ends], end.at))
-        log("finisher: everything is released")
+        log("finisher: all tasks are released")
     else:
         log(f"jobs/{args.ends}: is {end.how}")
         if end.how == "Failed" and args.on_failure == "Keep":
-            log("finisher: nothing is released, since a failed job keeps what it has (--on-failure Keep)")
+            log("finisher: no task is released, because --on-failure is Keep")
         else:
             graces = dict(args.grace_for)
             release(args.ends, args.scale, {name: end.at + graces.get(name, 0) for name in args.suspend})
-            log("finisher: everything is released")
+            log("finisher: all tasks are released")
     if args.job:
         tell(args.job, args.run, end)
 

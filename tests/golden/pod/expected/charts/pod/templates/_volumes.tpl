@@ -19,7 +19,7 @@
 {{- if .locked }}
 - name: tfgen-run-lock
   configMap:
-    name: {{ include "pod.run" .root }}-run-lock-819d5807
+    name: {{ include "pod.run" .root }}-run-lock-5212d2c9
 {{- end }}
 {{- end }}
 
