@@ -34,7 +34,7 @@ _PAGE = """\
 
 {where}
 
-| What | Command | Time | Beside it | Its time | Factor | Goal |
+| Subject | Command | Time | Peer | Time of the peer | Factor | Goal |
 |---|---|---|---|---|---|---|
 {rows}
 {peers}
@@ -43,12 +43,12 @@ _PAGE = """\
 
 {plot}
 
-| `tfgen render` of | Time | Memory at most |
+| `tfgen render` of | Time | Maximum memory |
 |---|---|---|
 {points}
 {growth}
 
-A run with smaller sizes takes minutes. It needs Linux, `make tools`, and a few gigabytes of disk:
+A run with smaller sizes takes minutes, and needs Linux, `make tools`, and a few gigabytes of disk:
 
     make bench JOBS=20 STRUCTURES=5 MOST=50 WORKERS=1000 ROUNDS=3
 """
@@ -58,27 +58,26 @@ def page(results: Results, sizes: Sizes, machine: Machine) -> str:
     """The whole page."""
     return _PAGE.format(
         how=_filled(
-            "`make bench` measures what stands here, and writes this page. Each time is that of a whole process, from "
-            f"its start to its end: the median of {count(sizes.rounds, 'run')}, and of {few_rounds(sizes)} where it is "
-            f"{sizes.jobs:,} jobs, in turn with the programs that stand beside it. A factor says more than its two "
-            "times, which are those of one machine on one day. It is the median of the factors of each round, and so "
-            "not always the quotient of the two: a machine gets slower and faster meanwhile. The goal is what the "
-            "project aims at."
+            "`make bench` measures these times and writes this page. Each time is the time of a whole process, as the "
+            f"median of {count(sizes.rounds, 'run')}, or of {few_rounds(sizes)} for {sizes.jobs:,} jobs. Each round "
+            "runs tfgen and the peer in turn. A factor is the median of the factors of all rounds, because the speed "
+            "of a machine varies during the measurement. So a factor may differ from the quotient of the two times. "
+            "Compare factors rather than times, because the times depend on the machine."
         ),
         where=_filled(
             f"Measured on {machine.day}, on {machine.cores} cores, with {_versions(machine)}. The load of the machine "
-            f"was {machine.load[0]:.1f} before and {machine.load[1]:.1f} at the end. Before, all of it is work of "
-            "others, and above a few tenths the times are longer than they would be."
+            f"was {machine.load[0]:.1f} at the start and {machine.load[1]:.1f} at the end. The load at the start comes "
+            "from other programs. With a load above 0.3, the times are longer than on an idle machine."
         ),
         rows="".join(map(_row, results.rows)),
         peers=_filled(
-            f"Each job has {ENVIRONMENTS} environments. What stands beside many jobs is a `helm template` and a "
-            "`kustomize build` for each environment of each job: run for one job of each structure, on all cores, and "
-            "multiplied."
+            f"Each job has {ENVIRONMENTS} environments. The peer of many jobs is one `helm template` and one "
+            "`kustomize build` for each environment of each job. The measurement runs one job of each structure, on "
+            "all cores, and multiplies the time."
         ),
         plot=_filled(
-            "Each point is `tfgen render` where nothing has been rendered yet, on one core. Both scales are "
-            "logarithmic. Along the broken line, twice as many cost twice as much."
+            "Each point is a first `tfgen render`, on one core. The two scales are logarithmic. Along the broken "
+            "line, the cost is proportional to the number."
         ),
         points="".join(
             [
@@ -95,8 +94,8 @@ def _growth(results: Results) -> str:
     before, last = results.jobs[-2:]
     growth = (last.cost.memory - before.cost.memory) * 1024 / (last.number - before.number)
     return (
-        f"Memory is that of the largest process. From {before.number:,} to {last.number:,} jobs it grows by "
-        f"{growth:.1f} KiB a job. The goal is 200 MiB for 10,000 jobs, and 5 KiB for each further one."
+        f"Memory is the memory of the largest process. From {before.number:,} to {last.number:,} jobs, the memory "
+        f"grows by {growth:.1f} KiB for each job. The goal is 200 MiB for 10,000 jobs, and 5 KiB for each further job."
     )
 
 

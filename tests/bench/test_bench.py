@@ -44,7 +44,7 @@ def bench(*arguments: str | Path, **variables: str) -> str:
 
 def table(text: str) -> list[str]:
     """The lines of the first table, without their numbers."""
-    lines = text[text.index("| What |") :].partition("\n\n")[0].splitlines()
+    lines = text[text.index("| Subject |") :].partition("\n\n")[0].splitlines()
     return [re.sub(r"\d[\d.,]*( ms| s)? ", "N ", line) for line in lines]
 
 
@@ -88,10 +88,10 @@ def test_the_page_says_how_memory_grows_and_what_ran_beside_it() -> None:
     text = page(RESULTS, Sizes(rounds=7), Machine("2026-01-31", 2, (0.25, 1.5), {"tfgen": "1.2.3", "helm": "4.5.6"}))
     assert "| one job rendered | `tfgen render jobs` | 50 ms | helm template | 40 ms | 1.25 | at most 1.4 |\n" in text
     words = " ".join(text.split())
-    assert "the median of 7 runs, and of 5 where it is 1,000 jobs" in words
+    assert "the median of 7 runs, or of 5 for 1,000 jobs" in words
     assert "Measured on 2026-01-31, on 2 cores, with tfgen 1.2.3, helm 4.5.6." in words
-    assert "The load of the machine was 0.2 before and 1.5 at the end." in words
-    assert "From 1 to 1,000 jobs it grows by 10.3 KiB a job." in words  # 10 MiB over 999 jobs
+    assert "The load of the machine was 0.2 at the start and 1.5 at the end." in words
+    assert "From 1 to 1,000 jobs, the memory grows by 10.3 KiB for each job." in words  # 10 MiB over 999 jobs
 
 
 def test_what_costs_twice_as_much_for_twice_as_many_lies_on_the_broken_line() -> None:
