@@ -20,7 +20,7 @@ from tests.bench.rounds import factor
 from tests.support.command import Command, CommandError
 from tests.support.tools import ROOT, helm_program, kustomize_program
 from tfgen.check.jobs import check
-from tfgen.cli.output import checked
+from tfgen.cli.output import check_jobs
 from tfgen.commands.cluster.declared_runs import declared_runs
 from tfgen.commands.cluster.read_cluster_file import read_cluster_file
 from tfgen.commands.plan import plan_runs
@@ -109,7 +109,7 @@ def test_the_time_of_a_plan_has_a_bound(tmp_path: Path) -> None:
     """The goal is 10 CPU seconds for four times this work, the start and the files included."""
     write_plan(tmp_path, nodes=500, jobs=50)
     objects, _ = read_cluster_file(tmp_path / "nodes.json")
-    runs = [(item, "ml") for item in declared_runs(checked([tmp_path / "jobs"]).documents, None)]
+    runs = [(item, "ml") for item in declared_runs(check_jobs([tmp_path / "jobs"]).documents, None)]
     began = time.process_time()
     verdicts = plan_runs(runs, objects)
     assert time.process_time() - began < 5
