@@ -288,7 +288,8 @@ def test_what_tfgen_makes_has_no_fault(path: Path) -> None:
     spec = document.data["spec"]
     own_gang = spec.get("gang", {}).get("scheduler") == "kubernetes"
     image_volume = any("image" in volume for volume in spec.get("storage", {}).values())
-    schemas = ObjectSchemas("1.37" if own_gang or image_volume else "1.31")
+    in_place = spec.get("restart", {}).get("inPlace")
+    schemas = ObjectSchemas("1.37" if own_gang or image_volume or in_place else "1.31")
     assert as_text(check_objects(document, build(document.data), schemas)) == ""
 
 
@@ -336,14 +337,21 @@ def test_an_image_as_a_volume_needs_kubernetes_1_35() -> None:
     template = "{spec: {volumes: [{name: words, image: {reference: 'registry.example.com/words:1'}}]}}"
     text = JOB.replace("ps: {}", f"ps: {{podTemplate: {template}}}")
     text = text.replace("{prod: {", f"{{prod: {{storage: {{more: {volume}}}, ").replace("/data, image", "/more, image")
-    why = (
-        "refuses an image as a volume, and 1.35 is the first version that takes one; use a claim, a csi volume or code"
-    )
+    why = "refuses an image as a volume, which needs 1.35 or later; use a claim, a csi volume or code"
     lines = [problem.rpartition(": ") for problem in problems(text, "1.34").splitlines()]
     assert [(place.split(":")[1], message) for place, _, message in lines] == [
         (row, f"Kubernetes 1.34 {why} [object-schema]") for row in ("7", "14")
     ]
     assert problems(text, "1.35") == problems(text) == ""
+
+
+def test_a_restart_in_place_needs_kubernetes_1_35() -> None:
+    """The schema of Kubernetes 1.34 has the field, whose feature gate ContainerRestartRules is off there by default."""
+    text = JOB.replace("spec:\n", "spec:\n  restart: {inPlace: true, ignoreExitCodes: [42]}\n")
+    line = "Kubernetes 1.34 refuses a restart of a container in place, which needs 1.35 or later; remove inPlace"
+    assert problems(text, "1.34") == f"job.yaml:5:22: {line} [object-schema]\n"
+    assert problems(text, "1.35") == problems(text) == ""
+    assert problems(text.replace("inPlace: true", "inPlace: false"), "1.34") == ""
 
 
 def test_a_kind_without_a_schema() -> None:

@@ -17,9 +17,9 @@ from tfgen import data_path
 from tfgen.check.admission.admit import PolicyFault, field_names, find_policy_faults, find_policy_problems
 from tfgen.check.admission.folder import NO_POLICIES, PolicyFolders
 from tfgen.check.admission.rules import WARNINGS as POLICY_WARNINGS
+from tfgen.check.early_fields import find_early_fields
 from tfgen.check.enforced import find_foreign_images
 from tfgen.check.enforced_pods import find_pod_overrides
-from tfgen.check.image_volumes import find_early_images
 from tfgen.check.limits import find_over_limits
 from tfgen.check.literal_path import literal_path
 from tfgen.check.manifests import Manifest, literal_manifests
@@ -109,7 +109,7 @@ def check_objects(
                 place = _place(document, environment, fault)
             name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
             objects_by_fault.setdefault((place, _describe(fault), rule), {}).setdefault(name, []).append(environment)
-    early = find_early_images(document, _paths(document.root), schemas.version, OBJECT_SCHEMA)
+    early = find_early_fields(document, _paths(document.root), schemas.version, OBJECT_SCHEMA)
     return in_order((*early, *check_guard_rails(document, built, policies), *_problems(objects_by_fault)))
 
 

@@ -158,6 +158,7 @@ class Structure(Record):
         tf_job: the settings of a TFJob, for this workload kind.
         volcano_plugin: whether the plugin of Volcano sets TF_CONFIG of the tasks of a Volcano Job.
         ps_first: whether a JobSet creates the other roles after its ps are ready.
+        in_place: whether a task starts again in its pod after an exit code that costs no retry.
         legacy_flags: whether each task also receives its place by the flags of TensorFlow 1.
         legacy_variables: whether each task also receives its place by variables with the names of these flags.
         gang: the gang scheduler, or None.
@@ -181,6 +182,7 @@ class Structure(Record):
     tf_job: TFJobShape
     volcano_plugin: bool
     ps_first: bool
+    in_place: bool
     legacy_flags: bool
     legacy_variables: bool
     gang: Scheduler | None
@@ -371,6 +373,7 @@ def _structure(name: str, spec: Spec) -> Structure:
         ),
         volcano_plugin=kinds.value_of(spec, "workload.volcanoJob.tfConfig") == "Plugin",
         ps_first=kinds.value_of(spec, "workload.jobSet.startOrder") == "PsFirst",
+        in_place=spec.get("restart", {}).get("inPlace", False),
         legacy_flags=spec.get("legacyFlags", False),
         legacy_variables=spec.get("legacyVariables", False),
         gang=spec["gang"]["scheduler"] if "gang" in spec else None,

@@ -9,7 +9,7 @@ https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-contro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from tfgen.graph.holes import Comment, Key, Node, When
@@ -40,6 +40,19 @@ IGNORE_EXIT_CODES: Final = When(
     },
 )
 """The rule for exit codes that cost no retry. The rule ignores the exit codes of sidecars."""
+
+
+RESTART_IN_PLACE: Final[Mapping[Key, Node]] = {
+    Comment("The kubelet starts the program again in its pod, which keeps the node and the GPUs."): None,
+    "restartPolicy": When(_EXIT_CODES, "Never"),
+    "restartPolicyRules": When(
+        _EXIT_CODES, [{"action": "Restart", "exitCodes": {"operator": "In", "values": _EXIT_CODES}}]
+    ),
+}
+"""The keys of a container that starts again in its pod after an exit code that costs no retry.
+
+https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-restart-rules
+"""
 
 
 def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[Template, ...]:

@@ -38,6 +38,7 @@ from tfgen.graph.interning import intern_node
 from tfgen.graph.objects import (
     cluster_spec,
     code,
+    disruption,
     eci,
     environment,
     labels,
@@ -420,9 +421,15 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         "ports": [{"name": controller.port_name, "containerPort": structure.port}, *map(plain_mapping, role.ports)],
         "resources": {"requests": resources.REQUESTS, "limits": Parameter(resources.LIMITS.name, "map")},
         **(probe if role.serves and controller.publishes_unready else {}),
+        **(disruption.RESTART_IN_PLACE if structure.in_place and _is_of_a_job(controller) else {}),
         "securityContext": security.container_context(structure.profile),
         "volumeMounts": [*storage.mounts(), *code.mounts(structure)],
     }
+
+
+def _is_of_a_job(controller: Controller) -> bool:
+    """Test whether a Job makes the pod. The container of each other pod always starts again in its pod."""
+    return controller.fields.get("restartPolicy") == "Never"
 
 
 def _init_containers(structure: Structure, role: Role, controller: Controller) -> Node:

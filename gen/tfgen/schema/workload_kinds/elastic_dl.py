@@ -59,6 +59,7 @@ FACTS: Final = Facts(
         Without("resumeFrom", "ElasticDL has --checkpoint_dir_for_init among args instead"),
         Without("serviceAccount", "its pods have the namespace's account default; remove it"),
         Without("deadline", "its master would end, and its pods go on; remove it"),
+        Without("restart.inPlace", "its master makes each failed pod anew; take the kind Job, JobSet or StatefulSet"),
         Without("restart.ignoreExitCodes", "its master counts each failure; take the kind Job, JobSet or StatefulSet"),
         Without("lockWait", "its pods have no deadline; remove it"),
         Without("helpers", "tfgen adds no container to it; remove it"),

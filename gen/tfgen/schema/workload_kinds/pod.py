@@ -16,6 +16,7 @@ FACTS: Final = Facts(
         ),
         Without("completion.onFailure", "a Pod leaves nothing to release; remove it"),
         Without("completion.evaluatorGrace", "a Pod has no evaluator beside it; remove it"),
+        Without("restart.inPlace", "a Pod's container starts again in its pod; remove it"),
         Without(
             "restart.ignoreExitCodes", "a Pod's container starts again without end; remove it, or take the kind Job"
         ),

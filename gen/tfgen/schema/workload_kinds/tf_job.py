@@ -17,6 +17,7 @@ FACTS: Final = Facts(
         *NO_LEGACY,
         WHOLE_BUDGET,
         Without("retries", "kubeflow.org/v1beta1 knows no limit of them; remove it, or take v1", _OLD),
+        Without("restart.inPlace", "the operator makes each failed pod anew; take the kind Job, JobSet or StatefulSet"),
         Without("restart.ignoreExitCodes", "each failure counts there; take the kind Job, JobSet or StatefulSet"),
         Without("workload.tfJob.enableDynamicWorker", "kubeflow.org/v1beta1 has none; remove it, or take v1", _OLD),
         Without("roles.chief", _TOLD_OF_NONE, _DYNAMIC),

@@ -17,6 +17,7 @@ FACTS: Final = Facts(
             Without(key, "Volcano's plugin knows TF_CONFIG alone; set workload.volcanoJob.tfConfig to Own", _PLUGIN)
             for key in LEGACY
         ),
+        Without("restart.inPlace", "Volcano starts a program that fails again in its pod; remove it"),
         Without(
             "restart.ignoreExitCodes",
             "Volcano starts a program that fails again in its pod, without a retry; remove it, or take the kind JobSet",

@@ -18,7 +18,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tfgen.job.training_job import ChartPage, TrainingJob
+from tfgen.job.training_job import ChartPage, Structure, TrainingJob
 from tfgen.places import CHARTS
 from tfgen.targets.generated_note import generated_note
 from tfgen.text import yaml_text
@@ -27,8 +27,9 @@ from tfgen.tree.rendering import Revision
 # From this version, these features are on by default: the index labels of pods, and the success policy, the backoff
 # limit per index and the pod replacement policy of Jobs
 # (https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/).
-KUBE_LEAST: Final = "1.31"
-KUBE_VERSION: Final = f">={KUBE_LEAST}.0-0"
+_KUBE_LEAST: Final = "1.31"
+_KUBE_LEAST_IN_PLACE: Final = "1.35"
+"""The first version in which the feature gate ContainerRestartRules is on by default."""
 _CONTENT_LENGTH: Final = 12
 """Hexadecimal digits, which are 48 bits. Some tools support integers only up to 2^53."""
 
@@ -57,7 +58,16 @@ def _head_fields(job: TrainingJob) -> dict[str, Any]:
 
 def _tail_fields(job: TrainingJob) -> dict[str, Any]:
     """Return the fields after the version."""
-    return {**_app_version(job.values["image"]), "kubeVersion": KUBE_VERSION, **_page(job.chart_page)}
+    return {
+        **_app_version(job.values["image"]),
+        "kubeVersion": f">={kube_least(job.structure)}.0-0",
+        **_page(job.chart_page),
+    }
+
+
+def kube_least(structure: Structure) -> str:
+    """Return the first version of Kubernetes that takes the objects of a job."""
+    return _KUBE_LEAST_IN_PLACE if structure.in_place else _KUBE_LEAST
 
 
 def _page(page: ChartPage) -> dict[str, Any]:

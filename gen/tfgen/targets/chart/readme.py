@@ -15,7 +15,7 @@ from tfgen.schema.chart_values import chart_values
 from tfgen.schema.tunables import ValuesPath
 from tfgen.schema.values_form import ValuesForm, ValuesText, once_a_form
 from tfgen.schema.workload_kinds.facts import WorkloadKind
-from tfgen.targets.chart.chart_yaml import KUBE_LEAST
+from tfgen.targets.chart.chart_yaml import kube_least
 from tfgen.targets.chart.notes import upgrade
 
 _LONGEST_DEFAULT: Final = 50
@@ -56,7 +56,7 @@ The distributed TensorFlow job {job.name} as a Helm chart. tfgen generated the c
 
     helm install {job.name} {chart}{flags}
 
-The chart needs Kubernetes {KUBE_LEAST} or newer{_operators(job.structure)}, and Helm 3.14 or newer.
+The chart needs Kubernetes {kube_least(job.structure)} or newer{_operators(job.structure)}, and Helm 3.14 or newer.
 
 With a different release name, the objects have names such as RELEASE-{job.name}, so a namespace can contain several
 releases. `nameOverride` and `fullnameOverride` change the names.

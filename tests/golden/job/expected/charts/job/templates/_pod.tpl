@@ -162,6 +162,16 @@ ports:
 - name: tensorflow
   containerPort: 2222
 {{- include "job.pod.resources" . }}
+{{- /* The kubelet starts the program again in its pod, which keeps the node and the GPUs. */}}
+{{- with .root.Values.restart.ignoreExitCodes }}
+restartPolicy: Never
+restartPolicyRules:
+- action: Restart
+  exitCodes:
+    operator: In
+    values:
+    {{- toYaml . | nindent 4 }}
+{{- end }}
 securityContext:
   {{- include "job.containerSecurityContext" .root | nindent 2 }}
 volumeMounts:

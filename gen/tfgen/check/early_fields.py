@@ -1,0 +1,61 @@
+"""Fields that need a newer Kubernetes than the version of `--kubernetes-version`.
+
+The schemas of older versions have the fields, whose feature gates ImageVolume and ContainerRestartRules are off by
+default: https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from tfgen import data_path
+from tfgen.data_path import Path
+from tfgen.problems import Problem
+from tfgen.record import Record
+from tfgen.text.document import Document
+
+
+class _Field(Record):
+    """A field, by the end of its path.
+
+    Attributes:
+        end: the last steps of the path.
+        depth: the number of these steps that are below the key to change.
+        first: the first version whose default is to take the field.
+        name: the words for the field.
+        cure: the cure.
+    """
+
+    end: Path
+    depth: int
+    first: tuple[int, int]
+    name: str
+    cure: str
+
+
+_FIELDS: Final = (
+    _Field(("image", "reference"), 1, (1, 35), "an image as a volume", "use a claim, a csi volume or code"),
+    _Field(("restart", "inPlace"), 0, (1, 35), "a restart of a container in place", "remove inPlace"),
+)
+
+
+def find_early_fields(
+    document: Document, paths: Iterable[Path], version: tuple[int, ...] | None, rule: str
+) -> Iterator[Problem]:
+    """Yield a problem for each field of a job that a cluster refuses.
+
+    Args:
+        document: the job.
+        paths: the paths of all values of the job.
+        version: the major and the minor version of the cluster; None for any version.
+        rule: the rule of the problems.
+    """
+    if version is None:
+        return
+    for path in paths:
+        for field in _FIELDS:
+            if path[-2:] == field.end and version < field.first and data_path.at(document.data, path) is not False:
+                first, cluster = (".".join(map(str, numbers)) for numbers in (field.first, version))
+                message = f"Kubernetes {cluster} refuses {field.name}, which needs {first} or later; {field.cure}"
+                yield Problem(*document.place(path[: len(path) - field.depth]), message, rule)

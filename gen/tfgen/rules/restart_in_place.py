@@ -1,0 +1,26 @@
+"""A restart in place without an exit code that leads to the restart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
+from tfgen.rules.view import View
+from tfgen.schema import workload_kinds as kinds
+
+_KEY: Final = ("restart", "inPlace")
+
+
+def _check(view: View) -> Iterator[Finding]:
+    is_supported = all(lack.path != ".".join(_KEY) for lack in kinds.without(view.spec))
+    if view.job.structure.in_place and is_supported and not view.values["restart"]["ignoreExitCodes"]:
+        message = (
+            "restart.inPlace has no effect, because restart.ignoreExitCodes names no exit code; name the codes after "
+            "which a task starts again in its pod"
+        )
+        yield Finding(_KEY, message)
+
+
+RULES: Final = (Rule("restart-in-place", "warning", "A restart in place has no exit code.", _check),)
