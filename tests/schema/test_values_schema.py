@@ -191,9 +191,26 @@ def _is_allowed(spec: Any, values: Any) -> bool:
     paths = {tunable.path for tunable in tunables.tunables(spec)}
     if not _has_records({path[:depth] for path in paths for depth in range(len(path))}, paths, values):
         return False
-    if not all(_validator(path).is_valid(data_path.at(values, path)) for path in paths):
+    if not all(_validator(path).is_valid(_texts(path, data_path.at(values, path))) for path in paths):
         return False
     return not any(_has_entry(values, lack.path.split(".")) for lack in kinds.without(spec))
+
+
+def _texts(path: tuple[str, ...], value: Any) -> Any:
+    """Return a value with texts for the numbers and booleans that Helm's --set makes of texts."""
+    node = tunables.at(path).schema
+    node = schema_file.load()["definitions"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+    if tunables.CHART_ACCEPTS not in node:
+        return value
+    if isinstance(value, dict):
+        return {key: _text(item) for key, item in value.items()}
+    return [_text(item) for item in value] if isinstance(value, list) else value
+
+
+def _text(item: Any) -> Any:
+    if isinstance(item, bool):
+        return str(item).lower()
+    return str(item) if isinstance(item, int) and abs(item) < 2**53 else item
 
 
 @functools.cache
