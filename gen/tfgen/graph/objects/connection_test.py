@@ -6,7 +6,7 @@ from typing import Final
 
 from tfgen.graph.holes import Node, Splice, if_set
 from tfgen.graph.objects import config_map, environment, labels, names, placement, resources, security
-from tfgen.graph.objects.pod_spec import pod_spec
+from tfgen.graph.objects.pod_spec import PodParts, pod_spec
 from tfgen.graph.objects.values import value, value_for_role
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
@@ -45,26 +45,28 @@ def connection_test(structure: Structure) -> Node:
             },
         },
         "spec": pod_spec(
-            lifecycle={"restartPolicy": "Never"},
-            security_context=security.pod_part(structure.profile),
-            scheduling=placement.job_scheduling(),
-            pull_secrets=value("imagePullSecrets"),
-            containers=[
-                {
-                    "name": "connect",
-                    "image": value_for_role(role, "image"),
-                    "imagePullPolicy": if_set(value_for_role(role, "imagePullPolicy")),
-                    "command": ["python3", "-c", _PROGRAM],
-                    "env": [
-                        {
-                            "name": "TF_CLUSTER",
-                            "valueFrom": {"configMapKeyRef": {"name": names.RUN, "key": config_map.CLUSTER}},
-                        },
-                        environment.NO_GPUS,
-                    ],
-                    "resources": resources.helper_resources("helpers"),
-                    "securityContext": security.container_part(structure.profile),
-                }
-            ],
+            PodParts(
+                lifecycle={"restartPolicy": "Never"},
+                security_context=security.pod_part(structure.profile),
+                scheduling=placement.job_scheduling(),
+                pull_secrets=value("imagePullSecrets"),
+                containers=[
+                    {
+                        "name": "connect",
+                        "image": value_for_role(role, "image"),
+                        "imagePullPolicy": if_set(value_for_role(role, "imagePullPolicy")),
+                        "command": ["python3", "-c", _PROGRAM],
+                        "env": [
+                            {
+                                "name": "TF_CLUSTER",
+                                "valueFrom": {"configMapKeyRef": {"name": names.RUN, "key": config_map.CLUSTER}},
+                            },
+                            environment.NO_GPUS,
+                        ],
+                        "resources": resources.helper_resources("helpers"),
+                        "securityContext": security.container_part(structure.profile),
+                    }
+                ],
+            )
         ),
     }

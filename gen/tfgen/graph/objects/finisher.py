@@ -33,7 +33,7 @@ from tfgen.graph.holes import (
     if_set,
 )
 from tfgen.graph.objects import disruption, environment, labels, names, network, placement, rbac, resources, security
-from tfgen.graph.objects.pod_spec import pod_spec
+from tfgen.graph.objects.pod_spec import PodParts, pod_spec
 from tfgen.graph.objects.pod_template_hash import LABEL, PARAMETER, hashed
 from tfgen.graph.objects.values import value, value_for_role
 from tfgen.graph.template import Template
@@ -196,29 +196,32 @@ def _pod_metadata() -> Node:
 def _pod(structure: Structure, plan: Plan) -> Node:
     """Return the spec of the pod. Its image is an image of the tasks, so it runs on the same nodes as the tasks."""
     return pod_spec(
-        priority=if_set(value("priorityClassName")),
-        account=names.finisher(),
-        needs_token=True,
-        lifecycle={"restartPolicy": "Never"},
-        security_context=security.pod_part(structure.profile),
-        scheduling=placement.job_scheduling(),
-        pull_secrets=value("imagePullSecrets"),
-        containers=[
-            {
-                "name": ROLE,
-                Splice("image"): _image(structure, plan),
-                Comment(
-                    "Option -I isolates Python: PYTHON* variables of the image and modules of the user have no effect."
-                ): None,
-                "command": ["python3", "-I", "-u", f"{FOLDER}/{FILE}"],
-                "args": _arguments(plan),
-                "env": [environment.NO_GPUS, When(NOTIFY, _webhook_address())],
-                "resources": resources.helper_resources("helpers"),
-                "securityContext": security.container_part(structure.profile),
-                "volumeMounts": [{"name": ROLE, "mountPath": FOLDER, "readOnly": True}],
-            }
-        ],
-        volumes=[{"name": ROLE, "configMap": {"name": names.finisher_program(_DIGEST)}}],
+        PodParts(
+            priority=if_set(value("priorityClassName")),
+            account=names.finisher(),
+            needs_token=True,
+            lifecycle={"restartPolicy": "Never"},
+            security_context=security.pod_part(structure.profile),
+            scheduling=placement.job_scheduling(),
+            pull_secrets=value("imagePullSecrets"),
+            containers=[
+                {
+                    "name": ROLE,
+                    Splice("image"): _image(structure, plan),
+                    Comment(
+                        "Option -I isolates Python: PYTHON* variables of the image and "
+                        "modules of the user have no effect."
+                    ): None,
+                    "command": ["python3", "-I", "-u", f"{FOLDER}/{FILE}"],
+                    "args": _arguments(plan),
+                    "env": [environment.NO_GPUS, When(NOTIFY, _webhook_address())],
+                    "resources": resources.helper_resources("helpers"),
+                    "securityContext": security.container_part(structure.profile),
+                    "volumeMounts": [{"name": ROLE, "mountPath": FOLDER, "readOnly": True}],
+                }
+            ],
+            volumes=[{"name": ROLE, "configMap": {"name": names.finisher_program(_DIGEST)}}],
+        )
     )
 
 

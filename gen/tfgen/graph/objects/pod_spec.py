@@ -8,31 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tfgen.graph.holes import ABSENT, Comment, Key, Node
-from tfgen.record import EMPTY
+from tfgen.record import EMPTY, Record
 
 _NO_SERVICE_LINKS = Comment(
     "No variables for Services: many Services in a namespace can exceed the limit of an environment."
 )
 
 
-def pod_spec(
-    *,
-    security_context: Node,
-    containers: Node,
-    scheduler: Mapping[Key, Node] = EMPTY,
-    priority: Node = ABSENT,
-    runtime_class: Node = ABSENT,
-    account: Node = ABSENT,
-    needs_token: bool = False,
-    lifecycle: Mapping[Key, Node] = EMPTY,
-    scheduling: Mapping[Key, Node] = EMPTY,
-    pull_secrets: Node = ABSENT,
-    init_containers: Node = ABSENT,
-    volumes: Node = ABSENT,
-) -> dict[Key, Node]:
-    """Return the spec of a pod. Scheduling precedes security, and the containers are last.
+class PodParts(Record):
+    """The parts of a pod.
 
-    Args:
+    Attributes:
         security_context: the security context of the pod.
         containers: the containers.
         scheduler: the fields for a gang scheduler.
@@ -46,20 +32,37 @@ def pod_spec(
         init_containers: the init containers and sidecars.
         volumes: the volumes.
     """
+
+    security_context: Node
+    containers: Node
+    scheduler: Mapping[Key, Node] = EMPTY
+    priority: Node = ABSENT
+    runtime_class: Node = ABSENT
+    account: Node = ABSENT
+    needs_token: bool = False
+    lifecycle: Mapping[Key, Node] = EMPTY
+    scheduling: Mapping[Key, Node] = EMPTY
+    pull_secrets: Node = ABSENT
+    init_containers: Node = ABSENT
+    volumes: Node = ABSENT
+
+
+def pod_spec(parts: PodParts) -> dict[Key, Node]:
+    """Return the spec of a pod. Scheduling precedes security, and the containers are last."""
     spec: dict[Key, Node] = {
-        **scheduler,
-        "priorityClassName": priority,
-        "runtimeClassName": runtime_class,
-        "serviceAccountName": account,
-        "automountServiceAccountToken": needs_token,
+        **parts.scheduler,
+        "priorityClassName": parts.priority,
+        "runtimeClassName": parts.runtime_class,
+        "serviceAccountName": parts.account,
+        "automountServiceAccountToken": parts.needs_token,
         _NO_SERVICE_LINKS: None,
         "enableServiceLinks": False,
-        **lifecycle,
-        "securityContext": security_context,
-        **scheduling,
-        "imagePullSecrets": pull_secrets,
-        "volumes": volumes,
-        "initContainers": init_containers,
-        "containers": containers,
+        **parts.lifecycle,
+        "securityContext": parts.security_context,
+        **parts.scheduling,
+        "imagePullSecrets": parts.pull_secrets,
+        "volumes": parts.volumes,
+        "initContainers": parts.init_containers,
+        "containers": parts.containers,
     }
     return {key: node for key, node in spec.items() if node is not ABSENT}

@@ -24,7 +24,7 @@ from tfgen.graph.holes import (
     if_set,
 )
 from tfgen.graph.objects import environment, labels, names, network, placement, resources, security, storage
-from tfgen.graph.objects.pod_spec import pod_spec
+from tfgen.graph.objects.pod_spec import PodParts, pod_spec
 from tfgen.graph.objects.values import value
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
@@ -145,31 +145,33 @@ def _pod_metadata() -> Node:
 
 def _pod(structure: Structure, port: int) -> Node:
     return pod_spec(
-        security_context=security.pod_part(structure.profile),
-        scheduling={"nodeSelector": value("nodeSelector"), "tolerations": placement.job_tolerations()},
-        pull_secrets=value("imagePullSecrets"),
-        containers=[
-            {
-                "name": ROLE,
-                "image": Default(value("tensorboard.image"), value("image")),
-                "imagePullPolicy": if_set(value("imagePullPolicy")),
-                "command": ["tensorboard"],
-                # https://github.com/tensorflow/tensorboard/blob/master/tensorboard/plugins/core/core_plugin.py
-                "args": ["--logdir", value("tensorboard.logDir"), "--bind_all", "--port", str(port)],
-                "env": [
-                    {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the emptyDir of the pod
-                    environment.NO_GPUS,
-                ],
-                "ports": [{"name": _PORT, "containerPort": port}],
-                "resources": resources.resources(),
-                "startupProbe": {**_probe(), **_START},
-                "readinessProbe": _probe(),
-                "livenessProbe": {**_probe(), "periodSeconds": 30},
-                "securityContext": security.container_part(structure.profile),
-                "volumeMounts": storage.reader_mounts(ROLE),
-            }
-        ],
-        volumes=storage.reader_volumes(structure, ROLE),
+        PodParts(
+            security_context=security.pod_part(structure.profile),
+            scheduling={"nodeSelector": value("nodeSelector"), "tolerations": placement.job_tolerations()},
+            pull_secrets=value("imagePullSecrets"),
+            containers=[
+                {
+                    "name": ROLE,
+                    "image": Default(value("tensorboard.image"), value("image")),
+                    "imagePullPolicy": if_set(value("imagePullPolicy")),
+                    "command": ["tensorboard"],
+                    # https://github.com/tensorflow/tensorboard/blob/master/tensorboard/plugins/core/core_plugin.py
+                    "args": ["--logdir", value("tensorboard.logDir"), "--bind_all", "--port", str(port)],
+                    "env": [
+                        {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the emptyDir of the pod
+                        environment.NO_GPUS,
+                    ],
+                    "ports": [{"name": _PORT, "containerPort": port}],
+                    "resources": resources.resources(),
+                    "startupProbe": {**_probe(), **_START},
+                    "readinessProbe": _probe(),
+                    "livenessProbe": {**_probe(), "periodSeconds": 30},
+                    "securityContext": security.container_part(structure.profile),
+                    "volumeMounts": storage.reader_mounts(ROLE),
+                }
+            ],
+            volumes=storage.reader_volumes(structure, ROLE),
+        )
     )
 
 

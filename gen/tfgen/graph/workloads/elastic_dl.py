@@ -36,7 +36,7 @@ from tfgen.graph.holes import (
     if_set,
 )
 from tfgen.graph.objects import environment, labels, name_guards, names, network, rbac, security, storage
-from tfgen.graph.objects.pod_spec import pod_spec
+from tfgen.graph.objects.pod_spec import PodParts, pod_spec
 from tfgen.graph.objects.values import value
 from tfgen.graph.template import Template
 from tfgen.graph.workloads.workload import Workload, never
@@ -82,30 +82,32 @@ def _pod(structure: Structure) -> Node:
             "annotations": value("annotations"),
         },
         "spec": pod_spec(
-            priority=if_set(value("priorityClassName")),
-            account=names.elastic_dl_account(),
-            needs_token=True,
-            lifecycle={"restartPolicy": "Never"},
-            security_context=security.pod_part(structure.profile),
-            containers=[
-                {
-                    "name": _MASTER,
-                    "image": _IMAGE,
-                    "imagePullPolicy": if_set(_PULL),
-                    "command": ["python", "-m", "elasticdl.python.master.main"],
-                    "args": _arguments(structure),
-                    "env": [
-                        _from_pod("MY_POD_IP", "status.podIP"),
-                        _from_pod("MY_POD_NAMESPACE", "metadata.namespace"),
-                        {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the emptyDir of the pod
-                        environment.NO_GPUS,
-                    ],
-                    "resources": {"requests": amounts, "limits": amounts},
-                    "securityContext": security.container_part(structure.profile),
-                    "volumeMounts": storage.all_mounts(),
-                }
-            ],
-            volumes=storage.all_volumes(structure),
+            PodParts(
+                priority=if_set(value("priorityClassName")),
+                account=names.elastic_dl_account(),
+                needs_token=True,
+                lifecycle={"restartPolicy": "Never"},
+                security_context=security.pod_part(structure.profile),
+                containers=[
+                    {
+                        "name": _MASTER,
+                        "image": _IMAGE,
+                        "imagePullPolicy": if_set(_PULL),
+                        "command": ["python", "-m", "elasticdl.python.master.main"],
+                        "args": _arguments(structure),
+                        "env": [
+                            _from_pod("MY_POD_IP", "status.podIP"),
+                            _from_pod("MY_POD_NAMESPACE", "metadata.namespace"),
+                            {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the emptyDir of the pod
+                            environment.NO_GPUS,
+                        ],
+                        "resources": {"requests": amounts, "limits": amounts},
+                        "securityContext": security.container_part(structure.profile),
+                        "volumeMounts": storage.all_mounts(),
+                    }
+                ],
+                volumes=storage.all_volumes(structure),
+            )
         ),
     }
     return Let(labels.POD_LABELS.name, Merged((MapOf({"app": "elasticdl"}), value("labels"))), pod)

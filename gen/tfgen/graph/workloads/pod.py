@@ -52,7 +52,7 @@ from tfgen.graph.objects import (
     storage,
 )
 from tfgen.graph.objects.names import CONTAINER, PORT_NAME
-from tfgen.graph.objects.pod_spec import pod_spec
+from tfgen.graph.objects.pod_spec import PodParts, pod_spec
 from tfgen.graph.objects.values import ROLE, ROLE_VALUES, role_or_job_value, role_value, value
 from tfgen.graph.reads import Steps, reads_of_call, used_names
 from tfgen.graph.schedulers import GANGS
@@ -319,34 +319,36 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
             "annotations": _pod_annotations(structure, gang),
         },
         "spec": pod_spec(
-            scheduler=gang.spec,
-            priority=if_set(role_or_job_value("priorityClassName")),
-            runtime_class=if_set(role_or_job_value("runtimeClassName")),
-            account=service_account.task_account(structure),
-            lifecycle={
-                **controller.fields,
-                **({"activeDeadlineSeconds": _deadline()} if role.name == structure.ends else {}),
-                **({_GRACE_REASON: None} if any(peer.serves for peer in structure.roles) else {}),
-                "terminationGracePeriodSeconds": Default(
-                    role_value("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
-                ),
-            },
-            security_context=security.pod_context(structure.profile),
-            scheduling={
-                "nodeName": if_set(role_value("nodeName")),
-                "nodeSelector": placement.NODE_SELECTOR,
-                "tolerations": placement.tolerations(structure),
-                "affinity": placement.affinity(),
-                "topologySpreadConstraints": role_or_job_value("topologySpreadConstraints"),
-            },
-            pull_secrets=value("imagePullSecrets"),
-            init_containers=_init_containers(structure, role, controller),
-            containers=[_container(structure, role, controller)],
-            volumes=[
-                *storage.volumes(structure),
-                *code.volumes(structure),
-                *([run_lock.volume()] if role.name == structure.ends else []),
-            ],
+            PodParts(
+                scheduler=gang.spec,
+                priority=if_set(role_or_job_value("priorityClassName")),
+                runtime_class=if_set(role_or_job_value("runtimeClassName")),
+                account=service_account.task_account(structure),
+                lifecycle={
+                    **controller.fields,
+                    **({"activeDeadlineSeconds": _deadline()} if role.name == structure.ends else {}),
+                    **({_GRACE_REASON: None} if any(peer.serves for peer in structure.roles) else {}),
+                    "terminationGracePeriodSeconds": Default(
+                        role_value("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
+                    ),
+                },
+                security_context=security.pod_context(structure.profile),
+                scheduling={
+                    "nodeName": if_set(role_value("nodeName")),
+                    "nodeSelector": placement.NODE_SELECTOR,
+                    "tolerations": placement.tolerations(structure),
+                    "affinity": placement.affinity(),
+                    "topologySpreadConstraints": role_or_job_value("topologySpreadConstraints"),
+                },
+                pull_secrets=value("imagePullSecrets"),
+                init_containers=_init_containers(structure, role, controller),
+                containers=[_container(structure, role, controller)],
+                volumes=[
+                    *storage.volumes(structure),
+                    *code.volumes(structure),
+                    *([run_lock.volume()] if role.name == structure.ends else []),
+                ],
+            )
         ),
     }
 
