@@ -655,7 +655,7 @@ def test_logs_of_a_role_that_is_none_are_an_error(
     cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.run(["logs", str(job), "--kubeconfig", str(cluster.admin), "--role", "wrker"]) == cli.USAGE
-    assert "no such role, but chief, ps, worker and finisher" in capsys.readouterr().err
+    assert "no such role; it has chief, ps, worker and finisher" in capsys.readouterr().err
 
 
 # -- exec and tensorboard --------------------------------------------------------------------------------------------
@@ -727,7 +727,7 @@ def test_exec_in_a_task_that_is_not_there_says_which_are(
     message = f"mnist: worker-2 has no pod in {namespace}; the run has {there}"
     assert capsys.readouterr().err == f"tfgen: error: {message}\n"
     assert execute(job, cluster.admin, "--role", "wrker") == cli.USAGE
-    assert "no such role, but chief, ps, worker and finisher" in capsys.readouterr().err
+    assert "no such role; it has chief, ps, worker and finisher" in capsys.readouterr().err
 
 
 def test_exec_in_a_run_that_is_not_there_says_so(
@@ -877,7 +877,7 @@ def test_a_finisher_that_cannot_work_is_shown_and_release_leaves_the_result(
     assert first.endswith(", finisher: ImagePullBackOff: no such image")
     assert last == f"{first}, finisher: Pending, held: ps and worker; to free the nodes now: tfgen release"
     assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
-    assert capsys.readouterr().out.splitlines()[-1] == "Job mnist-chief had ended"
+    assert capsys.readouterr().out.splitlines()[-1] == "Job mnist-chief already ended"
     assert status(job, cluster.admin) == cli.OK
     assert ": Succeeded " in capsys.readouterr().out
 
@@ -886,7 +886,7 @@ def test_release_of_what_is_not_there_says_so(
     cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
-    assert capsys.readouterr().out == RELEASED.replace("FATE", "is not there")
+    assert capsys.readouterr().out == RELEASED.replace("FATE", "not found")
 
 
 @pytest.mark.usefixtures("running")
