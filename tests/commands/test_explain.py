@@ -28,11 +28,11 @@ def test_a_record(path):
         Keys:
 
           KEY           TYPE                          DEFAULT                   TUNABLE
-          count         an integer from 0 to 1048576  0                         yes      GPUs in each task: how much of the resource, which may also be a part of a GPU, or memory of a shared one.
-          product       text                          ""                        yes      Product that the node of a task with a GPU must have; empty means any.
-          productLabel  text                          "nvidia.com/gpu.product"  yes      Node label that holds the product.
-          resource      text                          "nvidia.com/gpu"          yes      Resource name that the device plugin gives to a GPU, or to a part of one.
-          share         a map by name                 {}                        yes      What each of them is to have, where a device plugin shares GPUs: more of its resources, asked for where count is not 0.
+          count         an integer from 0 to 1048576  0                         yes      GPUs of each task: the amount of the resource, which may also be a fraction of a GPU or the memory of a shared GPU.
+          product       text                          ""                        yes      GPU product of the node.
+          productLabel  text                          "nvidia.com/gpu.product"  yes      Node label with the GPU product.
+          resource      text                          "nvidia.com/gpu"          yes      Resource name of the device plugin for a GPU or a fraction of a GPU.
+          share         a map by name                 {}                        yes      Additional resources of the device plugin for shared GPUs, requested if count is not 0.
         """)  # noqa: E501
 
 
@@ -63,7 +63,7 @@ def test_a_value():
         Default: ""
         Tunable: yes, a chart's user and each environment may set it
 
-          Name of the run. A new one starts the job anew: it is part of the names of all that a run makes.
+          Name of the run, and part of the names of the run's objects. A new name starts a new run.
 
         Example:
 
@@ -81,7 +81,7 @@ def test_what_no_environment_may_change():
 
 def test_an_entry_of_a_map_and_what_it_needs_one_of():
     assert explain("spec.storage.data.claim").startswith(
-        "spec.storage.data.claim: a mapping\nExactly one of: name or size\n\n  A claim: an existing one by name"
+        "spec.storage.data.claim: a mapping\nExactly one of: name or size\n\n  A claim: an existing claim with a name"
     )
 
 

@@ -211,7 +211,7 @@ def test_the_reason_is_that_of_the_key_that_a_file_sets_beside_keys_with_default
         (("spec", "image"), False),
         (("spec", "roles", "ps", "image"), True),
     ]
-    assert (line.reason, line.page) == ("Image of every role that names no other.", "docs/environments.md")
+    assert (line.reason, line.page) == ("Image of every role without an image.", "docs/environments.md")
 
 
 def test_a_line_that_no_key_sets_has_the_purpose_of_the_object() -> None:

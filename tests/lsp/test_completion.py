@@ -80,7 +80,9 @@ def test_keys_have_the_first_sentence_on_each(choices: Open) -> None:
 
 
 def test_the_key_at_the_cursor_is_listed(choices: Open) -> None:
-    assert Choice("name", "name", "Name of the job.") in choices("metadata:\n  na|me: mnist")
+    assert Choice("name", "name", "Name of the job, and prefix of the name of every object.") in choices(
+        "metadata:\n  na|me: mnist"
+    )
 
 
 def test_a_key_that_is_typed_again_is_listed(choices: Open) -> None:

@@ -72,9 +72,9 @@ def test_a_place_in_braces_is_known(text: str, is_flow: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "rest", "has_colon"), [("ima|ge: a", "ge", True), ("ima|ge", "ge", False), ("spec: {ima|: 1}", "", True)]
+    ("text", "tail", "has_colon"), [("ima|ge: a", "ge", True), ("ima|ge", "ge", False), ("spec: {ima|: 1}", "", True)]
 )
-def test_the_rest_of_a_key_is_known(text: str, rest: str, has_colon: bool) -> None:
+def test_the_tail_of_a_key_is_found(text: str, tail: str, has_colon: bool) -> None:
     spot = find_spot(*marked(text))
     assert spot is not None
-    assert (spot.rest, spot.has_colon) == (rest, has_colon)
+    assert (spot.tail, spot.has_colon) == (tail, has_colon)

@@ -71,10 +71,10 @@ def said_of_spec(spec: str) -> str:
             '5:14: unknown key "nodeaffinity" in spec.affinity; did you mean "nodeAffinity"?'
             " (allowed: nodeAffinity, podAffinity, podAntiAffinity) [unknown-key]\n",
         ),
-        ("image: a", '4:1: missing key "roles" in spec: The roles of the job [missing-key]\n'),
+        ("image: a", '4:1: missing key "roles" in spec: Roles of the job [missing-key]\n'),
         (
             "gang: {queue: research}\nroles: {chief: {}}",
-            '5:3: missing key "scheduler" in spec.gang: What starts the tasks together [missing-key]\n',
+            '5:3: missing key "scheduler" in spec.gang: Scheduler that starts the tasks together [missing-key]\n',
         ),
         (
             "roles: {}",
@@ -250,9 +250,9 @@ def test_a_mistake_in_an_environment_is_said(environments, expected):
             "kind: TrainingJob",
             'job.yaml:1:1: missing key "apiVersion" in the document: Version of this format'
             "; write apiVersion: tfgen/v1alpha1 [missing-key]\n"
-            'job.yaml:1:1: missing key "metadata" in the document: What the job is called, and where it runs'
+            'job.yaml:1:1: missing key "metadata" in the document: Name and namespace of the job'
             " [missing-key]\n"
-            'job.yaml:1:1: missing key "spec" in the document: What the job runs [missing-key]\n',
+            'job.yaml:1:1: missing key "spec" in the document: Specification of the job [missing-key]\n',
         ),
         ("- a", "job.yaml:1:1: the document: found a list, expected a mapping [wrong-type]\n"),
     ],

@@ -23,12 +23,12 @@ def test_the_keys_of_a_maps_entries_are_listed_with_what_is_required_and_allowed
     text = values_yaml({"priorityClasses": {}}, ValuesForm((("priorityClasses",),)))
     assert text.endswith(
         """\
-# Priority classes to make, by name. They belong to the whole cluster, so two jobs cannot make the
-# same one.
-#   value: Required. Priority: the higher, the sooner scheduled. Kubernetes refuses a change of it.
-#     From -2147483648 to 1000000000.
-#   description: For whom the class is.
-#   preemptionPolicy: Whether pods of the class take the place of lower ones, or wait. One of:
+# Priority classes to create, by name. A priority class belongs to the whole cluster, so only a single
+# job can create the class.
+#   value: Required. Priority value. A higher value is scheduled earlier. The value is immutable. From
+#     -2147483648 to 1000000000.
+#   description: Purpose of the class.
+#   preemptionPolicy: Whether pods of the class preempt pods with a lower priority, or wait. One of:
 #     PreemptLowerPriority, Never. PreemptLowerPriority by default.
 priorityClasses: {}
 """
