@@ -450,7 +450,9 @@ def test_a_token_that_is_none_any_more_is_told(
 ) -> None:
     old = write_kubeconfig(tmp_path / "old", cluster.url, cluster.authority.certificate, "expired")
     assert status(job, old) == cli.FAILED
-    assert "401: the account of the kubeconfig is not accepted (Unauthorized); log in again" in capsys.readouterr().err
+    assert (
+        "401: the server rejects the account of the kubeconfig (Unauthorized); log in again" in capsys.readouterr().err
+    )
 
 
 def exec_kubeconfig(cluster: ControlPlane, folder: Path, script: str) -> Path:
@@ -814,7 +816,7 @@ def test_a_tensorboard_that_is_nowhere_is_told(
     cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert tensorboard(job, cluster.admin) == cli.FAILED
-    assert "mnist: the job has no TensorBoard there; it has one with tensorboard.logDir" in capsys.readouterr().err
+    assert "mnist: the job has no TensorBoard; set tensorboard.logDir" in capsys.readouterr().err
     with_tensorboard(job)
     assert tensorboard(job, cluster.admin) == cli.FAILED
     assert f"mnist: TensorBoard has no pod in {namespace}: TensorBoard is not applied" in capsys.readouterr().err
@@ -822,7 +824,7 @@ def test_a_tensorboard_that_is_nowhere_is_told(
     text = job.read_text(encoding="utf-8").replace(dev, "    dev: {tensorboard: {enabled: false}}")
     job.write_text(text, encoding="utf-8")
     assert tensorboard(job, cluster.admin, "--env", "dev") == cli.FAILED
-    assert "mnist/dev: the job has no TensorBoard there" in capsys.readouterr().err
+    assert "mnist/dev: the job has no TensorBoard" in capsys.readouterr().err
 
 
 # -- release ---------------------------------------------------------------------------------------------------------
@@ -1177,7 +1179,7 @@ def test_delete_leaves_objects_that_tfgen_did_not_create(
     where = [str(job), "--kubeconfig", str(cluster.admin)]
     assert cli.run(["apply", *where]) == cli.FAILED
     assert "nothing was applied" in capsys.readouterr().err
-    left = {f"{item['kind']} {item['metadata']['name']}: job mnist did not create it" for item in foreign}
+    left = {f"{item['kind']} {item['metadata']['name']}: the job mnist did not create the object" for item in foreign}
     for more in ([], ["--dry-run"], ["--force"], ["--claim", "mnist-model"]):
         assert cli.run(["delete", *where, *more]) == cli.PROBLEMS
         assert fates(capsys.readouterr().out) == {"left": left}
