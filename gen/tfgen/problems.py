@@ -51,7 +51,7 @@ class Problem(Record):
         return Place(self.file, self.position)
 
     def __str__(self) -> str:
-        """Return the problem in a single line, with escapes for line ends and control characters."""
+        """Return the problem in a single line, with escapes for line endings and control characters."""
         severity = "warning: " if self.severity == "warning" else ""
         return printable(f"{self.place}: {severity}{self.message} [{self.rule}]")
 

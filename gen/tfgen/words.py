@@ -23,14 +23,14 @@ def shown(value: object, longest: int = 60) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the text with escapes for characters that control a terminal: line ends, escape sequences, direction."""
+    """Escape the characters of a text that control a terminal: line endings, escape sequences, direction."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def for_terminal(text: str) -> str:
-    """Return the text with its line ends and tabs, and with escapes for further characters that control a terminal."""
+    """Escape the characters of a text that control a terminal, except line endings and tabs."""
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
 
 

@@ -223,7 +223,7 @@ MUTATIONS: dict[str, Mutation] = {
     "no group": (
         lambda o: o.pop("PodGroup mnist"),
         [
-            f"{name}: its pods are in the PodGroup mnist, which does not exist"
+            f"{name}: the pods are in the PodGroup mnist, which does not exist"
             for name in ("Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker")
         ],
     ),

@@ -38,9 +38,9 @@ def test_all_that_is_lacking_comes_at_once(job: Path, capsys: pytest.CaptureFixt
     assert refused(capsys, 1) == (
         "job.yaml:7:27: the command of the ps starts serve-tensors, which this machine does not have; "
         "install serve-tensors, or add --image [local-command]\n"
-        "job.yaml:8:9: TOKEN is the key token of the Secret hub, which is not on this machine; "
+        "job.yaml:8:9: TOKEN comes from the key token of the Secret hub, which exists only in the cluster; "
         "write TOKEN=VALUE into a file, and add --env-file FILE [local-variable]\n"
-        "job.yaml:8:57: KEY is the key key of the Secret hub, which is not on this machine; "
+        "job.yaml:8:57: KEY comes from the key key of the Secret hub, which exists only in the cluster; "
         "write KEY=VALUE into a file, and add --env-file FILE [local-variable]\n"
     )
 
@@ -87,7 +87,7 @@ def test_a_value_that_the_job_cannot_have(
     [
         (["--env", "dev"], "tfgen: error: job.yaml: no environment 'dev'; it has none\n"),
         (["--set", "replicas"], 'tfgen: error: "replicas" sets nothing; write PATH=VALUE'),
-        (["--mount", "modle=tmp"], "tfgen: error: --mount modle: the job has no such volume, but tmp\n"),
+        (["--mount", "modle=tmp"], "tfgen: error: --mount modle: the job has no such volume; its volumes are tmp\n"),
         (
             ["--fail", "worker=2@1s"],
             "tfgen: error: --fail worker-2: the job has no such task; its tasks are chief-0, ps-0, worker-0 and",

@@ -46,8 +46,8 @@ def test_all_of_them_are_one_problem_and_a_render_mends_it(capsys: Printed) -> N
     assert b"\r\n" in Path("charts/mnist/Chart.yaml").read_bytes()
     files = sum(path.is_file() for folder in ("charts", "overlays") for path in Path(folder).rglob("*"))
     assert checked(capsys) == [
-        f"charts/mnist/.helmignore:1:1: found {files} rendered files with the line ends CRLF, but tfgen writes LF; if "
-        "git converts line ends (core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into "
+        f"charts/mnist/.helmignore:1:1: found {files} rendered files with CRLF line endings, but tfgen writes LF; if "
+        "git converts line endings (core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into "
         ".gitattributes; then render the jobs [line-ends]"
     ]
     assert cli.run(["render", "jobs"]) == 0

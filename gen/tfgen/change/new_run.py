@@ -47,10 +47,10 @@ class _Blame(NamedTuple):
 
 
 def find_new_runs(before: Document, after: Document) -> Iterator[Problem]:
-    """Yield the problems of a changed job while the committed run may still run.
+    """Yield the changes of a job that need a new run, because the committed run may still be active.
 
-    Both versions have the same name, and the schema accepts both. In an environment that is new or has a new run, only
-    claims and priority classes are compared. A job with environments never runs without an environment.
+    The schema accepts both versions, which have the same name. In an environment that is new or has a new run, tfgen
+    compares only claims and priority classes. A job with environments never runs without an environment.
     """
     reported: dict[Path, set[str]] = {}
     environments = tuple(environments_at_work(before, after))

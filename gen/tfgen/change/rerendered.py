@@ -61,8 +61,8 @@ def compare_overlays(pairs: Sequence[PairPlaces], plan: WritePlan, revision: str
         pairs: jobs without errors.
         plan: plan of a render of the jobs.
         revision: revision of the committed overlays.
-        is_written: whether tfgen is about to write the render. If not, the render counts only for a job that has
-            changed since the last render; for an unchanged job, the files on disk count.
+        is_written: whether tfgen is about to write the render. If not, only a job that has changed since the last
+            render is compared by its render, and an unchanged job by its files on disk.
 
     Raises:
         TfgenError: git or the disk fails.

@@ -12,8 +12,8 @@ Git decides which files are accepted (`change.committed_jobs`), because a pull r
 The ledger only determines the message of an error:
 
 - A file was edited by hand if its digest differs from the digest in the ledger.
-- git converted the line ends of a file if the file has the digest in the ledger after the conversion of CRLF to LF. One
-  error names all such files.
+- git converted the line endings of a file if the file has the digest in the ledger after the conversion of CRLF to LF.
+  One error names all such files.
 - A job was changed after its last render if its digest differs from `input` in the ledger.
 """
 
@@ -44,7 +44,7 @@ NOT_REPRODUCED: Final = "not-reproduced"
 
 RULES: Final[Mapping[str, str]] = {
     HAND_EDITED: "A file that tfgen wrote has changed.",
-    LINE_ENDS: "Rendered files have the line ends CRLF.",
+    LINE_ENDS: "Rendered files have CRLF line endings.",
     NOT_RENDERED: "A job was changed, but its files were not rendered again.",
     NOT_REPRODUCED: "A ledger lists a changed file, but this tfgen renders a different file.",
 }
@@ -172,20 +172,20 @@ def _is_written(job: JobPlan, path: str, digest: str | None) -> bool:
 
 
 def _is_converted(job: JobPlan, change: FileChange) -> bool:
-    """Check that a file differs only in its line ends from the file that tfgen wrote, or would write."""
+    """Check that a file differs only in its line endings from the file that tfgen wrote, or would write."""
     return _is_written(job, change.path, change.unix_digest) or _has_text(change)
 
 
 def _has_text(change: FileChange) -> bool:
-    """Check that a file differs only in its line ends from the file that tfgen would write."""
+    """Check that a file differs only in its line endings from the file that tfgen would write."""
     return change.text is not None and change.unix_digest == digest_of(change.text)
 
 
 def _line_ends_problem(plan: WritePlan, paths: Sequence[str]) -> Problem:
     message = (
-        f"found {count(len(paths), 'rendered file')} with the line ends CRLF, but tfgen writes LF; if git converts "
-        "line ends (core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into .gitattributes; "
-        "then render the jobs"
+        f"found {count(len(paths), 'rendered file')} with CRLF line endings, but tfgen writes LF; if git converts "
+        "line endings (core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into "
+        ".gitattributes; then render the jobs"
     )
     return Problem(_shown(plan.out, paths[0]), Position(1, 1), message, LINE_ENDS)
 

@@ -254,7 +254,7 @@ def _has(layer: Document, path: Path) -> bool:
 
 
 def written_limit(layer: Document, path: Path) -> Any:
-    """Return the amount at a path below `limits` of a tfgen.yaml, in the words of the file."""
+    """Return the amount at a path below `limits` of a tfgen.yaml, as written in the file."""
     return data_path.at(layer.data, ("limits", *path))
 
 

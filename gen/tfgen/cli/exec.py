@@ -26,7 +26,7 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--index", type=number, default=0, metavar="N", help="the index of the task in its role (0)")
     parser.add_argument("-i", "--stdin", action="store_true", help="pass standard input to the command")
-    parser.add_argument("-t", "--tty", action="store_true", help="with --stdin: give the command this terminal")
+    parser.add_argument("-t", "--tty", action="store_true", help="allocate a terminal for the command; needs --stdin")
     release_argument(parser)
     cluster_arguments(parser)
 

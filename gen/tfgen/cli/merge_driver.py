@@ -10,9 +10,9 @@ from tfgen.cli.output import path, print_json
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("base", type=path, metavar="BASE", help="the file of the common ancestor")
-    parser.add_argument("ours", type=path, metavar="OURS", help="the file of our side, which the result replaces")
-    parser.add_argument("theirs", type=path, metavar="THEIRS", help="the file of their side")
+    parser.add_argument("base", type=path, metavar="BASE", help="the version of the common ancestor")
+    parser.add_argument("ours", type=path, metavar="OURS", help="the current version, which the result replaces")
+    parser.add_argument("theirs", type=path, metavar="THEIRS", help="the version of the other branch")
     parser.add_argument("path", metavar="NAME", help="the path of the file in the repository")
 
 

@@ -383,7 +383,8 @@ class _Planner:
 
     def _report_missing_variable(self, pod: Pod, name: str, source: str) -> None:
         message = (
-            f"{name} is {source}, which is not on this machine; write {name}=VALUE into a file, and add --env-file FILE"
+            f"{name} comes from {source}, which exists only in the cluster; write {name}=VALUE into a file, and add "
+            "--env-file FILE"
         )
         self._problem_at(self._path(pod, "env", name), message, "local-variable")
 

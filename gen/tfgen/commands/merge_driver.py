@@ -1,8 +1,8 @@
 """The merge driver of git for rendered files: https://git-scm.com/docs/gitattributes#_defining_a_custom_merge_driver.
 
-git calls the driver for each file that both sides changed. A rendered file takes the content of our side, because the
-next render writes the file again. The ledger lists the files of both sides, so this render may replace them. Any
-further file, such as a hand-written chart below charts/, is merged by lines.
+git calls the driver for each file that both sides changed. A rendered file keeps the current version, because the next
+render writes the file again. The ledger lists the files of both sides, so this render may replace them. Any
+other file, such as a hand-written chart below charts/, is merged by lines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tfgen.tree.write import read_ledgers
 
 
 def merge_file(base: Path, ours: Path, theirs: Path, path: str) -> bool:
-    """Merge a file into the file of our side, and return whether the result has no conflict.
+    """Merge a file into its current version, and return whether the result has no conflict.
 
     Args:
         base: the content of the common ancestor.

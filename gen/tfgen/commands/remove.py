@@ -206,7 +206,7 @@ def _up_to_root(folder: Path) -> Iterator[Path]:
 
 
 def _has_committed(path: Path, text: str, document: Document) -> bool:
-    """Return True if HEAD has a document with this text in a file. Line ends do not count: git converts line ends."""
+    """Return True if HEAD has a document with this text in a file, apart from line endings, which git may convert."""
     content = git.committed(path)
     committed = decode(content, str(path)) if content is not None else ""
     if isinstance(committed, Problem):

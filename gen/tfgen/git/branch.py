@@ -23,7 +23,7 @@ from tfgen.errors import UsageError
 from tfgen.git.commit import RefusedError, Repository
 from tfgen.git.push import Target
 
-# git must commit the files byte for byte, whatever the user's settings for line ends are.
+# git must commit the files byte for byte, whatever the user's settings for line endings are.
 _AS_WRITTEN: Final = ("-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
 
 
@@ -107,7 +107,7 @@ def is_remote_tip(repository: Repository, branch: str) -> bool:
 
 
 def has_commit(repository: Repository, commit: str) -> bool:
-    """Return whether the repository has a commit. A shallow clone may lack it."""
+    """Return whether the repository has a commit. A shallow clone may lack the commit."""
     return not repository.git("cat-file", "-e", f"{commit}^{{commit}}").done().code
 
 

@@ -97,7 +97,7 @@ def open_repository(folder: Path) -> Repository:
 
 
 def check_paths(repository: Repository, digests: Mapping[str, str | None], unwritten: Iterable[str]) -> None:
-    """Check that one commit can contain all of some files, before tfgen writes any.
+    """Check, before tfgen writes a file, that one commit can contain all files of the command.
 
     Args:
         repository: the repository of the commit.
@@ -105,7 +105,7 @@ def check_paths(repository: Repository, digests: Mapping[str, str | None], unwri
         unwritten: files that tfgen does not write, and that the commit takes from disk.
 
     Raises:
-        RefusedError: some files are in another repository, or git ignores changes of them (assume-unchanged).
+        RefusedError: a file is in another repository, or git ignores changes to the file (assume-unchanged).
     """
     paths = sorted({*digests, *unwritten})
     strange = [*_submodules(repository, paths)]
@@ -143,7 +143,7 @@ def _really_modified(repository: Repository, paths: Sequence[str]) -> set[str]:
 
     `git status` also lists files that differ only in size.
 
-    git may convert line ends, so a file of another size may have the same content for git.
+    git may convert line endings, so a file of another size may have the same content for git.
     """
     if not (paths and repository.head):
         return set(paths)

@@ -1,7 +1,7 @@
 """The guards of a job: checks of values that the values schema cannot express.
 
-The chart prints each guard as ``fail``, so Helm reports wrong values at an installation. `rules` evaluates the same
-guard for all variants of a job, and reports wrong values at their line in the job file.
+The chart prints each guard as ``fail``, so Helm reports wrong values during the installation. `rules` evaluates the
+same guard for all variants of a job, and reports wrong values at their line in the job file.
 """
 
 from __future__ import annotations

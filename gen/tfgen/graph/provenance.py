@@ -145,7 +145,7 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
 
 
 def _parts_at(node: Hole, step: str | int) -> Sequence[Node | Record]:
-    """Return the parts of a hole that give the value of a map at a step."""
+    """Return the parts of a hole that can produce the value at a key of its map."""
     match node:
         case MapOf(entries):
             return [entries[str(step)]] if step in entries else _with_computed_names(entries)

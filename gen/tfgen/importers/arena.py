@@ -328,7 +328,7 @@ def _items(name: str, convert: Callable[[Part], Part]) -> Callable[[_Flags, str]
 
 
 def _toleration(part: Part) -> Part:
-    """Return the toleration of a text: `all`, the key of a taint, or `KEY=VALUE:EFFECT,OPERATOR`."""
+    """Parse a toleration: `all`, the key of a taint, or `KEY=VALUE:EFFECT,OPERATOR`."""
     match = re.fullmatch(r"([^=:,]+)(?:=([^:,]*))?(?::(\w+))?(?:,(\w+))?", part.as_text)
     if part.value == "all" or match is None:
         return mapping(part, {"operator": part.scalar("Exists")})

@@ -71,11 +71,11 @@ def base_name(names: Mapping[EnvironmentName, str]) -> str | None:
 def job_with_environments(
     name: str, variants: Mapping[EnvironmentName, Variant]
 ) -> tuple[EnvironmentName, dict[str, Any]]:
-    """Return the environment whose variant is the job itself, and the document. Refuse differences in the structure.
+    """Return the environment that equals the job, and the job document. Refuse differences in the structure.
 
     Args:
         name: the name of the job.
-        variants: the variants by environment. With the key None, this variant is the job itself.
+        variants: the variants by environment. The key None is the job without an environment.
     """
     specs = _with_sections({env: full_spec(variant.job, variant.report) for env, variant in variants.items()})
     base = None if None in specs else min(specs, key=lambda env: _distance(specs, env))

@@ -147,7 +147,7 @@ class _JobSet(JobReader):
             role = _role(job)
             if role is None or role in roles:
                 name = job.text_at("name")
-                problem = "no role" if role is None else f"the role {role}, as an earlier Job"
+                problem = "no role" if role is None else f"the role {role}, which an earlier Job already has"
                 cure = f"name the Job {ROLE_LIST}, or set the role in TF_CONFIG or --job_name"
                 report.refuse(job, f"the Job {name} has {problem}; {cure}")
             elif read_role := self._read_role(role, job, command):

@@ -31,7 +31,7 @@ METADATA: Final = {
 
 
 def refuse_misshapen(part: Part, shape: Any, report: ImportReport) -> bool:
-    """Refuse each misshapen value of a part. Return whether a value is misshapen."""
+    """Refuse each value of the wrong type in a part. Return whether a value has the wrong type."""
     misshapen = list(_misshapen(part, shape))
     for value, expected in misshapen:
         report.refuse(value, f"found {found_words(value.value, value.text or '')}, expected {expected}")
@@ -39,7 +39,7 @@ def refuse_misshapen(part: Part, shape: Any, report: ImportReport) -> bool:
 
 
 def _misshapen(part: Part, shape: Any) -> Iterator[tuple[Part, str]]:
-    """Yield each misshapen value with the expected type in words."""
+    """Yield each value of the wrong type, with the expected type in words."""
     if isinstance(shape, Mapping) and isinstance(part.value, Mapping):
         for key, field in part.entries():
             if (field_shape := shape.get(key, shape.get(ANY_KEY))) is not None:

@@ -122,7 +122,9 @@ class Volumes(Record):
         wrong = []
         for name, folder in self.user_folders.items():
             if name not in names:
-                wrong.append(f"--mount {name}: the job has no such volume, but {either(sorted(names), 'and')}")
+                wrong.append(
+                    f"--mount {name}: the job has no such volume; its volumes are {either(sorted(names), 'and')}"
+                )
                 wrong[-1] += meant(nearest(name, names))
             elif not folder.is_dir():
                 wrong.append(f"--mount {name}={folder}: no such folder; create the folder first")

@@ -1,8 +1,8 @@
 """The picture of a job as SVG: one column for each environment.
 
-A task is a square: filled with a GPU, empty without. A dot in a volume's column says that the tasks of the row mount
-the volume. Text has a row of its own, and long text is wrapped, so that labels never overlap, whatever the number of
-tasks. The colours follow the reader's light or dark scheme.
+A task is a square, which is filled if the task has a GPU. A dot in a volume's column says that the tasks of the row
+mount the volume. Each text has a separate row, and long text is wrapped, so that labels never overlap for any number
+of tasks. The colours follow the reader's light or dark scheme.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _row(tasks: Tasks, panel: Panel, width: float) -> _Block:
 
 
 def _text(text: str, style: str, width: float) -> _Block:
-    """Return some text in as many lines as the width asks for."""
+    """Wrap a text into lines of the available width."""
     size = 1.4 if style == "title" else 1
     parts = wrap(text, max(int(width / (_CHARACTER * size)), 8), break_on_hyphens=False) if text else []
     step = 24 if style == "title" else _LINE

@@ -227,7 +227,7 @@ def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
 
 
 def _lists(before: str, after: str) -> list[tuple[str, str]]:
-    """Return the lengths of the different lists in two JSON objects of lists, such as the hosts of a cluster."""
+    """Return the changed lengths of the lists in two JSON objects, such as the host lists of TF_CONFIG."""
     try:
         was, now = json.loads(before), json.loads(after)
     except ValueError:
@@ -245,5 +245,5 @@ def _lines(before: str, after: str) -> list[tuple[str, str]]:
     lines = list(islice(differ, _MOST_LINES))
     omitted = sum(1 for _ in differ)
     if not lines:
-        lines = [("-", f"{before.count(chr(10))} line ends"), ("+", f"{after.count(chr(10))} line ends")]
+        lines = [("-", f"{before.count(chr(10))} line endings"), ("+", f"{after.count(chr(10))} line endings")]
     return [*lines, ("", f"... and {omitted} more lines")] if omitted else lines

@@ -43,7 +43,7 @@ def _check_legacy_names(view: View) -> Iterator[Finding]:
 
 
 def _is_device(name: str) -> bool:
-    """Check that a device plugin, and not Kubernetes itself, counts a resource."""
+    """Return whether a device plugin, and not Kubernetes itself, provides a resource."""
     return "/" in name and not name.partition("/")[0].endswith("kubernetes.io")
 
 

@@ -48,7 +48,7 @@ def _has_patches(view: View) -> bool:
 def _faults(view: View) -> Sequence[Fault]:
     """Return the faults of the patches of this variant.
 
-    A fault of a patch of the job appears in an environment only if the environment has no fault of its own patches.
+    In an environment, the faults of the environment's patches hide the faults of the job's patches.
     """
     faults = _variant_parts(view, patched_graph(view.job.structure).faults)
     return [fault for fault in faults if fault.path[1] in view.variant_data.get("patches", {})] or faults

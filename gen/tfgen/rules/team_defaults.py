@@ -51,7 +51,7 @@ def _check_default_environments(view: View) -> Iterator[Finding]:
         if name not in environments:
             message = (
                 f"every job of this folder runs in the environment {name}, even a job that lists different "
-                f"environments; to leave {name} out, a job writes {name}: {{enabled: false}} or {name}: null"
+                f"environments; to exclude {name}, set {name}: {{enabled: false}} or {name}: null in the job"
             )
             yield Finding(("environments", name), message)
 

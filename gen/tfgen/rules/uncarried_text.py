@@ -44,8 +44,8 @@ def _check_new_name(view: View) -> Iterator[Finding]:
     name, run = view.job.name, view.values["run"]
     if NOT_TEXT.fullmatch(name) and not run and run != view.spec.get("run", ""):
         message = (
-            f"kustomize reads {shown(name)}, the name of the objects without a run, as a truth value or null, even in "
-            "quotes; set run, or rename the job"
+            f"without a run, the objects have the name {shown(name)}, which kustomize reads as a boolean or null, even "
+            "in quotes; set run, or rename the job"
         )
         yield Finding(("run",), message)
 
@@ -73,7 +73,7 @@ def _check_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding
         for key in _map(metadata.get(field)):
             if NOT_TEXT.fullmatch(key):
                 message = (
-                    f"kustomize reads the {noun} {shown(key)} as a number, a date, a truth value or null, even in "
+                    f"kustomize reads the {noun} {shown(key)} as a number, a date, a boolean or null, even in "
                     f'quotes; write the key with a prefix, such as "example.com/{key}"'
                 )
                 yield Finding((*base, field, key), message)

@@ -96,4 +96,6 @@ def _similar_mount(folder: PurePosixPath, mounts: Collection[str]) -> str | None
     return None
 
 
-RULES: Final = (Rule("unmounted-folder", "warning", "A folder has almost the path of a volume.", _check),)
+RULES: Final = (
+    Rule("unmounted-folder", "warning", "The path of a folder resembles the mount path of a volume.", _check),
+)

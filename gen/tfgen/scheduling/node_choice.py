@@ -71,7 +71,7 @@ def selection(spec: Mapping[str, Any]) -> str:
     """Return the node selection of a PodSpec in words: "nodes with zone=a and gpu=t4"; empty without a selection."""
     parts = [f"{key}={value}" for key, value in (spec.get("nodeSelector") or {}).items()]
     if data_path.at(spec, _NODE_TERMS):
-        parts.append("its node affinity" if parts else "what its node affinity asks for")
+        parts.append("a match for the node affinity")
     return f"nodes with {' and '.join(parts)}" if parts else ""
 
 

@@ -94,14 +94,14 @@ class NodePool:
         return sum(max(self.nodes[index].free.get(resource, 0), 0) for index in self.indexes(nodes))
 
     def indexes(self, nodes: int) -> tuple[int, ...]:
-        """Return the indexes of nodes that are given as bits."""
+        """Return the indexes of the nodes in a bit set."""
         if nodes not in self._indexes:
             digits = bin(nodes)[:1:-1]
             self._indexes[nodes] = tuple(index for index, digit in enumerate(digits) if digit == "1")
         return self._indexes[nodes]
 
     def capacities(self, nodes: int, requests: Counts) -> list[int]:
-        """Return the number of pods with some requests that each of some nodes takes."""
+        """Return the number of pods with these requests that fit on each of the nodes."""
         key = (nodes, *sorted(requests.items()))
         if key not in self._capacities:
             self._capacities[key] = [capacity(self.nodes[index].free, requests) for index in self.indexes(nodes)]
@@ -112,7 +112,7 @@ class NodePool:
         return term.selects(pods.labels, pods.namespace, self.namespaces)
 
     def refusals(self, pods: PodSet) -> Iterator[str]:
-        """Yield, for each node that takes no pod of a set whatever room the node has, the reason in words."""
+        """Yield the reason for each node that can run no pod of a set, regardless of the node's free resources."""
         kept_away = self._kept_away(pods)
         for node in self.nodes:
             taint = untolerated(pods.spec, node)

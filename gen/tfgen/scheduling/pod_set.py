@@ -131,7 +131,7 @@ def _obstacles(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[str]:
     selector = spec.get("nodeSelector") or {}
     for key, value in (_scheduling(cluster, name).get("nodeSelector") or _EMPTY).items():
         if selector.get(key, value) != value:
-            reason = f"asks for nodes with {key}={value}, and the role for {key}={selector[key]}"
+            reason = f"selects nodes with {key}={value}, but the role selects {key}={selector[key]}"
             yield f"no pod is made, since the RuntimeClass {name} {reason}"
 
 

@@ -242,7 +242,9 @@ def _keyed(
 
 
 def _directive(path: Path) -> Misfit:
-    return Misfit(path, "shape", f"{path_name(path)}: the only directive is $patch: delete, in an item of a list")
+    return Misfit(
+        path, "shape", f"{path_name(path)}: the only allowed directive is $patch: delete, in an item of a list"
+    )
 
 
 def _own_item(items: Any, key: str, name: Any) -> Any:

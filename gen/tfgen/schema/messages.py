@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from tfgen.text.document import Document
 
 RULES: Mapping[str, str] = {
-    "duplicate-item": "A list whose items differ has the same item twice.",
-    "exactly-one-of": "A mapping has none, or several, of the keys of which it needs exactly one.",
-    "missing-key": "A key that must be there is not.",
-    "not-allowed": "A value is not one of the few that are allowed.",
-    "not-tunable": "An environment sets what must be the same in every environment.",
-    "nothing-to-remove": "An environment removes, by null, what the job does not have.",
+    "duplicate-item": "A list with unique items contains an item twice.",
+    "exactly-one-of": "A mapping needs exactly one of several keys, but has none or more than one.",
+    "missing-key": "A required key is missing.",
+    "not-allowed": "A value is not one of the allowed values.",
+    "not-tunable": "An environment sets a field that must be the same in every environment.",
+    "nothing-to-remove": "An environment sets null for a key that the job does not have.",
     "out-of-range": "A number is too small or too large.",
-    "quantity": "An amount is not written as Kubernetes writes amounts.",
-    "reserved-name": "A name is one that tfgen uses itself.",
+    "quantity": "An amount is not a valid Kubernetes quantity.",
+    "reserved-name": "A name is reserved for tfgen.",
     "too-few": "A list or mapping has too few items.",
     "too-long": "A text is too long.",
     "too-many": "A list or mapping has too many entries.",
-    "unknown-key": "A key is not one that the job schema knows.",
-    "wrong-format": "A text, or a mapping, does not have the form that its key needs.",
-    "wrong-kind": "The document is not of the kind that its file is to have: a TrainingJob, or Defaults in tfgen.yaml.",
-    "wrong-type": "A value is of another type than its key needs.",
+    "unknown-key": "A key does not exist in the job schema.",
+    "wrong-format": "A text or a mapping has the wrong format.",
+    "wrong-kind": "A document has the wrong kind. A job file contains TrainingJob, and tfgen.yaml contains Defaults.",
+    "wrong-type": "A value has the wrong type.",
 }
 """The ids of the problems that the schema finds, with their summaries."""
 

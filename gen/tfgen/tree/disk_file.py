@@ -79,7 +79,7 @@ def read_file(path: Path, most: int = -1) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file with its line ends and its byte order mark.
+    """Return the text of a file with its line endings and its byte order mark.
 
     Raises:
         TfgenError: the path is not a regular file, the content is not UTF-8, or the disk fails.

@@ -356,7 +356,7 @@ class Surroundings(Record):
         return self.final.get(path.casefold(), 0) > (path.casefold() in rendering.folded_paths)
 
     def wrote(self, path: str, job: str) -> bool:
-        """Return whether the file on disk has the digest of the job's ledger, apart from line ends."""
+        """Return whether the file on disk has the digest of the job's ledger, apart from line endings."""
         ledger, entry = self.ledgers.get(job), self.on_disk[path]
         digests = (digest for digest in (entry.digest, entry.unix_digest) if digest is not None)
         return ledger is not None and any(ledger.wrote(path, digest) for digest in digests)

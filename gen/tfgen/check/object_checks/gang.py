@@ -18,7 +18,7 @@ def check(objects: Objects) -> Iterator[Fault]:
     for pods in objects.pods:
         for name in _groups(pods):
             if name not in groups:
-                yield Fault(pods.owner, pods.path[:-1], f"its pods are in the PodGroup {name}, which does not exist")
+                yield Fault(pods.owner, pods.path[:-1], f"the pods are in the PodGroup {name}, which does not exist")
     for name, group in groups.items():
         members = sum(pods.count for pods in objects.pods if name in _groups(pods))
         yield from _size(group, members, objects.min_available)

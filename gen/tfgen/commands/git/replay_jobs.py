@@ -2,10 +2,10 @@
 
     push(repository, to, JobReplay())
 
-Two people who change one job also change the ledger, Chart.yaml and further rendered files of the job. Git would report
-a conflict in these files, though the edits of job.yaml merge cleanly. So only the changes of further files are applied,
-a rendered file has the content of the remote branch, and the jobs that the commit changes are rendered again. Only a
-conflict in a file that tfgen does not render stops the replay.
+Two people who change one job also change the ledger, Chart.yaml and other rendered files of the job. Git would report
+a conflict in these files, though the edits of job.yaml merge cleanly. So the replay applies only the
+changes of files that tfgen does not render, takes the rendered files from the remote branch, and renders the jobs that
+the commit changes again. Only a conflict in a file that tfgen does not render stops the replay.
 
 At the end the jobs are checked against the remote branch, because the merged job may need a new run.
 """

@@ -220,7 +220,9 @@ NORMALIZATIONS: Final = (
     ),
     Normalization(r"spec\.args\.master_resource_(request|limit)", _has_more_amounts, "tfgen writes the defaults"),
     Normalization(r"spec\.args\.ps_pod_priority", _is_new, "a ps has the priority of the master by default"),
-    Normalization(r"spec\.args\.worker_pod_priority", _is_any, "tfgen writes only the fraction of the workers"),
+    Normalization(
+        r"spec\.args\.worker_pod_priority", _is_any, "tfgen writes only the fraction of workers with high priority"
+    ),
     Normalization(r"spec\.tfReplicaSpecs\.\w+\.replicas", _is_default(1), "tfgen writes the defaults"),
     Normalization(r"spec\.tfReplicaSpecs\.\w+\.restartPolicy", _is_default("Never"), "tfgen writes the defaults"),
     Normalization(

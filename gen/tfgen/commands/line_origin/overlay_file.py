@@ -118,7 +118,7 @@ def _has_names(item: Any, patched: Any, names: tuple[str, ...]) -> bool:
 
 
 def _directives_before(patch: Any, path: Path, index: int) -> int:
-    """Return the number of items of a patched list before an index that are directives for kustomize."""
+    """Return the number of ``$patch`` directives before an index of a list in a patch."""
     for step in path:
         patch = patch[step]
     return sum(isinstance(item, Mapping) and "$patch" in item for item in patch[:index])

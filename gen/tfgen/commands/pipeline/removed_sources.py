@@ -1,4 +1,4 @@
-"""Removed job files: files that a commit has, and that do not exist on disk any more."""
+"""Removed job files: files in a commit that no longer exist on disk."""
 
 from __future__ import annotations
 

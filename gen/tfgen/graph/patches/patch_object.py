@@ -98,7 +98,9 @@ class ObjectPatch:
                     message = f"a patch must leave {key} to tfgen: {why}; remove it"
                     self.faults[Fault((*path, name, key), message)] = None
                 elif not text:
-                    message = f'found an empty text; to remove {key}, set {name}: {{{key}: ""}} of the job instead'
+                    message = (
+                        f'found an empty text; to remove {key}, set {name}: {{{key}: ""}} in the job, not in a patch'
+                    )
                     self.faults[Fault((*path, name, key), message)] = None
             self.layers.append(MetadataLayer(name, entries, test))
 

@@ -154,7 +154,7 @@ def call_for_role(part: Named, role: RoleName) -> Node:
 
 
 def arguments(role: RoleName) -> dict[str, Node]:
-    """Return the arguments of a part for a role: the name and the values of the role."""
+    """Return the arguments with which a role calls a part of a pod: the role's name and values."""
     return {ROLE.name: role, ROLE_VALUES.name: Value(f"roles.{role}", "map")}
 
 

@@ -66,7 +66,7 @@ class Context(Record):
 
     @property
     def base(self) -> str:
-        """The text before the dot and the name of a parameter."""
+        """The prefix of the path of a parameter: empty, or ``$`` in the body of a ``range``."""
         return self.dot.rstrip(".")
 
     def full_name(self, name: str) -> str:
