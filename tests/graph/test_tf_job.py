@@ -129,12 +129,12 @@ def test_its_services_name_what_is_ready_alone_so_tasks_are_ready_at_once():
 
 
 REFUSED = {
-    "retries: 3": "retries (found 3): kubeflow.org/v1beta1 knows no limit of them",
+    "retries: 3": "retries (found 3): kubeflow.org/v1beta1 does not limit retries",
     "completion: {by: AllWorkers}": 'completion.by "AllWorkers", only "", Chief and Worker0',
     "workload: {tfJob: {gang: Operator}}": 'workload.tfJob.gang "Operator", only PodGroup',
     "workload: {suspend: true}": "workload.suspend (found true): kubeflow.org/v1beta1 cannot suspend",
-    "legacyFlags: true": "legacyFlags (found true): its tasks read TF_CONFIG",
-    "legacyVariables: true": "legacyVariables (found true): its tasks read TF_CONFIG",
+    "legacyFlags: true": "legacyFlags (found true): the tasks read TF_CONFIG",
+    "legacyVariables: true": "legacyVariables (found true): the tasks read TF_CONFIG",
 }
 
 

@@ -331,7 +331,7 @@ def test_a_drawn_job_loses_nothing_in_any_environment(jobs: dict[str, dict[str, 
     imported = import_jobs((), options, sources)
     errors = [str(problem) for problem in imported.problems if problem.severity == "error"]
     if errors:
-        known = ("mount", "/tmp", "environments cannot change this field")
+        known = ("mount", "/tmp", "must be the same in every environment")
         assert all(any(word in error for word in known) for error in errors), errors
         return
     verified = list(verify(imported, (), options, sources))

@@ -1,11 +1,11 @@
-"""The workload kinds as a job sees them: one module of facts each, and the table of them.
+"""The limits of each workload kind: the fields and the values that the kind does not support.
 
     >>> lacking({"workload": {"kind": "Job"}}, ("podDisruptionBudget", "maxUnavailable"))
-    'the budget of pods whose controller cannot be scaled is all of them; remove it, or take the kind StatefulSet'
+    'maxUnavailable needs a controller with the subresource scale; remove the key, or use the kind StatefulSet'
 
-A rule refuses a job that says what its kind has no place for (`rules.workload_kind`), and the chart of such a kind has
-no value for it (`tunables`). Everything else of job.yaml holds for every kind. A path is the spec's, with ``*`` for any
-one key; it stands for all that is below it. The objects of each kind are in `graph.workloads`.
+The rule `workload-kind` (`rules.workload_kind`) refuses an unsupported field, and the chart has no value for the
+field (`tunables`). Every kind supports all remaining fields. A path begins in the spec, contains ``*`` for any key, and
+includes all paths below. The objects of each kind are in `graph.workloads`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def without(spec: Mapping[str, Any]) -> Iterator[Without]:
 @functools.cache
 def _owned_by_others(kind: WorkloadKind) -> tuple[Without, ...]:
     return tuple(
-        Without(path, f"only {' and '.join(owners)} {'have' if len(owners) > 1 else 'has'} it; remove it")
+        Without(path, f"only {' and '.join(owners)} {'have' if len(owners) > 1 else 'has'} the field; remove the key")
         for path, owners in _owners().items()
         if kind not in owners
     )

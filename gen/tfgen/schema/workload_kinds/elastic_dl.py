@@ -37,47 +37,58 @@ _OTHER_SOURCES: Final = (
     *("azureFile", "configMap", "csi", "emptyDir", "flexVolume", "image", "nfs", "projected", "secret"),
 )
 
-_BY_ARGUMENT: Final = "its master makes the pods; say it by args, which go on to the master"
-_OF_ITS_PODS: Final = "its master makes the pods; put it into --cluster_spec_json among args, with the run's labels"
-_NONE: Final = "its pods have none; remove it"
+_BY_ARGUMENT: Final = "the master creates the pods; pass the setting in args, which the master reads"
+_OF_ITS_PODS: Final = (
+    "the master creates the pods; pass the setting with --cluster_spec_json in args, with the labels of the run"
+)
+_NONE: Final = "the pods of ElasticDL do not support this field; remove the key"
 
 FACTS: Final = Facts(
     without=(
         *NO_FINISHER,
-        *(Without(f"roles.{role}", "its master leads the training and evaluates; remove it") for role in _LED),
+        *(
+            Without(f"roles.{role}", "the master leads the training and evaluates the model; remove the key")
+            for role in _LED
+        ),
         Without("roles.worker.priorityClassName", "set workload.elasticDL.workerPriority: high, low or a fraction"),
-        Without("roles.worker.runs", "its workers end with the data; remove it"),
+        Without("roles.worker.runs", "the workers end when the data ends; remove the key"),
         *(Without(f"roles.*.{key}", _BY_ARGUMENT) for key in ("args", "command", "env", "envFrom", "image")),
         *(Without(key, _BY_ARGUMENT) for key in ("command", "env", "envFrom")),
         *(Without(f"{at}{key}", _OF_ITS_PODS) for at in ("", "roles.*.") for key in _PLACES),
         *(Without(f"{at}{key}", _NONE) for at in ("", "roles.*.") for key in _EXTRAS),
         *(Without(f"roles.*.{key}", _NONE) for key in _ROLE_EXTRAS),
-        *(Without(f"storage.*.{key}", "all of its pods have the volume, as it is") for key in _PARTS_OF_A_MOUNT),
-        *(Without(f"storage.*.{key}", "ElasticDL knows claims and hostPath alone") for key in _OTHER_SOURCES),
+        *(
+            Without(f"storage.*.{key}", "every pod of ElasticDL mounts the whole volume; remove the key")
+            for key in _PARTS_OF_A_MOUNT
+        ),
+        *(Without(f"storage.*.{key}", "ElasticDL supports only claims and hostPath") for key in _OTHER_SOURCES),
         Without("cloud", _OF_ITS_PODS),
-        Without("imagePullSecrets", "its pods have the namespace's account default; give it the secret"),
-        Without("resumeFrom", "ElasticDL has --checkpoint_dir_for_init among args instead"),
-        Without("serviceAccount", "its pods have the namespace's account default; remove it"),
-        Without("deadline", "its master would end, and its pods go on; remove it"),
-        Without("restart.inPlace", "its master makes each failed pod anew; take the kind Job, JobSet or StatefulSet"),
-        Without("restart.ignoreExitCodes", "its master counts each failure; take the kind Job, JobSet or StatefulSet"),
-        Without("lockWait", "its pods have no deadline; remove it"),
-        Without("helpers", "tfgen adds no container to it; remove it"),
-        Without("port", "its ps have 2222 and its workers 3333; remove it"),
-        Without("gang", "it begins with the workers that find a place; remove it"),
-        Without("podDisruptionBudget", "it replaces the workers that are lost; remove it"),
-        Without("tensorboard", "take another job for it, or ElasticDL's --tensorboard_log_dir among args"),
-        Without("code", "the master makes pods of the image alone; build it into that"),
-        Without("completion.by", "it is done when its workers are; remove it"),
-        Without("completion.release", "its master deletes its pods; remove it"),
+        Without(
+            "imagePullSecrets",
+            "the pods use the service account default of the namespace; add the secret to this account",
+        ),
+        Without("resumeFrom", "use --checkpoint_dir_for_init in args"),
+        Without("serviceAccount", "the pods use the service account default of the namespace; remove the key"),
+        Without("deadline", "the deadline would end the master, but not the pods of the master; remove the key"),
+        Without("restart.inPlace", "the master replaces each failed pod; use the kind Job, JobSet or StatefulSet"),
+        Without("restart.ignoreExitCodes", "the master counts every failure; use the kind Job, JobSet or StatefulSet"),
+        Without("lockWait", "the pods have no deadline; remove the key"),
+        Without("helpers", "tfgen adds no container to the pods; remove the key"),
+        Without("port", "the ps use port 2222 and the workers use port 3333; remove the key"),
+        Without("gang", "ElasticDL starts with the workers that can be scheduled; remove the key"),
+        Without("podDisruptionBudget", "the master replaces lost workers; remove the key"),
+        Without("tensorboard", "use a separate job, or --tensorboard_log_dir in args"),
+        Without("code", "the master creates pods without a volume for code; add the code to the image"),
+        Without("completion.by", "the job ends when all workers end; remove the key"),
+        Without("completion.release", "the master deletes the pods; remove the key"),
         *NO_LEGACY,
     ),
     only=(
-        Only("strategy", ("ParameterServer",), "its master makes ps and workers; take another kind"),
+        Only("strategy", ("ParameterServer",), "the master creates only ps and workers; use a different workload kind"),
         Only(
             "security.profile",
             ("baseline", "privileged"),
-            "its master gives the pods no security context, which restricted refuses; say baseline",
+            "the master creates pods without a security context, which restricted refuses; use baseline",
         ),
     ),
     specific=("workload.elasticDL",),

@@ -14,7 +14,7 @@ FACTS: Final = Facts(
         Only(
             "workload.jobSet.startOrder",
             ("Together",),
-            "a gang waits for all of its tasks, also for those that would wait for the ps; remove gang, or this",
+            "a gang waits for all tasks, including the tasks that would wait for the ps; remove gang or startOrder",
             ("gang.scheduler", "*"),
         ),
     ),

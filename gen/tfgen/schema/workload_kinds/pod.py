@@ -14,15 +14,18 @@ FACTS: Final = Facts(
             for lack in NO_FINISHER
             if lack.path in ("startDeadline", "completion.image", "completion.notify", "tensorboard.keep")
         ),
-        Without("completion.onFailure", "a Pod leaves nothing to release; remove it"),
-        Without("completion.evaluatorGrace", "a Pod has no evaluator beside it; remove it"),
-        Without("restart.inPlace", "a Pod's container starts again in its pod; remove it"),
+        Without("completion.onFailure", "a failed Pod has nothing to release; remove the key"),
+        Without("completion.evaluatorGrace", "a Pod has no evaluator; remove the key"),
+        Without("restart.inPlace", "the kubelet always restarts a failed container in the same pod; remove the key"),
         Without(
-            "restart.ignoreExitCodes", "a Pod's container starts again without end; remove it, or take the kind Job"
+            "restart.ignoreExitCodes",
+            "the kubelet restarts a failed container without limit; remove the key, or use the kind Job",
         ),
-        Without("retries", "a Pod's container is started again without end; remove it, or take the kind Job"),
+        Without(
+            "retries", "the kubelet restarts a failed container without limit; remove the key, or use the kind Job"
+        ),
         WHOLE_BUDGET,
     ),
     makes_pods=True,
-    only=(Only("strategy", ("Single",), "a Pod is one task; take another kind"),),
+    only=(Only("strategy", ("Single",), "a Pod has one task; use a different workload kind"),),
 )

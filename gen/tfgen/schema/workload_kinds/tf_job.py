@@ -9,28 +9,37 @@ from tfgen.schema.workload_kinds.shared import NO_FINISHER, NO_LEGACY, WHOLE_BUD
 
 _OLD: Final = ("workload.tfJob.apiVersion", "v1beta1")
 _DYNAMIC: Final = ("workload.tfJob.enableDynamicWorker", True)
-_TOLD_OF_NONE: Final = "where workers come and go, the operator tells it of no task; remove it, or enableDynamicWorker"
+_WITHOUT_ADDRESSES: Final = (
+    "with dynamic workers, the operator passes no addresses of tasks to this role; remove the key, or "
+    "enableDynamicWorker"
+)
 
 FACTS: Final = Facts(
     without=(
         *NO_FINISHER,
         *NO_LEGACY,
         WHOLE_BUDGET,
-        Without("retries", "kubeflow.org/v1beta1 knows no limit of them; remove it, or take v1", _OLD),
-        Without("restart.inPlace", "the operator makes each failed pod anew; take the kind Job, JobSet or StatefulSet"),
-        Without("restart.ignoreExitCodes", "each failure counts there; take the kind Job, JobSet or StatefulSet"),
-        Without("workload.tfJob.enableDynamicWorker", "kubeflow.org/v1beta1 has none; remove it, or take v1", _OLD),
-        Without("roles.chief", _TOLD_OF_NONE, _DYNAMIC),
-        Without("roles.evaluator", _TOLD_OF_NONE, _DYNAMIC),
-        Without("workload.suspend", "kubeflow.org/v1beta1 cannot suspend; remove it, or take v1", _OLD),
+        Without("retries", "kubeflow.org/v1beta1 does not limit retries; remove the key, or use v1", _OLD),
+        Without("restart.inPlace", "the operator replaces each failed pod; use the kind Job, JobSet or StatefulSet"),
+        Without(
+            "restart.ignoreExitCodes", "the operator counts every failure; use the kind Job, JobSet or StatefulSet"
+        ),
+        Without(
+            "workload.tfJob.enableDynamicWorker",
+            "kubeflow.org/v1beta1 does not have this field; remove the key, or use v1",
+            _OLD,
+        ),
+        Without("roles.chief", _WITHOUT_ADDRESSES, _DYNAMIC),
+        Without("roles.evaluator", _WITHOUT_ADDRESSES, _DYNAMIC),
+        Without("workload.suspend", "kubeflow.org/v1beta1 cannot suspend a job; remove the key, or use v1", _OLD),
         Without(
             "workload.tfJob.activeDeadlineSeconds",
-            "kubeflow.org/v1beta1 knows none; set deadline, which the pods keep themselves, or take v1",
+            "kubeflow.org/v1beta1 does not have this field; set deadline, which applies to the pods, or use v1",
             _OLD,
         ),
         Without(
             "gang.schedulerName",
-            "the operator is started with it; remove it, or set workload.tfJob.gang to PodGroup",
+            "a flag of the operator sets the name; remove the key, or set workload.tfJob.gang to PodGroup",
             ("workload.tfJob.gang", "Operator"),
         ),
     ),
@@ -38,30 +47,30 @@ FACTS: Final = Facts(
         Only(
             "gang.scheduler",
             ("volcano", "kube-batch", "coscheduling", "kueue"),
-            "the definition of a TFJob drops the pods' schedulingGroup; take the kind Job",
+            "the CRD of TFJob drops schedulingGroup from the pod templates; use the kind Job",
         ),
         Only(
             "completion.by",
             ("", "Chief", "Worker0"),
-            "kubeflow.org/v1beta1 has no successPolicy; take v1",
+            "kubeflow.org/v1beta1 has no successPolicy; use v1",
             _OLD,
         ),
         Only(
             "strategy",
             ("ParameterServer",),
-            "where workers come and go, each knows the ps alone; remove enableDynamicWorker",
+            "dynamic workers receive only the addresses of the ps; remove enableDynamicWorker",
             _DYNAMIC,
         ),
         Only(
             "workload.tfJob.gang",
             ("PodGroup",),
-            "the operator makes one by spec.runPolicy, which kubeflow.org/v1beta1 has not",
+            "the operator creates a PodGroup from spec.runPolicy, which kubeflow.org/v1beta1 does not have",
             _OLD,
         ),
         Only(
             "gang.scheduler",
             ("volcano",),
-            "the operator makes no PodGroup of another; set workload.tfJob.gang to PodGroup",
+            "the operator creates a PodGroup only for Volcano; set workload.tfJob.gang to PodGroup",
             ("workload.tfJob.gang", "Operator"),
         ),
     ),
@@ -90,5 +99,5 @@ FACTS: Final = Facts(
     ),
     controller_keys=("training.kubeflow.org/", "tf-job-name", "tf-replica-type", "tf-replica-index"),
     is_admitted_whole=True,
-    teller=("the training operator", "take the kind Job or JobSet, or let the program take it out"),
+    teller=("the training operator", "use the kind Job or JobSet, or remove the evaluator in the program"),
 )

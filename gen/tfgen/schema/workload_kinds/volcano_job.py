@@ -14,24 +14,28 @@ FACTS: Final = Facts(
         *NO_FINISHER,
         WHOLE_BUDGET,
         *(
-            Without(key, "Volcano's plugin knows TF_CONFIG alone; set workload.volcanoJob.tfConfig to Own", _PLUGIN)
+            Without(key, "the plugin of Volcano sets only TF_CONFIG; set workload.volcanoJob.tfConfig to Own", _PLUGIN)
             for key in LEGACY
         ),
-        Without("restart.inPlace", "Volcano starts a program that fails again in its pod; remove it"),
+        Without("restart.inPlace", "Volcano always restarts a failed program in the same pod; remove the key"),
         Without(
             "restart.ignoreExitCodes",
-            "Volcano starts a program that fails again in its pod, without a retry; remove it, or take the kind JobSet",
+            "Volcano restarts a failed program in the same pod without a retry; remove the key, or use the kind JobSet",
         ),
-        Without("gang.minResources", "Volcano counts them itself; remove it"),
+        Without("gang.minResources", "Volcano computes the resources of the gang; remove the key"),
     ),
     only=(
         RELEASES,
         Only(
             "completion.by",
             ("", "Chief", "AllWorkers"),
-            "its TaskCompleted is the end of all tasks of a role; take AllWorkers, a chief, or the kind Job or TFJob",
+            "TaskCompleted means that all tasks of a role ended; use AllWorkers, a chief, or the kind Job or TFJob",
         ),
-        Only("gang.scheduler", ("volcano",), "the job is Volcano's own; say volcano, or take another kind"),
+        Only(
+            "gang.scheduler",
+            ("volcano",),
+            "only Volcano schedules a VolcanoJob; use volcano, or a different workload kind",
+        ),
     ),
     specific=("workload.ttlSecondsAfterFinished", "workload.volcanoJob"),
     resource=CustomResource(
