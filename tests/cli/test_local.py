@@ -124,7 +124,7 @@ def test_variables_that_are_none_are_not_shown(job: Path, capsys: pytest.Capture
 
 
 def test_a_job_of_elastic_dl_does_not_run_here(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    example = Path(__file__).parents[2] / "examples" / "seed-elasticdl-mnist" / "job.yaml"
+    example = Path(__file__).parents[2] / "examples" / "elasticdl-mnist" / "job.yaml"
     job.write_text(example.read_text(encoding="utf-8"), encoding="utf-8")
     assert refused(capsys, 2).endswith(
         "creates its workers as pods of a cluster; tfgen local runs all remaining workload kinds\n"

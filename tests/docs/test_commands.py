@@ -185,9 +185,9 @@ def manifest_of(command: str) -> str:
     """What a command prints of a release, of an overlay, and of a job as an API server has it."""
     match command:
         case "helm get manifest mnist":
-            return helm_template(rendered("charts/seed-eks-tfjob"), "mnist", "--skip-tests")
+            return helm_template(rendered("charts/eks-tfjob"), "mnist", "--skip-tests")
         case "kustomize build overlays/prod":
-            return kustomize_build(rendered("overlays/seed-eks-tfjob/base"))
+            return kustomize_build(rendered("overlays/eks-tfjob/base"))
         case "kubectl get tfjob mnist -o yaml":
             return (ROOT / "tests" / "importers" / "tfjob-live" / "manifest.yaml").read_text(encoding="utf-8")
         case _:

@@ -1,4 +1,4 @@
-"""The rules about what fails only in the cluster find nothing in the examples, the seeds and the goldens."""
+"""The rules about what fails only in the cluster find nothing in the examples and the goldens."""
 
 from __future__ import annotations
 

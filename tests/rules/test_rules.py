@@ -122,8 +122,8 @@ def test_what_a_chart_does_not_refuse_is_listed() -> None:
 
 
 def test_every_summary_has_its_guard() -> None:
-    elastic = (ROOT / "examples" / "seed-elasticdl-mnist" / "job.yaml").read_text(encoding="utf-8")
-    eci = (ROOT / "examples" / "seed-eci-imagenet" / "job.yaml").read_text(encoding="utf-8")
+    elastic = (ROOT / "examples" / "elasticdl-mnist" / "job.yaml").read_text(encoding="utf-8")
+    eci = (ROOT / "examples" / "eci-imagenet" / "job.yaml").read_text(encoding="utf-8")
     volcano = f"{JOB}  workload: {{kind: VolcanoJob}}\n"
     account = f"{JOB}  serviceAccount: {{create: true}}\n"
     texts = (JOB, MIRRORED, SINGLE, MIRRORED.replace("kube-batch", "kueue"), elastic, eci, volcano, account)

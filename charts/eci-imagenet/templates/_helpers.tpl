@@ -1,0 +1,76 @@
+{{- /* Names, labels and the cluster. A named template takes the root context or a dict with the listed keys. */}}
+
+{{/* The name of the run: JOB-RUN, or JOB if the run has no name. */}}
+{{- define "eci-imagenet.run" -}}
+{{ include "eci-imagenet.fullname" . }}{{ if include "eci-imagenet.text" .Values.run }}-{{ include "eci-imagenet.text"
+    .Values.run }}{{ end }}
+{{- end }}
+
+{{/* The name of the job: fullnameOverride, or RELEASE-CHART. RELEASE alone if it contains the name of the chart. */}}
+{{- define "eci-imagenet.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "eci-imagenet.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "eci-imagenet.name" . }}
+{{- end }}
+{{- end }}
+
+{{/* The name of the chart, or nameOverride. */}}
+{{- define "eci-imagenet.name" -}}
+{{ .Values.nameOverride | default .Chart.Name }}
+{{- end }}
+
+{{/* A text. A number, such as 2 in --set run=2, becomes a text with all digits. */}}
+{{- define "eci-imagenet.text" -}}
+{{ if kindIs "float64" . }}{{ int64 . }}{{ else }}{{ . }}{{ end }}
+{{- end }}
+
+{{/* The labels of every object. */}}
+{{- define "eci-imagenet.labels" -}}
+{{ include "eci-imagenet.owner" . }}
+{{- with .Values.labels }}
+{{- include "eci-imagenet.texts" . }}
+{{- end }}
+{{- end }}
+
+{{/* The labels of the chart and the Helm release. */}}
+{{- define "eci-imagenet.owner" -}}
+app.kubernetes.io/name: {{ include "eci-imagenet.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
+{{- end }}
+
+{{/* A map or list of texts. Numbers and booleans become texts, and maps remain maps. */}}
+{{- define "eci-imagenet.texts" -}}
+{{- range $key, $value := . }}
+{{ if kindIs "string" $key }}{{ $key | quote }}:{{ else }}-{{ end }}
+{{- if kindIs "map" $value }} {{ mustToRawJson $value }}
+{{- else if kindIs "float64" $value }} {{ $value | int64 | quote }}
+{{- else }} {{ $value | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The selector of the pods of a run. */}}
+{{- define "eci-imagenet.selector" -}}
+tfgen/job: {{ include "eci-imagenet.fullname" . | quote }}
+tfgen/run: {{ include "eci-imagenet.text" .Values.run | quote }}
+{{- end }}
+
+{{/* The security context of a pod, for the profile baseline. */}}
+{{- define "eci-imagenet.podSecurityContext" -}}
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* The security context of a container, for the profile baseline. */}}
+{{- define "eci-imagenet.containerSecurityContext" -}}
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+{{- end }}

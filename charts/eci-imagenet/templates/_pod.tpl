@@ -1,0 +1,195 @@
+{{- /* The pod of a task. The template of a role includes the pod with the name and values of the role. */}}
+
+{{/* The labels of a task's pod. Takes root, role, values. */}}
+{{- define "eci-imagenet.pod.labels" -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "eci-imagenet.texts" .root.Values.labels | fromYaml)
+    (include "eci-imagenet.texts" .values.labels | fromYaml) -}}
+{{ include "eci-imagenet.selector" .root }}
+tfgen/role: {{ .role | quote }}
+app.kubernetes.io/name: {{ include "eci-imagenet.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+app.kubernetes.io/component: {{ .role | quote }}
+{{- if and .root.Values.cloud.eci.enabled (eq .root.Values.cloud.eci.way "Label") }}
+alibabacloud.com/eci: "true"
+{{- end }}
+{{- toYaml $labels | nindent 0 }}
+{{- end }}
+
+{{/* The annotations of a task's pod. Takes root, values. */}}
+{{- define "eci-imagenet.pod.annotations" -}}
+{{- $annotations := mergeOverwrite (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true"
+    "linkerd.io/inject" "disabled") (include "eci-imagenet.texts" .root.Values.annotations | fromYaml)
+    (include "eci-imagenet.texts" .values.annotations | fromYaml) -}}
+{{ toYaml $annotations }}
+{{- if .root.Values.cloud.eci.enabled }}
+{{- with .root.Values.cloud.eci.ephemeralStorage }}
+k8s.aliyun.com/eci-extra-ephemeral-storage: {{ . | quote }}
+{{- end }}
+{{- with .root.Values.cloud.eci.gpuDriverVersion }}
+k8s.aliyun.com/eci-gpu-driver-version: {{ . | quote }}
+{{- end }}
+{{- with .root.Values.cloud.eci.gpuType }}
+k8s.aliyun.com/eci-gpu-type: {{ . | quote }}
+{{- end }}
+{{- if .root.Values.cloud.eci.imageCache.match }}
+k8s.aliyun.com/eci-image-cache: "true"
+{{- end }}
+{{- with .root.Values.cloud.eci.imageCache.id }}
+k8s.aliyun.com/eci-image-snapshot-id: {{ . | quote }}
+{{- end }}
+{{- with .root.Values.cloud.eci.instanceFamily }}
+k8s.aliyun.com/eci-instance-family: {{ . | quote }}
+{{- end }}
+{{- with .root.Values.cloud.eci.ramRole }}
+k8s.aliyun.com/eci-ram-role-name: {{ . | quote }}
+{{- end }}
+{{- with .root.Values.cloud.eci.vSwitchStrategy }}
+k8s.aliyun.com/eci-schedule-strategy: {{ . | quote }}
+{{- end }}
+{{- with .root.Values.cloud.eci.securityGroup }}
+k8s.aliyun.com/eci-security-group: {{ . | quote }}
+{{- end }}
+{{- with .root.Values.cloud.eci.spot.priceLimit }}
+k8s.aliyun.com/eci-spot-price-limit: {{ . | quote }}
+{{- end }}
+{{- with .root.Values.cloud.eci.spot.strategy }}
+k8s.aliyun.com/eci-spot-strategy: {{ . | quote }}
+{{- end }}
+{{- if .root.Values.cloud.eci.specs }}
+k8s.aliyun.com/eci-use-specs: {{ join "," .root.Values.cloud.eci.specs | quote }}
+{{- end }}
+{{- if .root.Values.cloud.eci.vSwitches }}
+k8s.aliyun.com/eci-vswitch: {{ join "," .root.Values.cloud.eci.vSwitches | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The spec of a task's pod. Takes root, role, values. */}}
+{{- define "eci-imagenet.pod.spec" -}}
+{{- $limits := dict }}
+{{- if .values.resources.cpu }}
+{{- $_ := set $limits "cpu" (toString .values.resources.cpu) }}
+{{- end }}
+{{- if .values.resources.memory }}
+{{- $_ := set $limits "memory" (toString .values.resources.memory) }}
+{{- end }}
+{{- if .values.resources.gpu.count }}
+{{- $_ := set $limits .values.resources.gpu.resource .values.resources.gpu.count }}
+{{- $limits = mergeOverwrite $limits .values.resources.gpu.share }}
+{{- end }}
+{{- $limits = mergeOverwrite $limits .values.resources.limits }}
+{{- $devices := dict }}
+{{- range $name, $value := $limits }}
+{{- if and (regexMatch "gpu|nvidia|vcuda" $name) (ne (printf "%v" $value) "0") }}
+{{- $_ := set $devices $name $value }}
+{{- end }}
+{{- end }}
+{{- $gpus := or .values.resources.gpu.count $devices }}
+{{- $locked := dict }}
+{{- range $name, $storage := .root.Values.storage }}
+{{- if and $storage.runs (or (not $storage.for) (has $.role $storage.for)) }}
+{{- $_ := set $locked $name $storage }}
+{{- end }}
+{{- end -}}
+automountServiceAccountToken: false
+{{- with .values.priorityClassName | default .root.Values.priorityClassName }}
+priorityClassName: {{ . | quote }}
+{{- end }}
+{{- with .values.runtimeClassName | default .root.Values.runtimeClassName }}
+runtimeClassName: {{ . | quote }}
+{{- end }}
+{{- with .values.serviceAccountName | default .root.Values.serviceAccountName }}
+serviceAccountName: {{ . | quote }}
+{{- end }}
+{{- /* No variables for Services: many Services in a namespace can exceed the limit of an environment. */}}
+enableServiceLinks: false
+restartPolicy: OnFailure
+{{- if .root.Values.deadline }}
+{{- if $locked }}
+activeDeadlineSeconds: {{ add .root.Values.deadline .root.Values.lockWait }}
+{{- else }}
+activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
+{{- end }}
+{{- end }}
+terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | default 30 | int64 }}
+securityContext:
+  {{- include "eci-imagenet.podSecurityContext" .root | nindent 2 }}
+{{- include "eci-imagenet.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) }}
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+volumes:
+{{- include "eci-imagenet.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
+{{- if $locked }}
+initContainers:
+{{- range $name, $storage := $locked }}
+- name: {{ printf "lock-%v" $name | quote }}
+  {{- include "eci-imagenet.pod.runLock" (dict "root" $.root "values" $.values "name" $name "storage" $storage) | nindent 2 }}
+{{- end }}
+{{- end }}
+containers:
+- name: tensorflow
+  {{- include "eci-imagenet.pod.container" (dict "root" .root "role" .role "values" .values "limits" $limits "gpus" $gpus) | nindent 2 }}
+{{- end }}
+
+{{/* The main container of a task, without its name. Takes root, role, values, limits, gpus. */}}
+{{- define "eci-imagenet.pod.container" -}}
+image: {{ .values.image | default .root.Values.image | quote }}
+{{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
+imagePullPolicy: {{ . | quote }}
+{{- end }}
+{{- with .values.command | default .root.Values.command }}
+command:
+{{- include "eci-imagenet.texts" . }}
+{{- end }}
+{{- with .values.args | default .root.Values.args }}
+args:
+{{- include "eci-imagenet.texts" . }}
+{{- end }}
+{{- with .values.workingDir | default .root.Values.workingDir }}
+workingDir: {{ . | quote }}
+{{- end }}
+{{- /* Kubernetes expands $(X) only from preceding variables, so the variables of tfgen come first, and the values
+       with a reference come last. Without a GPU, NVIDIA_VISIBLE_DEVICES=void hides the GPUs of the node. By
+       default, each thread pool of TensorFlow has a thread for each core of the node. OMP_NUM_THREADS and TF_NUM_*
+       reduce the pools to the CPU limit. TF_NUM_INTEROP_THREADS is at least 2, because a worker that waits for a
+       parameter server blocks one thread. */}}
+env:
+{{- include "eci-imagenet.pod.env" (dict "root" .root "values" .values "cpuLimit" .limits.cpu "gpus" .gpus) | nindent 0 }}
+{{- with .values.envFrom | default .root.Values.envFrom }}
+envFrom:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+ports:
+- name: tensorflow
+  containerPort: 2222
+{{- include "eci-imagenet.pod.resources" . }}
+securityContext:
+  {{- include "eci-imagenet.containerSecurityContext" .root | nindent 2 }}
+volumeMounts:
+{{- include "eci-imagenet.pod.mounts" . | nindent 0 }}
+{{- end }}
+
+{{/* The resources of a task's main container. Takes values, limits. */}}
+{{- define "eci-imagenet.pod.resources" -}}
+{{- $requests := dict }}
+{{- if .values.resources.cpu }}
+{{- $_ := set $requests "cpu" (toString .values.resources.cpu) }}
+{{- end }}
+{{- if .values.resources.memory }}
+{{- $_ := set $requests "memory" (toString .values.resources.memory) }}
+{{- end }}
+{{- $requests = mergeOverwrite $requests .values.resources.requests -}}
+{{- if or $requests .limits }}
+resources:
+  {{- with $requests }}
+  requests:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .limits }}
+  limits:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+{{- end }}
