@@ -26,7 +26,9 @@ from tfgen.words import shown
 
 RUN_GOES_BACK: Final = "run-goes-back"
 
-RULES: Final[Mapping[str, str]] = {RUN_GOES_BACK: "A run has the name of an earlier run, which would train again."}
+RULES: Final[Mapping[str, str]] = {
+    RUN_GOES_BACK: "A run has the name of an earlier run, so the earlier run would train again."
+}
 """Summary of each rule, and first line of the rule's section in docs/rules.md."""
 
 Runs: TypeAlias = Collection[tuple[str | None, str]]

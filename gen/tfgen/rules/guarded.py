@@ -21,15 +21,15 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "eci-spot-price": "The spot strategy needs a maximum price, but the job sets no price.",
     "egress-unlimited": "Egress is limited, but there is no network policy.",
     "elasticdl-priority": "ElasticDL does not accept the priority of the workers.",
-    "finisher-name": "The name of the finisher is longer than the value of a label may be.",
+    "finisher-name": "The name of the finisher exceeds the maximum length of a label value.",
     "gang-all-workers": "A gang starts before there is room for all workers, although they train together.",
     "gang-field": "The scheduler of a gang does not support a field of `gang`.",
-    "gang-label": "A name that Kueue reads in a label is longer than the value of a label may be.",
+    "gang-label": "A name in a label of Kueue exceeds the maximum length of a label value.",
     "gang-min-available": "A gang waits for more tasks than the job has.",
     "gang-queue": "A job under Kueue has no queue.",
     "gang-start-deadline": "A job under Kueue has a start deadline.",
     "gang-topology": "A gang has both a required and a preferred topology level.",
-    "host-name": "The host name of a task is longer than a DNS label may be.",
+    "host-name": "The host name of a task exceeds the maximum length of a DNS label.",
     "no-image": "A role has no image.",
     "node-name-and-gang": "A node name binds a task of a gang to a node, so that the gang scheduler is skipped.",
     "resume-from": "A run resumes from the folder of a run, but no volume has a folder for each run.",
@@ -39,7 +39,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "service-name": "The name of the Service of a run is not a DNS label.",
     "statefulset-name": "The name of a StatefulSet is too long for the names of pods.",
     "tensorboard-name": "The name of TensorBoard is too long, or is the name of a run.",
-    "tf-config-size": "TF_CONFIG is longer than one environment variable may be.",
+    "tf-config-size": "TF_CONFIG exceeds the maximum size of an environment variable.",
 }
 
 

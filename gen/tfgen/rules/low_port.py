@@ -43,4 +43,4 @@ def _lets_listen(view: View, role: RoleName) -> bool:
     )
 
 
-RULES: Final = (Rule("low-port", "warning", "TensorFlow's port is one that only root may listen on.", _check),)
+RULES: Final = (Rule("low-port", "warning", "The port of TensorFlow requires the root user.", _check),)

@@ -117,7 +117,7 @@ RULES: Final = (
     Rule(
         "misspelt-field",
         "error",
-        "A field of a pod or an object is one slip from a field that Kubernetes has.",
+        "A field of a pod or an object differs by one typing error from a Kubernetes field.",
         _check_mistake("misspelt"),
     ),
     Rule(

@@ -1,6 +1,6 @@
 r"""The section of docs/rules.md about a rule.
 
-    explain_rule("latest-tag")  ->  "latest-tag\n\n  An image has the tag latest, ..."
+    explain_rule("latest-tag")  ->  "latest-tag\n\n  An image has no fixed version. ..."
 
 The page is installed with the package, so that the explanation of a rule needs no network.
 """

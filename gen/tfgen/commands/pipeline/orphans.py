@@ -21,7 +21,7 @@ from tfgen.tree.ledgers import Ledgers
 
 ORPHAN: Final = "orphan"
 
-RULES: Final[Mapping[str, str]] = {ORPHAN: "No file has a job any more, and what was rendered of it is still applied."}
+RULES: Final[Mapping[str, str]] = {ORPHAN: "No file contains a job whose rendered files remain in the repository."}
 """The summary of each rule, which begins the section of the rule in docs/rules.md."""
 
 
