@@ -122,8 +122,8 @@ def test_a_folder_gives_the_jobs_below_it_and_no_other_yaml(job: Path, capsys: p
         (["schema", "job.yaml"], 2, "tfgen schema: unexpected argument job.yaml"),
         (["render", "none.yaml"], 2, "none.yaml: No such file or directory"),
         (["render", "empty"], 2, "empty: no file below it holds a document"),
-        (["render", "job.yaml", "--stdout", "--env", "nowhere"], 2, "no environment 'nowhere'; it has prod"),
-        (["rerun", "job.yaml", "--env", "nowhere"], 2, "no environment 'nowhere'; it has prod"),
+        (["render", "job.yaml", "--stdout", "--env", "nowhere"], 2, "no environment 'nowhere'; choose prod"),
+        (["rerun", "job.yaml", "--env", "nowhere"], 2, "no environment 'nowhere'; choose prod"),
         (["explain", "spec.roles.worker.replica"], 2, "replicas"),
         (["init", "Not-A-Name"], 2, "'Not-A-Name' is not a valid job name: lower-case letters"),
         (

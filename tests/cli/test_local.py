@@ -85,8 +85,8 @@ def test_a_value_that_the_job_cannot_have(
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--env", "dev"], "tfgen: error: job.yaml: no environment 'dev'; it has none\n"),
-        (["--set", "replicas"], 'tfgen: error: "replicas" sets nothing; write PATH=VALUE'),
+        (["--env", "dev"], "tfgen: error: job.yaml: the job has no environment 'dev'; the job has no environments\n"),
+        (["--set", "replicas"], 'tfgen: error: "replicas" is not an assignment; write PATH=VALUE'),
         (["--mount", "modle=tmp"], "tfgen: error: --mount modle: the job has no such volume; its volumes are tmp\n"),
         (
             ["--fail", "worker=2@1s"],

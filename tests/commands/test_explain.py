@@ -102,8 +102,8 @@ def test_the_whole_document():
         ("spec.rols", 'unknown key "rols" in spec; did you mean "roles"?'),
         ("roles.worker.gpu", 'unknown key "gpu" in spec.roles.worker; did you mean "resources.gpu"?'),
         ("network.x", 'unknown key "x" in spec.network (allowed: egress, policy)'),
-        ("spec.image.tag", 'unknown key "tag" in spec.image, which has no keys'),
-        ("args.0.1", 'unknown key "0" in spec.args, which has no keys'),
+        ("spec.image.tag", 'unknown key "tag" in spec.image, which is not a mapping'),
+        ("args.0.1", 'unknown key "0" in spec.args, which is not a mapping'),
     ],
 )
 def test_an_unknown_key_is_an_error_with_the_nearest(path, message):
@@ -146,7 +146,7 @@ def test_a_path_may_be_a_problems(path, first):
         ("spec.roles[0].worker", "spec.roles is not a list, so it has no item 0"),
         ("[0]", "job.yaml is not a list, so it has no item 0"),
         *(
-            (path, "is no path; one is written as spec.tolerations[0].key")
+            (path, "is not a path; a path has the form spec.tolerations[0].key")
             for path in (
                 "a..b",
                 ".spec",

@@ -202,7 +202,7 @@ def test_one_of_several_jobs_in_a_file(capsys: PRINTED) -> None:
     both = f"{JOB}---\n{OTHER}"
     write("jobs/ads.yaml", both)
     assert cli.run(["render", "jobs"]) == 0
-    assert "holds 2 jobs" in run(capsys, "jobs/ads.yaml", "adverts", code=2)
+    assert "the file has 2 jobs" in run(capsys, "jobs/ads.yaml", "adverts", code=2)
     run(capsys, "jobs/ads.yaml", "adverts", "--job", "video")
     assert text() == both.replace("name: video", "name: adverts")
     run(capsys, "ads", "commercials")

@@ -166,7 +166,7 @@ REFUSED = {
     "an environment that is not there": (
         ["--env", "lab", "env.X=1"],
         USAGE,
-        "tfgen: error: job.yaml: no environment 'lab'; it has dev and prod\n",
+        "tfgen: error: job.yaml: the job has no environment 'lab'; choose dev or prod\n",
     ),
     "a key that no environment has": (
         ["--env", "prod", "metadata.name=x"],
@@ -179,7 +179,7 @@ REFUSED = {
     "no assignment": (
         ["roles.worker"],
         USAGE,
-        'tfgen: error: "roles.worker" sets nothing; write PATH=VALUE, such as roles.worker.replicas=4\n',
+        'tfgen: error: "roles.worker" is not an assignment; write PATH=VALUE, such as roles.worker.replicas=4\n',
     ),
     "no YAML": (
         ["args=[a"],
@@ -242,9 +242,9 @@ def test_a_file_whose_root_is_no_mapping_is_a_problem(text: str) -> None:
     [
         ("args[0]=null", "spec.args has no item 0"),
         ("args[1]=a", "spec.args has no item 1; write 0"),
-        ("env.A=\u2028", "env.A=\\u2028: the character U+2028 is not carried by every reader of YAML; remove it"),
-        ("env.A\x01=b", "env.A\\x01=b: the character U+0001 is not carried by every reader of YAML; remove it"),
-        ("env.A=\udcff", "env.A=\\udcff: the character U+DCFF is not carried by every reader of YAML; remove it"),
+        ("env.A=\u2028", "env.A=\\u2028: some YAML parsers reject or change the character U+2028; remove it"),
+        ("env.A\x01=b", "env.A\\x01=b: some YAML parsers reject or change the character U+0001; remove it"),
+        ("env.A=\udcff", "env.A=\\udcff: some YAML parsers reject or change the character U+DCFF; remove it"),
     ],
 )
 def test_an_assignment_that_no_file_can_have_is_refused(assignment: str, message: str) -> None:

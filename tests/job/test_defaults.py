@@ -166,11 +166,12 @@ write it without quotes [wrong-type]
 (allowed: chief, evaluator, ps, worker) [unknown-key]
         tfgen.yaml:3:11: registry: found "registry.example.com/ml/", expected a host, and folders after it, such as \
 registry.example.com/ml, without a "/" at the end [wrong-format]
-        tfgen.yaml:5:3: unknown key "run" in spec; each job says that itself, \
-and so does each of its environments [unknown-key]
+        tfgen.yaml:5:3: unknown key "run" in spec; only a job can set it, \
+for itself and for its environments [unknown-key]
         tfgen.yaml:6:28: unknown key "operatr" in spec.tolerations[0]; did you mean "operator"? \
 (allowed: effect, key, operator, tolerationSeconds, value) [unknown-key]
-        tfgen.yaml:7:24: unknown key "run" in spec.environments.dev; each job says that itself [unknown-key]
+        tfgen.yaml:7:24: unknown key "run" in spec.environments.dev; \
+only a job can set it for its environments [unknown-key]
         """
     )
 
@@ -191,7 +192,7 @@ def test_what_a_default_does_to_a_job_is_said_at_the_default() -> None:
     ("extra", "message"),
     [
         ("---\nkind: Defaults\n", "a tfgen.yaml has only one document; move the content into the first document"),
-        ("kind: Other\n", 'the key "kind" stands at line 2 already'),
+        ("kind: Other\n", 'the key "kind" is already at line 2; remove one of the two keys'),
     ],
 )
 def test_the_defaults_are_one_document(extra: str, message: str) -> None:

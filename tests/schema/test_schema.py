@@ -115,7 +115,7 @@ def said_of_spec(spec: str) -> str:
         (
             "port: 70000\nshm: 1000000\nroles: {worker: {replicas: 0}}",
             "5:9: spec.port: found 70000, expected an integer from 1 to 65535 [out-of-range]\n"
-            '6:8: spec.shm: found 1000000, expected a number from 0 to 999999; quote a larger one: "1000000"'
+            '6:8: spec.shm: found 1000000, expected a number from 0 to 999999; quote a larger number: "1000000"'
             " [out-of-range]\n"
             "7:30: spec.roles.worker.replicas: found 0, expected an integer from 1 to 10000 [out-of-range]\n",
         ),
@@ -162,7 +162,7 @@ def said_of_spec(spec: str) -> str:
             " azureFile, csi, image, flexVolume, projected or emptyDir [exactly-one-of]\n"
             '8:36: spec.storage.half.subPath: found "../d", expected a path without "..", '
             'and without "<no value>", which Helm deletes [wrong-format]\n'
-            '8:59: spec.storage.half.claim.storageClass: needs "size" beside it [missing-key]\n'
+            '8:59: spec.storage.half.claim.storageClass: requires the key "size" in the same mapping [missing-key]\n'
             '8:97: spec.storage.half.for: found "ps" twice [duplicate-item]\n',
         ),
         (
@@ -209,18 +209,19 @@ def test_a_mistake_is_said(spec, expected):
         ),
         (
             "{dev: {gang: {enabled: false}, roles: {worker: {replicas: 1}}}}",
-            '8:24: the job has no "gang" that spec.environments.dev could change; write spec.gang: {scheduler: volcano,'
-            " enabled: false}, and enabled: true in the environments that have it, or remove this [not-tunable]\n"
-            '8:56: the job has no "worker" that spec.environments.dev could change; write spec.roles.worker first, or'
-            " remove this [not-tunable]\n",
+            '8:24: spec.environments.dev changes "gang", which the job does not have; write spec.gang: {scheduler: '
+            "volcano, enabled: false}, and enabled: true in the environments that have it, or remove "
+            "this [not-tunable]\n"
+            '8:56: spec.environments.dev changes "worker", which the job does not have; write spec.roles.worker '
+            "first, or remove this [not-tunable]\n",
         ),
         (
             "{dev: {env: {C: null}, storage: {data: {emptyDir: {}}, new: {mountPath: /n}}}}",
-            "8:33: spec.environments.dev.env.C: null removes nothing, for the job has no spec.env.C"
+            "8:33: spec.environments.dev.env.C: found null, but the job has no spec.env.C to remove"
             " [nothing-to-remove]\n"
             "8:50: spec.environments.dev.storage.data: found claim and emptyDir, expected exactly one of claim, nfs,"
-            " hostPath, configMap, secret, azureFile, csi, image, flexVolume, projected or emptyDir; null removes what"
-            " the job has, as in claim: null [exactly-one-of]\n"
+            " hostPath, configMap, secret, azureFile, csi, image, flexVolume, projected or emptyDir; the value"
+            " null removes a key of the job, as in claim: null [exactly-one-of]\n"
             "8:72: spec.environments.dev.storage.new: found none, expected exactly one of claim, nfs, hostPath,"
             " configMap, secret, azureFile, csi, image, flexVolume, projected or emptyDir [exactly-one-of]\n",
         ),
@@ -406,8 +407,8 @@ def test_what_defaults_cannot_have_and_where_it_goes() -> None:
     text = 'apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec:\n  roles: {worker: {replicas: 2}}\n  run: "3"\n'
     (document,) = parse(text, "tfgen.yaml").documents
     assert as_text(schema.check_defaults(document)) == (
-        'tfgen.yaml:4:3: unknown key "roles" in spec; each job says itself which roles it has; '
-        "environments.NAME.roles may say what they have there [unknown-key]\n"
-        'tfgen.yaml:5:3: unknown key "run" in spec; each job says that itself, '
-        "and so does each of its environments [unknown-key]\n"
+        'tfgen.yaml:4:3: unknown key "roles" in spec; only a job can list its roles; '
+        "set environments.NAME.roles for the defaults of an environment [unknown-key]\n"
+        'tfgen.yaml:5:3: unknown key "run" in spec; only a job can set it, '
+        "for itself and for its environments [unknown-key]\n"
     )

@@ -153,7 +153,7 @@ def _child(schema: Schema, key: _Key, step: str | int) -> _Key:
     parent = _items(schema, key.node)
     node = entry(schema, parent, step)
     if node is None:
-        hint = hint_for_key(step, parent, schema, key.path) if is_record(parent) else ", which has no keys"
+        hint = hint_for_key(step, parent, schema, key.path) if is_record(parent) else ", which is not a mapping"
         raise UsageError(f"unknown key {shown(step)} in {_name(key.path)}{hint}")
     return _Key((*key.path, step), node, node.get("x-tunable", key.tunable), step in parent.get("required", ()))
 

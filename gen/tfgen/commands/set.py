@@ -63,8 +63,9 @@ def set_values(
         return NewText(text, checked.problems)
     if environment is not None and not data_path.has(document.data, (*_ENVIRONMENTS, environment)):
         environments = data_path.at(document.data, _ENVIRONMENTS)
-        names = either(environments, "and") if isinstance(environments, dict) and environments else "none"
-        raise UsageError(f"{source.file}: no environment {environment!r}; it has {names}")
+        has_environments = isinstance(environments, dict) and environments
+        choice = f"choose {either(environments)}" if has_environments else "the job has no environments"
+        raise UsageError(f"{source.file}: the job has no environment {environment!r}; {choice}")
     data, edits = document.alone().data, []
     for assignment in assignments:
         if match := uncarried(assignment):

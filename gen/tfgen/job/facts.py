@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tfgen.errors import UsageError
 from tfgen.schema import file as schema_file
 from tfgen.text.document import Document
+from tfgen.words import either
 
 if TYPE_CHECKING:
     from tfgen.job.job_data import EnvironmentData, FormData, JobData
@@ -66,4 +67,5 @@ def check_environment(document: Document, name: str) -> None:
     """
     environments = environments_of(document)
     if name not in environments:
-        raise UsageError(f"{document.file}: no environment {name!r}; it has {', '.join(environments) or 'none'}")
+        choice = f"choose {either(environments)}" if environments else "the job has no environments"
+        raise UsageError(f"{document.file}: the job has no environment {name!r}; {choice}")

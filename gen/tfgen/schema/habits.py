@@ -30,10 +30,15 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
     ("env", _ANY, "valueFrom"): "write what is in it in its place, {name}: {value}",
     ("gpu", "model"): "write product: {value}",
     ("gpu", "type"): "write product: {value}",
-    ("objects", _ANY, "metadata", "namespace"): "an environment says it for all objects (environments.NAME.namespace)",
+    (
+        "objects",
+        _ANY,
+        "metadata",
+        "namespace",
+    ): "remove it, and set environments.NAME.namespace, which applies to all objects",
     ("patches", _ANY, "patch"): "write merge: {{...}} for what is merged, and json: [...] for RFC 6902's operations",
-    ("patches", _ANY, "target", "group"): "the kind is enough",
-    ("patches", _ANY, "target", "version"): "the kind is enough",
+    ("patches", _ANY, "target", "group"): "the target needs only the kind; remove it",
+    ("patches", _ANY, "target", "version"): "the target needs only the kind; remove it",
     ("resources", "amd.com/gpu"): "write gpu: {{count: {value}, resource: amd.com/gpu}}",
     ("resources", "ephemeral-storage"): "write requests: {{ephemeral-storage: {value}}}",
     ("resources", "nvidia.com/gpu"): "write gpu: {{count: {value}}}",
@@ -50,23 +55,25 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
         for around, *name in (("spec",), ("roles", _ANY))
         for field in ("hostIPC", "hostNetwork", "hostPID")
     },
-    ("spec", "environments", _ANY, "resumeFrom"): "each job says that itself",
-    ("spec", "environments", _ANY, "run"): "each job says that itself",
-    ("spec", "environments", _ANY, "spec"): "an environment has the keys of spec itself; write them without it",
-    ("spec", "resumeFrom"): "each job says that itself, and so does each of its environments",
-    ("spec", "roles"): "each job says itself which roles it has; environments.NAME.roles may say what they have there",
+    ("spec", "environments", _ANY, "resumeFrom"): "only a job can set it for its environments",
+    ("spec", "environments", _ANY, "run"): "only a job can set it for its environments",
+    ("spec", "environments", _ANY, "spec"): "write the keys of spec directly in the environment",
+    ("spec", "resumeFrom"): "only a job can set it, for itself and for its environments",
+    ("spec", "roles"): "only a job can list its roles; set environments.NAME.roles for the defaults of an environment",
     ("spec", "runPolicy"): (
         "write retries for its backoffLimit, deadline for its activeDeadlineSeconds, and completion.release for its "
         "cleanPodPolicy"
     ),
-    ("spec", "run"): "each job says that itself, and so does each of its environments",
+    ("spec", "run"): "only a job can set it, for itself and for its environments",
     ("spec", "volumes"): "write storage: {value}, each with its mountPath",
     ("storage", _ANY, "claim", "claimName"): "write name: {value}",
     ("storage", _ANY, "path"): "write mountPath: {value} for where it is mounted, and subPath for a folder within it",
     ("storage", _ANY, "persistentVolumeClaim"): "write claim: {named}",
     ("storage", _ANY, "pvc"): "write claim: {named}",
     ("successPolicy",): "write completion: {{by: AllWorkers}} for AllWorkers, or {{by: Worker0}} for the default",
-    ("volumeMounts",): "a volume of spec.storage has its mountPath itself, and in for the roles that mount it",
+    (
+        "volumeMounts",
+    ): "set mountPath in the volume of spec.storage, and list the roles that mount the volume in the key for",
 }
 """The advice by the end of a key's path.
 

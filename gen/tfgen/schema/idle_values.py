@@ -39,7 +39,7 @@ def idle_values(spec: Mapping[str, Any]) -> Iterator[IdleValue]:
     elif not roles.keys() - {ends} and "tensorboard" not in spec:
         yield IdleValue("completion.onFailure", "one Job runs all tasks, so that its end leaves nothing to release")
     if kind == "StatefulSet" and not any(serves(spec, role) for role in roles):  # others have no such value
-        why = "every role runs as a Job, of which no task may be evicted"
+        why = "every role runs as a Job, whose tasks may not be evicted"
         yield IdleValue("podDisruptionBudget.maxUnavailable", why)
     if not kinds.FACTS[kind].asks_api_server:
         yield IdleValue("network.egress.apiServer", f"no pod of a {kind} asks the API server")

@@ -27,7 +27,7 @@ def read_path(text: str) -> Path:
     """
     path, end = _read_steps(text)
     if end != len(text) or text.startswith("."):
-        raise UsageError(f"{shown(text)} is no path; one is written as spec.tolerations[0].key")
+        raise UsageError(f"{shown(text)} is not a path; a path has the form spec.tolerations[0].key")
     return path
 
 
@@ -39,7 +39,7 @@ def read_assignment(text: str) -> tuple[Path, str]:
     """
     path, end = _read_steps(text)
     if not path or text.startswith(".") or text[end : end + 1] != "=":
-        raise UsageError(f"{shown(text)} sets nothing; write PATH=VALUE, such as roles.worker.replicas=4")
+        raise UsageError(f"{shown(text)} is not an assignment; write PATH=VALUE, such as roles.worker.replicas=4")
     return path, text[end + 1 :]
 
 

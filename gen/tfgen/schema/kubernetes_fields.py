@@ -193,7 +193,9 @@ def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenT
             if key in MERGE_KEYS or isinstance(item, Mapping):
                 yield from _untyped(path, {key: item}, text)
     for field in _missing(value, type_name, under):
-        yield Misfit(path, "shape", f"{path_name(path)}: found no {field}, which Kubernetes' {type_name} must have")
+        yield Misfit(
+            path, "shape", f"{path_name(path)}: found no {field}, which the Kubernetes type {type_name} requires"
+        )
 
 
 def _missing(value: Mapping[str, Any], type_name: str, under: Any) -> Iterator[str]:
@@ -231,7 +233,7 @@ def _keyed(
         name = item.get(key) if isinstance(item, Mapping) else item
         if name is None or (type_name == _ANY and (name is item or isinstance(name, (Mapping, list)))):
             written = "" if isinstance(item, (Mapping, list)) else text(item_path)
-            requirement = f"one with the key {key}, as in {{{key}: ...}}"
+            requirement = f"an item with the key {key}, as in {{{key}: ...}}"
             yield Misfit(
                 item_path,
                 "shape",

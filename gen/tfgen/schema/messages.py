@@ -134,7 +134,7 @@ def missing_section(document: Document, environment: str, section: tuple[str, ..
         cure = f"write {_off(section, {})}, and enabled: true in the environments that have it, or remove this"
     else:
         cure = f"write {path_name(('spec', *section))} first, or remove this"
-    message = f"the job has no {shown(name)} that {path_name(path[:3])} could change; {cure}"
+    message = f"{path_name(path[:3])} changes {shown(name)}, which the job does not have; {cure}"
     return Problem(document.source(path), document.key(path), message, "not-tunable")
 
 
@@ -191,7 +191,7 @@ def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
         else:
             owner = {"propertyNames": error.node} if error.of_key else error.node
             hint = _odd_space(key) or _instead(checked, path) or hint_for_key(key, owner, checked.schema, error.path)
-            hint = "; what only holds an anchor stands at the top of the document" if key.startswith("x-") else hint
+            hint = "; write a key for anchors at the top level of the document" if key.startswith("x-") else hint
             message = f"unknown key {shown(key)} in {checked.name(error.path)}{hint}"
             yield checked.problem(path, message, "unknown-key", at_key=True)
 
@@ -230,14 +230,14 @@ def _missing_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
 def _missing_companion(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     (name,) = error.names
     needing = [key for key in checked.value(error.path) if name in error.node["dependencies"].get(key, ())]
-    message = f"{checked.name((*error.path, needing[0]))}: needs {shown(name)} beside it"
+    message = f"{checked.name((*error.path, needing[0]))}: requires the key {shown(name)} in the same mapping"
     yield checked.problem((*error.path, needing[0]), message, "missing-key", at_key=True)
 
 
 def _wrong_type(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     value = checked.value(error.path)
     if value is None and checked.environment is not None:
-        message = f"{checked.name(error.path)}: null removes nothing, for the job has no {path_name(error.path)}"
+        message = f"{checked.name(error.path)}: found null, but the job has no {path_name(error.path)} to remove"
         yield checked.problem(error.path, message, "nothing-to-remove")
         return
     text = checked.text(error.path) or ""
@@ -293,7 +293,7 @@ def _out_of_range(checked: CheckedData, error: SchemaError) -> Iterator[Problem]
     value = checked.value(error.path)
     message = f"{checked.name(error.path)}: found {shown(value)}, expected {integers(error.node)}"
     if "string" in json_types(error.node) and value > 0:
-        message += f'; quote a larger one: "{value}"'
+        message += f'; quote a larger number: "{value}"'
     yield checked.problem(error.path, message, "out-of-range")
 
 
@@ -351,7 +351,7 @@ def _not_exactly_one(checked: CheckedData, error: SchemaError) -> Iterator[Probl
     words = either(present, "and") if present else "none"
     message = f"{checked.name(error.path)}: found {words}, expected exactly one of {either(possible)}"
     if checked.environment is not None and present:
-        message += f"; null removes what the job has, as in {present[0]}: null"
+        message += f"; the value null removes a key of the job, as in {present[0]}: null"
     yield checked.problem(error.path, message, "exactly-one-of", at_key=True)
 
 

@@ -1,7 +1,7 @@
 r"""Unusual space characters, which look like a blank and which YAML reads as text.
 
 >>> find_odd_space("retries:\u00a03")
-'the character U+00A0 (no-break space) is no blank in YAML; write a blank'
+'the character U+00A0 (no-break space) is not a blank in YAML; write a blank'
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def find_odd_space(text: str) -> str | None:
     if match is None:
         return None
     name = unicodedata.name(match[0]).lower()
-    return f"the character U+{ord(match[0]):04X} ({name}) is no blank in YAML; write a blank"
+    return f"the character U+{ord(match[0]):04X} ({name}) is not a blank in YAML; write a blank"
 
 
 def odd_space_column(line: str) -> int:

@@ -77,7 +77,7 @@ def _uncarried(text: str, file: str) -> Iterator[Problem]:
 
 def uncarried_message(character: str) -> str:
     """Tell the user to remove a character that some reader of YAML refuses or changes."""
-    return f"the character U+{ord(character):04X} is not carried by every reader of YAML; remove it"
+    return f"some YAML parsers reject or change the character U+{ord(character):04X}; remove it"
 
 
 _TAG_DIRECTIVE = re.compile(r"^%TAG\b", re.MULTILINE)
@@ -151,9 +151,11 @@ class _Builder:
         name = str(event.anchor)
         node = self._anchors.get(name)
         if node is None:
-            message = f"the alias *{name} stands within the value that it names"
+            message = f"the alias *{name} is inside the value of the anchor &{name}; write the alias after this value"
             if name not in self._anchors:
-                message = f"*{name} names no anchor before it; text that begins with * needs quotes"
+                message = (
+                    f"the alias *{name} has no anchor &{name} before the alias; text that begins with * needs quotes"
+                )
             self._report(event, message, "yaml-alias")
             return None, SourceTree(_position(event), None, {}, 1)
         data, place = node
@@ -187,7 +189,9 @@ class _Builder:
                 continue
             if key in positions:
                 self._report(
-                    event, f"the key {shown(key)} stands at line {positions[key].line} already", "duplicate-key"
+                    event,
+                    f"the key {shown(key)} is already at line {positions[key].line}; remove one of the two keys",
+                    "duplicate-key",
                 )
             elif _is_merge(event):
                 merged += self._sources(first, value, place)
@@ -206,10 +210,10 @@ class _Builder:
             self._refuse_tag(event)
             self._refuse_characters(event)
             if _group(event) is not None:
-                message = f"a key is text: write {shown(event.value)} in quotes" if event.value else "a key is missing"
+                message = f"a key must be text; quote it: {shown(event.value)}" if event.value else "a key is missing"
                 self._report(event, message, "yaml-key")
             elif event.value == "<<" and not _is_merge(event):
-                self._report(event, "kustomize loses a key <<, even one in quotes; use another", "yaml-key")
+                self._report(event, "kustomize loses the key <<, even in quotes; use a different key", "yaml-key")
             place = _text(event)
             if event.anchor is not None:
                 self._anchors[event.anchor] = event.value, place
@@ -217,7 +221,7 @@ class _Builder:
         key, _ = self._node(event, depth)
         if isinstance(key, str):
             return key
-        message = "a key is text, no list or mapping; text that begins with [ or { needs quotes"
+        message = "a key must be text, not a list or a mapping; text that begins with [ or { needs quotes"
         self._report(event, message, "yaml-key")
         return None
 
@@ -228,7 +232,7 @@ class _Builder:
             items = [(value[index], child) for index, (_, child) in place.children.items() if isinstance(index, int)]
         if all(isinstance(data, dict) for data, _ in items):
             return items
-        self._report(event, "<< merges a mapping, or a list of mappings", "yaml-alias")
+        self._report(event, "the value of << must be a mapping or a list of mappings", "yaml-alias")
         return []
 
     def _scalar(self, event: yaml.ScalarEvent) -> Any:
@@ -247,12 +251,12 @@ class _Builder:
                 if number is not None:
                     return number
                 message = (
-                    f"the number {shown(text)} is larger or longer than JSON's readers carry (integers to 2^53 - 1); "
+                    f"the number {shown(text)} is too large or too long for JSON parsers (integers up to 2^53 - 1); "
                     "put it in quotes if it is text"
                 )
                 self._report(event, message, "yaml-number")
             case "infinite":
-                message = f"JSON has no {text}; put it in quotes if it is text"
+                message = f"JSON does not support {text}; put it in quotes if it is text"
                 self._report(event, message, "yaml-number")
         return text
 
@@ -265,7 +269,7 @@ class _Builder:
     def _bound(self, event: yaml.Event, size: int, depth: int, rule: str) -> None:
         self._size += size
         if self._size > MAX_SIZE:
-            self._report(event, f"with this the file has more than {MAX_SIZE:,} values", rule)
+            self._report(event, f"this value exceeds the limit of {MAX_SIZE:,} values in a file", rule)
             raise _Stopped
         if depth > MAX_DEPTH:
             self._report(event, TOO_DEEP_MESSAGE, "yaml-depth")

@@ -67,6 +67,8 @@ _LONGEST_KEY = 1024
 
 TOO_DEEP_MESSAGE = f"this nests deeper than {MAX_DEPTH} levels"
 
+_OPENING = {"}": "{", "]": "["}
+
 _LONGEST_SHOWN = 60
 """Maximum number of characters of the user's text in a message."""
 
@@ -151,13 +153,13 @@ def _open_bracket(failure: _Failure, collection: str, closing: str) -> _Explaine
 def _no_value_here(failure: _Failure) -> _Explained:
     """Explain a colon at a place where no key is allowed."""
     if re.search(r":\s", failure.before) or failure.before.lstrip().startswith("---"):
-        return failure.at, 'text with ": " in it needs quotes; a mapping begins on a line of its own'
+        return failure.at, 'text with ": " in it needs quotes; a mapping must begin on a separate line'
     long = _long_key(failure, len(failure.line) - len(failure.line.lstrip(" -")))
     if long:
         return long
     number, line_above = failure.line_above()
     if not line_above:
-        return failure.at, "a key cannot stand before this colon; text with a colon in it needs quotes"
+        return failure.at, "YAML does not allow a key before this colon; text with a colon needs quotes"
     match = _NO_BLANK_AFTER_COLON.match(line_above)
     if match:
         return _blank_missing(number, match)
@@ -165,7 +167,7 @@ def _no_value_here(failure: _Failure) -> _Explained:
         line_above.lstrip().startswith("- ") and not _KEY_AND_VALUE.match(line_above)
     ):
         start = len(failure.line) - len(failure.line.lstrip()) + 1
-        message = f"a key cannot stand here: line {number} is less indented and has its value already"
+        message = f"YAML does not allow a key here: line {number} is less indented and already has a value"
         return Position(failure.at.line, start), message
     return _colon_missing(number, line_above)
 
@@ -186,7 +188,9 @@ def _no_colon(failure: _Failure) -> _Explained:
 def _colon_missing(number: int, line: str) -> _Explained:
     """Explain a line without the colon after its key."""
     if _CONFLICT.match(line):
-        return Position(number, 1), "git left a conflict here: choose one side, and remove the lines that mark them"
+        return Position(
+            number, 1
+        ), "found a merge conflict of git; choose one side and remove the lines with the conflict markers"
     match = _KEY_AND_VALUE.match(line)
     key, end = (match["key"], match.end("key")) if match else (line.strip(), len(line.rstrip()))
     return Position(number, end + 1), f"a colon is missing after {_cut(key)}"
@@ -203,7 +207,7 @@ def _after_quote(failure: _Failure) -> _Explained | None:
     if quote not in {"'", '"'}:
         return None
     inside = "''" if quote == "'" else '\\"'
-    return failure.at, f"text after a closing quote; inside such quotes, {quote} is written {inside}"
+    return failure.at, f"found text after the closing quote; inside these quotes, {quote} is written as {inside}"
 
 
 def _no_key(failure: _Failure) -> _Explained:
@@ -211,11 +215,14 @@ def _no_key(failure: _Failure) -> _Explained:
     if after_quote:
         return after_quote
     if failure.character == "-" and failure.at.column <= failure.since.column:
-        return failure.at, f"a list item cannot stand here, in the mapping that begins at line {failure.since.line}"
+        return (
+            failure.at,
+            f"YAML does not allow a list item here, in the mapping that begins at line {failure.since.line}",
+        )
     if failure.character == ":":
         return failure.at, "a key is missing before the colon"
     if failure.before.strip(" -"):
-        return failure.at, "a line has one value: text with this in it needs quotes"
+        return failure.at, "a line may have only one value; text that contains this part needs quotes"
     number, line_above = failure.line_above()
     if _KEY_AND_VALUE.match(line_above) and number > failure.since.line:
         return _colon_missing(number, line_above)
@@ -233,18 +240,21 @@ def _no_item(failure: _Failure) -> _Explained:
 
 def _indentation(failure: _Failure, collection: str) -> _Explained:
     indent, expected_indent = failure.at.column - 1, failure.since.column - 1
-    expected = f"the {collection} that begins at line {failure.since.line} by {expected_indent}"
-    return failure.at, f"this line is indented by {indent}, which fits no line above; {expected}"
+    expected = f"the {collection} that begins at line {failure.since.line} is indented by {expected_indent}"
+    return failure.at, f"this line is indented by {indent}, which matches no line above; {expected}"
 
 
 def _no_document(failure: _Failure) -> _Explained:
     if failure.character in {"}", "]"}:
-        return failure.at, f"{failure.character} closes nothing"
-    return failure.at, "the document above has ended: indent this line as its first one, or write --- before it"
+        return failure.at, f"found {failure.character} without an opening {_OPENING[failure.character]}"
+    return (
+        failure.at,
+        "the document above has ended; indent this line like the first line, or write --- before this line",
+    )
 
 
 def _no_list_here(failure: _Failure) -> _Explained:
-    return failure.at, 'a list begins on a line of its own, below its key; text that begins with "- " needs quotes'
+    return failure.at, 'a list must begin on a separate line, below its key; text that begins with "- " needs quotes'
 
 
 def _no_content(failure: _Failure) -> _Explained:
@@ -259,7 +269,7 @@ def _no_name(failure: _Failure) -> _Explained:
 
 def _no_escape(failure: _Failure) -> _Explained:
     escape = failure.line[failure.at.column - 1 : failure.at.column + 1]
-    return failure.at, f"{escape} is no escape; write \\{escape}, or use single quotes"
+    return failure.at, f"{escape} is not an escape of YAML; write \\{escape}, or use single quotes"
 
 
 def _no_hexadecimal(failure: _Failure) -> _Explained:
@@ -267,11 +277,15 @@ def _no_hexadecimal(failure: _Failure) -> _Explained:
 
 
 def _surrogate(failure: _Failure) -> _Explained:
-    return failure.at, "the escape makes no character; write the character itself"
+    return failure.at, "the escape does not name a Unicode character; write the character itself"
 
 
 def _block_header(failure: _Failure) -> _Explained:
-    return failure.since, f"the text begins on the line below {failure.opening}; text that begins with it needs quotes"
+    opening = failure.opening
+    message = (
+        f"the text of a block must begin on the line below {opening}; text that begins with {opening} needs quotes"
+    )
+    return failure.since, message
 
 
 def _depth(failure: _Failure) -> _Explained:

@@ -224,7 +224,7 @@ def _key(key: str) -> str:
     if not isinstance(key, str):
         raise TypeError(f"a key of JSON is a string, not {key!r}")
     if key == "<<":
-        raise ValueError("kustomize loses a key <<, even one in quotes")
+        raise ValueError("kustomize loses the key <<, even in quotes")
     text = _string(key)
     if len(text) > LONGEST_KEY:
         raise ValueError(f"a key of {len(text)} characters; readers of YAML take {LONGEST_KEY}")

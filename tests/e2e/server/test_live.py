@@ -505,7 +505,7 @@ def test_a_plugin_that_fails_is_heard(
             ["--env", "far"],
             "runs in the cluster elsewhere, and the kubeconfig has no context with this name; its contexts are e2e",
         ),
-        (["--env", "nope"], "no environment 'nope'; it has dev, off, far"),
+        (["--env", "nope"], "no environment 'nope'; choose dev, off or far"),
     ],
 )
 def test_a_place_that_is_none_is_an_error(
