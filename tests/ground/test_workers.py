@@ -111,7 +111,7 @@ def test_a_worker_that_is_killed_is_an_error_with_a_cure() -> None:
     # In a process of its own: where there are threads, as in a test's process, there are no workers.
     run = subprocess.run([sys.executable, "-c", program("killed")], cwd=ROOT, capture_output=True, text=True)
     assert "TfgenError: the system killed a worker process" in run.stderr
-    assert "run this again" in run.stderr
+    assert "run the command again" in run.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there are workers on Linux alone")
