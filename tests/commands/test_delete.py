@@ -84,13 +84,13 @@ def test_an_object_whose_kind_the_server_lacks_is_left_and_named() -> None:
     place = Namespace(inventory(("jobset.x-k8s.io/v1alpha2", "JobSet", "web"), SETS), made(*SETS, APPLIED))
     changes = plan_delete(place.target(), [])
     assert results(changes) == {"web": "left", "web-worker": "deleted"}
-    assert "no kind JobSet of jobset.x-k8s.io/v1alpha2: check the server's address" in changes[0].reason
+    assert "no kind JobSet of jobset.x-k8s.io/v1alpha2; check the address of the server" in changes[0].reason
 
 
 @pytest.mark.parametrize("data", [None, {}, {"objects": "{"}, {"objects": "7"}, {"objects": '[["v1"]]'}])
 def test_a_config_map_that_is_no_inventory_is_neither_read_nor_deleted(data: object) -> None:
     place = Namespace({**made("v1", "ConfigMap", "web.tfgen", BY_HAND), "data": data})
-    with pytest.raises(TfgenError, match=r"ConfigMap web\.tfgen in ml is no inventory of tfgen"):
+    with pytest.raises(TfgenError, match=r"ConfigMap web\.tfgen in ml is not an inventory of tfgen"):
         plan_delete(place.target(), [])
     assert place.deleted == []
 

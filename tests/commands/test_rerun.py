@@ -131,7 +131,7 @@ def test_an_environment_has_a_run_of_its_own() -> None:
     text = "metadata: {name: m}\nspec:\n  run: a\n  environments:\n    dev: {}\n    prod:\n      image: b:1\n"
     assert "dev: {run: a-2}" in raised(text, "dev")
     assert "prod:\n      run: a-2\n      image: b:1\n" in raised(text, "prod")
-    with pytest.raises(UsageError, match="it has dev, prod"):
+    with pytest.raises(UsageError, match="choose dev or prod"):
         raised(text, "staging")
 
 

@@ -56,7 +56,7 @@ def test_worker_0_alone_ends_no_volcano_job():
     document = job(workload={"kind": "VolcanoJob"}, roles={"ps": {}, "worker": {}}, completion={"by": "Worker0"})
     (problem,) = check(yaml.safe_dump(document), "job.yaml").problems
     assert 'support completion.by "Worker0", only "", Chief and AllWorkers: TaskCompleted' in problem.message
-    assert problem.message.endswith("take AllWorkers, a chief, or the kind Job or TFJob")
+    assert problem.message.endswith("use AllWorkers, a chief, or the kind Job or TFJob")
 
 
 @pytest.mark.parametrize(
