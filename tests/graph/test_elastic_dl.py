@@ -103,11 +103,11 @@ def test_what_the_master_does_itself_is_refused_with_the_way_out():
     assert {p.rule for p in problems} == {"workload-kind"}
     text = "\n".join(p.message for p in problems)
     for part in (
-        "support roles.chief: its master leads the training",
-        "support roles.worker.env: its master makes the pods; say it by args",
+        "support roles.chief: the master leads the training",
+        "support roles.worker.env: the master creates the pods; pass the setting in args",
         'support roles.worker.priorityClassName (found "low"): set workload.elasticDL.workerPriority',
-        "support nodeSelector: its master makes the pods; put it into --cluster_spec_json",
-        "support gang: it begins with the workers that find a place",
+        "support nodeSelector: the master creates the pods; pass the setting with --cluster_spec_json",
+        "support gang: ElasticDL starts with the workers that can be scheduled",
         'support security.profile "restricted", only baseline and privileged',
     ):
         assert part in text
