@@ -113,4 +113,6 @@ def test_an_object_of_more_than_etcd_keeps(variables: int, problems: list[str]) 
     (document,) = checked.documents
     found = check_objects(document, build(document.data), ObjectSchemas())
     assert [str(problem).partition(": the object has ")[0] for problem in found] == problems
-    assert all("etcd stores at most 1,572,864" in problem.message and problem.rule == "object-size" for problem in found)
+    assert all(
+        "etcd stores at most 1,572,864" in problem.message and problem.rule == "object-size" for problem in found
+    )

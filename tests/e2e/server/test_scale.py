@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.e2e.client import eventually
 from tests.e2e.conftest import up
@@ -82,10 +81,8 @@ def test_scale_of_many_jobs(large: ControlPlane, tmp_path: Path) -> None:
     """Five hundred small jobs at once, each a chief, a ps, a worker and a finisher."""
     namespace = large.namespace("many-jobs")
     small = [*write_job(SMALL, tmp_path).by_tfgen(None).values()]
-    stream = "---\n".join(
-        yaml.dump(obj, Dumper=yaml.CSafeDumper).replace("small", f"small-{number:03}")
-        for number in range(500)
-        for obj in small
+    stream = "\n---\n".join(
+        json.dumps(obj).replace("small", f"small-{number:03}") for number in range(500) for obj in small
     )
     began = time.monotonic()
     large.kubectl("create", "-n", namespace, "-f", "-", stdin=stream, timeout=PATIENCE)
