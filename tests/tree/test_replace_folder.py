@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tfgen.errors import UsageError
+from tfgen.errors import TfgenError, UsageError
 from tfgen.tree.replace_folder import replace_folder
 
 FILES = [("index.html", "mark"), ("jobs/a.html", "a")]
@@ -35,6 +35,21 @@ def test_a_folder_with_other_files_is_unchanged(tmp_path: Path, name: str) -> No
     with pytest.raises(UsageError, match="did not write this folder"):
         replace_folder(tmp_path, FILES, "index.html", "mark")
     assert contents(tmp_path) == {name: "mine"}
+
+
+def test_a_failed_rename_leaves_the_earlier_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site, rename = tmp_path / "site", Path.rename
+    replace_folder(site, FILES, "index.html", "mark")
+
+    def failing(path: Path, target: Path) -> Path:
+        if path.name == "new":
+            raise OSError(5, "Input/output error")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(TfgenError):
+        replace_folder(site, [("index.html", "newer")], "index.html", "mark")
+    assert contents(tmp_path) == {f"site/{path}": text for path, text in FILES}
 
 
 def test_a_failure_leaves_the_earlier_version(tmp_path: Path) -> None:

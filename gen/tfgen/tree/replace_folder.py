@@ -37,12 +37,23 @@ def replace_folder(folder: Path, files: Iterable[tuple[str, str]], file: str, ma
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(text, encoding="utf-8")
                 number += 1
-            if folder.exists():
-                folder.rename(staged / "old")
-            (staged / "new").rename(folder)
+            _swap(folder, staged)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
     return number
+
+
+def _swap(folder: Path, staged: Path) -> None:
+    """Move the new version to the place of the earlier version. After a failure, move the earlier version back."""
+    earlier = staged / "old"
+    if folder.exists():
+        folder.rename(earlier)
+    try:
+        (staged / "new").rename(folder)
+    except OSError:
+        if earlier.exists():
+            earlier.rename(folder)
+        raise
 
 
 def _may_replace(folder: Path, file: str, mark: str) -> bool:
