@@ -111,3 +111,9 @@ def _sum(amounts: Mapping[str, Amount], added: Mapping[str, Amount]) -> dict[str
 
 def _most(amounts: Mapping[str, Amount], added: Mapping[str, Amount]) -> dict[str, Amount]:
     return {**amounts, **{resource: max(amounts.get(resource, value), value) for resource, value in added.items()}}
+
+
+def gpu_product(spec: Mapping[str, Any]) -> str:
+    """Return the GPU product that the node selector of a pod names; empty for any product."""
+    selector = spec.get("nodeSelector") or {}
+    return next((str(value) for label, value in selector.items() if label.endswith("gpu.product")), "")

@@ -18,7 +18,7 @@ from tfgen.job.facts import check_environment
 from tfgen.job.training_job import GitOps, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group, identity, literal_name
-from tfgen.kubernetes.pod_requests import pod_requests
+from tfgen.kubernetes.pod_requests import gpu_product, pod_requests
 from tfgen.live.declared_run import DeclaredRun, declared_run
 from tfgen.pictures.network import network_notes
 from tfgen.pictures.picture import Panel, Picture, Tasks, Volume
@@ -131,7 +131,7 @@ def _tasks(role: str, variant: _Variant) -> Tasks:
     return Tasks(
         role=role,
         count=run.roles[role],
-        devices=_devices(requests, spec.get("nodeSelector") or {}),
+        devices=_devices(requests, gpu_product(spec)),
         resources=", ".join(
             f"{amount(name, requests[name])}{unit}" for name, unit in _UNITS.items() if requests.get(name)
         ),
@@ -144,9 +144,8 @@ def _tasks(role: str, variant: _Variant) -> Tasks:
     )
 
 
-def _devices(requests: Mapping[str, Any], selector: Mapping[str, str]) -> str:
+def _devices(requests: Mapping[str, Any], product: str) -> str:
     """Return the GPUs of a pod with their product, as the node selector names the product."""
-    product = next((value for label, value in selector.items() if label.endswith("gpu.product")), None)
     return ", ".join(
         f"{amount(name, value)} {product if product and name.endswith('/gpu') else name}"
         for name, value in requests.items()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tfgen import data_path
 from tfgen.check.object_checks.pods import pods_of
+from tfgen.check.totals import totals
 from tfgen.graph.built import BuiltJob, build
 from tfgen.job.origin import origins
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object
-from tfgen.kubernetes.pod_requests import pod_requests
+from tfgen.kubernetes.pod_requests import gpu_product, pod_requests
 from tfgen.pictures.describe import describe
 from tfgen.pictures.picture import Picture
 from tfgen.pictures.svg import as_svg
@@ -104,28 +105,20 @@ def _queue(objects: Iterable[Object]) -> str:
 
 def _requests(objects: Sequence[Object]) -> Requests:
     """Return the sum over all pods and claims of some objects, whether or not the pods run at the same time."""
-    sums: dict[str, Amount] = {}
+    sums = totals(objects)
     gpus: dict[str, Amount] = {}
-    number = 0
     for pods in (pods for item in objects for pods in pods_of(item)):
-        number += pods.count
-        product = _product(pods.spec)
         for resource, value in pod_requests(pods.spec).items():
-            target, key = (gpus, product or resource) if resource.endswith("/gpu") else (sums, resource)
-            target[key] = target.get(key, 0) + value * pods.count
+            if resource.endswith("/gpu"):
+                product = gpu_product(pods.spec) or resource
+                gpus[product] = gpus.get(product, 0) + value * pods.count
     return Requests(
-        pods=number,
-        cpu=sums.get("cpu", 0),
-        memory=sums.get("memory", 0),
+        pods=sums.pods,
+        cpu=sums.requests.get("cpu", 0),
+        memory=sums.requests.get("memory", 0),
         storage=sum(_claimed(item) for item in objects if item["kind"] == _CLAIM),
         gpus={key: value for key, value in gpus.items() if value},
     )
-
-
-def _product(spec: Mapping[str, Any]) -> str:
-    """Return the GPU product that the node selector of a pod names; empty for any product."""
-    selector = spec.get("nodeSelector") or {}
-    return next((str(value) for label, value in selector.items() if label.endswith("gpu.product")), "")
 
 
 def _claimed(claim: Object) -> Amount:

@@ -36,14 +36,19 @@ def read_jobs(jobs: CheckedJobs, root: Path) -> list[JobFacts]:
     """
     paths = {document.file: Path(document.file) for document in jobs.documents}
     revisions = histories(paths.values(), _HISTORY + 1)
-    in_git = {file: git.has_commit(path.parent) for file, path in paths.items()} if paths else {}
+    committed = {
+        path: has_commit
+        for root_of_git, names in git.by_repository(paths.values()).items()
+        for has_commit in [git.has_commit(root_of_git)]  # one git process for each repository
+        for path in names
+    }
     rendered = _changed_files(root)
     items = [
         _Input(
             document,
             tuple(problem for problem in jobs.problems if problem.file == document.file),
             revisions[paths[document.file]],
-            in_git[document.file],
+            committed[paths[document.file]],
             rendered.get(name_of(document), 0),
         )
         for document in jobs.documents
