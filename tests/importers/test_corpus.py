@@ -1,4 +1,4 @@
-"""Real manifests, beside the checkout: which of them can be imported, and why not the others."""
+"""Import of real manifests beside the checkout, and the reason of each refusal."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ IMPORTED = {
     "tfjob-e119155d.yaml": ("ParameterServer", ["chief", "ps", "worker"]),
     "tfjob-e4830285.yaml": ("MultiWorkerMirrored", ["worker"]),
 }
-"""The strategy and the roles of each that can be."""
+"""Strategy and roles of each manifest that tfgen can import."""
 
 
 REFUSED = {
-    "job-0d3b381f.yaml": "of no TensorFlow cluster",  # MindSpore
-    "job-258162a7.yaml": "of no TensorFlow cluster",  # nginx
-    "job-6c9f8f90.yaml": "of no TensorFlow cluster",  # MPI
-    "job-88ca9e31.yaml": "of no TensorFlow cluster",  # MindSpore over MPI
-    "job-a14fec99.yaml": "of no TensorFlow cluster",  # Horovod: TensorFlow, but over MPI
-    "job-a4f3d6ef.yaml": "of no TensorFlow cluster",  # nginx, and two actions of one event
-    "job-c9a1dafb.yaml": "of no TensorFlow cluster",  # PaddlePaddle
-    "job-cc2ae917.yaml": "of no TensorFlow cluster",  # nginx
-    "job-ea73c1f9.yaml": "of no TensorFlow cluster",  # MXNet
-    "job-eb94bd14.yaml": "of no TensorFlow cluster",  # nginx
+    "job-0d3b381f.yaml": "does not configure a TensorFlow cluster",  # MindSpore
+    "job-258162a7.yaml": "does not configure a TensorFlow cluster",  # nginx
+    "job-6c9f8f90.yaml": "does not configure a TensorFlow cluster",  # MPI
+    "job-88ca9e31.yaml": "does not configure a TensorFlow cluster",  # MindSpore over MPI
+    "job-a14fec99.yaml": "does not configure a TensorFlow cluster",  # Horovod: TensorFlow, but over MPI
+    "job-a4f3d6ef.yaml": "does not configure a TensorFlow cluster",  # nginx, and two actions of one event
+    "job-c9a1dafb.yaml": "does not configure a TensorFlow cluster",  # PaddlePaddle
+    "job-cc2ae917.yaml": "does not configure a TensorFlow cluster",  # nginx
+    "job-ea73c1f9.yaml": "does not configure a TensorFlow cluster",  # MXNet
+    "job-eb94bd14.yaml": "does not configure a TensorFlow cluster",  # nginx
 }
-"""What is said of each of the others."""
+"""Words of the problem that refuses each remaining manifest."""
 
 
 @pytest.mark.parametrize("name", IMPORTED)
