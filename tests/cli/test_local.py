@@ -106,7 +106,7 @@ def test_an_option_that_does_not_fit(job: Path, capsys: pytest.CaptureFixture[st
             ["--mount", "model"],
             "'model' is not VOLUME=DIR; write the name of a volume and its folder, such as data=./data",
         ),
-        (["--fail", "worker@soon"], "'worker@soon' is no failure; one is written as worker=1@30s"),
+        (["--fail", "worker@soon"], "'worker@soon' is not a failure; write for example worker=1@30s"),
         (["--workdir", "none"], "none: the folder does not exist"),
         (["--python", "no-python"], "no-python: this machine has no such program"),
         (["--retries", "-1"], "'-1' is not a number from 0"),

@@ -130,7 +130,8 @@ def test_a_server_without_a_built_in_group_is_no_kubernetes_api(group: str, tmp_
     with server(lambda _: (404, {}, b"404 page not found")) as host:
         asked = api(tmp_path, host, Patience(answer=5, total=0))
         with pytest.raises(
-            TfgenError, match=f"the server is not a Kubernetes API: .*/{group}, which every Kubernetes API serves"
+            TfgenError,
+            match=f"the server is not a Kubernetes API: .*/{group} does not exist, but every Kubernetes API has it",
         ):
             asked.resource(group, "Pod")
         assert asked.resource("jobset.x-k8s.io/v1alpha2", "JobSet") is None

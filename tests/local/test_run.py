@@ -170,9 +170,9 @@ print("start", starts, flush=True)
 """
 AGAIN = [
     "start 1",
-    "tfgen: failed with 1; starts again in 1 s",
+    "tfgen: failed with exit code 1; starts again in 1 s",
     "start 2",
-    "tfgen: failed with 1; starts again in 2 s",
+    "tfgen: failed with exit code 1; starts again in 2 s",
     "start 3",
 ]
 MODEL = "  env: {MODEL_DIR: /model}\n  storage: {model: {mountPath: /model, claim: {size: 1Gi}}}\n"
@@ -227,10 +227,10 @@ def test_an_ignored_exit_code_starts_the_task_again_without_a_retry(tmp_path: Pa
     job = f"{JOB}{MODEL}  completion: {{by: AllWorkers}}\n  restart: {{ignoreExitCodes: [42, 143]}}\n"
     ran = run(write_job(tmp_path, program, job.replace("chief: {}, ps: {}, ", "ps: {}, ")), "--retries", "0")
     assert ran.code == 0
-    again = "which costs no retry; starts again in 1 s"
+    again = "which uses no retry; starts again in 1 s"
     assert ran.lines["worker-0"] == [
-        *("start 1", f"tfgen: ended with 42, {again}"),
-        *("start 2", f"tfgen: ended with 143, {again}", "start 3"),
+        *("start 1", f"tfgen: ended with exit code 42, {again}"),
+        *("start 2", f"tfgen: ended with exit code 143, {again}", "start 3"),
     ]
 
 

@@ -34,7 +34,7 @@ _BUILT_IN: Final = ("/api/v1", "/apis/apps/v1", "/apis/batch/v1")
 _SILENCE: Final = 60.0
 """Seconds without a line after which the client requests a log again: the connection may be dead without an error."""
 _SHORT: Final = 1.0
-"""Seconds of failure before the user sees a message. A failure that the next try repairs stays silent."""
+"""Seconds for which requests fail before the user sees a message. A shorter failure is not reported."""
 
 Query = Mapping[str, str]
 
@@ -59,7 +59,7 @@ class ApiError(TfgenError):
 
 
 class Resource(Record):
-    """Address of the objects of a kind in the API.
+    """Address of a kind in the Kubernetes API.
 
     Attributes:
         path: path of the group and version, such as /apis/apps/v1.
@@ -78,7 +78,7 @@ class Resource(Record):
         return f"{self.name}.{group}" if group else self.name
 
     def at(self, namespace: str, *segments: str) -> str:
-        """Return the path of the objects in a namespace; with segments, of one object or of a part of the object."""
+        """Return the API path of the objects in a namespace. Segments such as an object's name extend the path."""
         place = f"/namespaces/{namespace}" if self.is_namespaced else ""
         return "/".join((f"{self.path}{place}/{self.name}", *segments))
 
@@ -109,7 +109,7 @@ class Api:
         return self._resources[api_version].get(kind)
 
     def objects(self, resource: Resource, namespace: str, query: Query = EMPTY) -> list[Object]:
-        """Return all objects of a kind in a namespace that a query selects."""
+        """Return all objects of a kind in a namespace that match a query, from all pages of the list."""
         while True:
             items: list[Object] = []
             position: dict[str, str] = {}
@@ -127,13 +127,13 @@ class Api:
                     raise
 
     def data(self, method: str, path: str, query: Query = EMPTY, body: Any = None, content_type: str = "") -> Any:
-        """Return the JSON of an answer: an object, or the status of a request."""
+        """Send a request, and return the JSON of the answer: an object, or a Status."""
         return self._ask(method, path, query, is_object, body, content_type)
 
     def text(self, path: str, query: Query = EMPTY) -> str:
-        """Return the text of an answer, such as a log.
+        """Request a text, such as the log of a pod.
 
-        The client requests the text once: the kubelet of a node answers, and the node may be gone for good.
+        The client does not retry: the kubelet of the pod's node answers, and the node may no longer exist.
         """
         try:
             response = self._send("GET", path, query, None, "")
@@ -144,7 +144,7 @@ class Api:
         return str(response.data.decode("utf-8", "replace"))
 
     def stream(self, path: str, query: Query = EMPTY) -> Any:
-        """Return urllib3's response of a streamed answer, such as a followed log. The client requests the stream once.
+        """Request a stream, such as a followed log, and return urllib3's response. The client does not retry.
 
         Raises:
             ApiError: the answer is an error.
@@ -159,13 +159,13 @@ class Api:
         return response
 
     def channels(self, path: str, query: Sequence[tuple[str, str]], protocol: str) -> Channels:
-        """Return the streams of a websocket. The client connects once: a second try could run a command twice."""
+        """Open a websocket, and return its streams. The client does not retry: a retry could run a command twice."""
         try:
             socket = self.connection.web_socket(path, query, protocol, self._patience.answer)
         except websocket.WebSocketBadStatusException as error:
             refusal = _error(error.status_code, error.resp_body or b"", error.status_message or "")
             if refusal.is_forbidden:  # the server gives no reason for a missing verb create
-                needed = f"the account needs the verbs get and create of pods/{path.rpartition('/')[2]}"
+                needed = f"the account needs the verbs get and create for pods/{path.rpartition('/')[2]}"
                 refusal = ApiError(refusal.status, f"{str(refusal).rstrip(': ')}; {needed}")
             raise refusal from error
         except (websocket.WebSocketTimeoutException, TimeoutError) as error:
@@ -175,7 +175,7 @@ class Api:
         return Channels(socket, self.connection.host)
 
     def _discover(self, api_version: str) -> Mapping[str, Resource]:
-        """Return the resources of a group version by kind.
+        """Return the resources of an API group version, by kind.
 
         https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
         """
@@ -205,7 +205,7 @@ class Api:
                     return data
                 error: Exception = _error_of(response)
                 if response.status == NOT_FOUND and path in _BUILT_IN:
-                    raise UnexpectedAnswerError(f"no {path}, which every Kubernetes API serves ({error})")
+                    raise UnexpectedAnswerError(f"{path} does not exist, but every Kubernetes API has it ({error})")
                 if response.status == _UNAUTHORIZED and not is_renewed:
                     is_renewed = True
                     self.connection.renew()
@@ -234,13 +234,13 @@ class Api:
             time.sleep(seconds)
 
     def _is_wrong_server(self, seconds: float) -> bool:
-        """Test whether a server has given no good answer for so long that a patient command stops as well."""
+        """Test whether the server has failed so long that even a command without a time limit stops."""
         return not self._allowed and ONCE.total is not None and seconds > ONCE.total
 
     def _may_succeed(self, status: int, path: str) -> bool:
-        """Test whether a repeated request may succeed.
+        """Test whether a repeated request may succeed after an error status.
 
-        An API server that has just started refuses permitted requests until the server has loaded the Roles.
+        An API server that has just started answers 403 to permitted requests until the server has loaded the Roles.
         """
         return status in AGAIN or (status == _FORBIDDEN and path in self._allowed and self._patience.total is None)
 
@@ -272,12 +272,12 @@ def _time_of(headers: Mapping[str, str]) -> datetime:
 
 
 def _error_of(response: Any) -> ApiError:
-    """Return the error for an answer of urllib3."""
+    """Return the ApiError for a response of urllib3."""
     return _error(response.status, response.data, response.reason)
 
 
 def _error(status: int, data: bytes, reason: str) -> ApiError:
-    """Return the error for the parts of an answer."""
+    """Return the ApiError for the status code, the body and the reason phrase of an answer."""
     text = data.decode("utf-8", "replace")
     try:
         message = brief_reason(json.loads(text))
@@ -289,7 +289,7 @@ def _error(status: int, data: bytes, reason: str) -> ApiError:
 
 
 def _cause(error: Exception) -> str:
-    """Return an error in one line, without the Python objects that urllib3 prints in the message."""
+    """Return the message of an error in one line, without the Python objects that urllib3 prints in the message."""
     reason = getattr(error, "reason", None)
     cause = reason if isinstance(reason, Exception) else error
     text = str(cause)

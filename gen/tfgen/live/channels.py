@@ -19,15 +19,15 @@ from tfgen.errors import TfgenError
 from tfgen.live.kubernetes_client import websocket
 
 _CLOSE: Final = 255
-"""Number of the stream that closes a stream, since v5.channel.k8s.io."""
+"""Number of the stream whose messages close another stream; exists since protocol v5.channel.k8s.io."""
 _ROOM: Final = 1 << 20
-"""Unsent bytes from which on the caller should wait before the next `send`."""
+"""Number of unsent bytes at which the caller should wait before the next `send`."""
 _AT_ONCE: Final = 64
-"""Messages that one call of `receive` returns at most, so that the caller can serve its other files."""
+"""Maximum number of messages per call of `receive`, so that the caller can serve its files between two calls."""
 _PING: Final = 5.0
 """Seconds between two pings, as in kubectl; a load balancer closes a silent connection."""
 _PINGS: Final = 12
-"""Unanswered pings after which the server counts as lost."""
+"""Number of unanswered pings after which the connection counts as lost."""
 _NOTHING_YET: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 Readable = Any
@@ -60,27 +60,27 @@ class Channels:
 
     @property
     def has_room(self) -> bool:
-        """Return True while few enough bytes are unsent: the peer keeps up."""
+        """Return True if few bytes are unsent, so that the caller may send more."""
         return len(self._unsent) < _ROOM
 
     @property
     def is_sent(self) -> bool:
-        """Return True if no byte is unsent."""
+        """Return True if all queued bytes are sent."""
         return not self._unsent
 
     def send(self, channel: int, data: bytes) -> None:
-        """Queue a part of a stream, which the next calls of `wait` send."""
+        """Queue bytes for a stream. The next calls of `wait` send the bytes."""
         self._queue(bytes((channel,)) + data, websocket.ABNF.OPCODE_BINARY)
 
     def end(self, channel: int) -> None:
-        """Queue the end of a stream."""
+        """Queue the message that closes a stream. The next calls of `wait` send the message."""
         self.send(_CLOSE, bytes((channel,)))
 
     def wait(self, files: Sequence[Readable] = ()) -> list[Readable]:
         """Wait until the socket or a file is ready, send queued bytes, and return the readable files.
 
         Raises:
-            TfgenError: the server is lost.
+            TfgenError: the connection is lost.
         """
         socket = self._socket.sock
         writers = [socket] if self._unsent else []

@@ -24,7 +24,7 @@ DEFAULT_NAMESPACE: Final = "default"
 _HOME_FILE: Final = "~/.kube/config"
 _POD_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _CONNECTIONS: Final = 256
-"""Connections of the pool: a followed log uses one connection per container."""
+"""Maximum number of connections to the server: each followed log uses a separate connection."""
 _IN_CLUSTER: Final = "KUBERNETES_SERVICE_HOST"
 _UNREADABLE: Final = (
     config.ConfigException,
@@ -53,7 +53,7 @@ class Access(Record):
 
 
 class Connection:
-    """An API server and the account of the requests.
+    """An API server, and the account that sends the requests.
 
     Attributes:
         host: address of the server.
@@ -131,7 +131,7 @@ class Connection:
 
 
 def _tls(configuration: Any) -> dict[str, Any]:
-    """Return the client's TLS settings, under websocket-client's names."""
+    """Return the TLS settings of the kubernetes client, under the names that websocket-client expects."""
     settings = {
         "cert_reqs": ssl.CERT_REQUIRED if configuration.verify_ssl else ssl.CERT_NONE,
         "ca_certs": configuration.ssl_ca_cert,
@@ -144,7 +144,7 @@ def _tls(configuration: Any) -> dict[str, Any]:
 
 
 def context_names(access: Access) -> tuple[str, ...]:
-    """Return the names of the contexts.
+    """Return the names of the contexts in the kubeconfig.
 
     Raises:
         UsageError: no kubeconfig exists.
@@ -173,7 +173,7 @@ def _files(access: Access) -> list[str]:
 
 
 def _load(files: Sequence[str], context: str | None, configuration: Any) -> str:
-    """Read the files into a configuration, and return the namespace of the context."""
+    """Load the kubeconfig files into a configuration of the client, and return the namespace of the context."""
     path = os.pathsep.join(files)
     contexts, active = config.list_kube_config_contexts(path)
     if context is not None:
@@ -203,7 +203,7 @@ class _Errors(logging.Handler):
 
 @contextmanager
 def _client_errors(source: str) -> Iterator[None]:
-    """Raise the errors that the client raises or logs as one TfgenError."""
+    """Convert the errors that the client raises or logs to one TfgenError."""
     errors, logger = _Errors(), logging.getLogger()
     handlers = logger.handlers[:]
     logger.handlers = [errors]

@@ -1,4 +1,4 @@
-"""A run as job.yaml declares it: the objects of the run, and the number of tasks of each role."""
+"""A run as declared in job.yaml: the names of the run's objects, and the number of tasks of each role."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class DeclaredRun(Record):
         live_runs: for a retired run, the runs of the job's enabled environments in the same namespace of the same
             cluster, by environment. The objects of these runs have equal names.
         roles: number of tasks by role.
-        controllers: objects that create the pods, by role, without the kinds of operators.
-        end: object by whose end the run ends.
+        controllers: objects that create the pods, by role; objects of an operator, such as a TFJob, are not included.
+        end: object that decides when the run ends, such as the chief's Job.
         finisher: Job that releases the tasks; None for a run without a finisher.
         gang: PodGroup, with the number of pods that start together; None for a run without a gang.
         claims: claims that the job creates.
@@ -132,7 +132,7 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
 
 
 def _end(objects: Sequence[Object], structure: Structure) -> Identity | None:
-    """Return the object by whose end the run ends: an operator's object, a Pod, or the Job of the deciding role."""
+    """Return the object that decides when the run ends: an operator's object, a Pod, or the Job of a role."""
     resources = [item for item in objects if (group(item), item["kind"]) in RESOURCES]
     task_pods = [item for item in objects if item["kind"] == "Pod" and keys.ROLE in _labels(item)]
     jobs = [
@@ -160,7 +160,7 @@ def _labels(item: Object) -> Mapping[str, str]:
 
 
 def _size(group_object: Object) -> int:
-    """Return the number of pods that a PodGroup starts together, in the schema of Volcano or of Kubernetes."""
+    """Return the number of pods that a PodGroup of Volcano or of Kubernetes starts together."""
     spec = group_object["spec"]
     size: int = spec["minMember"] if "minMember" in spec else spec["schedulingPolicy"]["gang"]["minCount"]
     return size

@@ -1,4 +1,4 @@
-"""A command in a task's container, with streams, terminal and exit code."""
+"""Runs a command in a task's container, as `kubectl exec` does: with streams, terminal and exit code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STDIN: Final = 0
 _STATUS: Final = 3
 _SIZE: Final = 4
 _PART: Final = 1 << 16
-"""Bytes of standard input per read."""
+"""Maximum number of bytes that one read takes from standard input."""
 
 
 class Terminal(Protocol):
@@ -38,10 +38,10 @@ class Terminal(Protocol):
 
 
 class LocalStreams(Record):
-    """The local ends of the command's streams.
+    """The local input and output of a command that runs in a container.
 
     Attributes:
-        write: receives the output with its stream, STDOUT or STDERR. A terminal sends all output to STDOUT.
+        write: receives the output and the number of its stream, STDOUT or STDERR. A terminal sends all to STDOUT.
         stdin: file descriptor for the command's standard input; None for no standard input.
         terminal: the user's terminal; None for a command without a terminal.
     """
@@ -74,7 +74,7 @@ def execute(api: Api, namespace: str, pod: Object, command: Sequence[str], strea
 
 
 def _carry(channels: Channels, streams: LocalStreams) -> bytes:
-    """Carry the streams until the server closes the websocket, and return the Status of the command as JSON."""
+    """Copy input and output until the server closes the websocket, and return the command's Status as JSON."""
     status = b""
     stdin, terminal = streams.stdin, streams.terminal
     while channels.is_open:
@@ -99,7 +99,7 @@ def _carry(channels: Channels, streams: LocalStreams) -> bytes:
 
 
 def _exit_code(pod: str, status: Any) -> int:
-    """Return the exit code in the Status of exec.
+    """Return the exit code of a command from the Status that the server sends at the command's end.
 
     https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
     """

@@ -29,7 +29,7 @@ from tfgen.live.task_state import ENDED, index_of, main_container, role_of, task
 from tfgen.record import EMPTY, Record
 
 _LOOK: Final = 2.0
-"""Seconds between two lists of the pods."""
+"""Seconds between two requests for the list of pods."""
 _BAD_REQUEST: Final = 400
 """Status code for a container that has not started."""
 
@@ -40,7 +40,7 @@ class LogChoice(Record):
     Attributes:
         role: the only role to read; None for all roles.
         index: the only task of each role to read; None for all tasks.
-        all_containers: whether to read the finisher and the containers that do not train as well.
+        all_containers: whether to read the finisher and the containers beside the training container as well.
         since: age of the oldest line in seconds; None for the whole log.
         tail: number of old lines per log; None for all lines.
     """
@@ -67,7 +67,7 @@ class LogChoice(Record):
 
 
 class TaskLine(Record):
-    """A line of a task's log.
+    """A line of a task's log, with the task and the container that wrote the line.
 
     Attributes:
         task: role and index of the task.
@@ -147,7 +147,7 @@ class Follower:
         self._lines.put(None)
 
     def _look_once(self) -> bool:
-        """Follow the new containers, and return True after the run and all logs have ended."""
+        """List the pods, follow new containers, and return True after the run and all logs have ended."""
         failures = self._api.failures
         self.progress = snapshot = read_progress(self._api, self._namespace, self._run)
         is_lost = self._api.failures != failures
@@ -196,7 +196,7 @@ class _ContainerLog:
         return not self._thread.is_alive()
 
     def show(self, pod: Object | None, *, is_lost: bool) -> None:
-        """Set the current pod, and request the log again after a failure of the server.
+        """Record the current state of the pod, and request the log again after a failure of the server.
 
         Args:
             pod: current state of the pod; None for a deleted pod.
@@ -267,7 +267,7 @@ class _ContainerLog:
             self._emit(TaskLine(*self._names, line))
 
     def _wait_for_looks(self) -> None:
-        """Wait for two lists of the pods: the first list may have begun before the log ended."""
+        """Wait until the pods have been listed twice: the first list may have begun before the log ended."""
         with self._shown:
             looks = self._looks
             self._shown.wait_for(lambda: self._is_closed or self._is_lost or self._looks >= looks + 2)
@@ -282,7 +282,7 @@ class _ContainerLog:
 
 
 def _names(pod: Object, container: str) -> tuple[str, str]:
-    """Return the task of a container, and the name of the container; an empty name for the training container."""
+    """Return the names of a container's task and of the container. The training container gets an empty name."""
     return task_name(pod), "" if container == CONTAINER else container
 
 

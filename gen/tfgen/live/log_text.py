@@ -1,4 +1,4 @@
-"""The text of a task's log: the lines with their times, the read position and the training step."""
+"""Parses the log of a task: lines with timestamps, the position for the next request, and the training step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LogLine(Record):
 
 
 def read_line(raw: str) -> LogLine:
-    """Parse a line that begins with an RFC 3339 time of up to nine fractional digits, without trailing zeros."""
+    """Parse a line that begins with a time such as `2026-01-31T12:00:00.5Z`, with up to nine fractional digits."""
     time, _, text = raw.partition(" ")
     match = _TIME.fullmatch(time)
     if match is None:  # the kubelet writes its errors into the log without a time
@@ -43,9 +43,9 @@ def read_line(raw: str) -> LogLine:
 
 
 class LogPosition:
-    """The read position in a container's log, which skips the repeated lines at the start of a repeated request.
+    """The read position in a container's log. After a new request, the position skips lines that were already read.
 
-    Lines with equal times are distinguished only by their count.
+    The position also counts the lines with the last time, because several lines can have the same time.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class LogPosition:
         self._is_repeated = False
 
     def begin(self) -> str:
-        """Start a request, and return the time to request the log from, in whole seconds; empty for the whole log."""
+        """Prepare a new request, and return its `sinceTime` in whole seconds; empty for the whole log."""
         if self._last is None:
             return ""
         self._is_repeated, self._to_drop = True, self._lines_of_last

@@ -44,9 +44,9 @@ def holds_a_node(pod: Object) -> bool:
 
 
 def doubtful_nodes(pods: Iterable[Object]) -> set[str]:
-    """Return the nodes of the pods that may be lost.
+    """Return the names of the nodes that may be lost, judged by the conditions of their pods.
 
-    The node controller sets the condition Ready of a pod to False and leaves ContainersReady as the kubelet set it.
+    For a lost node, the node controller sets the pods' condition Ready to False and does not change ContainersReady.
     """
     return {pod["spec"]["nodeName"] for pod in pods if holds_a_node(pod) and _is_doubtful(pod)}
 

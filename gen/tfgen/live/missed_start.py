@@ -28,7 +28,7 @@ _RESOURCES: Final = {"statefulsets": "StatefulSet", "jobs": "Job"}
 _UNSCHEDULABLE: Final = "FailedScheduling"
 _LACKING: Final = re.compile(r"Insufficient ([\w./-]*\w)")
 _DELETION: Final = "skip schedule deleting pod"
-"""Start of the scheduler's event for a waiting pod that is deleted (kubernetes, pkg/scheduler/schedule_one.go)."""
+"""First words of the scheduler's event after a waiting pod is deleted (kubernetes: pkg/scheduler/schedule_one.go)."""
 
 
 def missed_start(run: DeclaredRun, snapshot: Snapshot) -> End | None:
@@ -48,7 +48,7 @@ def missed_start(run: DeclaredRun, snapshot: Snapshot) -> End | None:
 
 
 def _deadline(finisher: Object) -> str:
-    """Return the seconds of the start deadline in the arguments of a finisher; empty for no deadline."""
+    """Return the start deadline in seconds from the arguments of a finisher; empty for no deadline."""
     containers = data_path.at(finisher, ("spec", "template", "spec", "containers")) or ()
     arguments = [argument for container in containers for argument in container.get("args") or ()]
     return next((match[1] for match in map(_DEADLINE.fullmatch, arguments) if match), "")
@@ -71,7 +71,7 @@ def _reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _missing(run: DeclaredRun, snapshot: Snapshot) -> set[tuple[str, str]]:
-    """Return the kinds and names of the controllers that the finisher's log names as not started."""
+    """Return the kinds and names of the controllers that have not started according to the finisher's log."""
     texts: list[str] = _MISSING.findall(snapshot.log_of_finisher(run))
     things = [thing.split("/") for text in texts for thing in text.strip().split(", ")]
     return {(_RESOURCES[thing[0]], thing[1]) for thing in things if thing[0] in _RESOURCES and len(thing) == 2}
@@ -96,7 +96,7 @@ def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> dict[str, 
 
 
 def _scheduling_reason(role: str, controller: Object | None, warnings: Mapping[str, Object]) -> str:
-    """Return the amounts that a role lacks, in the words of `tfgen plan`; empty if the pods lack no resource."""
+    """Return a text such as "worker lacks 8 nvidia.com/gpu"; empty if the pods of the role lack no resource."""
     messages = [str(event.get("message")) for event in warnings.values() if event.get("reason") == _UNSCHEDULABLE]
     lacking = [resource for message in messages for resource in dict.fromkeys(_LACKING.findall(message))]
     spec: Mapping[str, Any] = data_path.at(controller or {}, ("spec", "template", "spec")) or {}

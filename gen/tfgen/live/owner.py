@@ -13,7 +13,7 @@ _MARKS: Final = (
     # https://fluxcd.io/flux/components/kustomize/kustomizations/ and .../helm/helmreleases/
     ("labels", "kustomize.toolkit.fluxcd.io/name", "Flux"),
     ("labels", "helm.toolkit.fluxcd.io/name", "Flux"),
-    # https://helm.sh/docs/topics/advanced/#storage-backends: an object that Helm installed
+    # An object that Helm installed: https://helm.sh/docs/topics/advanced/#storage-backends
     ("annotations", "meta.helm.sh/release-name", "Helm"),
 )
 

@@ -1,4 +1,4 @@
-"""Pauses before a repeated request, as in client-go: exponential backoff with jitter."""
+"""Pauses between the tries of a request: exponential backoff with jitter, as in client-go."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from tfgen.record import Record
 
 LONGEST: Final = 3.0
-"""Seconds between two tries. With the timeout of a try, tfgen notices a recovered server within 10 seconds."""
+"""Maximum number of seconds between two tries. tfgen notices within 10 seconds that a server works again."""
 _FIRST: Final = 0.25
 _LONGEST_RETRY_AFTER: Final = 10.0
 AGAIN: Final = frozenset({429, 500, 502, 503, 504})
@@ -17,7 +17,7 @@ AGAIN: Final = frozenset({429, 500, 502, 503, 504})
 
 
 class Patience(Record):
-    """Timeouts of a request, in seconds.
+    """Timeouts of a request and its repetitions, in seconds.
 
     Attributes:
         answer: timeout for the connection, and for each part of the answer.
@@ -32,16 +32,16 @@ class Patience(Record):
     unreachable: float | None = None
 
     def ends(self, first: float, following: float, *, is_unreachable: bool = False) -> bool:
-        """Test whether the next try would be too late, by the times of the first try and of the next try."""
+        """Test whether the time limit allows no try at the time `following`, for a first try at the time `first`."""
         total = self.unreachable if is_unreachable and self.unreachable is not None else self.total
         is_late = total is not None and following - first > total
         return is_late or (self.deadline is not None and following > self.deadline)
 
 
 ONCE: Final = Patience(answer=15, total=30, unreachable=3)
-"""Patience of a command that reads the cluster once."""
+"""Timeouts of a command that reads the cluster once, such as `tfgen status`."""
 FOLLOWING: Final = Patience(answer=5, total=None)
-"""Patience of a command that runs until the run ends."""
+"""Timeouts of a command that continues until the run ends, such as `tfgen wait`."""
 
 
 def pause(tries: int, headers: Mapping[str, str], between: Callable[[float, float], float] = random.uniform) -> float:
@@ -50,7 +50,7 @@ def pause(tries: int, headers: Mapping[str, str], between: Callable[[float, floa
     Args:
         tries: number of failed tries.
         headers: headers of the answer. `Retry-After` has the seconds that the server requests; at most ten count.
-        between: random number generator with a lower and an upper limit.
+        between: function that returns a random number between a lower and an upper limit.
     """
     retry_after = headers.get("Retry-After", "")
     if retry_after.isdecimal():

@@ -24,14 +24,14 @@ LOOPBACK: Final = "127.0.0.1"
 _PROTOCOL: Final = "v4.channel.k8s.io"
 _DATA: Final = 0
 _PORT_SIZE: Final = 2
-"""Bytes of a port's number."""
+"""Size in bytes of the message with the port number."""
 _PART: Final = 1 << 16
 
 
 class PortForward:
     """The local port. The context manager opens and closes the port.
 
-    Each connection looks the pod up again, so that connections reach a replacement of the pod.
+    Each new connection looks up the pod, so that connections also reach a pod that replaces the first pod.
 
     Attributes:
         port: number of the local port.
@@ -48,14 +48,14 @@ class PortForward:
         port: int | None,
         tell: Callable[[str], None],
     ) -> None:
-        """Set the parts of the port.
+        """Prepare the port. `__enter__` opens the port.
 
         Args:
             api: client of the cluster.
             namespace: namespace of the pod.
             pod: function that looks the pod up.
             pod_port: port of the pod.
-            port: local port, 0 for any free port; None for the number of the pod's port, or any port if that is in use.
+            port: local port; 0 for any free port; None for the pod's port number, or any free port if it is in use.
             tell: receives one line for each connection that failed.
         """
         self._api, self._namespace, self._pod, self._pod_port = api, namespace, pod, pod_port
@@ -79,7 +79,7 @@ class PortForward:
         self._exit.close()
 
     def serve(self) -> None:
-        """Carry connections until an interrupt."""
+        """Forward connections until the user presses Ctrl-C."""
         while True:
             local, _ = self._listener.accept()
             threading.Thread(target=self._serve, args=[local], daemon=True).start()
@@ -89,7 +89,7 @@ class PortForward:
         return self._api.channels(path, [("ports", str(self._pod_port))], _PROTOCOL)
 
     def _serve(self, local: socket.socket) -> None:
-        """Carry a connection, and close the connection after an error."""
+        """Forward one connection, and close the connection after an error."""
         with local:
             try:
                 with self._open() as channels:
@@ -101,10 +101,10 @@ class PortForward:
 
 
 def _carry(local: socket.socket, channels: Channels) -> None:
-    """Carry bytes in both directions, until the client or the pod closes the connection.
+    """Copy bytes in both directions, until the client or the pod closes the connection.
 
     Raises:
-        TfgenError: the kubelet reports an error, or the server is lost.
+        TfgenError: the kubelet reports an error, or the connection is lost.
         OSError: the local client has closed the connection.
     """
     begun: set[int] = set()
@@ -139,5 +139,5 @@ def _listen(port: int | None, preferred: int) -> socket.socket:
     try:
         return socket.create_server((LOOPBACK, port or 0))
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)  # the error's text would repeat the address
+        reason = os.strerror(error.errno) if error.errno else str(error)  # the message already contains the address
         raise TfgenError(f"{LOOPBACK}:{port}: {reason}; set --port to a free port") from error

@@ -1,4 +1,4 @@
-"""Reads the objects of a whole cluster that decide on the nodes of pods."""
+"""Reads the objects that decide on which nodes pods can run: all nodes, all pods, and priority and storage classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NEEDED: Final = ("Node", "Pod")
 
 
 def read_cluster(api: Api, tell: Callable[[str], None]) -> list[Object]:
-    """Return all nodes, all pods, and the objects of the kinds that pods name.
+    """Return all nodes, all pods, and the objects that pods refer to, such as priority classes and claims.
 
     Args:
         api: client of the cluster.

@@ -1,4 +1,4 @@
-"""Reads the objects of runs from a cluster, with one list of each kind for all runs of a namespace."""
+"""Reads the objects of runs from a cluster, with one list request per kind for all runs of a namespace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EVENT: Final = ("v1", "Event")
 _LINES: Final = "200"
 """Lines at the end of a log that tfgen searches for the last step."""
 _FAILED_TASKS: Final = 3
-"""Number of failed tasks whose logs tfgen reads: the first failure has the cause."""
+"""Maximum number of failed tasks whose logs tfgen reads. The earliest failures show the cause."""
 _NO_LOG: Final = (400, 404)
 """Status codes for a container that has not started, and for a deleted pod."""
 
@@ -42,7 +42,7 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with
 
     Raises:
         ApiError: the account may not list the pods, or the objects by whose end the runs end.
-        TfgenError: the server does not answer in time, or serves pods of a run without the kind that created the pods.
+        TfgenError: the server does not answer in time, or has pods of a run but not the kind that decides its end.
     """
     names = ",".join(sorted({run.job for run in runs}))
     reader = _Reader(api, namespace)
@@ -95,7 +95,7 @@ def read_pods(api: Api, namespace: str, labels: Mapping[str, str]) -> list[Objec
 
 
 def _check_kinds(api: Api, runs: Iterable[DeclaredRun], snapshot: Snapshot) -> None:
-    """Refuse a server that has pods of a run, but not the kind of the object by whose end the run ends."""
+    """Raise a TfgenError if the server has pods of a run, but does not serve the kind that decides the run's end."""
     for run in runs:
         if run.end and snapshot.pods_of(run) and api.resource(*run.end[:2]) is None:
             raise TfgenError(
@@ -116,13 +116,13 @@ def _logged_pods(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Object]:
 
 
 def _is_over(run: DeclaredRun, snapshot: Snapshot) -> bool:
-    """Test whether the finisher of a run has something to do: the run has ended, or missed its start deadline."""
+    """Test whether the finisher of a run has work: the run has ended, or missed its start deadline."""
     lead = snapshot.objects.get(run.end) if run.end else None
     return bool(lead and end_of(lead)) or missed_start(run, snapshot) is not None
 
 
 class _Reader:
-    """Reader of a namespace.
+    """Reads the objects of a namespace, and records the objects that it cannot read.
 
     Attributes:
         unreadable: the objects that could not be read, each with the reason.
@@ -141,7 +141,7 @@ class _Reader:
         return self._api.objects(resource, self._namespace, query)
 
     def objects_if_allowed(self, kind: tuple[str, str], query: Mapping[str, str]) -> list[Object]:
-        """Return the objects of a kind that is not essential; an empty list without the permission."""
+        """Return the objects of an optional kind; an empty list if the account may not list the kind."""
         try:
             return self.objects(kind, query)
         except ApiError as error:
@@ -151,7 +151,7 @@ class _Reader:
             return []
 
     def nodes_if_allowed(self, names: Iterable[str]) -> dict[str, Object]:
-        """Return the nodes of these names that the cluster has; empty for an account that may not read nodes."""
+        """Return the existing nodes with the given names; empty if the account may not read nodes."""
         resource = self._api.resource(*_NODE)
         nodes: dict[str, Object] = {}
         if resource is None:
@@ -182,13 +182,13 @@ class _Reader:
 
 
 def _by_identity(kind: tuple[str, str], items: Iterable[Object]) -> dict[Identity, Object]:
-    """Return the items of a list by identity. The items have neither `apiVersion` nor `kind`."""
+    """Return the items of a list by identity, with `apiVersion` and `kind`, which a list's items lack."""
     whole = [{"apiVersion": kind[0], "kind": kind[1], **item} for item in items]
     return {identity(item): item for item in whole}
 
 
 def _time(event: Object) -> str:
-    """Return the time of the last occurrence of an event. Each generation of the event API uses a different field."""
+    """Return the time of an event's last occurrence. Each version of the event API uses a different field."""
     series = event.get("series") or {}
     times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
     return str(next(filter(None, times), "") or event["metadata"]["creationTimestamp"])

@@ -1,4 +1,4 @@
-"""The reason of an API server's refusal, without the objects that the server repeats in its message.
+"""Shortens the error message of an API server, which may repeat whole objects.
 
 brief_reason({"message": 'Job.batch "a" is invalid: spec.template: Invalid value: {...}: field is immutable', ...})
 ->  'Job.batch "a" is invalid: spec.template: field is immutable'
@@ -13,13 +13,13 @@ from typing import Any, Final
 from tfgen import data_path
 
 _LONGEST: Final = 300
-"""Characters of the longest message that tfgen prints unchanged."""
+"""Maximum length of a message that tfgen prints unchanged, in characters."""
 _VALUE: Final = re.compile(r"Invalid value: .*[}\])\"]: ", re.DOTALL)
 _IMMUTABLE: Final = re.compile(r"immutable|may not change|updates to statefulset spec")
 
 
 def brief_reason(status: Mapping[str, Any]) -> str:
-    """Return the message of a Status; of a long message, each field and its fault.
+    """Return the message of a Status. A long message is reduced to each invalid field and its fault.
 
     Raises:
         TypeError: the Status has no message, or a part has an unexpected type.

@@ -1,4 +1,4 @@
-"""The end of a run, read from the object by whose end the run ends."""
+"""Reads the end of a run from the object that decides when the run ends, such as the chief's Job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BY_CONDITION: Final[Mapping[str, Result]] = {
 }
 _BY_PHASE: Final[Mapping[str, Result]] = {
     "Succeeded": "Succeeded",  # a Pod
-    "Completed": "Succeeded",  # a Volcano Job, with the next phases
+    "Completed": "Succeeded",  # a Volcano Job, as are the phases that follow
     "Failed": "Failed",
     "Aborted": "Failed",
     "Terminated": "Failed",
@@ -33,7 +33,7 @@ class End(Record):
     Attributes:
         result: whether the run succeeded, failed, or missed its start deadline.
         at: time of the end in Kubernetes' format; empty if the object has no time.
-        message: message of the object.
+        message: message in the object's status.
     """
 
     result: Result
@@ -42,7 +42,7 @@ class End(Record):
 
 
 def end_of(item: Object) -> End | None:
-    """Return the end of a run by the run's deciding object, such as a Job, a Pod or a TFJob; None before the end."""
+    """Return the end of a run from the status of a Job, a Pod, a TFJob or a similar object; None before the end."""
     status = item.get("status") or {}
     for condition in status.get("conditions") or ():
         if condition.get("status") == "True" and condition["type"] in _BY_CONDITION:

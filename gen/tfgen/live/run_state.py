@@ -38,7 +38,7 @@ Phase: TypeAlias = Literal[
 
 _MASTER: Final = "master"
 _UNREADY: Final = "Unhealthy"
-"""Reason of the kubelet's event for a failed probe."""
+"""Reason in the event that the kubelet writes for a failed probe."""
 
 
 class RoleState(Record):
@@ -65,7 +65,7 @@ class RoleState(Record):
 
 
 class Cause(Record):
-    """A reason that keeps parts of a run from their target state.
+    """The reason why tasks or objects of a run do not work.
 
     Attributes:
         subjects: tasks or objects with the reason.
@@ -80,7 +80,7 @@ class RunState(Record):
 
     Attributes:
         namespace: namespace of the run.
-        since: creation time of the object by whose end the run ends, in Kubernetes' format; empty without the object.
+        since: creation time of the object that decides the run's end, in Kubernetes' format; empty without the object.
         end: end of the run; None while the run continues.
         causes: reasons why the run waits or fails.
         gpus: number of GPUs that the run's pods use.
@@ -90,7 +90,7 @@ class RunState(Record):
         step: last training step in the leading task's log; None without a step.
         differences: numbers that differ between the cluster and job.yaml.
         unreadable: objects that could not be read, each with the reason.
-        errors: usual errors of the failed tasks.
+        errors: common training errors that the logs of the failed tasks contain.
         lost: nodes that are not ready and hold pods of the run.
         is_stuck: whether the finisher has freed no node for so long that it cannot work; set by `tfgen wait`.
     """
@@ -194,7 +194,7 @@ def _phase(run: DeclaredRun, lead: Object | None, end: End | None, roles: Sequen
 
 
 def _causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState], end: End | None) -> Iterator[Cause]:
-    """Yield the reasons for the state of a run, each for a single subject."""
+    """Yield the reasons for the state of a run, each for a single task or object."""
     if not run.is_enabled:
         yield from _retired_reason(roles)
         return
@@ -223,7 +223,7 @@ def _end_reason(run: DeclaredRun, end: End) -> Iterator[Cause]:
 
 
 def _reasons(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState]) -> Iterator[Cause]:
-    """Yield the reasons that keep tasks, controllers and claims from working, each for a single subject."""
+    """Yield the reasons why tasks, controllers and claims do not work, each for a single task or object."""
     yield from _gang_reasons(run, snapshot)
     yield from _queue_reasons(run, snapshot)
     by_name = {pod["metadata"]["name"]: pod for pod in snapshot.pods_of(run)}
@@ -294,7 +294,7 @@ def _warning(snapshot: Snapshot, item: Object) -> Reason | None:
 
 
 def _group(reasons: Iterable[Cause]) -> Iterator[Cause]:
-    """Yield equal reasons of several subjects as one reason. A failed probe comes last, as the effect of a reason."""
+    """Merge equal reasons of several tasks or objects. Failed probes come last, because they are effects."""
     groups: dict[Reason, list[str]] = {}
     for cause in sorted(reasons, key=lambda cause: cause.reason.word == _UNREADY):
         groups.setdefault(cause.reason, []).extend(cause.subjects)

@@ -23,7 +23,7 @@ class Snapshot(Record):
         objects: objects of the runs that exist in the cluster.
         warnings: events of type Warning, the oldest first.
         unreadable: objects that could not be read, each with the reason.
-        workloads: Kueue's Workloads of the objects by whose end the runs end.
+        workloads: Kueue's Workloads of the runs.
         logs: end of the log of each run's leading task and finisher, by the name of the pod.
         nodes: nodes of the pods that may be lost, by name.
     """

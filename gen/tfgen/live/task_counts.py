@@ -52,7 +52,7 @@ def differences(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
 
 
 def task_counts(item: Object) -> Mapping[str, int]:
-    """Return the number of pods that an object requests, by the role in the pod template's label."""
+    """Return the number of pods that an object such as a StatefulSet requests, by the role label of its pods."""
     counts: Counter[str] = Counter()
     for template, number in _templates(item):
         role = data_path.at(template, _ROLE)
@@ -76,7 +76,7 @@ def _templates(item: Object) -> Iterator[tuple[Any, Any]]:
             for part in parts:
                 job = data_path.at(part, ("template", "spec")) or {}
                 yield job.get("template"), part.get("replicas", 1) * job.get("completions", 1)
-        case "Job" if "tasks" in spec:  # Volcano's
+        case "Job" if "tasks" in spec:  # a Volcano Job
             parts = spec["tasks"] or ()
             yield from ((part.get("template"), part.get("replicas", 1)) for part in parts)
         case "Job":

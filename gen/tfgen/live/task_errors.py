@@ -1,4 +1,4 @@
-"""Usual errors of the failed tasks of a run, recognized in the ends of the logs and in the kubelet's messages."""
+"""Recognizes common errors of failed tasks in the ends of the logs and in the kubelet's messages."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tfgen.record import EMPTY, Record
 from tfgen.training_errors import TrainingError, find_error
 
 _NOT_STARTED: Final = ("RunContainerError", "CreateContainerError")
-"""Reasons of a container whose command the kubelet cannot start."""
+"""Termination reasons of a container whose command cannot be started."""
 
 
 class TaskError(Record):
-    """A usual error, and the first task that failed with the error."""
+    """A common training error, and the first task that failed with the error."""
 
     task: str
     error: TrainingError
 
     def __str__(self) -> str:
-        """Return the line for people."""
+        """Return the line that the user reads, such as "worker-1: out of GPU memory"."""
         return f"{self.task}: {self.error}"
 
 
@@ -47,7 +47,7 @@ def failed_pods(run: DeclaredRun, snapshot: Snapshot) -> list[Object]:
 
 
 def task_errors(pods: Iterable[Object], logs: Mapping[str, str]) -> Iterator[TaskError]:
-    """Yield the usual errors of failed pods, each error once.
+    """Yield the common errors that are recognized in failed pods, each error once.
 
     Args:
         pods: failed pods.

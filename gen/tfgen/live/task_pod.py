@@ -1,4 +1,4 @@
-"""The pod of a task or of TensorBoard that the user names."""
+"""Finds the pod of a task or of TensorBoard for commands such as `tfgen exec`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def task_pod(api: Api, namespace: str, run: DeclaredRun, role: str, index: int) 
 
     Raises:
         ApiError: the account may not list pods.
-        TfgenError: no such pod exists; the message names the run's tasks, or the reason why the task does not run.
+        TfgenError: the task has no running pod; the message names the run's tasks, or why the task does not run.
     """
     pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.RUN: run.run})
     task_pods = [pod for pod in pods if (role_of(pod), index_of(pod)) == (role, index)]
@@ -39,7 +39,7 @@ def tensorboard_pod(api: Api, namespace: str, run: DeclaredRun) -> Object:
 
     Raises:
         ApiError: the account may not list pods.
-        TfgenError: no such pod exists; the message has the reason why TensorBoard is not ready.
+        TfgenError: no pod is ready; the message has the reason.
     """
     pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.ROLE: TENSORBOARD})
     if not pods:
@@ -64,7 +64,7 @@ def path_of(api: Api, namespace: str, pod: Object, subresource: str) -> str:
 
 
 def _state(pods: Sequence[Object]) -> str:
-    """Return the state of the newest pod with the reason, as text."""
+    """Return a text with the state of the newest pod and the reason."""
     state = task_state(_newest(pods))
     parts = [state.word, *((state.reason.word, state.reason.message) if state.reason else ())]
     return ": ".join(part for part in dict.fromkeys(parts) if part)

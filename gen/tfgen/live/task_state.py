@@ -19,14 +19,14 @@ _INDEXES: Final = (
     keys.ELASTIC_DL_INDEX,
 )
 _STARTING: Final = ("ContainerCreating", "PodInitializing")
-"""Reasons of a waiting container that add nothing to the fact of the wait."""
+"""Reasons of a waiting container that starts normally; they do not explain a problem."""
 OUT_OF_MEMORY: Final = "OOMKilled"
 ENDED: Final = ("Succeeded", "Failed")
 """Phases of a pod that has freed its resources."""
 
 
 class Reason(Record):
-    """A reason of Kubernetes for a state: the reason's word and message."""
+    """A reason from an object's status: a word such as `ImagePullBackOff`, and a message."""
 
     word: str
     message: str
@@ -43,7 +43,7 @@ class TaskState(Record):
         node: name of the node; empty for a pod without a node.
         since: creation time of the pod, in Kubernetes' format.
         gpus: number of GPUs that the pod uses.
-        holds_node: whether the pod occupies a node until somebody deletes the pod.
+        holds_node: whether the pod uses resources of a node until somebody deletes the pod.
         reason: reason why the pod is not ready; None for a ready pod, or if the pod's status has no reason.
     """
 
@@ -73,7 +73,7 @@ def role_of(pod: Object) -> str:
 
 
 def index_of(pod: Object) -> int:
-    """Return the index of a pod in its role, from the controller's label; 0 without the label."""
+    """Return the index of a pod in its role, from the label that the controller sets; 0 without the label."""
     labels = pod["metadata"].get("labels", {})
     return next((int(labels[key]) for key in _INDEXES if labels.get(key, "").isdecimal()), 0)
 
@@ -111,7 +111,7 @@ def task_state(pod: Object, earlier: int = 0) -> TaskState:
 
     Args:
         pod: newest pod of the task.
-        earlier: number of earlier pods of the task, which failed.
+        earlier: number of failed pods that the task had before this pod.
     """
     status, phase = pod["status"], pod["status"].get("phase", "Pending")
     statuses = status.get("containerStatuses", ())
@@ -191,6 +191,6 @@ def _end_message(container: str, ended: Mapping[str, Any], pod: Object) -> str:
 
 
 def condition(pod: Object, kind: str) -> Mapping[str, Any]:
-    """Return a condition of a pod; empty for a pod without the condition."""
+    """Return the condition of a pod that has a type, such as `Ready`; empty for a pod without the condition."""
     conditions: Sequence[Mapping[str, Any]] = pod["status"].get("conditions", ())
     return next((item for item in conditions if item["type"] == kind), {})

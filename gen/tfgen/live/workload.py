@@ -21,12 +21,12 @@ _VERSIONS: Final = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
 
 
 def workload_kind(api: Api) -> tuple[str, str]:
-    """Return the API version and kind of a cluster's Workloads; the newest version for a cluster without Kueue."""
+    """Return the API version and kind of Workloads that a cluster serves; the newest version without Kueue."""
     return next((version for version in _VERSIONS if api.resource(version, KIND)), _VERSIONS[0]), KIND
 
 
 def workload_query(items: Iterable[Object]) -> Mapping[str, str]:
-    """Return the query that lists only the Workloads of the given objects."""
+    """Return the query of a list request that selects the Workloads of the given objects."""
     uids = ",".join(sorted(item["metadata"]["uid"] for item in items))
     return {"labelSelector": f"{keys.QUEUED_OBJECT} in ({uids})"}
 

@@ -1,4 +1,4 @@
-"""A job on this machine. Its tasks are local processes with the same settings as their pods.
+"""Runs a job on this machine: each task is a local process or container with the settings of its pod.
 
     filled objects -> pods -> processes -> supervisor
 

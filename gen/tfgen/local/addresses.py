@@ -44,23 +44,23 @@ def loopback(maps: ConfigMaps) -> dict[str, str]:
 
 
 def replace_addresses(text: str, local: Mapping[str, str]) -> str:
-    """Return the text with the local address of each host of the cluster."""
+    """Replace each host of the TensorFlow cluster in a text by the host's local address."""
     return _ADDRESS.sub(lambda match: local.get(match[0], match[0]), text) if local else text
 
 
 def _free_ports(number: int) -> range:
-    """Return free consecutive ports from a random place in the range, so that two simultaneous runs rarely collide."""
+    """Return consecutive free ports. The first port is random, so that two simultaneous runs rarely collide."""
     for _ in range(_TRIES):
         first = random.randrange(_PORTS.start, _PORTS.stop - number)  # noqa: S311 - no secret
         ports = range(first, first + number)
         if all(map(_is_free, ports)):
             return ports
-    raise TfgenError(f"no {number} free ports in a row from {_PORTS.start} to {_PORTS.stop}")
+    raise TfgenError(f"{number} consecutive free ports do not exist between {_PORTS.start} and {_PORTS.stop}")
 
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # With this option, the port of a server that has just ended is free, as for the servers of TensorFlow.
+        # With this option, a port is free as soon as its server has ended. TensorFlow's servers set the option as well.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_LOOPBACK, port))

@@ -20,18 +20,18 @@ RUNTIMES: Final = ("docker", "podman")
 
 
 class Runtime(Record):
-    """The container runtime of this machine: the path of a program with docker's command line."""
+    """The container runtime of this machine: docker, or a program with the same command line, such as podman."""
 
     program: str
 
     @property
     def is_podman(self) -> bool:
-        """Return whether the runtime is podman, possibly under the name of docker."""
+        """Return True for podman, even if the program has the name docker."""
         return self.program.endswith("podman")
 
 
 def find_runtime() -> Runtime:
-    """Return the first program of `RUNTIMES` that is installed.
+    """Return the first program of `RUNTIMES` that is on the PATH.
 
     Raises:
         UsageError: no program is installed.
@@ -52,7 +52,7 @@ class Container(Record):
     Attributes:
         name: the name of the container, for its removal.
         pod: the pod of the task.
-        words: the command and the arguments of the container, with expanded references.
+        words: the command and the arguments of the container; `$(NAME)` is replaced by the value of the variable.
         variables: all variables of the container.
         secrets: the names of variables that the container takes from the environment of the runtime's process.
         mounts: the folders of the container.
@@ -69,7 +69,7 @@ class Container(Record):
 
 
 def run_command(runtime: Runtime, container: Container) -> tuple[str, ...]:
-    """Return the command that runs the container of a task, and that ends with the container."""
+    """Return the `docker run` command for the container of a task. The command ends when the container ends."""
     spec = container.pod.container
     has_command = bool(spec.get("command"))
     variables = container.variables.items()
@@ -97,7 +97,7 @@ def _variable(name: str, value: str, secrets: Collection[str]) -> tuple[str, str
 
 
 def _gpu_options(runtime: Runtime, gpus: str) -> list[str]:
-    """Return the options for GPUs.
+    """Return the options of docker or podman that give a container its GPUs.
 
     https://docs.docker.com/engine/containers/resource_constraints/#gpu and podman's names by CDI.
     """

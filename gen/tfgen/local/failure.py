@@ -11,22 +11,22 @@ _FAILURE: Final = re.compile(r"(?P<role>[a-z]+)(?:=(?P<index>[0-9]{1,5}))?@(?P<s
 
 
 class Failure(Record):
-    """The task that is killed, and the number of seconds after the start."""
+    """The task to kill, and the time of the kill in seconds after the start of the run."""
 
     task: str
     seconds: float
 
 
 def read_failure(text: str) -> Failure:
-    """Parse a failure.
+    """Parse an intentional failure, the value of `--fail`.
 
     >>> read_failure("worker=1@30s"), read_failure("chief@2.5s")
     (Failure(task='worker-1', seconds=30.0), Failure(task='chief-0', seconds=2.5))
 
     Raises:
-        ValueError: the text is not a failure.
+        ValueError: the text has a different format.
     """
     match = _FAILURE.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no failure; one is written as worker=1@30s")
+        raise ValueError(f"{text!r} is not a failure; write for example worker=1@30s")
     return Failure(f"{match['role']}-{match['index'] or 0}", float(match["seconds"]))

@@ -1,9 +1,8 @@
-"""The folders of a pod on this machine: each volume is a local folder, and the paths below its mount are in the folder.
+"""The folders of a pod on this machine: each volume is a local folder, and local paths replace the mount paths.
 
     folders.replace_paths("--data=/data/train")  ->  "--data=/home/ada/data/train"
 
-tfgen replaces paths only in the settings of the job: variables, command and arguments. A path in the code of the
-program is a path of this machine.
+tfgen replaces paths only in variables, command and arguments. A path in the code of the program is not replaced.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ class Mount(Record):
 
 
 class Folders(Record):
-    """The folders of a task: its mounts, the deepest first, and the folder of its code."""
+    """The folders of a task: its mounts, the longest path first, and the folder of its code."""
 
     mounts: tuple[Mount, ...]
     workdir: Path
 
     def replace_paths(self, text: str) -> str:
-        """Return the text with the local path of each absolute path of the pod."""
+        """Replace each absolute path of the pod in a text by the local path."""
         return _ABSOLUTE.sub(lambda match: self.local_path(match[0]), text)
 
     def local_path(self, path: str) -> str:
@@ -97,7 +96,7 @@ class Volumes(Record):
         return Folders(tuple(sorted(mounts, key=lambda mount: -len(mount.path))), self.workdir)
 
     def shared(self, pods: Sequence[Pod]) -> dict[str, Path]:
-        """Return the folders that outlive the tasks, by the name of the volume."""
+        """Return the folders that exist after the tasks have ended, by the name of the volume."""
         return {
             volume["name"]: self._shared_folder(volume["name"])
             for pod in pods
@@ -106,7 +105,7 @@ class Volumes(Record):
         }
 
     def unmounted(self, pods: Sequence[Pod]) -> Iterator[str]:
-        """Yield the volumes whose content is created in the cluster, and for which the user passes no folder."""
+        """Yield the volumes whose content exists only in the cluster, and for which the user passes no folder."""
         for volume in {volume["name"]: volume for pod in pods for volume in _volumes(pod)}.values():
             is_own = volume.get("configMap", {}).get("name") in self.maps
             if volume["name"] not in self.user_folders and not is_own and any(source in volume for source in _UNKNOWN):
@@ -116,7 +115,7 @@ class Volumes(Record):
         """Check that each folder of the user exists and belongs to a volume of the job.
 
         Raises:
-            UsageError: a folder or a volume does not exist. The message lists all of them.
+            UsageError: a folder or a volume does not exist. The message lists all missing folders and volumes.
         """
         names = {volume["name"] for pod in pods for volume in _volumes(pod)}
         wrong = []
@@ -152,12 +151,12 @@ class Volumes(Record):
         return self.user_folders[name].resolve() if name in self.user_folders else self.root / "volumes" / name
 
     def _has_code(self, volume: Mapping[str, Any]) -> bool:
-        """Return whether a volume has the code from git, which is the folder of the code on this machine."""
+        """Test whether a volume has the code from git. On this machine, the folder of the code replaces the volume."""
         return volume["name"] == code.VOLUME and isinstance(self.structure.code, GitCode)
 
 
 def _volumes(pod: Pod) -> list[Mapping[str, Any]]:
-    """Return the volumes of a pod without the program of the run lock. On this machine no other run can start."""
+    """Return the volumes of a pod, except the volume with the run lock: no second run starts on this machine."""
     return [volume for volume in pod.spec.get("volumes", ()) if volume["name"] != run_lock.VOLUME]
 
 
@@ -166,7 +165,7 @@ def _is_of_task(volume: Mapping[str, Any]) -> bool:
 
 
 def _write_files(folder: Path, data: Mapping[str, str], items: Sequence[Mapping[str, Any]] | None) -> None:
-    """Write the files of a ConfigMap: https://kubernetes.io/docs/concepts/storage/volumes/#configmap."""
+    """Write the files of a ConfigMap volume: https://kubernetes.io/docs/concepts/storage/volumes/#configmap."""
     paths = {item["key"]: item["path"] for item in items} if items else {key: key for key in data}
     for key, path in paths.items():
         if key in data:

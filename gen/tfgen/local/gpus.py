@@ -13,13 +13,16 @@ from collections.abc import Sequence
 from typing import Final
 
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
-"""https://docs.nvidia.com/cuda/cuda-c-programming-guide/#cuda-environment-variables"""
+"""Variable that limits a process to some GPUs.
+
+https://docs.nvidia.com/cuda/cuda-c-programming-guide/#cuda-environment-variables
+"""
 
 
 def find_gpus() -> list[str]:
     """Return the GPUs that this process may use; empty without NVIDIA's driver."""
     if VISIBLE in os.environ:
-        # CUDA ignores the list from the first invalid index, such as -1, on.
+        # CUDA ignores the first invalid index, such as -1, and all later indexes.
         named = itertools.takewhile(lambda name: name and name != "-1", os.environ[VISIBLE].split(","))
         return [name.strip() for name in named]
     try:
@@ -36,6 +39,6 @@ def find_gpus() -> list[str]:
 
 
 def shares(numbers: Sequence[int], gpus: Sequence[str]) -> list[str]:
-    """Return the value of `VISIBLE` for each task: exclusive GPUs if enough exist, and shared GPUs in turn if not."""
+    """Return the GPU indexes of each task. The tasks share GPUs in turn if the machine has too few GPUs."""
     turn = itertools.cycle(gpus)
     return [",".join(itertools.islice(turn, min(number, len(gpus)))) for number in numbers]

@@ -1,4 +1,4 @@
-"""The output of the tasks, which tfgen reads from their log files while they run."""
+"""Reads the output of the running tasks from their log files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tfgen.local.task import Task
 from tfgen.record import Record
 
 _MOST: Final = 1 << 20
-"""Maximum number of bytes that tfgen reads of one task in a row, so that the output of other tasks is not delayed."""
+"""Maximum number of bytes that tfgen reads from one log before it reads the next log."""
 
 
 class Line(Record):
@@ -31,17 +31,17 @@ class Output:
         self._tail = {task.name: b"" for task in tasks}
 
     def add(self, task: Task, text: str) -> None:
-        """Write a line of tfgen to the log of a task."""
+        """Write a message of tfgen to the log of a task."""
         with task.log.open("ab") as log:
             log.write(f"{text}\n".encode())
 
     def new_lines(self) -> Iterator[Line]:
-        """Yield the new complete lines."""
+        """Yield the complete lines that the tasks have printed since the last call."""
         for task in self._tasks:
             yield from self._lines(task)
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield all remaining lines, including the last line of a task without a line end."""
+        """Yield all remaining lines, including a last line that does not end with a line break."""
         for task in self._tasks:
             while True:
                 before = self._read[task.name]

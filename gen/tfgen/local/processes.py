@@ -27,7 +27,7 @@ from tfgen.record import Record
 _PROGRAM: Final = Path(__file__).with_name("supervisor.py")
 
 LEAVES_NONE: Final = sys.platform == "linux"
-"""True if no process can outlive the run, even a process that leaves the process group of its task."""
+"""True if tfgen can end every process of a task, even a process that leaves the process group of the task."""
 
 
 class Ended(Record):
@@ -39,14 +39,14 @@ class Ended(Record):
 
 
 CANNOT_START: Final = 127
-"""The exit code of shells for a command that cannot be started."""
+"""The exit code with which a shell reports that a command cannot be started."""
 
 
 class Processes:
-    """The processes of the tasks. The end of the context ends the remaining processes."""
+    """The processes of the tasks. The context manager ends the remaining processes."""
 
     def __init__(self, root: Path) -> None:
-        """Args: `root` receives the log of the supervisor."""
+        """Args: `root` is the folder for the log of the supervisor."""
         self._log = root / "supervisor.log"
         self._tail = b""
 
@@ -71,7 +71,7 @@ class Processes:
         self._supervisor.stdout.close()
 
     def start(self, task: Task) -> None:
-        """Start a task for the first time or again."""
+        """Start a task. A task that has ended can be started again."""
         self._command(
             {
                 "start": task.name,
@@ -84,11 +84,11 @@ class Processes:
         )
 
     def send(self, task: str, number: signal.Signals) -> None:
-        """Send a signal to the first process of a task. SIGKILL ends all its processes."""
+        """Send a signal to the first process of a task. SIGKILL ends all processes of the task."""
         self._command({"signal": task, "number": number})
 
     def poll(self, seconds: float) -> Iterator[Ended]:
-        """Yield the tasks that have ended since the last call. Wait up to `seconds` for the first one.
+        """Yield the tasks that have ended since the last call. Wait at most `seconds` for the first task.
 
         Raises:
             TfgenError: the supervisor has ended.
@@ -117,5 +117,5 @@ class Processes:
 
     def _is_gone(self) -> TfgenError:
         return TfgenError(
-            f"the supervisor of the tasks has ended, and with it all tasks; see {self._log} for the reason"
+            f"the process that supervises the tasks has ended, and so have all tasks; see {self._log} for the reason"
         )

@@ -1,6 +1,6 @@
-"""Find the packages that a Python program imports and an interpreter lacks.
+"""Finds the packages that a Python program imports and that are not installed.
 
-Each task would end with a ModuleNotFoundError, seconds after its start. `tfgen local` reports the packages before it
+Without these packages each task would end with a ModuleNotFoundError. `tfgen local` reports the packages before it
 starts a task.
 """
 
@@ -19,13 +19,13 @@ import importlib.util, sys
 sys.path.insert(0, sys.argv[1])
 print(*[name for name in sys.argv[2:] if importlib.util.find_spec(name) is None])
 """
-"""The program that prints the missing packages. The first argument is the folder of the training program."""
+"""Python code that prints the missing packages. The first argument is the folder of the training program."""
 
 _TIMEOUT_S: Final = 30.0
 
 
 class MissingPackage(Record):
-    """A package that a program imports and an interpreter lacks.
+    """A package that a program imports and that is not installed.
 
     Attributes:
         name: the name in the import statement. The name of the distribution may differ.
@@ -37,10 +37,10 @@ class MissingPackage(Record):
 
 
 def find_missing_packages(python: str, program: Path, environ: Mapping[str, str]) -> tuple[MissingPackage, ...]:
-    """Return the packages that a program imports at its start and an interpreter lacks, in the order of their lines.
+    """Return the packages that a program imports at its start and that the interpreter `python` cannot find.
 
-    A program that this Python cannot read, and an interpreter that fails, have no missing packages: the task itself
-    then reports the error.
+    The result is empty if the program is not valid Python or the interpreter fails: the task itself then reports the
+    error.
     """
     lines = _imported_packages(program)
     if not lines:

@@ -1,4 +1,4 @@
-"""A local run: its tasks from their start to the end of the job, and their output.
+"""Runs the tasks of a job on this machine: starts, restarts and ends the tasks, and yields their output.
 
     with Processes(root) as processes:
         run = Run(tasks, Ending("Chief"), processes, time.monotonic)
@@ -33,10 +33,10 @@ class Ending(Record):
     """The conditions for the end of the run.
 
     Attributes:
-        by: the role or the group of tasks whose end completes the job.
+        by: the tasks whose success completes the job: `Chief`, `Worker0`, or all workers.
         grace: the time in seconds that the evaluator has after the end of the job.
         retries: the number of restarts of a failed task; None for the number of the task's controller.
-        failures: the tasks that are killed intentionally. Each starts again.
+        failures: the tasks that are killed intentionally. Each of these tasks starts again.
         ignored_codes: exit codes after which a task starts again without using a retry.
     """
 
@@ -54,7 +54,7 @@ class State:
         code: the exit code of an ended task, as in shells.
         starts: the number of starts.
         start_at: the time of the next start; None for no start.
-        kill_at: the time at which a task is killed that received a signal to end; None without such a signal.
+        kill_at: the time at which SIGKILL follows SIGTERM; None if the task received no SIGTERM.
     """
 
     def __init__(self, task: Task) -> None:
@@ -114,7 +114,7 @@ class Run:
         yield from self._output.last_lines()
 
     def stop(self, code: int, reason: str) -> None:
-        """Ask every task to end. A second call kills the tasks. After the end of the job, the remaining tasks end."""
+        """End the run with an exit code. A second call kills the tasks that still run."""
         now = self._clock()
         if self.code is None:
             self.code, self.reason = code, reason
@@ -143,20 +143,21 @@ class Run:
         elif not ended.error and state.code in self._ending.ignored_codes:
             state.start_at = self._clock() + _FIRST_PAUSE
             self._output.add(
-                state.task, f"tfgen: ended with {state.code}, which costs no retry; starts again in {_FIRST_PAUSE:g} s"
+                state.task,
+                f"tfgen: ended with exit code {state.code}, which uses no retry; starts again in {_FIRST_PAUSE:g} s",
             )
         elif state.code and not ended.error and self._may_retry(state):
             state.retried += 1
             seconds = min(_FIRST_PAUSE * 2 ** (state.retried - 1), _LONGEST_PAUSE)
             state.start_at = self._clock() + seconds
-            self._output.add(state.task, f"tfgen: failed with {state.code}; starts again in {seconds:g} s")
+            self._output.add(state.task, f"tfgen: failed with exit code {state.code}; starts again in {seconds:g} s")
 
     def _may_retry(self, state: State) -> bool:
         retries = state.task.retries if self._ending.retries is None else self._ending.retries
         return retries is None or state.retried < retries
 
     def _keep_times(self) -> None:
-        """Do the work whose time has come."""
+        """Perform the kills and restarts that are due."""
         now = self._clock()
         for failure in [failure for failure in self._failures if self.seconds >= failure.seconds]:
             state = self.states[failure.task]
@@ -197,7 +198,7 @@ class Run:
         return task.role == "worker"
 
     def _end_others(self, grace: float) -> None:
-        """Ask the running tasks to end, and the evaluator `grace` seconds later."""
+        """Send SIGTERM to the running tasks, and to the evaluator `grace` seconds later."""
         self._evaluator_ends_at = self._clock() + grace
         self._tell_to_end([state for state in self.states.values() if state.task.role != "evaluator"])
         for state in self.states.values():

@@ -1,4 +1,4 @@
-"""Supervisor of the tasks of a local run. It leaves no process behind. It is a separate program for Python alone.
+"""Supervises the tasks of a local run, and leaves no process behind. This is a separate program without packages.
 
     supervisor.py <commands >events
 
@@ -10,10 +10,10 @@ The supervisor reads commands from standard input, a JSON object on each line, a
     {"task": "ps-0", "code": -15}
 
 The end of the input is the end of the run, even if its writer was killed: every process below the supervisor receives
-SIGTERM, and SIGKILL after `GRACE`. On Linux these are all processes, however they were started: the supervisor becomes
+SIGTERM, and SIGKILL after `GRACE`. On Linux no process can escape, however it was started: the supervisor becomes
 the parent of a process whose parent has ended (PR_SET_CHILD_SUBREAPER,
 https://man7.org/linux/man-pages/man2/prctl.2.html), and if the supervisor is killed, its tasks are killed as well
-(PR_SET_PDEATHSIG). On other systems these are the process groups of the tasks.
+(PR_SET_PDEATHSIG). On other systems the signals reach the process groups of the tasks.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ class Supervisor:
         self._tail = b""
 
     def run(self) -> None:
-        """Carry out commands until the input ends, and leave no process behind."""
+        """Execute commands until the input ends. Then end all processes."""
         # SIGCHLD must interrupt the wait for input, so the numbers of signals arrive through this pipe.
         ended, wake = os.pipe()
         os.set_blocking(wake, False)
@@ -64,7 +64,7 @@ class Supervisor:
         self._end_all()
 
     def _obey(self) -> bool:
-        """Carry out the commands that the input has. Return whether more commands may follow."""
+        """Execute the commands on standard input. Return False after the end of the input."""
         data = os.read(0, 1 << 20)
         *lines, self._tail = (self._tail + data).split(b"\n")
         for line in lines:
@@ -96,9 +96,9 @@ class Supervisor:
         _tell({"task": name, "pid": process.pid})
 
     def _signal(self, name: str, number: int) -> None:
-        """Send a signal to the first process of a task, as for a container.
+        """Send a signal to the first process of a task, as a container runtime does.
 
-        SIGKILL ends its other processes as well.
+        SIGKILL ends the other processes of the task as well.
         """
         process = self._processes.get(name)
         if process is None:
@@ -110,7 +110,7 @@ class Supervisor:
                 os.kill(process.pid, number)
 
     def _reap(self) -> None:
-        """Record every process that has ended: tasks, and orphans that the supervisor has adopted."""
+        """Report the tasks that have ended, and reap ended orphan processes, whose parent is now the supervisor."""
         names = {process.pid: name for name, process in self._processes.items()}
         while True:
             try:
@@ -121,7 +121,7 @@ class Supervisor:
                 return
             name = names.get(ended.si_pid)
             if name is not None:
-                _kill_group(ended.si_pid)  # with its first process, all of a container ends
+                _kill_group(ended.si_pid)  # as in a container, all processes of the task end with the first process
             _, status = os.waitpid(ended.si_pid, 0)
             if name is not None:
                 self._clean_up(name)
@@ -154,7 +154,7 @@ class Supervisor:
                 (os.kill if _IS_LINUX else os.killpg)(pid, number)
 
     def _descendants(self) -> list[int]:
-        """Return the processes below the supervisor that have not ended, as far as the supervisor knows."""
+        """Return the child processes of the supervisor that have not ended, and their known descendants."""
         if not _IS_LINUX:
             return [process.pid for process in self._processes.values()]
         parents = dict(_parents())
@@ -168,9 +168,9 @@ class Supervisor:
 
 
 def _parents() -> "list[tuple[int, int]]":
-    """Return every process with its parent.
+    """Return the ids of every process and its parent, from /proc/*/stat.
 
-    A process name may contain any character, so the fields follow its last bracket.
+    The fields follow the last bracket of a line, because the process name before it may contain any character.
     """
     pairs = []
     for entry in os.listdir("/proc"):  # noqa: PTH208 - names alone
@@ -198,7 +198,7 @@ def _tell(event: "dict[str, Any]") -> None:
 
 
 def main() -> None:
-    """Supervise the tasks until the input ends, whatever signal comes. A task would inherit an ignored signal."""
+    """Supervise the tasks until the input ends. Handlers catch signals, because tasks would inherit ignored signals."""
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
     if _LIBC is not None:

@@ -9,7 +9,7 @@ from tfgen.record import Record
 
 
 class Task(Record):
-    """A task.
+    """The process to start for a task.
 
     Attributes:
         name: the role and the index, such as `worker-1`.
@@ -17,7 +17,7 @@ class Task(Record):
         variables: the complete environment.
         folder: the working directory.
         log: the log file for its output.
-        grace: the time in seconds from the signal to end to the kill.
+        grace: the time in seconds from SIGTERM to SIGKILL.
         retries: the number of restarts by its controller; None for no limit.
         after: a command that runs after the end of the task; empty for no command.
     """

@@ -1,4 +1,4 @@
-"""The environment variables of a task, computed as by the kubelet.
+"""Computes the environment variables of a task, as the kubelet does.
 
     variables(pod, {"mnist": {"cluster": "..."}}, {"TOKEN": "..."})
       ->  Variables({"TASK_INDEX": "1", "TF_CONFIG": '{"cluster":...', "TOKEN": "..."}, lacking=())
@@ -26,14 +26,14 @@ _ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]")
 
 
 class Lack(Record):
-    """A variable whose value this machine does not have, and the place of the value in the cluster."""
+    """A variable whose value exists only in the cluster, and the object in the cluster with the value."""
 
     name: str
     source: str
 
 
 class Variables(Record):
-    """The variables of a task, and the variables that this machine lacks."""
+    """The variables of a task, and the variables whose values exist only in the cluster."""
 
     values: Mapping[str, str]
     lacking: tuple[Lack, ...]
@@ -70,7 +70,7 @@ def variables(pod: Pod, maps: ConfigMaps, user_values: Mapping[str, str]) -> Var
 
 
 def unknown_sources(pod: Pod, maps: ConfigMaps) -> Iterator[str]:
-    """Yield the sources from which a pod takes all variables, and which this machine does not have."""
+    """Yield the ConfigMaps and Secrets of `envFrom` that exist only in the cluster."""
     for source in pod.container.get("envFrom", ()):
         for kind, noun in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
             name = source.get(kind, {}).get("name")
@@ -112,9 +112,9 @@ def _field(pod: Pod, path: str) -> str:
 
 
 def _resource(pod: Pod, reference: Mapping[str, Any]) -> str:
-    """Return an amount of a container, rounded up to whole divisors.
+    """Return the value of a `resourceFieldRef`: an amount of a container in units of the divisor, rounded up.
 
-    Without a limit, the amount of this machine counts.
+    The amount of this machine replaces a missing limit or request.
     """
     side, _, resource = reference["resource"].partition(".")
     amounts: Mapping[str, str] = pod.container.get("resources", {}).get(side, {})

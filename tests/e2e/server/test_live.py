@@ -717,7 +717,7 @@ def test_an_account_that_may_run_nothing_is_told(
     assert execute(job, account(least("exec", *verbs))) == cli.FAILED
     error = capsys.readouterr().err
     assert error.startswith('tfgen: error: 403: pods "mnist-chief-0-')
-    assert error.endswith("; the account needs the verbs get and create of pods/exec\n")
+    assert error.endswith("; the account needs the verbs get and create for pods/exec\n")
 
 
 @pytest.mark.usefixtures("running")
@@ -796,7 +796,7 @@ def test_an_account_that_may_forward_nothing_is_told(
     assert tensorboard(job, account(least("tensorboard", *verbs))) == cli.FAILED
     error = capsys.readouterr().err
     assert error.startswith('tfgen: error: 403: pods "mnist-tensorboard-')
-    assert error.endswith("; the account needs the verbs get and create of pods/portforward\n")
+    assert error.endswith("; the account needs the verbs get and create for pods/portforward\n")
 
 
 def test_a_tensorboard_that_is_not_ready_is_told_with_its_reason(
