@@ -1,11 +1,11 @@
-"""Paths into plain data: the value at a path, a copy with a changed value, and all texts with their paths.
+"""Functions to read and change nested mappings and lists at a path, such as `("roles", "ps", "replicas")`.
 
     >>> at({"roles": {"ps": {"replicas": 2}}}, ("roles", "ps", "replicas"))
     2
     >>> with_value({"image": "tf:1"}, ("roles", "ps", "replicas"), 2)
     {'image': 'tf:1', 'roles': {'ps': {'replicas': 2}}}
 
-For `at` and `has`, a list is a single value without parts. No function changes its argument.
+`at` and `has` do not look into lists. No function changes its argument.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from itertools import takewhile
 from typing import Any, TypeAlias
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Keys and indexes from a document's root: `("spec", "roles", "worker", "args", 0)`."""
+"""Keys and list indexes, from the root of a document to a value: `("spec", "roles", "worker", "args", 0)`."""
 
 
 def at(data: Any, path: Sequence[str | int]) -> Any:
-    """Return the value at a path; None without a value."""
+    """Return the value at a path; None if the path does not exist."""
     for step in path:
         if not isinstance(data, Mapping) or step not in data:
             return None
@@ -28,7 +28,7 @@ def at(data: Any, path: Sequence[str | int]) -> Any:
 
 
 def has(data: Any, path: Sequence[str | int]) -> bool:
-    """Test whether a path has a value. The value may be null."""
+    """Return True if a path exists, even if its value is null."""
     for step in path:
         if not isinstance(data, Mapping) or step not in data:
             return False
@@ -48,7 +48,7 @@ def follow(data: Any, path: Sequence[str | int]) -> Any:
 
 
 def with_value(data: Any, path: Sequence[str | int], value: Any) -> Any:
-    """Return a copy of the data with a value at a path. Mappings replace missing and scalar values along the path.
+    """Return a copy of the data with a new value at a path. Missing mappings on the path are created.
 
     Raises:
         LookupError: an index is greater than the length of the list, or belongs to a value that is not a list.
@@ -85,7 +85,7 @@ def without(data: Any, path: Sequence[str | int]) -> Any:
 
 
 def texts(data: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yield each text in the data, with the text's path. Keys do not count as texts."""
+    """Yield each string value in the data, with its path. Keys of mappings are not included."""
     if isinstance(data, str):
         yield path, data
     elif isinstance(data, Mapping | list):
@@ -94,7 +94,7 @@ def texts(data: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 def leaves(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield each scalar, list and empty mapping with the path."""
+    """Yield each scalar, list and empty mapping in the data, with its path."""
     if isinstance(data, Mapping) and data:
         for key, value in data.items():
             yield from leaves(value, (*path, key))
@@ -110,5 +110,5 @@ def _items(data: Any, index: int) -> list[Any]:
 
 
 def shared(paths: Iterable[Path]) -> Path:
-    """Return the longest common beginning of some paths."""
+    """Return the longest common prefix of some paths."""
     return tuple(steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*paths, strict=False)))

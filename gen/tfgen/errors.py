@@ -26,6 +26,11 @@ class UsageError(TfgenError):
 class MissingPackageError(TfgenError):
     """Error for a missing package that the command needs."""
 
-    def __init__(self, use: str, *packages: str) -> None:
-        """Args: `use` names the use of the packages; `packages` are names on the Python package index."""
-        super().__init__(f"{use}: pip install {' '.join(packages)}")
+    def __init__(self, problem: str, *packages: str) -> None:
+        """Create a message such as `the Kubernetes client is not installed: pip install kubernetes`.
+
+        Args:
+            problem: the first part of the message.
+            packages: the names of the packages on the Python package index.
+        """
+        super().__init__(f"{problem}: pip install {' '.join(packages)}")

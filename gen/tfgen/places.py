@@ -1,4 +1,4 @@
-"""The places of a job's files below the output folder. A ledger with a path outside these places is invalid.
+"""The paths that a job's files may have below the output folder. A ledger that lists a different path is invalid.
 
 charts/NAME/...  overlays/NAME/...                        the chart and the overlays
 overlays/argocd/NAME-ENV.yaml  overlays/flux/[CLUSTER/]NAME-ENV.yaml
@@ -40,7 +40,7 @@ REPOSITORY_FILES: Final = (
     GITLAB_PIPELINE,
     GITLAB_OWNERS,
 )
-"""The files that `tfgen init --repo` writes for the whole repository. Each folder of projects/ has further files."""
+"""The files that `tfgen init --repo` writes for the whole repository. Each folder in projects/ has additional files."""
 
 EXTENDED_FILES: Final = (".gitattributes", ".gitignore", GITHUB_OWNERS, GITLAB_OWNERS)
 """The files among REPOSITORY_FILES to which `tfgen init --repo` adds lines if the files exist."""
@@ -74,14 +74,14 @@ def is_in_job_folder(job: str, path: str) -> bool:
 
 
 def job_folder(path: str) -> str | None:
-    """Return the folder of a file that belongs to a single job, such as `charts/NAME`; None for a different file."""
+    """Return the job's folder that contains a file, such as `charts/NAME`; None for a file outside such a folder."""
     steps = path.split("/", 2)
     is_in_folder = len(steps) > 2 and steps[0] in (CHARTS, OVERLAYS) and steps[1] not in TOOLS
     return f"{steps[0]}/{steps[1]}" if is_in_folder else None
 
 
 def name_places(job: str) -> str:
-    """Return the places of a job as text for a message."""
+    """Return the paths that a job's files may have, as text for a message."""
     tools = ", ".join(f"{folder}/{job}-*.yaml" for folder in (ARGOCD, FLUX))
     return f"{CHARTS}/{job}/, {OVERLAYS}/{job}/, {tools} and the shared files of the GitOps tools"
 

@@ -1,4 +1,4 @@
-"""Numbers with nouns. The module imports nothing, so that `tfgen --help` starts as fast as Python."""
+"""Numbers with nouns, such as "2 jobs". The module imports nothing, so that `tfgen --help` starts as fast as Python."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Problem(Record):
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return each problem once, by file, position and text, so that the order does not depend on the order of rules."""
+    """Return the problems without duplicates, sorted by file, position and message."""
     return tuple(sorted(set(problems), key=lambda p: (p.file, p.position, p.message, p.rule, p.severity)))
 
 

@@ -1,4 +1,4 @@
-"""The target of a path after all symbolic links."""
+"""Resolution of the symbolic links in a path."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 
 def real_path(path: Path) -> Path:
-    """Resolve all links of a path like `Path.resolve`, but without the RuntimeError of Python before 3.13 for a cycle.
+    """Resolve all symbolic links of a path, without the RuntimeError of `Path.resolve` for a cycle of links.
 
-    A link of a cycle stays unresolved, and an attempt to open the path raises an OSError.
+    A link in a cycle stays unresolved, and an attempt to open the path raises an OSError. `Path.resolve` raises the
+    RuntimeError in Python before 3.13.
     """
     return Path(os.path.realpath(path))

@@ -1,7 +1,7 @@
-"""Recognition of secrets in text.
+"""Detection of passwords and tokens in names, values and arguments.
 
-The end of a name marks a secret (`HUB_TOKEN`, not `TOKEN_LIMIT`). A value is a secret if the value has the format of an
-issuer's tokens.
+A name marks a secret by its last word (`HUB_TOKEN`, not `TOKEN_LIMIT`). A value is a secret if it has the format of a
+well-known token, for example of GitHub.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def has_secret(text: str) -> bool:
 
 
 def find_secret_arguments(arguments: Sequence[Any]) -> Iterator[int]:
-    """Yield the indexes of arguments with a secret in a known format, or with the secret value of a flag."""
+    """Yield the index of each argument that contains a well-known token, or the value of a flag such as --password."""
     flag = ""
     for index, text in enumerate(arguments):
         if isinstance(text, str):

@@ -1,4 +1,4 @@
-"""Usual errors of training programs: the text in a log, the meaning, and the page with the cure.
+"""Common errors of training programs: a pattern of log lines, the explanation, and the page with the fix.
 
 >>> find_error("tensorflow.python.framework.errors_impl.UnknownError: Could not start gRPC server").name
 'port-in-use'
@@ -16,13 +16,13 @@ _PAGE: Final = "docs/keras.md#errors-and-cures"
 
 
 class TrainingError(Record):
-    """A usual error.
+    """A common error of training programs.
 
     Attributes:
-        name: the name of the error.
-        pattern: the text in a log.
-        meaning: the meaning of the text.
-        page: the page of the cure.
+        name: the id of the error, such as `port-in-use`.
+        pattern: a regular expression for a line of the log.
+        meaning: the explanation for the user.
+        page: the page that describes the fix.
     """
 
     name: str
@@ -31,7 +31,7 @@ class TrainingError(Record):
     page: str = _PAGE
 
     def __str__(self) -> str:
-        """Return the line for people."""
+        """Return the explanation of the error and the page with the fix."""
         return f"{self.meaning}: see {self.page}"
 
 
@@ -64,7 +64,7 @@ ERRORS: Final = (
     _error(
         "port-in-use",
         r"Could not start gRPC server|Address already in use|Failed to add port to server",
-        "another process has the port of the task",
+        "another process already uses the port of the task",
     ),
     _error(
         "no-tf-config",
@@ -84,12 +84,12 @@ ERRORS: Final = (
     _error(
         "no-connection",
         r"failed to connect to all addresses|Connection refused",
-        "a task does not reach a peer: the peer has ended, or a network policy refuses the connection",
+        "a task cannot reach another task: that task has ended, or a network policy blocks the connection",
     ),
 )
 
 
 def find_error(lines: str | Iterable[str]) -> TrainingError | None:
-    """Return the first error of the table in the lines of a log; None for a log without one."""
+    """Return the first common error that occurs in the lines of a log; None if no line matches."""
     text = lines if isinstance(lines, str) else "\n".join(lines)
     return next((error for error in ERRORS if error.pattern.search(text)), None)

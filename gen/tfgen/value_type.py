@@ -1,14 +1,14 @@
-"""The types that a tunable value has, in the schema and in the graph, and the range of an integer."""
+"""The types of tunable values in the schema and in the object graph, and the largest integer."""
 
 from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
 ValueType: TypeAlias = Literal["string", "integer", "boolean", "quantity", "map", "list"]
-"""A quantity is an amount as Kubernetes writes it: 2, 500m, 4Gi."""
+"""Type of a tunable value. A quantity is an amount in the notation of Kubernetes: 2, 500m, 4Gi."""
 
 TREES: Final = ("map", "list")
-"""The types whose value has parts."""
+"""The types whose values are mappings or lists."""
 
 MAX_INTEGER: Final = 2**53 - 1
-"""Helm and kustomize pass numbers through float64, which is exact up to here."""
+"""Largest integer value. Helm and kustomize convert numbers to float64, which is exact only up to this integer."""

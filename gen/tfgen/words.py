@@ -1,4 +1,4 @@
-"""Parts of messages: values and paths as text, lists of names, and the nearest name."""
+"""Parts of messages: values and paths as text, lists of names, and the hint "did you mean ...?"."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def for_terminal(text: str) -> str:
 
 
 NEAR = 0.8
-"""Similarity of two names from which on one is a misspelling: a changed case, a changed letter, an added s."""
+"""Least similarity (0 to 1) of a name and its misspelling, such as a wrong letter, a wrong case or an added s."""
 
 
 def either(names: Iterable[str], last: str = "or") -> str:
@@ -45,11 +45,11 @@ def either(names: Iterable[str], last: str = "or") -> str:
 
 
 ALSO = "also in"
-"""The words before the environments that share the mistake of the job."""
+"""Words before the names of the environments that have the same mistake as the job."""
 
 
 def in_environments(names: Iterable[str | None], where: str = "in") -> str:
-    """Return the end of a message that names environments; empty if the names include None, the job."""
+    """Return text such as ` (in the environments dev and prod)`; empty if the names include None, the job itself."""
     distinct = list(dict.fromkeys(names))
     named = [name for name in distinct if name is not None]
     if len(named) < len(distinct) or not named:
@@ -58,14 +58,14 @@ def in_environments(names: Iterable[str | None], where: str = "in") -> str:
 
 
 def meant(name: str | None) -> str:
-    """Return the hint with the nearest name; empty for no name."""
+    """Return the hint `; did you mean "replicas"?` with a name; empty for None."""
     return f"; did you mean {shown(name)}?" if name else ""
 
 
 def nearest(name: Any, candidates: Iterable[str], least: float = 0.6) -> str | None:
-    """Return the candidate that the user probably meant; None if no candidate has the least similarity.
+    """Return the candidate that the user probably meant; None if no candidate is similar enough to the name.
 
-    Case does not count, because a wrong case is the most frequent mistake.
+    The comparison ignores upper and lower case, because a wrong case is the most frequent mistake.
     """
     from difflib import get_close_matches  # imported late: a valid job saves the 5 ms
 

@@ -2,8 +2,8 @@
 
     [*map_items(render, documents)]  ==  [render(document) for document in documents]
 
-Processes start only for many items, and only by fork: a new interpreter costs as much as a dozen jobs. A forked process
-already has the function and the items, so that only the results go through a pipe.
+`map_items` starts processes only for many items, and only by fork, because the start of a new interpreter takes as long
+as a dozen jobs. A forked process already has the function and the items, so only the results go through a pipe.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 MANY: Final = 20
-"""Number of items of about 50 ms from which on processes save time."""
+"""Minimum number of items for several processes, if an item takes about 50 ms."""
 MANY_SMALL: Final = 300
-"""Number of items of a millisecond or less from which on processes save time."""
+"""Minimum number of items for several processes, if an item takes a millisecond or less."""
 _MOST: Final = 8
-"""Largest number of processes: the parent process reads all results, and limits the speed."""
+"""Maximum number of processes. More processes are not faster, because a single parent process reads all results."""
 _AT_ONCE: Final = 4
-"""Smallest number of items in a batch."""
+"""Minimum number of items in a batch."""
 _SHARES: Final = 4
-"""Smallest number of batches per process, so that all processes end at about the same time."""
+"""Minimum number of batches per process, so that all processes end at about the same time."""
 _WORK: Final[list[tuple[Callable[[Any], Any], Sequence[Any], mmap.mmap]]] = []
-"""In a worker: the function, the items, and a byte that the parent sets when the parent needs no further results."""
+"""In a worker process: the function, the items, and a byte that the parent process sets to stop the work early."""
 
 
 def map_items(
@@ -46,14 +46,14 @@ def map_items(
 ) -> Generator[_Result, None, None]:
     """Yield the result of a function for each item, in order, and raise the first error.
 
-    To close the generator ends the processes.
+    The processes end when the caller closes the generator.
 
     Args:
         function: function whose results can be pickled.
         items: items, which must not change before the last result.
-        alike: function with equal results for neighbors that should share a process, because `function` caches data
-            for similar items. A batch may still separate neighbors.
-        many: number of items from which on several processes save time.
+        alike: function that returns a key. Consecutive items with equal keys run in one process if possible, because
+            `function` caches data for similar items.
+        many: minimum number of items for several processes.
 
     Raises:
         TfgenError: the system killed a process.
@@ -82,7 +82,7 @@ def map_items(
             "single processor, which needs less memory: taskset --cpu-list 0 tfgen ..."
         ) from error
     finally:
-        given_up[0] = 1  # without the byte, Ctrl-C and errors would wait for the remaining items of each process
+        given_up[0] = 1  # tells the processes to skip their remaining items after Ctrl-C or an error
         with _undisturbed():  # a second Ctrl-C must not leave a running process behind
             executor.shutdown(cancel_futures=True)
         given_up.close()
@@ -91,7 +91,7 @@ def map_items(
 
 
 def _batches(items: Sequence[_Item], alike: Callable[[_Item], object] | None, processes: int) -> Iterator[range]:
-    """Yield the indexes of the items of each batch."""
+    """Split the items into batches. Yield the range of indexes of each batch."""
     most = max(_AT_ONCE, len(items) // (_SHARES * processes))
     start = 0
     for at in range(1, len(items)):
@@ -107,7 +107,7 @@ _ENDS: Final = {signal.SIGINT, signal.SIGTERM}
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Delay signals that would end the process until the end of the block."""
+    """Block SIGINT and SIGTERM until the end of the `with` block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
     try:
         yield
@@ -123,7 +123,7 @@ def _processors() -> int:
 def _begin(
     function: Callable[[Any], Any], items: Sequence[Any], given_up: mmap.mmap, lifeline: tuple[int, int]
 ) -> None:
-    """Start a worker that ignores Ctrl-C and ends with the parent process, even after the parent was killed."""
+    """Set up a worker process: ignore Ctrl-C, and exit when the parent process ends, even if the parent is killed."""
     _WORK.append((function, items, given_up))
     reader, writer = lifeline
     os.close(writer)
@@ -134,7 +134,7 @@ def _begin(
 
 
 def _end_with_parent(reader: int) -> None:
-    """Wait until the parent process closes the pipe, which happens at any end of the parent, and exit."""
+    """Exit when the parent process closes the pipe. The system closes the pipe even if the parent is killed."""
     os.read(reader, 1)
     os._exit(1)
 

@@ -68,7 +68,7 @@ LOOSENED: dict[str, list[tuple[str, str, str]]] = {
         (
             "enforce: [spec.gang]\n",
             "enforce: [spec.gang.queue]\n",
-            "3:11 only spec.gang.queue is enforced, and tfgen.yaml:3:11 of main enforces spec.gang",
+            "3:11 only spec.gang.queue is enforced, but tfgen.yaml:3:11 of main enforces spec.gang",
         ),
         (
             "enforce: [spec.nodeSelector]\n" + POOL,
@@ -131,7 +131,7 @@ LOOSENED: dict[str, list[tuple[str, str, str]]] = {
         (
             "rules: {latest-tag: {severity: error}}\n",
             "rules: {latest-tag: {severity: warning}}\n",
-            "3:32 rules.latest-tag.severity: found warning, and tfgen.yaml:3:32 of main sets error",
+            "3:32 rules.latest-tag.severity: found warning, but tfgen.yaml:3:32 of main sets error",
         ),
         ("rules: {latest-tag: {severity: error}}\n", "", "1:1 rules.latest-tag.severity: found no entry"),
         ("", "rules: {latest-tag: {severity: off, reason: a}}\n", "3:32 rules.latest-tag.severity: found off"),
@@ -265,7 +265,7 @@ def test_the_rails_of_a_removed_file_are_reported_at_the_lines_of_the_base() -> 
     before, after = {TEAM: HEAD + RAILS}, {"jobs/video/tfgen.yaml": HEAD + RAILS}
     assert loosened(before, after, "jobs/ads") == [
         f"{TEAM}:4:11 the file is removed: jobs may now override spec.gang.queue, which {TEAM}:4:11 of main enforces",
-        f"{TEAM}:3:22 the file is removed: limits.job.gpus: found no limit, and {TEAM}:3:22 of main allows 2",
+        f"{TEAM}:3:22 the file is removed: limits.job.gpus: found no limit, but {TEAM}:3:22 of main allows 2",
     ]
     assert loosened(before, after, "jobs/video") == []
 
@@ -274,14 +274,14 @@ def test_a_nearer_file_that_is_removed_counts_by_what_stays_above() -> None:
     above = {FILE: HEAD + "limits: {job: {gpus: 4}}\nwarningsAsErrors: true\n"}
     before = {**above, TEAM: HEAD + "limits: {job: {gpus: 2}}\nwarningsAsErrors: true\n"}
     (line,) = loosened(before, above, "jobs/ads")
-    assert line == (f"{TEAM}:3:22 the file is removed: limits.job.gpus: found 4, and {TEAM}:3:22 of main allows 2")
+    assert line == (f"{TEAM}:3:22 the file is removed: limits.job.gpus: found 4, but {TEAM}:3:22 of main allows 2")
 
 
 def test_a_new_root_leaves_out_the_rails_above() -> None:
     before = {FILE: HEAD + "limits: {job: {gpus: 2}}\n"}
     (line,) = loosened(before, {**before, TEAM: HEAD + "root: true\n"}, "jobs/ads")
     assert line == (
-        f"{TEAM}:3:7 root: true leaves out tfgen.yaml: limits.job.gpus: found no limit, and tfgen.yaml:3:22 of main "
+        f"{TEAM}:3:7 root: true excludes tfgen.yaml: limits.job.gpus: found no limit, but tfgen.yaml:3:22 of main "
         "allows 2"
     )
 
@@ -387,9 +387,9 @@ def test_a_removed_manifest_is_reported() -> None:
     after = {**POLICIES, "policies/a.yaml": POLICY, "policies/c.yaml": MAP}
     del after["policies/b.yaml"]
     assert loosened(POLICIES, after) == [
-        "policies/a.yaml:1:1 ValidatingAdmissionPolicyBinding a.example.com is removed, and policies/a.yaml:20:18 of "
+        "policies/a.yaml:1:1 ValidatingAdmissionPolicyBinding a.example.com is removed, but policies/a.yaml:20:18 of "
         "main contains the object",
-        "policies/b.yaml:8:18 Namespace b is removed, and policies/b.yaml:8:18 of main contains the object",
+        "policies/b.yaml:8:18 Namespace b is removed, but policies/b.yaml:8:18 of main contains the object",
     ]
 
 
@@ -429,7 +429,7 @@ def checked(capsys: Printed, *arguments: str) -> tuple[int, list[str]]:
     return code, capsys.readouterr().out.splitlines()
 
 
-LINE = "tfgen.yaml:3:22: {}limits.job.gpus: found 32, and tfgen.yaml:3:22 of {} allows 16{} [guard-rail-loosened]"
+LINE = "tfgen.yaml:3:22: {}limits.job.gpus: found 32, but tfgen.yaml:3:22 of {} allows 16{} [guard-rail-loosened]"
 
 
 @pytest.mark.usefixtures("repository")
@@ -498,7 +498,7 @@ def test_a_file_with_errors_holds_no_rail(capsys: Printed) -> None:
     assert checked(capsys) == (
         cli.OK,
         [
-            "jobs/video/tfgen.yaml:3:1: warning: no guard rail holds in a file with errors, and "
+            "jobs/video/tfgen.yaml:3:1: warning: tfgen cannot read the guard rails of a file with errors, but "
             "jobs/video/tfgen.yaml:3:1 of HEAD sets allowedNamespaces [guard-rail-loosened]"
         ],
     )

@@ -86,7 +86,9 @@ def test_a_message_of_the_kubelet_is_enough_where_nobody_may_read_logs() -> None
         {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s restarting failed container"}},
         {"terminated": {"exitCode": 1, "reason": "Error", "message": "E0000 Could not start gRPC server\n"}},
     )
-    assert lines(again, {}) == ["ps-0: another process has the port of the task: see docs/keras.md#errors-and-cures"]
+    assert lines(again, {}) == [
+        "ps-0: another process already uses the port of the task: see docs/keras.md#errors-and-cures"
+    ]
 
 
 def test_an_image_that_cannot_be_pulled_is_no_error_of_the_program() -> None:

@@ -238,7 +238,9 @@ def test_a_usual_error_is_named_after_the_run(tmp_path: Path) -> None:
     program = "if name == 'worker-1': sys.exit('Could not start gRPC server')\ntime.sleep(600)"
     ran = run(write_job(tmp_path, program))
     assert ran.code == 1
-    assert "worker-1: another process has the port of the task: see docs/keras.md#errors-and-cures\n" in ran.said
+    assert (
+        "worker-1: another process already uses the port of the task: see docs/keras.md#errors-and-cures\n" in ran.said
+    )
 
 
 def test_a_failure_that_comes_too_late_is_said(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""A job beside the committed one: what differs, and whether it needs a new run."""
+"""Comparison of a job with its committed version: the differences, and the changes that need a new run."""

@@ -1,4 +1,4 @@
-"""Unread job files, paired with their committed versions."""
+"""Job files with their committed versions, before tfgen parses the files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.job.sources import Source, defaults_paths, defaults_under
 
 
 def find_committed(sources: Sequence[Source], revision: str) -> set[str]:
-    """Return the names of the files that equal their committed versions, including all layers.
+    """Return the names of the job files that equal their committed versions and whose layers do so as well.
 
     Raises:
         UsageError: the revision does not exist.
@@ -23,9 +23,9 @@ def find_committed(sources: Sequence[Source], revision: str) -> set[str]:
 def with_committed(
     sources: Sequence[Source], files: Iterable[str], revision: str
 ) -> Iterator[tuple[Source | None, Source]]:
-    """Yield each committed file with the current file; None for a file that no longer exists.
+    """Yield each committed job file with the current file, or with None if the file no longer exists.
 
-    Each version of a file has the layers of the same version.
+    A committed file has the committed layers, and a current file has the current layers.
     """
     now = {source.file: source for source in sources}
     paths = [Path(file) for file in dict.fromkeys(files)]

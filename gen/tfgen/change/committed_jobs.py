@@ -1,10 +1,8 @@
 """The jobs whose rendered files equal the files of a commit.
 
-    committed_jobs(Path("."), "origin/main")(ledgers)  ->  frozenset({"mnist", ...})
-
-A version or a digest in a ledger is no proof, because a change of a rendered file can change the ledger as well. Only
-git decides: the ledger, and each file in the ledger, must have the content of the commit. A file that several jobs
-share does not count, because the render of a single job writes the shared file.
+A digest in a ledger proves nothing, because a commit can change a rendered file together with the ledger. So tfgen asks
+git whether the ledger, and each file that the ledger lists, equal the files of the commit. Files that several jobs
+share are ignored, because the render of a single job changes a shared file.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ FindNames: TypeAlias = Callable[[], set[str]]
 
 
 def committed_jobs(out: Path, revision: str, find_changed: FindNames | None = None) -> FindCommitted:
-    """Return a function that finds the jobs. The first call of the function runs git.
+    """Return a function that finds the unchanged jobs among the ledgers on disk. Only its first call runs git.
 
     Args:
         out: output folder.
@@ -36,12 +34,12 @@ def committed_jobs(out: Path, revision: str, find_changed: FindNames | None = No
 
 
 def changed_files(out: Path, revision: str) -> FindNames:
-    """Return a function that returns the rendered files that differ from a commit, as paths relative to a folder."""
+    """Return a function that lists the rendered files that differ from a commit, as paths in the output folder."""
     return cache(partial(git.changed, out, revision, places=(CHARTS, OVERLAYS, LEDGER_FOLDER)))
 
 
 def _find(ledger_names: FindNames, changed: FindNames, ledgers: Mapping[str, Ledger]) -> frozenset[str]:
-    """Find the jobs.
+    """Return the jobs whose ledger and rendered files equal the files of the commit.
 
     Args:
         ledger_names: returns the names of the ledgers in the commit.

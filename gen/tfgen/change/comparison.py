@@ -2,8 +2,8 @@
 
     compare(checked, "HEAD")  ->  Comparison(problems=(Problem(... "new-run"),), pairs=(PairPlaces(...),), notes=())
 
-A job is compared with the job of the same name in the committed version of the same file. If that version has no such
-job, the committed versions of the compared files follow, because a job may move to a different file.
+A job is compared with the job of the same name in the committed version of its file. If that version does not contain
+the job, tfgen looks for the job in the committed versions of the other files, because a job may move to another file.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class Pair(Record):
 
     @property
     def stays(self) -> bool:
-        """Return True if the job file is unchanged. A change of a layer counts only with the job's next change."""
+        """Return True if the text of the job is unchanged. A changed layer alone does not change the result."""
         if self.before is None or self.after is None:
             return False
         return self.before is self.after or own_data(self.before) == own_data(self.after)
 
 
 class PairPlaces(Record):
-    """The places of the committed version and of the current version of a job, so that few jobs are in memory at once.
+    """The locations of the committed version and of the current version of a job. `read` loads both versions.
 
     Attributes:
-        before: place of the committed version; None for a new job.
-        after: place of the current version; None for a removed job.
+        before: location of the committed version; None for a new job.
+        after: location of the current version; None for a removed job.
         revision: revision of the committed version.
     """
 
@@ -100,8 +100,8 @@ class Pairs(Record):
     """Jobs with their committed versions.
 
     Attributes:
-        pairs: places of the versions of each job.
-        notes: reasons for committed versions that are missing unexpectedly.
+        pairs: locations of the versions of each job.
+        notes: messages about jobs that tfgen cannot compare, with the reason.
     """
 
     pairs: tuple[PairPlaces, ...]
@@ -114,7 +114,7 @@ class Comparison(Record):
     Attributes:
         problems: problems in the order of the files.
         pairs: jobs with a committed version.
-        notes: reasons for committed versions that are missing unexpectedly.
+        notes: messages about jobs that tfgen cannot compare, with the reason.
     """
 
     problems: tuple[Problem, ...]
@@ -123,7 +123,7 @@ class Comparison(Record):
 
 
 def compare(checked: Checked, revision: str) -> Comparison:
-    """Compare each changed job of the files without errors.
+    """Compare each changed job with its committed version. Jobs in files with errors are skipped.
 
     Raises:
         UsageError: the revision does not exist.
@@ -140,7 +140,7 @@ def _new_runs(pair: PairPlaces) -> tuple[Problem, ...]:
 
 
 def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pairs:
-    """Pair each job of the files without errors with the committed version, and add the removed jobs.
+    """Pair each job with its committed version, and add the removed jobs. Jobs in files with errors are skipped.
 
     Args:
         checked: current jobs.
@@ -210,7 +210,7 @@ def _match(
 
 
 def _with_history(pair: Pair, revision: str) -> Pair:
-    """Add the job's earlier runs to a pair whose run changes, or whose job is enabled again in an environment."""
+    """Add the earlier runs of the job to a pair if the run changes, or if an environment is enabled again."""
     if pair.before is None or pair.after is None or pair.stays:
         return pair
     names = (None, *(name for name in environments_of(pair.after) if name in environments_of(pair.before)))

@@ -1,9 +1,11 @@
-"""The difference of two pieces of plain data, field by field. Merge keys identify list items.
+"""The differences between two objects, field by field. Merge keys identify list items.
 
-field_changes({"env": [{"name": "A", "value": "1"}]}, {"env": [{"name": "A", "value": "2"}]})
-  ->  (FieldChange("env[A].value", "1", "2"),)
+    >>> (change,) = field_changes({"env": [{"name": "A", "value": "1"}]}, {"env": [{"name": "A", "value": "2"}]})
+    >>> str(change.path), change.before, change.after
+    ('env[A].value', '1', '2')
 
-The kind of an object decides on the keys: the ports of a Service have the key `port`, of a container `containerPort`.
+The merge key depends on the kind of the object: it is `port` for ports of a Service, and `containerPort` for ports of a
+container.
 """
 
 from __future__ import annotations
@@ -24,14 +26,14 @@ class Nothing:
         return False
 
     def __reduce__(self) -> str:
-        return "NOTHING"  # unpickled, the same object in each process
+        return "NOTHING"  # unpickling returns the `NOTHING` of the process
 
 
 NOTHING: Final = Nothing()
 
 
 def in_words(was: Any, now: Any, longest: int) -> str:
-    """Return the words for a change in a message. A value has at most `longest` characters.
+    """Describe a changed value for a message. A value is cut to at most `longest` characters.
 
     >>> in_words(4, 8, 60), in_words(NOTHING, 8, 60)
     ('was 4 and is 8', 'is new')
@@ -44,13 +46,13 @@ def in_words(was: Any, now: Any, longest: int) -> str:
 
 
 class Item(Record):
-    """A step into a list, to the item with these merge keys, such as `("tensorflow",)` of containers."""
+    """A step of a field path: the list item with these merge key values, such as `("tensorflow",)` in `containers`."""
 
     keys: tuple[Any, ...]
 
 
 class Order(Record):
-    """A step into a list, to the order of the items, for a list whose remaining items change their order."""
+    """A step of a field path: the order of the items in a list whose items were moved."""
 
 
 Step: TypeAlias = str | Item | Order
@@ -80,7 +82,7 @@ class FieldPath(Record):
 
 
 class FieldChange(Record):
-    """A changed field with the old value and the new value; `NOTHING` for a missing field."""
+    """A changed field with its old value and its new value. The value of a missing field is `NOTHING`."""
 
     path: FieldPath
     before: Any
@@ -88,7 +90,7 @@ class FieldChange(Record):
 
 
 def field_changes(before: Any, after: Any) -> tuple[FieldChange, ...]:
-    """Return the changed fields in the order of the new data. Removed fields follow the fields of their mapping."""
+    """Return the changed fields in the order of the new data. In each mapping, the removed fields come last."""
     kinds = (data.get("kind") for data in (after, before) if isinstance(data, Mapping))
     kind = next((kind for kind in kinds if isinstance(kind, str)), "")
     return tuple(_changes(before, after, (), kustomize_keys(kind)))
@@ -116,7 +118,10 @@ def _changes(before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys) -> I
 def _by_keys_of_both(
     before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys
 ) -> tuple[Mapping[Item, Any], Mapping[Item, Any]] | None:
-    """Return the items of two lists by the fewest keys that are unique in each list; None without unique keys."""
+    """Index the items of two lists by their keys; None if no keys are unique in both lists.
+
+    Ports, for example, are indexed by their number, or by number and protocol if two ports have one number.
+    """
     field = steps[-1] if steps else None
     if not isinstance(field, str) or field not in keys:
         return None
@@ -137,10 +142,10 @@ def _are_equal(before: Any, after: Any) -> bool:
 
 
 def _by_keys(items: Any, names: Sequence[str], further: Sequence[str]) -> dict[Item, Any] | None:
-    """Return the items of a list by merge keys and further keys; None for a missing merge key or equal keys."""
+    """Index the items of a list by the values of some keys; None if an item has no merge key, or if keys repeat."""
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         return None
-    # The absence of a key identifies an item as well, but an item without any key has no identity.
+    # An item may lack a key if it has another key. An item without any merge key cannot be identified.
     by_keys = {Item(tuple(item[name] for name in (*names, *further) if name in item)): item for item in items}
     has_keys = not any(item.keys().isdisjoint(names) for item in items)
     return by_keys if len(by_keys) == len(items) and has_keys else None

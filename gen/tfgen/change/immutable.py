@@ -1,8 +1,4 @@
-"""Changes of a job's objects that Kubernetes refuses, or accepts without an effect on running pods.
-
-find_losses(before, after)
-    ->  {"new-run": Loss("the pods of the StatefulSet mnist-ps would stay unchanged", {...}, {...})}
-"""
+"""Changes of a job's objects that Kubernetes refuses, or accepts without an effect on running pods."""
 
 from __future__ import annotations
 
@@ -49,8 +45,8 @@ class Loss(Record):
 def find_losses(before: Iterable[Object], after: Iterable[Object]) -> dict[str, Loss]:
     """Return the rules that a change of objects breaks, each with the first object that breaks the rule.
 
-    The finisher comes last, because a user knows the tasks better. A new or removed object breaks a rule only if the
-    object creates tasks.
+    The objects of the finisher are compared last, because a message about a task is easier to understand. A new or
+    removed object breaks a rule only if the object creates tasks.
     """
     was, now = _by_name(before), _by_name(after)
     losses: dict[str, Loss] = {}
@@ -72,7 +68,7 @@ def find_losses(before: Iterable[Object], after: Iterable[Object]) -> dict[str, 
 
 
 def _effect(was: Object, now: Object) -> str | None:
-    """Return the effect of a change that an object cannot take over; None for a possible change."""
+    """Describe the effect of a change that Kubernetes refuses or ignores; None for a change that Kubernetes applies."""
     if literal_name(was) is not None:
         return _literal(was, now)
     find_effect = _EFFECTS.get((group(was), was["kind"]))
@@ -87,7 +83,7 @@ def _by_name(objects: Iterable[Object]) -> dict[tuple[str, str, str], Object]:
 
 
 def _is_task(item: Object) -> bool:
-    """Test whether an object creates the tasks of a role. The finisher creates no tasks, so a change may add it."""
+    """Return True if an object creates the tasks of a role. The finisher does not, so a change may add the finisher."""
     if (group(item), item["kind"]) in RESOURCES:
         return True
     return _role(item) in get_args(RoleName)
@@ -105,9 +101,10 @@ def _is_of_finisher(item: Object) -> bool:
 
 
 def _config_map(name: str, was: Object, now: Object) -> str | None:
-    """Return the effect of a change of the ConfigMap with TF_CONFIG.
+    """Describe the effect of a changed ConfigMap with TF_CONFIG; None if the data is unchanged.
 
-    All ConfigMaps of a run are immutable. The name of each further ConfigMap contains the digest of the content.
+    All ConfigMaps of a run are immutable. The names of the others contain a digest of the content, so a change of the
+    content creates a new ConfigMap.
     https://kubernetes.io/docs/concepts/configuration/configmap/#configmap-immutable
     """
     del name  # a run has a single ConfigMap with a fixed name
@@ -131,7 +128,7 @@ _FREE_IN_A_JOB: Final = frozenset(
 
 
 def _pod(name: str, was: Object, now: Object) -> str | None:
-    """Return the effect of a change of a Pod.
+    """Describe the effect of a changed Pod; None if the spec is unchanged.
 
     Kubernetes accepts a new image (ValidatePodUpdate in pkg/apis/core/validation), and restarts the container.
     """
@@ -150,11 +147,11 @@ _HEEDED_IN_A_STATEFUL_SET: Final = frozenset(
 
 
 def _stateful_set(name: str, was: Object, now: Object) -> str | None:
-    """Return the effect of a change of a StatefulSet.
+    """Describe the effect of a changed StatefulSet; None if Kubernetes applies the change.
 
     A changed template changes the hash in the selector, and Kubernetes refuses to change the selector
-    (`objects.pod_template_hash`). Kubernetes accepts a new number of replicas, which git does not control because the
-    finisher scales to 0, and a new update strategy, which has no effect on the pods of a run.
+    (`objects.pod_template_hash`). Kubernetes accepts a new number of replicas and a new update strategy. But the
+    finisher sets the number of replicas to 0, and the update strategy has no effect on the pods of a run.
     """
     changed = set(_fields(was["spec"], now["spec"])) - _HEEDED_IN_A_STATEFUL_SET
     if "template" in changed:
@@ -163,14 +160,14 @@ def _stateful_set(name: str, was: Object, now: Object) -> str | None:
 
 
 def _pod_group(name: str, was: Object, now: Object) -> str | None:
-    """Return the effect of a change of a PodGroup. Only the PodGroup of Kubernetes itself is immutable."""
+    """Describe the effect of a changed PodGroup. Only the PodGroup of Kubernetes itself is immutable."""
     if not was["apiVersion"].startswith("scheduling.k8s.io/") or was["spec"] == now["spec"]:
         return None
     return f"Kubernetes refuses to change the spec of the PodGroup {name}"
 
 
 def _claim(name: str, was: Object, now: Object) -> str | None:
-    """Return the effect of a change of a claim.
+    """Describe the effect of a changed PersistentVolumeClaim; None if Kubernetes applies the change.
 
     Kubernetes accepts only a larger size (ValidatePersistentVolumeClaimUpdate in pkg/apis/core/validation).
     """
@@ -180,7 +177,7 @@ def _claim(name: str, was: Object, now: Object) -> str | None:
 
 
 def _priority_class(name: str, was: Object, now: Object) -> str | None:
-    """Return the effect of a change of a priority class.
+    """Describe the effect of a changed PriorityClass; None if Kubernetes applies the change.
 
     The value and the preemption policy are immutable (ValidatePriorityClassUpdate in pkg/apis/scheduling/validation).
     """
@@ -188,8 +185,8 @@ def _priority_class(name: str, was: Object, now: Object) -> str | None:
     return field and f"Kubernetes refuses to change the {field} of the PriorityClass {name}"
 
 
-# For a part of an object whose fields are immutable, the mutable fields (Validate...Update in pkg/apis/*/validation of
-# Kubernetes 1.31).
+# For each kind: the part of the object that is immutable, and the fields of this part that are mutable nevertheless
+# (Validate...Update in pkg/apis/*/validation of Kubernetes 1.31).
 _FREE: Final[Mapping[tuple[str, str], tuple[str, frozenset[str]]]] = {
     ("", "PersistentVolumeClaim"): ("spec", frozenset({"resources", "volumeAttributesClassName"})),
     ("", "Pod"): ("spec", frozenset()),
@@ -214,9 +211,9 @@ _FREE: Final[Mapping[tuple[str, str], tuple[str, frozenset[str]]]] = {
 
 
 def _literal(was: Object, now: Object) -> str | None:
-    """Return the effect of a change of an object under `objects`.
+    """Describe the effect of a changed object under `objects`; None if Kubernetes applies the change.
 
-    Such an object may have any shape. A shape that Kubernetes does not have counts as mutable.
+    The object may be invalid. tfgen regards a part that is not a mapping as mutable.
     """
     kind, name = was["kind"], was["metadata"]["name"]
     if kind in ("ConfigMap", "Secret") and was.get("immutable") is True:
@@ -241,10 +238,10 @@ def _fields(was: Object, now: Object) -> Iterator[str]:
 
 
 def _operated(free: Sequence[str], name: str, was: Object, now: Object) -> str | None:
-    """Return the effect of a change of an operator's object.
+    """Describe the effect of a changed object of an operator, such as a TFJob; None if the operator applies the change.
 
-    An operator applies changes of the `free` fields. The operator refuses all changes of fixed fields, or replaces no
-    pod.
+    An operator applies changes of the `free` fields. If a different field changes, the operator refuses the change, or
+    keeps the running pods.
     """
     fixed_before, fixed_after = was["spec"], now["spec"]
     for path in free:
@@ -262,4 +259,4 @@ _EFFECTS: Final[Mapping[tuple[str, str], Callable[[str, Object, Object], str | N
     ("apps", "StatefulSet"): _stateful_set,
     **{kind: partial(_operated, resource.free) for kind, resource in RESOURCES.items()},
 }
-"""Functions that return the effect of an impossible change, by group and kind. Further kinds are mutable."""
+"""Functions that describe the effect of a change, by API group and kind. Objects of other kinds are mutable."""

@@ -1,16 +1,13 @@
-"""The effect of a job's change on the objects, and on the GitOps objects: by environment, by object, by field.
+"""The differences between the objects of two versions of a job, by environment, object and field.
 
-    diff_job(Pair(before, after))  ->  JobDiff("mnist", environments=(EnvironmentDiff("prod", ...),), ...)
+The same tfgen renders both versions, so that all differences come from the job. If the job has environments, only the
+environments are compared, because no cluster receives the job without an environment.
 
-The same tfgen renders both versions, so the job alone causes the difference. For a job with environments, only the
-environments are compared, because a cluster receives no other variant.
+A new run renames all objects of the run. tfgen therefore gives the old objects the name of the new run before the
+comparison, so that the comparison shows only the user's changes.
 
-A new run renames every object of the run. The old run therefore receives the name of the new run before the comparison,
-so that only the user's changes differ.
-
-Kubernetes never deletes a claim together with a job. A job that no longer has the claim, or that moves to a different
-namespace or cluster, leaves the old claim with all data, and starts with an empty claim. `kept_claims` lists the old
-claims.
+Kubernetes never deletes a claim together with a job. If the job no longer has the claim, or moves to a different
+namespace or cluster, the old claim stays in the cluster with its data. `kept_claims` lists such claims.
 """
 
 from __future__ import annotations
@@ -54,7 +51,7 @@ class ObjectDiff(Record):
 
     @property
     def title(self) -> str:
-        """Return kind and name."""
+        """Return the kind and the name of the object."""
         return f"{self.item['kind']} {self.item['metadata']['name']}"
 
 
@@ -63,11 +60,11 @@ class EnvironmentDiff(Record):
 
     Attributes:
         environment: name of the environment; None for the job without an environment.
-        before: old requests to the cluster; None for a new environment.
-        after: new requests to the cluster; None for a removed environment.
+        before: sum of the old resource requests; None for a new environment.
+        after: sum of the new resource requests; None for a removed environment.
         runs: names of the old run and of the new run; None for an unchanged run.
         place: changes of the namespace, of the cluster, and of `enabled`.
-        kept_claims: claims that stay in the cluster, each as a sentence with the way to use the claim again.
+        kept_claims: a sentence for each claim that stays in the cluster, with the setting that uses the claim again.
     """
 
     environment: str | None
@@ -83,7 +80,7 @@ class EnvironmentDiff(Record):
 
     @property
     def ends(self) -> bool:
-        """Return whether the change ends the run in the environment, or leaves a claim."""
+        """Return True if the change ends the run in the environment, or leaves a claim in the cluster."""
         is_retired = any(str(change.path) == "enabled" and change.after is False for change in self.place)
         return self.before is not None and (self.after is None or is_retired or bool(self.kept_claims))
 
@@ -106,10 +103,10 @@ class JobDiff(Record):
         return any(self.environments) or bool(self.delivery)
 
     def with_users(self, users: Mapping[str, str]) -> JobDiff:
-        """Return the difference with the users of the kept claims.
+        """Return a copy in which the sentence on a kept claim names the job that uses the claim.
 
         Args:
-            users: job that names a claim, by claim.
+            users: the name of the job that uses a claim, by the name of the claim.
         """
         lines = {_kept_line(claim): f"kept: {_CLAIM} {claim}, in use by {job}" for claim, job in users.items()}
         environments = (
@@ -120,7 +117,7 @@ class JobDiff(Record):
 
 
 def claim_users(document: Document | None) -> dict[str, str]:
-    """Return the name of a job by each claim that the job names in a volume."""
+    """Return a mapping from each claim in the volumes of a job to the name of the job."""
     if document is None:
         return {}
     spec = document.data["spec"]
@@ -175,7 +172,7 @@ def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
 
 
 def _object_diffs(was: Mapping[Any, Object], now: Mapping[Any, Object]) -> Iterator[tuple[Any, ObjectDiff]]:
-    """Yield the objects that differ, each with the object's key."""
+    """Yield each object that differs, with the identity of the object."""
     for key in [*now, *(key for key in was if key not in now)]:
         if key not in was:
             yield key, ObjectDiff("added", now[key])
@@ -218,7 +215,7 @@ def _kept_line(claim: str) -> str:
 
 
 def _place_words(namespace: str, cluster: str) -> str:
-    """Return the words for a namespace and a cluster; an unset name is left out."""
+    """Return text such as ` in the namespace ml of the cluster west`, without a name that is not set."""
     of_cluster = f" of the cluster {cluster}" if cluster else ""
     return f" in the namespace {namespace}{of_cluster}" if namespace else of_cluster
 

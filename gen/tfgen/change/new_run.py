@@ -3,8 +3,8 @@
     job.yaml:9:24: roles.worker.replicas was 4 and is 8: running tasks keep their TF_CONFIG; for a new run: ...
 
 The objects of the current job are compared with the objects of the committed job, without an environment and for each
-environment. Kubernetes refuses some changes, and applies some changes to no running pod. Both kinds need a new name of
-the run, of the volume, or of the priority class. To find the line of the cause, tfgen tests each change separately.
+environment. Kubernetes refuses some changes, and does not apply others to running pods. Such a change needs a new name
+for the run, the volume or the priority class. To find the line of the cause, tfgen tests each change separately.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from tfgen.schema import validate as schema
 from tfgen.text.document import Document
 
 MOST: Final = 20
-"""Tested changes per job or environment: each test builds all objects, and a single new run applies all changes."""
+"""Maximum number of changes that tfgen tests per job or environment, because each test builds all objects."""
 
 _LONGEST: Final = 100
-"""Characters of a value in a message: the tag is at the end of an image."""
+"""Maximum number of characters of a value in a message. The tag at the end of a long image should be visible."""
 
 
 class _Blame(NamedTuple):
     """A change that a rule forbids, with its path in the document.
 
-    `is_alone` is True if the change is forbidden without the remaining changes as well.
+    `is_alone` is True if the rule forbids the change even without the other changes of the job.
     """
 
     path: Path
@@ -49,8 +49,8 @@ class _Blame(NamedTuple):
 def find_new_runs(before: Document, after: Document) -> Iterator[Problem]:
     """Yield the changes of a job that need a new run, because the committed run may still be active.
 
-    The schema accepts both versions, which have the same name. In an environment that is new or has a new run, tfgen
-    compares only claims and priority classes. A job with environments never runs without an environment.
+    Both versions are valid, and have the same name. In an environment with a new run, tfgen compares only claims and
+    priority classes. A job with environments never runs without an environment.
     """
     reported: dict[Path, set[str]] = {}
     environments = tuple(environments_at_work(before, after))
@@ -58,7 +58,7 @@ def find_new_runs(before: Document, after: Document) -> Iterator[Problem]:
     runs_itself = not environments_of(before)
     for environment in (None, *environments):
         names_run = environment is not None and environment not in following
-        # A command without --env reaches each environment that does not name its run.
+        # `tfgen rerun` without --env changes the run of each environment that does not set `run`.
         for blame in _blames(before, after, environment, {} if names_run else reported):
             if environment is None:
                 if not runs_itself and not any(_reaches(before, after, name, blame) for name in following):
@@ -106,7 +106,7 @@ def _variant_data(document: Document, environment: str | None) -> JobData:
 def _blames(
     before: Document, after: Document, environment: str | None, reported: Mapping[Path, set[str]]
 ) -> Iterator[_Blame]:
-    """Yield the forbidden changes of a job or an environment that are not reported yet."""
+    """Yield the changes of a job or an environment that a rule forbids, without those in `reported`."""
     was, now = _variant_data(before, environment), _variant_data(after, environment)
     runs = {("spec", "run"), ("spec", "environments", environment, "run")}
     changed = [path for path in _changed_paths(was["spec"], now["spec"], ("spec",)) if path not in runs]
@@ -139,12 +139,12 @@ def _reaches(before: Document, after: Document, environment: str, blame: _Blame)
     was, now = _variant_data(before, environment), _variant_data(after, environment)
     tried = _with_change(was, now, blame.path) if blame.is_alone else now
     if schema.check(before.replaced(data=tried)):
-        tried = now  # the environment removes a part that the change alone leaves empty
+        tried = now  # the change alone makes the job invalid, so test all changes together
     return blame.rule in find_losses(plain_objects(was, environment), plain_objects(tried, environment))
 
 
 def _changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the paths of the different values in two nested mappings."""
+    """Yield the paths at which two nested mappings have different values."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in {**before, **after}:
             if key in before and key in after:
@@ -166,7 +166,7 @@ def _with_change(before: Any, after: Any, path: Path) -> Any:
 
 
 def _deepest(before: Any, after: Any, path: Path) -> Path:
-    """Return the path of the only value below a new or removed key; the path unchanged for several values."""
+    """Extend the path of a new or removed key to its value, as long as each mapping on the way has a single key."""
     was, now = data_path.at(before, path), data_path.at(after, path)
     only = now if was is None else was if now is None else None
     while isinstance(only, Mapping) and len(only) == 1:
@@ -186,7 +186,7 @@ def _message(before: Document, after: Document, environment: str | None, blame: 
 
 
 def cure(document: Document, environment: str | None, rule: str) -> str:
-    """Return the cure for a change that a rule forbids."""
+    """Return the advice for a change that a rule forbids, such as `for a new claim, rename the volume`."""
     if rule == CLAIM_CHANGE:
         return "for a new claim, rename the volume"
     if rule == OBJECT_CHANGE:
@@ -198,7 +198,7 @@ def cure(document: Document, environment: str | None, rule: str) -> str:
 
 
 def _value(data: Any, environment: str | None, path: Path) -> Any:
-    """Return the value at a values path in an environment, or the default; None without a value."""
+    """Return the value of a field in an environment, or the default; None if neither exists."""
     spec = data["spec"]
     values: Any = tunables.values(spec) if environment is None else tunables.environment_values(spec, environment)
     places = (values, spec) if environment is None else (values, spec["environments"][environment], spec)

@@ -1,10 +1,11 @@
-"""Changes by a new render that a committed run cannot take over: a render by a newer tfgen, or with changed layers.
+"""Changes of rendered files that need a new run, although the job is unchanged: by a newer tfgen, or by a layer.
 
     job.yaml:3:18: StatefulSet mnist-ps: spec.template.spec.enableServiceLinks was true and is false, since tfgen 0.1.0
     rendered the files, and this is tfgen 0.2.0: the pods of the StatefulSet mnist-ps would stay unchanged; for a ...
 
-`new_run` compares two renders by this tfgen, and so reports the changes of the job. This module compares the committed
-overlays with the overlays on disk, or with the planned overlays, and leaves the changes of the job out.
+`new_run` renders the old job and the new job with this tfgen, and so reports the changes of the job. This module
+compares the committed overlays with the overlays on disk, or with the overlays that tfgen is about to write. It does
+not report the changes of the job again.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ from tfgen.tree.plan import FileAction, JobPlan, WritePlan
 from tfgen.workers import map_items
 
 _LONGEST: Final = 60
-"""Characters of a value in a message."""
+"""Maximum number of characters of a value in a message."""
 
 _Files = Mapping[str, str]
 """Text of each file in a job's folder below overlays/, by path."""
 
 
 class Rerendered(Record):
-    """The changes of committed runs by their overlays.
+    """The result of a comparison of overlays with the committed overlays.
 
     Attributes:
-        problems: changes that a committed run cannot take over.
-        notes: reasons for overlays that could not be compared.
+        problems: changes that need a new run.
+        notes: messages about overlays that could not be compared, with the reason.
     """
 
     problems: tuple[Problem, ...]
@@ -61,8 +62,8 @@ def compare_overlays(pairs: Sequence[PairPlaces], plan: WritePlan, revision: str
         pairs: jobs without errors.
         plan: plan of a render of the jobs.
         revision: revision of the committed overlays.
-        is_written: whether tfgen is about to write the render. If not, only a job that has changed since the last
-            render is compared by its render, and an unchanged job by its files on disk.
+        is_written: True if tfgen is about to write the render, so that the new overlays are compared. If False, the
+            overlays on disk are compared for a job that has not changed since the last render.
 
     Raises:
         TfgenError: git or the disk fails.
@@ -99,7 +100,7 @@ def _compare_job(
         revision: as in `compare_overlays`. The revision of the pair may be a revision of a different branch.
         planned: index in the plan of each job whose files the plan changes, by name.
         overlays_changed: names of the jobs whose overlays on disk differ from the committed overlays.
-        pair: places of the versions of the job.
+        pair: locations of the versions of the job.
         is_written: as in `compare_overlays`.
     """
     name = pair.name
@@ -148,7 +149,7 @@ def _overlays_of(files: _Files, name: str) -> dict[str, str]:
 
 
 def _committed_overlays(out: Path, name: str, revision: str) -> tuple[_Files, Ledger] | None:
-    """Return the committed overlays and ledger; None for a job without a committed render."""
+    """Return the committed overlays and the committed ledger of a job; None if the commit has no ledger of the job."""
     path = out / ledger_path(name)
     ledger = git.committed(path, revision)
     if ledger is None:
@@ -159,7 +160,7 @@ def _committed_overlays(out: Path, name: str, revision: str) -> tuple[_Files, Le
 
 
 def overlays_on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
-    """Return the overlays; None if somebody edited a file by hand, which is a separate problem."""
+    """Return the overlays on disk; None if a file was edited by hand, which `tfgen check` reports separately."""
     paths = [path for path in ledger.files if path.startswith(f"{OVERLAYS}/{name}/")]
     with OutputFolder(out) as folder:
         on_disk = folder.survey(paths)
@@ -172,7 +173,7 @@ def overlays_on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
 
 
 def _problems_of_job(before: Document, after: Document, versions: _Versions) -> Iterator[Problem]:
-    """Yield a problem per rule for the job, and for each environment that names its run."""
+    """Yield at most one problem of each rule for the job, and for each environment that sets `run`."""
     runs_itself = not environments_of(before)
     reported: set[tuple[str | None, str]] = set()
     for environment in (*((None,) if runs_itself else ()), *environments_at_work(before, after)):
@@ -187,7 +188,7 @@ def _problems_of_job(before: Document, after: Document, versions: _Versions) -> 
 
 
 def _losses(before: Document, after: Document, environment: str | None, versions: _Versions) -> Mapping[str, Loss]:
-    """Return the losses of an environment's committed objects, without the losses by the job's change."""
+    """Return the forbidden changes of an environment's objects by rule, without those that the job itself causes."""
     if not (has_overlay(versions.before, environment) and has_overlay(versions.after, environment)):
         return {}
     was, now = build_objects(versions.before, environment), build_objects(versions.after, environment)
@@ -217,7 +218,7 @@ def _place(document: Document, environment: str | None) -> Place:
 
 
 def _field(loss: Loss) -> str:
-    """Return the words for a lost object and the most significant changed field."""
+    """Describe an object and its most important changed field for a message."""
     item = loss.after or loss.before or {}
     title = f"{item['kind']} {item['metadata']['name']}"
     if loss.before is None or loss.after is None:
@@ -228,7 +229,7 @@ def _field(loss: Loss) -> str:
 
 
 def _rank(change: FieldChange) -> int:
-    """Return the rank of a changed field: fields of the pod template first, metadata last but the hash."""
+    """Return the importance of a changed field, from 0 for a field of the pod template to 3 for the template's hash."""
     steps = change.path.steps
     if keys.POD_TEMPLATE_HASH in steps:
         return 3
@@ -237,6 +238,6 @@ def _rank(change: FieldChange) -> int:
 
 def _cause(before: Document, versions: _Versions) -> str:
     if versions.before_ledger.input_digest != input_digest(before):
-        return "the committed files were rendered from a different job"
+        return "the committed files were rendered from a different version of the job"
     causes = versions.before_ledger.causes_of_change(versions.after_ledger)
-    return " and ".join(causes) or "a different build of this tfgen rendered the files"
+    return " and ".join(causes) or "a different build of the same tfgen version rendered the files"

@@ -1,4 +1,4 @@
-"""A run that returns to the name of an earlier run, by a `git revert` of a new run or in a job that is enabled again.
+"""Check for a run with the name of an earlier run, after a `git revert` or in an environment that is enabled again.
 
     job.yaml:9:8: run was "3" and is "2", the name of an earlier run: ...; for a new run: tfgen set job.yaml run=4
 
@@ -32,7 +32,7 @@ RULES: Final[Mapping[str, str]] = {
 """Summary of each rule, and first line of the rule's section in docs/rules.md."""
 
 Runs: TypeAlias = Collection[tuple[str | None, str]]
-"""Environments with the names of their runs; the environment None for a run name of the whole job."""
+"""Pairs of an environment and the name of its run. The environment None stands for the job itself."""
 
 
 def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Iterator[Problem]:
@@ -41,7 +41,7 @@ def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Ite
     Args:
         before: committed version of the job.
         after: current version of the job.
-        earlier: earlier runs of the job. A run whose name has a lower number counts as earlier as well.
+        earlier: earlier runs of the job. A run name with a lower number is treated as earlier, even if not listed.
     """
     environments = environments_of(after)
     reported: set[str | None] = set()
@@ -76,10 +76,10 @@ def earlier_runs(before: Document, revision: str) -> Runs:
 
 
 def _runs_of(data: Any, of_defaults: Collection[str]) -> set[tuple[str | None, str]]:
-    """Return the runs that an unchecked job names.
+    """Return the runs of a job, which may be invalid.
 
     Args:
-        data: data of the job file.
+        data: data of the job.
         of_defaults: environments that the layers add.
     """
     run = data_path.at(data, ("spec", "run"))

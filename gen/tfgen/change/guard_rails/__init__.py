@@ -1,1 +1,1 @@
-"""The guard rails of two versions of a repository, and each change that loosens a guard rail."""
+"""Detection of changes that loosen a guard rail of tfgen.yaml, such as a higher limit."""

@@ -1,4 +1,4 @@
-"""Names and paths that a change allows in addition: namespaces, environments, another project, unlisted files.
+"""Check for namespaces, environments, Argo CD projects and unlisted files that a change of tfgen.yaml newly allows.
 
 base      allowedNamespaces: [ads-dev, ads]
 change    allowedNamespaces: [ads-dev, ads, kube-system]
@@ -18,7 +18,7 @@ from tfgen.text.document import Document
 from tfgen.words import either, path_name, shown
 
 UNLISTED_FILES: Final = "unlistedFiles"
-"""The key of the root tfgen.yaml that lists files which tfgen does not write."""
+"""Key of the root tfgen.yaml with patterns of files that tfgen does not write."""
 
 _ANY: Final = {"allowedNamespaces": "namespace", "allowedEnvironments": "environment"}
 
@@ -33,23 +33,23 @@ def find_unenforced_projects(layers: Layers) -> Iterator[Loosening]:
         rail = layer.place(PROJECT)
         new = next((name for name in projects if name is not None), None)
         change = "jobs may now name any Argo CD project" if new is None else f"{path_name(PROJECT)}: found {shown(new)}"
-        yield layers.loosening(rail, PROJECT, f"{change}, and {layers.in_base(rail)} enforces {shown(project)}")
+        yield layers.loosening(rail, PROJECT, f"{change}, but {layers.in_base(rail)} enforces {shown(project)}")
 
 
-def find_further_names(layers: Layers) -> Iterator[Loosening]:
-    """Yield the namespaces and environments that a job may name in the change and not in the base."""
+def find_added_names(layers: Layers) -> Iterator[Loosening]:
+    """Yield the namespaces and environments that the change allows and the base does not."""
     for layer in layers.layers_before():
         for key in NAME_LISTS:
             if key in layer.data:
-                yield from _further_names(layers, layer, key)
+                yield from _added_names(layers, layer, key)
 
 
-def _further_names(layers: Layers, layer: Document, key: str) -> Iterator[Loosening]:
+def _added_names(layers: Layers, layer: Document, key: str) -> Iterator[Loosening]:
     rail, allowed = layer.place((key,)), layer.data[key]
     lists = [new.data[key] for new in layers.layers_after() if key in new.data]
     base = layers.in_base(rail)
     if not lists:
-        message = f"jobs may now name any {_ANY[key]}, and {base} allows {either(map(shown, allowed))}"
+        message = f"jobs may now name any {_ANY[key]}, but {base} allows only {either(map(shown, allowed))}"
         yield layers.loosening(rail, (key,), message)
         return
     for name in lists[0]:
@@ -59,13 +59,13 @@ def _further_names(layers: Layers, layer: Document, key: str) -> Iterator[Loosen
 
 
 def _index(layers: Layers, file: str, key: str, name: str) -> Path:
-    """Return the index of a name in the list of a file; an empty path for a file without the name."""
+    """Return the index of a name in the list of a file, as a path; an empty path if the list lacks the name."""
     names = (new.data.get(key, ()) for new in layers.layers_after() if new.file == file)
     return tuple(listed.index(name) for listed in names if name in listed)
 
 
-def find_further_files(layers: Layers) -> Iterator[Loosening]:
-    """Yield the exceptions for unlisted files that a tfgen.yaml has in the change and not in the base."""
+def find_added_files(layers: Layers) -> Iterator[Loosening]:
+    """Yield the patterns of unlisted files that the change allows and the base does not."""
     before = {layer.file: layer.data.get(UNLISTED_FILES, ()) for layer in layers.layers_before()}
     for layer in layers.layers_after():
         for index, pattern in enumerate(layer.data.get(UNLISTED_FILES, ())):
@@ -76,7 +76,7 @@ def find_further_files(layers: Layers) -> Iterator[Loosening]:
 
 
 def _covers(patterns: Sequence[str], pattern: str) -> bool:
-    """Return True if each file of a pattern is a file of another pattern.
+    """Return True if one of the patterns matches every file that the last argument matches.
 
     >>> _covers(["overlays/shared/"], "overlays/shared/*.yaml"), _covers(["charts/a*"], "charts/abc.yaml")
     (True, True)

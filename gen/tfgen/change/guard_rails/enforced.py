@@ -1,10 +1,10 @@
-"""Paths that a change no longer enforces, or enforces with fewer keys.
+"""Check for job fields that a change of tfgen.yaml no longer enforces, or enforces only in part.
 
     base      enforce: [spec.gang, {path: spec.gitops, except: [source]}]
     change    enforce: [spec.gang.queue, {path: spec.gitops, except: [source, argocd]}]
 
-A new value of an enforced path does not count, because the owner of the tfgen.yaml edits a default. A default that
-disappears is a loosening, because the jobs then lack the enforced value.
+A new value of an enforced field is not a loosening, because the owner of the tfgen.yaml may choose the value. A removed
+value is a loosening, because the jobs then lack the enforced value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tfgen.words import path_name, shown
 
 
 def find_unenforced(layers: Layers) -> Iterator[Loosening]:
-    """Yield each path of `enforce` that a job may set in the change and not in the base."""
+    """Yield each path that the base enforces and that the change lets a job set."""
     if layers.before is None:
         return
     entries = tuple(all_enforced(layers.after))
@@ -38,19 +38,19 @@ def _unenforced_registry(layers: Layers, entry: Enforced, entries: Sequence[Enfo
     matching = [new for new in entries if new.path == REGISTRY]
     registry = entry.data.get("registry")
     if not matching:
-        message = f"images may now come from any registry, and {layers.in_base(entry.place)} enforces registry"
+        message = f"images may now come from any registry, but {layers.in_base(entry.place)} enforces registry"
         yield layers.loosening(entry.place, ("enforce",), message)
     elif registry and not any(new.data.get("registry") for new in matching):
-        message = f"registry has no value, and {layers.in_base(entry.place)} enforces {shown(registry)}"
+        message = f"registry has no value, but {layers.in_base(entry.place)} enforces {shown(registry)}"
         yield layers.loosening(entry.place, (), message)
 
 
-class _Form(Record):
-    """A path at which an entry of the change counts, such as a path of a role.
+class _EnforcedPath(Record):
+    """A path in a job that the change enforces, such as a path in one role.
 
     Attributes:
-        entry: the entry.
-        path: the path.
+        entry: the entry of `enforce`.
+        path: the path in the job.
         value: the value that a job must have at the path; None for no value.
     """
 
@@ -59,7 +59,7 @@ class _Form(Record):
     value: Any
 
     def contains(self, path: Path) -> bool:
-        """Return True for the path of the form, and for each path below."""
+        """Return True for the enforced path and for each path below."""
         return path[: len(self.path)] == self.path
 
     def binds(self, path: Path, excepted: Sequence[Path] | None) -> bool:
@@ -87,7 +87,7 @@ class _Form(Record):
         return self.contains(path) and data_path.at(self.value, path[len(self.path) :]) is not None
 
     def exceptions_within(self, path: Path, excepted: Sequence[Path] | None) -> list[int]:
-        """Return the indexes of the exceptions that open a path, or keys below the path that the base keeps closed."""
+        """Return the indexes of the `except` entries that let a job set a path, or enforced keys below the path."""
         opening = []
         for index, keys in enumerate(self.entry.excepted or ()):
             open_path = (*self.path, *keys)
@@ -101,7 +101,7 @@ class _Form(Record):
 
 def _unenforced_paths(layers: Layers, data: Any, entry: Enforced, entries: Sequence[Enforced]) -> Iterator[Loosening]:
     paths = (new for new in entries if new.path != REGISTRY)
-    forms = [_Form(new, *form) for new in paths for form in enforced_values(data, new)]
+    candidates = [_EnforcedPath(new, *candidate) for new in paths for candidate in enforced_values(data, new)]
     reported: set[Path] = set()
     for path, value in enforced_values(data, entry):
         for keys, excepted in _bound_keys(entry, value):
@@ -109,9 +109,9 @@ def _unenforced_paths(layers: Layers, data: Any, entry: Enforced, entries: Seque
                 continue
             bound = (*path, *keys)
             enforced = data_path.at(value, keys)
-            if not any(form.binds(bound, excepted) for form in forms):
-                loosenings = [*_opened(layers, entry, bound, excepted, forms)]
-            elif enforced is not None and not any(form.sets(bound) for form in forms):
+            if not any(candidate.binds(bound, excepted) for candidate in candidates):
+                loosenings = [*_opened(layers, entry, bound, excepted, candidates)]
+            elif enforced is not None and not any(candidate.sets(bound) for candidate in candidates):
                 loosenings = [_without_value(layers, entry, bound, enforced)]
             else:
                 continue
@@ -120,7 +120,7 @@ def _unenforced_paths(layers: Layers, data: Any, entry: Enforced, entries: Seque
 
 
 def _bound_keys(entry: Enforced, value: Any) -> Iterator[tuple[Path, Sequence[Path] | None]]:
-    """Yield the paths below an enforced path that the base binds, each with the keys below that a job may set.
+    """Yield each path that an entry of the base enforces, relative to the entry, with the keys that a job may set.
 
     A path with a single value has None in place of the keys.
     """
@@ -136,7 +136,7 @@ def _bound_keys(entry: Enforced, value: Any) -> Iterator[tuple[Path, Sequence[Pa
 
 
 def _leaves(value: Any) -> Iterator[Path]:
-    """Yield the paths of the values that are no mappings."""
+    """Yield the paths of the values that are not mappings."""
     if not isinstance(value, Mapping):
         yield ()
         return
@@ -145,13 +145,15 @@ def _leaves(value: Any) -> Iterator[Path]:
 
 
 def _opened(
-    layers: Layers, entry: Enforced, path: Path, excepted: Sequence[Path] | None, forms: Sequence[_Form]
+    layers: Layers, entry: Enforced, path: Path, excepted: Sequence[Path] | None, candidates: Sequence[_EnforcedPath]
 ) -> Iterator[Loosening]:
-    """Yield the loosenings of a path that no entry of the change binds."""
+    """Yield the loosenings of a path that the change does not enforce completely."""
     base = layers.in_base(entry.place)
-    around = [form for form in forms if form.contains(path)]
-    closed = next((form for form in around if form.entry.excepted is not None), None)
-    narrower = next((form for form in forms if form.path[: len(path)] == path and form.path != path), None)
+    around = [candidate for candidate in candidates if candidate.contains(path)]
+    closed = next((candidate for candidate in around if candidate.entry.excepted is not None), None)
+    narrower = next(
+        (candidate for candidate in candidates if candidate.path[: len(path)] == path and candidate.path != path), None
+    )
     if closed:
         for index in closed.exceptions_within(path, excepted):
             name = path_name((*closed.path, *(closed.entry.excepted or ())[index]))
@@ -163,7 +165,7 @@ def _opened(
     elif around:
         yield _without_value(layers, entry, path, data_path.at(entry.data, path))
     elif narrower:
-        message = f"only {path_name(narrower.path)} is enforced, and {base} enforces {path_name(path)}"
+        message = f"only {path_name(narrower.path)} is enforced, but {base} enforces {path_name(path)}"
         yield Loosening(entry.place, narrower.entry.place, message)
     else:
         message = f"jobs may now override {path_name(path)}, which {base} enforces"
@@ -171,8 +173,8 @@ def _opened(
 
 
 def _without_value(layers: Layers, entry: Enforced, path: Path, value: Any) -> Loosening:
-    of_value = f" as {shown(value)}" if value is not None else ""
-    message = f"{path_name(path)} has no value, and {layers.in_base(entry.place)} enforces the path{of_value}"
+    enforced = f"the value {shown(value)}" if value is not None else "the field"
+    message = f"{path_name(path)} has no value, but {layers.in_base(entry.place)} enforces {enforced}"
     return layers.loosening(entry.place, path, message)
 
 

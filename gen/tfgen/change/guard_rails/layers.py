@@ -1,7 +1,7 @@
 """The guard rails of a folder in two versions of a repository.
 
-A guard rail holds in a folder if the tfgen.yaml of the folder, or a tfgen.yaml above, contains the guard rail. So a
-guard rail that moves to a tfgen.yaml above still holds.
+A guard rail applies to a folder if the tfgen.yaml of the folder, or of a parent folder, contains the guard rail. So a
+guard rail may move to the tfgen.yaml of a parent folder.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Loosening(Record):
     """A guard rail that is looser in the change than in the base.
 
     Attributes:
-        rail: the line of the guard rail in the base, or the line of the change for a rail that the base lacks.
-        place: the line of the change.
+        rail: the line of the guard rail in the base; the line in the change if the base lacks the guard rail.
+        place: the line of the change that loosens the guard rail.
     """
 
     rail: Place
@@ -29,14 +29,14 @@ class Loosening(Record):
 
 
 class Layers(Record):
-    """The tfgen.yaml files of a folder and above, in the base and in the change.
+    """The tfgen.yaml files of a folder and its parent folders, in the base and in the change.
 
     Attributes:
-        before: the nearest file of the base, merged over the files above; None if no file exists.
-        after: the nearest file of the change, merged over the files above; None if no file exists.
-        revision: the name of the base.
-        policies_before: the policies of the base, by the tfgen.yaml that names the folder.
-        policies_after: the policies of the change, by the tfgen.yaml that names the folder.
+        before: the nearest file of the base, merged over those of the parent folders; None if no file exists.
+        after: the nearest file of the change, merged over those of the parent folders; None if no file exists.
+        revision: the revision of the base, such as `origin/main`.
+        policies_before: the admission policies of the base, by the tfgen.yaml that names their folder.
+        policies_after: the admission policies of the change, by the tfgen.yaml that names their folder.
     """
 
     before: Document | None
@@ -46,15 +46,15 @@ class Layers(Record):
     policies_after: Mapping[str, PolicyFolder] = EMPTY
 
     def layers_before(self) -> Iterator[Document]:
-        """Yield the files of the base, the nearest first, each without the files above."""
+        """Yield the tfgen.yaml files of the base, the nearest first, each without the values of parent folders."""
         return iter(()) if self.before is None else self.before.layers()
 
     def layers_after(self) -> Iterator[Document]:
-        """Yield the files of the change, the nearest first, each without the files above."""
+        """Yield the tfgen.yaml files of the change, the nearest first, each without the values of parent folders."""
         return iter(()) if self.after is None else self.after.layers()
 
     def in_base(self, rail: Place) -> str:
-        """Return the words for the line of a guard rail in the base."""
+        """Return text such as `tfgen.yaml:3:1 of origin/main`, for the line of a guard rail in the base."""
         return f"{rail} of {self.revision}"
 
     def loosening(self, rail: Place, path: Path, message: str) -> Loosening:
@@ -63,7 +63,7 @@ class Layers(Record):
         Args:
             rail: the line of the guard rail in the base.
             path: the path of the guard rail. The problem is at the nearest key that the changed file still has.
-            message: the words of the problem.
+            message: the text of the problem.
         """
         roots = []
         for layer in self.layers_after():
@@ -72,5 +72,5 @@ class Layers(Record):
             if layer.data.get("root"):
                 roots.append(layer)
         if roots:
-            return Loosening(rail, roots[-1].place(("root",)), f"root: true leaves out {rail.file}: {message}")
+            return Loosening(rail, roots[-1].place(("root",)), f"root: true excludes {rail.file}: {message}")
         return Loosening(rail, rail, f"the file is removed: {message}")

@@ -14,7 +14,7 @@ from tfgen.words import path_name, shown
 
 
 def find_higher_limits(layers: Layers) -> Iterator[Loosening]:
-    """Yield each limit of the base that no tfgen.yaml of the change keeps or lowers."""
+    """Yield each limit of the base that the change raises or removes."""
     for layer in layers.layers_before():
         for path in limit_paths(layer):
             with_limit = [new for new in layers.layers_after() if path in limit_paths(new)]
@@ -25,4 +25,4 @@ def find_higher_limits(layers: Layers) -> Iterator[Loosening]:
             rail = layer.place(whole)
             limit = "no limit" if lowest is None else shown(written_limit(lowest, path))
             allowed = f"{layers.in_base(rail)} allows {shown(written_limit(layer, path))}"
-            yield layers.loosening(rail, whole, f"{path_name(whole)}: found {limit}, and {allowed}")
+            yield layers.loosening(rail, whole, f"{path_name(whole)}: found {limit}, but {allowed}")

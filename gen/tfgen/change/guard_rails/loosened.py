@@ -1,15 +1,11 @@
-"""All changes that loosen the guard rails of a folder.
-
-find_loosened(Layers(before, after, "origin/main"))
-    ->  Loosening(..., Place("tfgen.yaml", ...), "limits.job.gpus: found 32, and ... allows 16")
-"""
+"""All changes that loosen the guard rails of a folder."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.change.guard_rails.allowed import find_further_files, find_further_names, find_unenforced_projects
+from tfgen.change.guard_rails.allowed import find_added_files, find_added_names, find_unenforced_projects
 from tfgen.change.guard_rails.enforced import find_unenforced
 from tfgen.change.guard_rails.layers import Layers, Loosening
 from tfgen.change.guard_rails.limits import find_higher_limits
@@ -21,8 +17,8 @@ _FINDERS: Final = (
     find_higher_limits,
     find_lower_severities,
     find_unenforced_projects,
-    find_further_names,
-    find_further_files,
+    find_added_names,
+    find_added_files,
     find_weaker_policies,
 )
 

@@ -4,7 +4,7 @@ base      spec: {policyName: gpus.example.com, validationActions: [Deny]}
 change    spec: {policyName: gpus.example.com, validationActions: [Warn]}
 
 tfgen cannot decide which of two expressions is stricter. So a changed expression is a loosening, and so is a changed
-value in an object that a policy reads. A further validation, or a removed condition, only makes a policy stricter.
+value in an object that a policy reads. An added validation, or a removed condition, only makes a policy stricter.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WEAKER: Final[Mapping[Path, tuple[str, str]]] = {
     ("matchConstraints", "matchPolicy"): ("Equivalent", "Exact"),
     ("matchResources", "matchPolicy"): ("Equivalent", "Exact"),
 }
-"""The default of a field, and the value that lets a policy refuse less."""
+"""For each field: the default, and the value with which a policy refuses fewer objects."""
 
 _FIXED: Final[Sequence[Path]] = (
     ("policyName",),
@@ -38,7 +38,7 @@ _FIXED: Final[Sequence[Path]] = (
     ("paramRef", "namespace"),
     ("paramRef", "selector"),
 )
-"""The fields of a policy and a binding whose values have no order from loose to strict."""
+"""Fields of a policy or a binding in which each change is a loosening, because no value is stricter than another."""
 
 _SELECTORS: Final[Sequence[Path]] = tuple(
     (resources, selector)
@@ -48,7 +48,7 @@ _SELECTORS: Final[Sequence[Path]] = tuple(
 
 
 def find_weaker_policies(layers: Layers) -> Iterator[Loosening]:
-    """Yield each manifest of a policy folder that the change removes, or that refuses less in the change."""
+    """Yield each manifest of a policy folder that the change removes, or that refuses fewer objects in the change."""
     after = {identity(new): new for folder in layers.policies_after.values() for new in folder.documents}
     for layer in layers.layers_before():
         folder = layers.policies_before.get(layer.file)
@@ -63,7 +63,7 @@ def find_weaker_policies(layers: Layers) -> Iterator[Loosening]:
 
 def _removed(layers: Layers, layer: Document, document: Document, files: set[str]) -> Loosening:
     rail = document.place(("metadata", "name"))
-    message = f"{_name(document)} is removed, and {layers.in_base(rail)} contains the object"
+    message = f"{_name(document)} is removed, but {layers.in_base(rail)} contains the object"
     if not any(new.file == layer.file and KEY in new.data for new in layers.layers_after()):
         named_by = layer.place((KEY,))
         return layers.loosening(named_by, (KEY,), message).replaced(rail=rail)
@@ -80,25 +80,27 @@ def _weaker_fields(layers: Layers, old: Document, new: Document) -> Iterator[tup
     for path in (*_weaker_values(before, after), *_narrower_resources(before, after)):
         whole: Path = ("spec", *path)
         was = layers.in_base(old.place(whole))
-        change = f"found {_shown_at(new.data, whole)}, and {was} has {_shown_at(old.data, whole)}"
+        change = f"found {_shown_at(new.data, whole)}, but {was} has {_shown_at(old.data, whole)}"
         yield whole, f"{_name(old)}: {path_name(whole)}: {change}"
     for key in ("validations", "variables"):
         expressions = [_essence(key, item) for item in after.get(key) or ()]
         for index, item in enumerate(before.get(key) or ()):
             if _essence(key, item) not in expressions:
                 was = layers.in_base(old.place(("spec", key, index, "expression")))
-                change = f"the expression {shown(item['expression'])} is missing, and {was} has the expression"
+                change = f"the expression {shown(item['expression'])} is missing, but {was} has the expression"
                 yield ("spec", key), f"{_name(old)}: spec.{key}: {change}"
     conditions = [item["expression"] for item in before.get("matchConditions") or ()]
     for index, item in enumerate(after.get("matchConditions") or ()):
         if item["expression"] not in conditions:
             path = ("spec", "matchConditions", index, "expression")
-            message = f"the condition {shown(item['expression'])} is new, and objects that fail the condition pass"
+            message = (
+                f"the condition {shown(item['expression'])} is new, so the policy now allows all objects that fail it"
+            )
             yield path, f"{_name(old)}: {path_name(path)}: {message}"
 
 
 def _essence(key: str, item: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the parts of a validation or a variable that decide an answer."""
+    """Return the parts of a validation or a variable that affect the decision of the policy."""
     return (item.get("name") if key == "variables" else None, item["expression"])
 
 
@@ -134,12 +136,15 @@ def _narrower_resources(before: Any, after: Any) -> Iterator[Path]:
 
 
 def _different_fields(layers: Layers, old: Document, new: Document) -> Iterator[tuple[Path, str]]:
-    """Yield the first field of an object in which policies may read another value."""
+    """Yield the first changed field of an object that a policy may read, with the message."""
     for path in _differences(old.data, new.data, ()):
         if path[:2] != ("metadata", "annotations"):
             was = layers.in_base(old.place(path))
-            change = f"found {_shown_at(new.data, path)}, and {was} has {_shown_at(old.data, path)}"
-            yield path, f"{_name(old)}: {path_name(path)}: {change}; a policy that reads the object may refuse less"
+            change = f"found {_shown_at(new.data, path)}, but {was} has {_shown_at(old.data, path)}"
+            yield (
+                path,
+                f"{_name(old)}: {path_name(path)}: {change}; a policy that reads the object may refuse fewer jobs",
+            )
             return
 
 

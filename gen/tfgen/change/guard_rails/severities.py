@@ -1,4 +1,4 @@
-"""Rules that a change makes less severe, or lets a comment ignore.
+"""Check for rules that a change makes less severe, or that a comment may now ignore.
 
 base      rules: {plaintext-secret: {severity: error, ignorable: false}}
 change    rules: {plaintext-secret: {severity: warning}}
@@ -16,17 +16,17 @@ _DEFAULT: Final = "warning"
 
 
 def find_lower_severities(layers: Layers) -> Iterator[Loosening]:
-    """Yield each rule that reports less in the change than in the base."""
+    """Yield each rule that is less severe in the change than in the base, or that a comment may now ignore."""
     before, after = severities_of(layers.before), severities_of(layers.after)
     if before.as_errors and not after.as_errors:
-        message = f"warnings are no longer errors, as {layers.in_base(before.as_errors)} makes them"
+        message = f"warnings are no longer errors, but {layers.in_base(before.as_errors)} makes them errors"
         yield layers.loosening(before.as_errors, ("warningsAsErrors",), message)
     for rule in dict.fromkeys((*before.rules, *after.rules)):
         old, new = before.rules.get(rule), after.rules.get(rule)
         was, now = old.severity if old else _DEFAULT, new.severity if new else _DEFAULT
         if ORDER.index(now) < ORDER.index(was):
             set_by = f"{layers.in_base(old.place)} sets {was}" if old else f"{layers.revision} reports the warnings"
-            message = f"rules.{rule}.severity: found {now if new else 'no entry'}, and {set_by}"
+            message = f"rules.{rule}.severity: found {now if new else 'no entry'}, but {set_by}"
             if old:
                 yield layers.loosening(old.place, ("rules", rule, "severity"), message)
             elif new:

@@ -1,7 +1,6 @@
 """The guard rails on disk, compared with the guard rails of a commit.
 
-    judge_rails(Path("."), {"tfgen.yaml"}, "origin/main")
-        ->  Problem("tfgen.yaml", ... "limits.job.gpus: found 32, and ... allows 16", "guard-rail-loosened", "warning")
+    tfgen.yaml:3:22: warning: limits.job.gpus: found 32, but tfgen.yaml:3:22 of origin/main allows 16 [...]
 
 The tfgen.yaml of the commit decides the severity, so that a change cannot silence the report on itself.
 """
@@ -29,11 +28,11 @@ from tfgen.text.document import Document
 
 
 def judge_rails(root: Path, files: Collection[str], against: str) -> Iterator[Problem]:
-    """Yield a problem for each guard rail that files of a repository loosen.
+    """Yield a problem for each guard rail that the changed files of a repository loosen.
 
     Args:
         root: the root of the repository.
-        files: the files that differ from the commit, by their paths from the root.
+        files: the files that differ from the commit, as paths relative to the root.
         against: the commit.
 
     Raises:
@@ -69,14 +68,14 @@ class _Rails:
     """The tfgen.yaml files of one version, each file read once."""
 
     def __init__(self, content: Callable[[Path], bytes | None] | None) -> None:
-        """Create the reader of a version; without a function for the content, the version is the disk."""
+        """Create the reader of a version. `content` reads a file of a commit; if None, files are read from the disk."""
         self._content = content
         self._teams: dict[str, Team] = {}
 
     def under(self, folder: Path) -> Team:
-        """Return the tfgen.yaml of a folder over the files above, or the problems that keep tfgen from reading rails.
+        """Return the tfgen.yaml of a folder, merged over those of its parent folders, or the problems of the files.
 
-        A guard rail that is looser than a guard rail above is an error of the check, but can be read.
+        A guard rail that is looser than in a parent folder is no problem for this function.
         """
         job = folder / FILE
         source = defaults_under(job, self._content) if self._content else defaults_on_disk(job)
@@ -110,10 +109,10 @@ def _committed_folder(against: str, layer: Document) -> PolicyFolder:
 
 
 def _of_broken_file(before: Document | None, problem: Problem, against: str) -> Iterator[Loosening]:
-    """Yield the loosening by a tfgen.yaml with errors, whose guard rails nobody can read."""
+    """Yield the loosening that a tfgen.yaml with errors causes, because tfgen cannot read its guard rails."""
     for layer in () if before is None else before.layers():
         if rail := next((key for key in (*GUARD_RAILS, UNLISTED_FILES) if key in layer.data), None):
             place = layer.place((rail,))
-            message = f"no guard rail holds in a file with errors, and {place} of {against} sets {rail}"
+            message = f"tfgen cannot read the guard rails of a file with errors, but {place} of {against} sets {rail}"
             yield Loosening(place, problem.place, message)
             return
