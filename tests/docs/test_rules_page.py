@@ -144,7 +144,7 @@ def test_the_job_of_the_page_has_no_problem() -> None:
 @pytest.mark.parametrize("section", [section for section in SECTIONS if section.id in SUMMARIES], ids=lambda s: s.id)
 def test_a_section_begins_with_the_summary_of_its_rule(section: Section) -> None:
     assert " ".join(section.text.split()).startswith(SUMMARIES[section.id])
-    assert ("(A warning.)" in section.text) == (section.id in WARNINGS)
+    assert ("Severity: warning." in section.text) == (section.id in WARNINGS)
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.id)

@@ -21,7 +21,9 @@ PRIORITY_CLASS_CHANGE: Final = "priority-class-change"
 
 RULES: Final[Mapping[str, str]] = {
     CLAIM_CHANGE: "A change makes an existing claim smaller, or changes a field of the claim that is immutable.",
-    NEW_RUN: "A change of a committed run needs a new run: Kubernetes refuses the change, or running tasks ignore it.",
+    NEW_RUN: (
+        "A change of a run in git needs a new run: Kubernetes refuses the change, or running tasks ignore the change."
+    ),
     OBJECT_CHANGE: "A change of an object under `objects` changes an immutable field.",
     PRIORITY_CLASS_CHANGE: "A change of an existing priority class changes an immutable field.",
 }

@@ -43,10 +43,10 @@ NOT_RENDERED: Final = "not-rendered"
 NOT_REPRODUCED: Final = "not-reproduced"
 
 RULES: Final[Mapping[str, str]] = {
-    HAND_EDITED: "A file that tfgen wrote has changed.",
-    LINE_ENDS: "Rendered files have CRLF line endings.",
-    NOT_RENDERED: "A job was changed, but its files were not rendered again.",
-    NOT_REPRODUCED: "A ledger lists a changed file, but this tfgen renders a different file.",
+    HAND_EDITED: "A user edited or removed a file that tfgen rendered.",
+    LINE_ENDS: "The lines of rendered files end with CRLF.",
+    NOT_RENDERED: "A user changed a job, but did not render the files of the job again.",
+    NOT_REPRODUCED: "A ledger lists a changed file, but the running tfgen renders a different file.",
 }
 """The summary of each rule, which begins the section of the rule in docs/rules.md."""
 

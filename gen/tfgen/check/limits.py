@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 OVER_LIMIT: Final = "over-limit"
 
-RULES: Final[Mapping[str, str]] = {OVER_LIMIT: "One or several jobs request more than a tfgen.yaml allows."}
+RULES: Final[Mapping[str, str]] = {OVER_LIMIT: "The jobs of a folder request more than a tfgen.yaml allows."}
 """The summary of the rule, which begins the section of the rule in docs/rules.md."""
 
 _WORDS: Final[Mapping[str, str]] = {

@@ -30,8 +30,8 @@ UNUSED_IGNORE: Final = "unused-ignore"
 LOOSENED: Final = "guard-rail-loosened"
 
 RULES: Final[Mapping[str, str]] = {
-    GUARD_RAIL: "A guard rail of tfgen.yaml is incomplete, or is looser than a guard rail of a layer above.",
-    IGNORE_COMMENT: "A comment that ignores a warning has no rule or no reason.",
+    GUARD_RAIL: "A guard rail of a tfgen.yaml is incomplete, or is looser than a guard rail in a parent folder.",
+    IGNORE_COMMENT: "A comment that ignores a warning names no rule, or gives no reason.",
     UNUSED_IGNORE: "A comment ignores a warning that does not occur.",
     LOOSENED: "A change of a tfgen.yaml loosens a guard rail.",
 }

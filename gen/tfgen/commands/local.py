@@ -45,8 +45,8 @@ from tfgen.tree.disk_file import errors_at, read_text
 from tfgen.words import either
 
 RULES: Final[Mapping[str, str]] = {
-    "local-command": "The program of a task is not on this machine.",
-    "local-import": "A program imports a package that the Python of this machine lacks.",
+    "local-command": "This machine does not have the program of a task.",
+    "local-import": "A program imports a package that the Python of this machine does not have.",
     "local-variable": "The value of a variable is in the cluster and not on this machine.",
 }
 """The problems that `tfgen local` reports."""

@@ -25,7 +25,7 @@ from tfgen.tree.disk_file import replace_text
 from tfgen.tree.write import read_ledgers
 
 RULES: Final[Mapping[str, str]] = {
-    "not-fresh": "A fresh run finds the files of earlier runs, because no volume has a folder for each run.",
+    "not-fresh": "A fresh run finds the files of earlier runs, because no volume has a separate folder for each run.",
 }
 """The warnings of `tfgen rerun`."""
 

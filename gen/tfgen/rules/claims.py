@@ -53,8 +53,10 @@ RULES: Final = (
     Rule(
         "claim-access-mode",
         "warning",
-        "The access mode of a claim allows only one node or only reading, but several pods mount the claim.",
+        "Several pods mount a claim whose access mode allows only one node, or only reading.",
         _check_nodes,
     ),
-    Rule("claim-single-pod", "error", "Several pods mount a claim whose access mode allows one pod.", _check_one_pod),
+    Rule(
+        "claim-single-pod", "error", "Several pods mount a claim whose access mode allows only one pod.", _check_one_pod
+    ),
 )

@@ -84,8 +84,18 @@ def _check_names(view: View) -> Iterator[Finding]:
 
 
 RULES: Final = (
-    Rule("code-name", "error", "A file of code has a name that some file systems do not accept.", _check_names),
-    Rule("code-size", "error", "The files of code are too large for a ConfigMap.", _check_size),
-    Rule("git-secret", "error", "The address of a repository uses ssh, but there is no key.", _check_secret),
-    Rule("moving-revision", "warning", "A revision of code may mean a different commit later.", _check_revision),
+    Rule("code-name", "error", "The name of a code file is not valid in some file systems.", _check_names),
+    Rule("code-size", "error", "The code files are too large for a ConfigMap.", _check_size),
+    Rule(
+        "git-secret",
+        "error",
+        "The job uses a git repository over ssh, but names no Secret with the ssh key.",
+        _check_secret,
+    ),
+    Rule(
+        "moving-revision",
+        "warning",
+        "A branch or a tag of the code repository may refer to a different commit later.",
+        _check_revision,
+    ),
 )

@@ -99,7 +99,9 @@ def has_shell(view: View, role: RoleName) -> bool:
 
 RULES: Final = (
     Rule("command-word", "warning", "The first word of a command contains blanks.", _check_program),
-    Rule("curly-quote", "warning", "A command has quotation marks of a word processor.", _check_quotes),
-    Rule("shell-operator", "warning", "A command has an operator of a shell as a word.", _check_operators),
+    Rule("curly-quote", "warning", "A command contains the quotation marks of a word processor.", _check_quotes),
+    Rule(
+        "shell-operator", "warning", "A command contains an operator of a shell as a separate word.", _check_operators
+    ),
     Rule("shell-variable", "warning", "A variable has the syntax of a shell, but no shell runs.", _check_variables),
 )

@@ -125,8 +125,13 @@ def _check_requests(view: View) -> Iterator[Finding]:
 RULES: Final = (
     Rule("device-in-parts", "error", "A role requests a fraction of a device.", _check_fractions),
     Rule("device-request", "error", "A role requests a device without an equal limit.", _check_requests),
-    Rule("gpu-count", "error", "A number of GPUs is not valid, or two numbers of GPUs differ.", _check_counts),
-    Rule("gpu-product", "error", "The product of a GPU contradicts the node selector.", _check_products),
+    Rule(
+        "gpu-count",
+        "error",
+        "A number of GPUs is not valid, or two numbers of GPUs for one role differ.",
+        _check_counts,
+    ),
+    Rule("gpu-product", "error", "The GPU product of a role contradicts the node selector.", _check_products),
     Rule(
         "vgpu-scheduler",
         "warning",

@@ -136,4 +136,6 @@ def _cure(keys: Sequence[str]) -> str:
     return f"{cure}, or set the protocol of both" if _PROTOCOL in keys else cure
 
 
-RULES: Final = (Rule("duplicate-entry", "error", "A list has two entries that Kubernetes treats as one.", _check),)
+RULES: Final = (
+    Rule("duplicate-entry", "error", "A list contains two entries that Kubernetes treats as the same entry.", _check),
+)

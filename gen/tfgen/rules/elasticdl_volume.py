@@ -31,4 +31,11 @@ def _check(view: View) -> Iterator[Finding]:
                 yield Finding(path, message)
 
 
-RULES: Final = (Rule("elasticdl-volume", "error", "A path contains a separator of ElasticDL's --volume.", _check),)
+RULES: Final = (
+    Rule(
+        "elasticdl-volume",
+        "error",
+        "The path of a volume contains a character that separates volumes in ElasticDL's argument `--volume`.",
+        _check,
+    ),
+)

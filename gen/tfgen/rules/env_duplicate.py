@@ -46,5 +46,5 @@ def _duplicate(path: Path, kind: str, name: str, field: str) -> Finding:
 
 
 RULES: Final = (
-    Rule("env-duplicate", "error", "podTemplate sets a variable, label or annotation that the job sets.", _check),
+    Rule("env-duplicate", "error", "podTemplate sets a variable, label or annotation that the job also sets.", _check),
 )

@@ -34,7 +34,7 @@ RULES: Final = (
     Rule(
         "evaluator-in-cluster",
         "warning",
-        "The TF_CONFIG of the chief lists the evaluator, so that the chief waits for the evaluator.",
+        "The TF_CONFIG of the chief lists the evaluator, so the chief waits for the evaluator.",
         _check,
     ),
 )

@@ -56,4 +56,11 @@ def _is_example(host: re.Match[str] | None) -> bool:
     return host is not None and _EXAMPLE.fullmatch(host[host.lastindex or 0]) is not None
 
 
-RULES: Final = (Rule("example-host", "warning", "A job that a GitOps tool applies has an example host.", _check),)
+RULES: Final = (
+    Rule(
+        "example-host",
+        "warning",
+        "A job that a GitOps tool applies names an example host such as `example.com`.",
+        _check,
+    ),
+)

@@ -27,4 +27,4 @@ def _check(view: View) -> Iterator[Finding]:
             return
 
 
-RULES: Final = (Rule("exit-code-order", "error", "Exit codes are not in ascending order.", _check),)
+RULES: Final = (Rule("exit-code-order", "error", "The exit codes of a job are not in ascending order.", _check),)

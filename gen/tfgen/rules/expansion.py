@@ -158,11 +158,11 @@ def _env(container: Part) -> Iterator[Part]:
 
 
 RULES: Final = (
-    Rule("expansion-order", "error", "A variable refers to a variable that is set later.", _check_order),
+    Rule("expansion-order", "error", "A variable refers to a variable that the container sets later.", _check_order),
     Rule(
         "unknown-variable",
         "warning",
-        "A variable, command or argument refers to a variable that is not set.",
+        "A variable, command or argument refers to a variable that the container does not set.",
         _check_names,
     ),
 )

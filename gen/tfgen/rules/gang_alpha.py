@@ -23,5 +23,10 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 RULES: Final = (
-    Rule("gang-alpha", "warning", "A gang needs an API of Kubernetes that is disabled by default.", _check),
+    Rule(
+        "gang-alpha",
+        "warning",
+        "The scheduler of Kubernetes can start a gang only with an API that is disabled by default.",
+        _check,
+    ),
 )

@@ -30,6 +30,9 @@ def _check(view: View) -> Iterator[Finding]:
 
 RULES: Final = (
     Rule(
-        "gang-objects", "error", "A gang has several objects, but its scheduler starts each object by itself.", _check
+        "gang-objects",
+        "error",
+        "A gang consists of several objects, but its scheduler starts each object separately.",
+        _check,
     ),
 )

@@ -25,4 +25,4 @@ def _check(view: View) -> Iterator[Finding]:
         yield Finding(("gang", "minAvailable"), message)
 
 
-RULES: Final = (Rule("gang-partial", "warning", "A gang starts before there is room for all tasks.", _check),)
+RULES: Final = (Rule("gang-partial", "warning", "A gang starts before the cluster has room for all tasks.", _check),)

@@ -237,14 +237,20 @@ def _outputs(document: Document) -> Sequence[Output]:
     return data_of(document)["spec"].get("outputs", OUTPUTS)
 
 
-_CONFLICT: Final = "Two jobs contradict each other on an object of a GitOps tool."
+_CONFLICT: Final = "Two jobs contradict each other about an object that the jobs share in Argo CD or Flux."
 
 RULES: Final = (
     AcrossRule(
-        "flux-folders", "error", "Flux would apply the objects of a different cluster.", _clusters, _mixed_folders
+        "flux-folders",
+        "error",
+        "Flux would apply objects that belong to a different cluster.",
+        _clusters,
+        _mixed_folders,
     ),
     AcrossRule("gitops-conflict", "error", _CONFLICT, _conflict_record, _conflicts),
-    rule_alone("gitops-incomplete", "error", "A GitOps tool lacks a value that it needs.", _incomplete),
+    rule_alone("gitops-incomplete", "error", "A job does not set a value that Argo CD or Flux needs.", _incomplete),
     rule_alone("gitops-output", "error", "A GitOps tool would apply files that tfgen does not write.", _unrendered),
-    rule_alone("same-place", "error", "Two environments of a job are in one namespace of one cluster.", _same_place),
+    rule_alone(
+        "same-place", "error", "Two environments of a job use the same namespace of the same cluster.", _same_place
+    ),
 )

@@ -94,5 +94,10 @@ def _is_empty(view: View, role: RoleName, name: str) -> bool:
 
 
 RULES: Final = (
-    Rule("hidden-program", "warning", "A mount hides the folder of the image that has the program.", _check_programs),
+    Rule(
+        "hidden-program",
+        "warning",
+        "A volume hides the folder of the image that contains the program.",
+        _check_programs,
+    ),
 )

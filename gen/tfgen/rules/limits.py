@@ -78,4 +78,11 @@ def locate_amount(view: View, path: Path, map_: str, name: str) -> Path:
     return (*path, "gpu", "count")
 
 
-RULES: Final = (Rule("limits-below-requests", "error", "A role requests more than its limit allows.", _check),)
+RULES: Final = (
+    Rule(
+        "limits-below-requests",
+        "error",
+        "A role requests more of a resource than the limit of the role allows.",
+        _check,
+    ),
+)

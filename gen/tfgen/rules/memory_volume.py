@@ -32,4 +32,11 @@ def _check(view: View) -> Iterator[Finding]:
             )
 
 
-RULES: Final = (Rule("shm-size", "warning", "The shm of a role is larger than the memory limit of the role.", _check),)
+RULES: Final = (
+    Rule(
+        "shm-size",
+        "warning",
+        "The shared memory (`shm`) of a role is larger than the memory limit of the role.",
+        _check,
+    ),
+)

@@ -84,4 +84,6 @@ def _merged(parts: Iterable[Part]) -> dict[str, Part]:
     return {pod_parts.name(part): part for part in parts}
 
 
-RULES: Final = (Rule("duplicate-name", "error", "Two parts of a pod have the same name.", _check),)
+RULES: Final = (
+    Rule("duplicate-name", "error", "Two containers, ports or volumes of a pod have the same name.", _check),
+)

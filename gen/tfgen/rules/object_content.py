@@ -36,4 +36,6 @@ def _group_name(group_name: str) -> str:
     return shown(group_name) if group_name else "core, whose apiVersion is v1"
 
 
-RULES: Final = (Rule("object-kind", "error", "The group of an object does not have the kind.", _check_kinds),)
+RULES: Final = (
+    Rule("object-kind", "error", "The API group of an object does not contain the kind of the object.", _check_kinds),
+)

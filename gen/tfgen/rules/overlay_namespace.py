@@ -55,5 +55,5 @@ def _namespaces(item: Any) -> Iterator[tuple[Path, Any]]:
 
 
 RULES: Final = (
-    Rule("overlay-namespace", "error", "kustomize would give an object of the job a different namespace.", _check),
+    Rule("overlay-namespace", "error", "kustomize would move an object of the job to a different namespace.", _check),
 )

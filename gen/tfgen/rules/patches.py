@@ -63,5 +63,5 @@ def _variant_parts(view: View, by_environment: Mapping[str, Sequence[_Part]]) ->
 
 RULES: Final = (
     Rule("patch-field", "error", "A patch changes a field that tfgen, or a key of the job, controls.", _check_fields),
-    Rule("patch-target", "error", "A patch is for an object that the job does not have.", _check_targets),
+    Rule("patch-target", "error", "A patch targets an object that the job does not have.", _check_targets),
 )

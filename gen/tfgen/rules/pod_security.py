@@ -208,4 +208,11 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     return items if isinstance(items, list) else []
 
 
-RULES: Final = (Rule("pod-security", "error", "A field of a container or a pod needs a weaker profile.", _check),)
+RULES: Final = (
+    Rule(
+        "pod-security",
+        "error",
+        "A field of a container or a pod needs a weaker Pod Security profile than the profile of the job.",
+        _check,
+    ),
+)

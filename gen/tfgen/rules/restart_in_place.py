@@ -23,4 +23,11 @@ def _check(view: View) -> Iterator[Finding]:
         yield Finding(_KEY, message)
 
 
-RULES: Final = (Rule("restart-in-place", "warning", "A restart in place has no exit code.", _check),)
+RULES: Final = (
+    Rule(
+        "restart-in-place",
+        "warning",
+        "The job sets `restart.inPlace`, but lists no exit code for a restart in place.",
+        _check,
+    ),
+)

@@ -76,13 +76,13 @@ def _check_flags(view: View) -> Iterator[Finding]:
 
 
 RULES: Final = (
-    Rule("nothing-ends-the-job", "error", "No task of the job ends the job.", _check_end),
+    Rule("nothing-ends-the-job", "error", "The end of no task would end the job.", _check_end),
     Rule("missing-role", "error", "The strategy needs a role that the job does not have.", _check_required),
     Rule("unused-role", "error", "The job has a role that the strategy does not use.", _check_used),
     Rule(
         "legacy-flags",
         "error",
-        "The job has the flags or variables of TensorFlow 1, but its strategy has no parameter servers.",
+        "The job sets the flags or variables of TensorFlow 1, but its strategy has no parameter servers.",
         _check_flags,
     ),
 )

@@ -29,4 +29,4 @@ def _check(view: View) -> Iterator[Finding]:
             )
 
 
-RULES: Final = (Rule("volume-runs", "error", "A volume has runs, but no task can lock the volume.", _check),)
+RULES: Final = (Rule("volume-runs", "error", "A volume sets `runs`, but no task can lock the volume.", _check),)

@@ -121,6 +121,16 @@ def _annotation_path(view: View, role: RoleName, key: str) -> Path:
 
 
 RULES: Final = (
-    Rule("annotations-size", "error", "Annotations are larger than Kubernetes allows.", _check_annotations),
-    Rule("program-size", "error", "Arguments or variables are larger than Linux allows.", _check_programs),
+    Rule(
+        "annotations-size",
+        "error",
+        "The annotations of an object are larger than Kubernetes allows.",
+        _check_annotations,
+    ),
+    Rule(
+        "program-size",
+        "error",
+        "The arguments or variables of a container are larger than Linux allows.",
+        _check_programs,
+    ),
 )

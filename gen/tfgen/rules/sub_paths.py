@@ -58,5 +58,10 @@ def _hint(view: View, name: str, variables: set[str]) -> str:
 
 RULES: Final = (
     Rule("sub-path-twice", "error", "A volume has both subPath and subPathExpr.", _check_both),
-    Rule("sub-path-variable", "error", "subPathExpr refers to a variable that is not set.", _check_variables),
+    Rule(
+        "sub-path-variable",
+        "error",
+        "subPathExpr refers to a variable that the container does not set.",
+        _check_variables,
+    ),
 )

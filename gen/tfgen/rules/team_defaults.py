@@ -60,13 +60,13 @@ RULES = (
     Rule(
         "environment-of-all",
         "warning",
-        "A team's defaults start a job in an environment that the job does not name.",
+        "A tfgen.yaml adds an environment to a job that already lists environments.",
         _check_default_environments,
     ),
     Rule(
         "tolerations-replaced",
         "warning",
-        "The tolerations of a job replace the tolerations of a team's defaults.",
+        "The tolerations of a job replace the tolerations that a tfgen.yaml sets.",
         _replaced_tolerations,
     ),
 )

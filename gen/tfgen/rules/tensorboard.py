@@ -60,6 +60,16 @@ def _check_log_dir(view: View) -> Iterator[Finding]:
 
 
 RULES: Final = (
-    Rule("tensorboard-image", "warning", "The image has no TensorBoard.", _check_image),
-    Rule("tensorboard-log-dir", "warning", "TensorBoard cannot read the logs.", _check_log_dir),
+    Rule(
+        "tensorboard-image",
+        "warning",
+        "The image that would run TensorBoard does not contain TensorBoard.",
+        _check_image,
+    ),
+    Rule(
+        "tensorboard-log-dir",
+        "warning",
+        "TensorBoard cannot read the folder that `tensorboard.logDir` names.",
+        _check_log_dir,
+    ),
 )

@@ -91,4 +91,6 @@ def _map(part: Any) -> Mapping[str, Any]:
     return part if isinstance(part, Mapping) else {}
 
 
-RULES: Final = (Rule("uncarried-text", "error", "kustomize would change a text, or cannot read the text.", _check),)
+RULES: Final = (
+    Rule("uncarried-text", "error", "kustomize would change a text of the job, or cannot read the text.", _check),
+)

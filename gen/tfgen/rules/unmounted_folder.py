@@ -97,5 +97,10 @@ def _similar_mount(folder: PurePosixPath, mounts: Collection[str]) -> str | None
 
 
 RULES: Final = (
-    Rule("unmounted-folder", "warning", "The path of a folder resembles the mount path of a volume.", _check),
+    Rule(
+        "unmounted-folder",
+        "warning",
+        "The path of a folder resembles the mount path of a volume, but no volume is mounted at the folder.",
+        _check,
+    ),
 )

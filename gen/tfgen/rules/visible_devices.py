@@ -67,4 +67,4 @@ def _has_gpu(container: Part) -> bool:
     return any(re.search(IS_GPU, name) for amounts in limits for name in amounts)
 
 
-RULES: Final = (Rule("visible-devices", "warning", "A container can use GPUs without a request.", _check),)
+RULES: Final = (Rule("visible-devices", "warning", "A container can use GPUs without a request for GPUs.", _check),)

@@ -35,4 +35,6 @@ def _check(view: View) -> Iterator[Finding]:
                 yield Finding((*volume.path, key), view.evaluate(message))
 
 
-RULES: Final = (Rule(_ID, "error", "A volume needs a weaker Pod Security profile.", _check),)
+RULES: Final = (
+    Rule(_ID, "error", "A volume needs a weaker Pod Security profile than the profile of the job.", _check),
+)

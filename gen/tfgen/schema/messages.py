@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from tfgen.text.document import Document
 
 RULES: Mapping[str, str] = {
-    "duplicate-item": "A list with unique items contains an item twice.",
+    "duplicate-item": "A list contains an item twice, but its items must be unique.",
     "exactly-one-of": "A mapping needs exactly one of several keys, but has none or more than one.",
-    "missing-key": "A required key is missing.",
+    "missing-key": "A mapping does not have a required key.",
     "not-allowed": "A value is not one of the allowed values.",
     "not-tunable": "An environment sets a field that must be the same in every environment.",
-    "nothing-to-remove": "An environment sets null for a key that the job does not have.",
+    "nothing-to-remove": "An environment sets a key to null, but the job does not have the key.",
     "out-of-range": "A number is too small or too large.",
     "quantity": "An amount is not a valid Kubernetes quantity.",
     "reserved-name": "A name is reserved for tfgen.",
@@ -45,7 +45,7 @@ RULES: Mapping[str, str] = {
     "too-many": "A list or mapping has too many entries.",
     "unknown-key": "A key does not exist in the job schema.",
     "wrong-format": "A text or a mapping has the wrong format.",
-    "wrong-kind": "A document has the wrong kind. A job file contains TrainingJob, and tfgen.yaml contains Defaults.",
+    "wrong-kind": "A document has the wrong kind.",
     "wrong-type": "A value has the wrong type.",
 }
 """The ids of the problems that the schema finds, with their summaries."""

@@ -27,7 +27,7 @@ from tfgen.words import path_name, shown
 
 EDIT: Final = "edit"
 
-RULES: Final[Mapping[str, str]] = {EDIT: "tfgen cannot change a value and leave the rest of its file unchanged."}
+RULES: Final[Mapping[str, str]] = {EDIT: "tfgen cannot change a value without a change of other text in the job file."}
 """The id of the error that has a file and a line, with its summary."""
 
 

@@ -29,7 +29,7 @@ from tfgen.text.yaml_text import block_lines, in_line
 
 LAYOUT: Final = "layout"
 
-RULES: Final[Mapping[str, str]] = {LAYOUT: "A job file is written in a way that tfgen fmt cannot lay out."}
+RULES: Final[Mapping[str, str]] = {LAYOUT: "`tfgen fmt` cannot write a line of a job file in the layout of tfgen."}
 """The id of the error that has a file and a line, with its summary."""
 
 KeyOrder: TypeAlias = Callable[[Path], Sequence[str] | None]

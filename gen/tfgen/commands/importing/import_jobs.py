@@ -29,7 +29,7 @@ from tfgen.text.yaml_text import uncarried
 from tfgen.words import either, path_name
 
 RULES: Final[Mapping[str, str]] = {
-    REFUSED: "A foreign manifest has a setting that job.yaml cannot express.",
+    REFUSED: "The manifest that `tfgen import` reads has a setting that job.yaml cannot express.",
 }
 """The rules of `tfgen import`."""
 

@@ -21,7 +21,9 @@ from tfgen.tree.ledgers import Ledgers
 
 ORPHAN: Final = "orphan"
 
-RULES: Final[Mapping[str, str]] = {ORPHAN: "No file contains a job whose rendered files remain in the repository."}
+RULES: Final[Mapping[str, str]] = {
+    ORPHAN: "The rendered files of a job remain in the repository, but no job file contains the job."
+}
 """The summary of each rule, which begins the section of the rule in docs/rules.md."""
 
 

@@ -24,7 +24,7 @@ UNLISTED: Final = "unlisted-file"
 KEY: Final = "unlistedFiles"
 """The key of the root tfgen.yaml that lists exceptions."""
 
-RULES: Final[Mapping[str, str]] = {UNLISTED: "A folder of tfgen has a file that no ledger lists."}
+RULES: Final[Mapping[str, str]] = {UNLISTED: "A folder of tfgen contains a file that no ledger lists."}
 """The summary of each rule, which begins the section of the rule in docs/rules.md."""
 
 
