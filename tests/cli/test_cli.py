@@ -121,7 +121,7 @@ def test_a_folder_gives_the_jobs_below_it_and_no_other_yaml(job: Path, capsys: p
         (["check", "--formt=json", "x"], 2, 'tfgen check: unknown option --formt=json; did you mean "--format"?'),
         (["schema", "job.yaml"], 2, "tfgen schema: unexpected argument job.yaml"),
         (["render", "none.yaml"], 2, "none.yaml: No such file or directory"),
-        (["render", "empty"], 2, "empty: no file below it holds a document"),
+        (["render", "empty"], 2, "empty: no file in this folder has a document"),
         (["render", "job.yaml", "--stdout", "--env", "nowhere"], 2, "no environment 'nowhere'; choose prod"),
         (["rerun", "job.yaml", "--env", "nowhere"], 2, "no environment 'nowhere'; choose prod"),
         (["explain", "spec.roles.worker.replica"], 2, "replicas"),

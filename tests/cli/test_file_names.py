@@ -137,7 +137,8 @@ def test_defaults_that_are_no_file_are_not_passed_over(
 ) -> None:
     make(Path("tfgen.yaml"))
     assert run([command, job], cli.USAGE, capsys) == (
-        f"tfgen: error: {says}; the jobs below take their defaults from this file: correct or delete the file\n"
+        f"tfgen: error: {says}; the jobs below this folder take their defaults from this file: correct or delete the "
+        "file\n"
     )
     assert {path.name for path in Path().iterdir()} == {".git", "jobs", "tfgen.yaml"}
 

@@ -702,7 +702,7 @@ def test_another_change_of_the_same_job(clone: Path, remote: Path, tmp_path: Pat
     other_clone(remote, tmp_path, lambda folder: write(folder / "jobs/mnist.yaml", JOB.replace("production", "day")))
     write("jobs/mnist.yaml", QUEUE)
     said = run(capsys, "jobs", "--push", code=1)
-    assert "origin/main has another change of jobs/mnist.yaml" in said
+    assert "origin/main also changed jobs/mnist.yaml" in said
     assert "\n  git pull --rebase origin main\n" in said
     assert (subject(), subject(remote)) == (SUBJECT, "theirs")
     assert git("status", "--porcelain") == ""
@@ -814,7 +814,7 @@ def test_a_file_that_somebody_edited_by_hand_and_pushed_stops_the_push(
     write("jobs/mnist.yaml", QUEUE)
     printed = run(capsys, "jobs", "--push", code=1)
     assert "charts/mnist/Chart.yaml: edited since tfgen wrote it" in printed
-    assert "the commit stays in main, not pushed" in printed
+    assert "the commit stays in the local branch main and is not pushed" in printed
     assert subject(remote) == "theirs"
     assert lines("status", "--porcelain") == lines("worktree", "list")[1:] == []
 
@@ -893,7 +893,7 @@ def test_a_dirty_file_that_the_remote_changed(clone: Path, remote: Path, tmp_pat
     other_clone(remote, tmp_path, lambda folder: write(folder / "file", "theirs\n"))
     write("file", "mine\n")
     write("jobs/mnist.yaml", QUEUE)
-    assert "changes files that are modified here" in run(capsys, "jobs", "--push", code=1)
+    assert "change files that you have modified" in run(capsys, "jobs", "--push", code=1)
     assert Path("file").read_text() == "mine\n"
     assert (subject(), subject(remote)) == (SUBJECT, "theirs")
 

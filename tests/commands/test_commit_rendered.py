@@ -309,7 +309,7 @@ def test_a_branch_that_is_checked_out_is_left_alone(clone: Path, tmp_path: Path,
     git("worktree", "add", "--quiet", tmp_path / "tree", "rendered")
     write("jobs/mnist.yaml", MORE)
     commit("jobs", code=2)
-    assert "has the branch rendered checked out; tfgen writes this branch" in capsys.readouterr().err
+    assert "has the branch rendered checked out, but tfgen writes to this branch" in capsys.readouterr().err
 
 
 def test_branches_that_went_apart_are_refused(clone: Path, tmp_path: Path, capsys: Printed) -> None:
@@ -322,7 +322,7 @@ def test_branches_that_went_apart_are_refused(clone: Path, tmp_path: Path, capsy
     write("jobs/mnist.yaml", MORE)
     commit("jobs")
     commit("jobs", "--push", code=1)
-    assert "take the remote branch and render again: git branch --force rendered " in capsys.readouterr().err
+    assert "render the files again: git branch --force rendered " in capsys.readouterr().err
 
 
 def test_a_file_edited_by_hand_there_is_not_lost(clone: Path, tmp_path: Path, capsys: Printed) -> None:

@@ -106,8 +106,8 @@ def test_jobs_of_two_places_are_not_mixed(capsys: Printed) -> None:
         write(f"{name}/job.yaml", text)
     assert cli.run(["render", "."]) == 2
     assert capsys.readouterr().err == (
-        "tfgen: error: charts/ and overlays/ are in several places: of one in one; of two in two; "
-        "name the jobs of one, or say --out\n"
+        "tfgen: error: the jobs have different folders for charts/ and overlays/: one for jobs in one; two for jobs in "
+        "two; pass the jobs of one folder, or set --out\n"
     )
     assert cli.run(["render", ".", "--out", "all"]) == 0
     assert rendered() == ["all"]
@@ -120,8 +120,9 @@ def test_a_job_that_is_nowhere_has_no_place(monkeypatch: pytest.MonkeyPatch, fol
         monkeypatch.chdir(here)
         assert cli.run(["render", str(folder / "mnist.yaml")]) == 2
         assert capsys.readouterr().err == (
-            f"tfgen: error: {folder}: in no git repository, and not below the working directory, so that charts/ and "
-            "overlays/ have no place; name one by --out, or write root: true into a tfgen.yaml there or above\n"
+            f"tfgen: error: {folder}: the folder is in no git repository and not below the working directory, so tfgen "
+            "cannot choose a folder for charts/ and overlays/; set --out, or add a tfgen.yaml with root: true to the "
+            "folder\n"
         )
     assert not Path("/charts").exists()
 

@@ -191,8 +191,8 @@ def test_all_that_is_the_users_stops_all_jobs_and_says_what_would_be_lost(tmp_pa
         job("other", {"fine": "1\n"}),
     )
     assert conflicts(tmp_path, *jobs) == [
-        "cut: edited since tfgen wrote it; --force replaces it, and no line of it is lost, "
-        "but deleted or moved lines come back",
+        "cut: edited since tfgen wrote it; --force replaces it, and no line is lost, "
+        "but lines that were deleted or moved come back",
         "edited: edited since tfgen wrote it; --force replaces it, and line 2 'mine: 5' and 2 more lines are lost",
         "foreign: not written by tfgen; --force replaces it, and line 1 '\ufffd\ufffd' is lost",
         "stale: edited since tfgen wrote it, and no longer rendered; --force removes it, "
@@ -200,7 +200,8 @@ def test_all_that_is_the_users_stops_all_jobs_and_says_what_would_be_lost(tmp_pa
     ]
     plan = render(tmp_path, *jobs, force=True)
     assert [conflict.describe_past() for conflict in plan.lost] == [
-        "cut: edited since tfgen wrote it; replaced, and no line of it was lost, but deleted or moved lines came back",
+        "cut: edited since tfgen wrote it; replaced, and no line was lost, "
+        "but lines that were deleted or moved came back",
         "edited: edited since tfgen wrote it; replaced, and line 2 'mine: 5' and 2 more lines were lost",
         "foreign: not written by tfgen; replaced, and line 1 '\ufffd\ufffd' was lost",
         "stale: edited since tfgen wrote it, and no longer rendered; removed, and line 1 '1' and 1 more line were lost",

@@ -1,1 +1,1 @@
-"""Reads from git, commits and pushes. This package does not depend on jobs."""
+"""Functions that read from git, commit and push. This package does not depend on jobs."""

@@ -1,4 +1,4 @@
-"""A branch that nobody has checked out: tfgen reads and writes it in a temporary working tree.
+"""Commit to a branch that is not checked out, by means of a temporary working tree.
 
     tip = find_tip(repository, "rendered", to)
     with working_tree(repository, tip) as tree:
@@ -6,8 +6,8 @@
         commit = commit_all(tree, tip, "mnist: workers 4 -> 8")
     move_branch(repository, "rendered", commit)
 
-The working tree and the index of the user remain unchanged. No hook runs, because the hooks ran for the commit that the
-files were rendered from.
+The working tree and the index of the user remain unchanged. No git hook runs, because the hooks ran for the commit of
+the job files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _AS_WRITTEN: Final = ("-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
 
 
 def find_tip(repository: Repository, branch: str, to: Target | None) -> str:
-    """Return the commit that the next commit of the branch follows; empty if the branch does not exist.
+    """Return the last commit of a branch, local or remote; empty if the branch does not exist.
 
     Args:
         repository: the repository.
@@ -43,7 +43,7 @@ def find_tip(repository: Repository, branch: str, to: Target | None) -> str:
     ref = f"refs/heads/{branch}"
     if place := _text(repository, "for-each-ref", "--format=%(worktreepath)", ref):
         raise UsageError(
-            f"{place} has the branch {branch} checked out; tfgen writes this branch, so check out another one there"
+            f"{place} has the branch {branch} checked out, but tfgen writes to this branch; check out another branch"
         )
     ours = _text(repository, "for-each-ref", "--format=%(objectname)", ref)
     if to is None:
@@ -58,14 +58,14 @@ def find_tip(repository: Repository, branch: str, to: Target | None) -> str:
     if _is_ancestor(repository, theirs, ours):
         return ours
     raise RefusedError(
-        f"{branch} and {to.remote}/{to.branch} have diverged; all files of the branch are rendered from "
-        f"jobs, so take the remote branch and render again: git branch --force {branch} {theirs[:12]}"
+        f"{branch} and {to.remote}/{to.branch} have diverged; reset the local branch to the remote branch, and "
+        f"render the files again: git branch --force {branch} {theirs[:12]}"
     )
 
 
 @contextmanager
 def working_tree(repository: Repository, tip: str) -> Iterator[Repository]:
-    """Create a temporary working tree with the files of a commit; an empty tree for an empty id."""
+    """Check out a commit in a temporary working tree. The tree is empty if the id of the commit is empty."""
     with tempfile.TemporaryDirectory(prefix="tfgen-branch-") as folder:
         root = Path(folder) / "tree"
         start = tip or _empty_commit(repository)
@@ -79,7 +79,7 @@ def working_tree(repository: Repository, tip: str) -> Iterator[Repository]:
 def commit_all(tree: Repository, tip: str, message: str) -> str:
     """Commit all files of a temporary working tree, and return the id of the commit; empty if no file has changed.
 
-    git signs the commit if the user has git sign commits.
+    git signs the commit if `commit.gpgSign` is true.
     """
     tree.git(*_AS_WRITTEN, "add", "--all", "--force", ".").output()
     if tip and not tree.git("diff", "--cached", "--quiet", "HEAD").done().code:
@@ -96,12 +96,12 @@ def move_branch(repository: Repository, branch: str, commit: str) -> None:
 
 
 def trailer(repository: Repository, commit: str, key: str) -> str:
-    """Return the value of a trailer ``KEY: VALUE`` in the message of a commit; empty if it is missing."""
+    """Return the value of a trailer ``KEY: VALUE`` in the message of a commit; empty if the trailer is missing."""
     return _text(repository, "log", "-1", f"--format=%(trailers:key={key},valueonly)", commit)
 
 
 def is_remote_tip(repository: Repository, branch: str) -> bool:
-    """Return whether HEAD is detached and at the tip of a remote branch, as in a checkout of CI."""
+    """Return whether HEAD is detached and at the last commit of a remote branch, as in a CI checkout."""
     refs = ("for-each-ref", "--points-at=HEAD", "--format=%(refname)", f"refs/remotes/*/{branch}")
     return bool(repository.head and not repository.branch and _text(repository, *refs))
 

@@ -12,14 +12,14 @@ from typing import Final
 from tfgen.errors import TfgenError
 from tfgen.record import Record
 
-# A hook inherits variables with paths of its own repository, which may be another one.
+# git sets these variables for hooks. A tfgen that a hook starts must not use the paths of the hook's repository.
 _OF_A_HOOK: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
 
-# Messages in English, and no lock that only refreshes the index.
+# LC_ALL: tfgen parses English messages. GIT_OPTIONAL_LOCKS: `git status` must not lock the index.
 _ENVIRONMENT: Final = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
 
 _CHUNK: Final = 500
-"""Number of paths on one command line."""
+"""Maximum number of paths on one command line."""
 
 
 class Done(Record):
@@ -31,12 +31,12 @@ class Done(Record):
 
 
 class Git(Record):
-    """A git command in a folder. `str` returns a line for a shell.
+    """A git command that runs in a folder. `str` returns the command line for a shell.
 
     Attributes:
         stdin: the standard input.
-        runs_hooks: whether the command runs the hooks of the user, with the settings of the user. Without hooks, git
-            takes arguments literally instead of as patterns, and its messages are in English.
+        runs_hooks: whether the command may run hooks, and so needs the user's locale. All other commands print English
+            messages and read paths literally instead of as patterns.
     """
 
     folder: Path
@@ -46,12 +46,12 @@ class Git(Record):
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """Return the whole command."""
+        """Return the program and its arguments."""
         options = () if self.runs_hooks else ("--literal-pathspecs",)
         return ("git", "-C", str(self.folder), *options, *self.arguments)
 
     def done(self) -> Done:
-        """Run the command and return the result, whatever its exit code."""
+        """Run the command and return its result. A nonzero exit code raises no error."""
         environment = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
         environment |= {} if self.runs_hooks else _ENVIRONMENT
         with subprocess.Popen(  # noqa: S603 - no shell, and no argument that could be an option
@@ -76,18 +76,18 @@ class Git(Record):
         return done.stdout
 
     def output_of(self, paths: Sequence[str]) -> bytes:
-        """Run the command for some paths, which follow its arguments, and return the output.
+        """Run the command with paths as its last arguments, and return the output.
 
-        Many paths need several runs.
+        The command runs once for each 500 paths, because the length of a command line is limited.
 
         Raises:
-            TfgenError: the exit code of one run is not 0.
+            TfgenError: the exit code of a run is not 0.
         """
         parts = (paths[start : start + _CHUNK] for start in range(0, len(paths), _CHUNK))
         return b"".join(self.replaced(arguments=(*self.arguments, *part)).output() for part in parts)
 
     def failure(self, done: Done) -> TfgenError:
-        """Return the error of a failed command: the command line to repeat it, and its message."""
+        """Return an error with the command line, the exit code and the message of the failed command."""
         return TfgenError(f"{self} ended with code {done.code}: {done.stderr.strip()}")
 
     def __str__(self) -> str:
@@ -98,8 +98,8 @@ _PATIENCE_S: Final = 10.0
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a git process that still runs. On SIGTERM, git removes its locks, which would stop the next git command."""
-    process.terminate()
+    """Stop a running git process."""
+    process.terminate()  # on SIGTERM, git removes its lock files, which would block the next git command
     try:
         process.wait(_PATIENCE_S)
     except subprocess.TimeoutExpired:
@@ -107,6 +107,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def is_installed() -> bool:
-    """Return whether git is installed. `shutil.which` would also load two compression libraries."""
+    """Return whether git is on the PATH."""
+    # Not `shutil.which`: the module `shutil` imports two compression libraries.
     paths = (os.path.join(folder, "git") for folder in os.get_exec_path())  # noqa: PTH118 - a folder may be ""
     return any(os.path.isfile(path) and os.access(path, os.X_OK) for path in paths)  # noqa: PTH113

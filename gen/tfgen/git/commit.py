@@ -1,10 +1,10 @@
-"""Commit some files and no others. All other staged and modified files remain unchanged.
+"""Commit only the listed files. All other staged and modified files remain unchanged.
 
     repository = open_repository(Path("."))
     commit(repository, ["charts/mnist/Chart.yaml", ...], "mnist: workers 4 -> 8")
 
-`git commit --only` does the work: it uses a separate index, takes the lock, runs the hooks and signs. Then it updates
-the committed files in the index of the user, with the changes of the hooks.
+`git commit --only` commits from a temporary index, runs the hooks and signs the commit. Then git updates the committed
+files in the index of the user, including the changes that the hooks made.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tfgen.real_path import real_path
 from tfgen.record import Record
 
 _READ_OTHERWISE: Final = re.compile(r"@|([A-Z]+_)*HEAD|(refs|heads|tags|remotes)/.*|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}")
-"""Names that git reads as another ref or as the id of a commit: https://git-scm.com/docs/gitrevisions."""
+"""Branch names that git reads as another ref or as the id of a commit: https://git-scm.com/docs/gitrevisions."""
 
 _SUBMODULE: Final = b"160000"
 """The mode of a submodule in the index."""
@@ -44,7 +44,7 @@ class RefusedError(TfgenError):
 
 
 class UnderWayError(RefusedError):
-    """An operation of git, such as a merge, is not finished."""
+    """The repository has an unfinished git operation, such as a merge."""
 
     def __init__(self, operation: Operation, root: Path) -> None:
         super().__init__(f"{operation.name} is under way in {root}")
@@ -97,12 +97,12 @@ def open_repository(folder: Path) -> Repository:
 
 
 def check_paths(repository: Repository, digests: Mapping[str, str | None], unwritten: Iterable[str]) -> None:
-    """Check, before tfgen writes a file, that one commit can contain all files of the command.
+    """Check that one commit can contain all files of a command, before the command writes a file.
 
     Args:
         repository: the repository of the commit.
         digests: path -> SHA-256 of the new content, in lower-case hexadecimal digits; None removes a file.
-        unwritten: files that tfgen does not write, and that the commit takes from disk.
+        unwritten: files that the commit contains and that the command does not write.
 
     Raises:
         RefusedError: a file is in another repository, or git ignores changes to the file (assume-unchanged).
@@ -139,11 +139,9 @@ def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
 
 
 def _really_modified(repository: Repository, paths: Sequence[str]) -> set[str]:
-    """Return the files whose content differs from the content in git.
+    """Return the files whose content differs from HEAD.
 
-    `git status` also lists files that differ only in size.
-
-    git may convert line endings, so a file of another size may have the same content for git.
+    `git status` also lists a file that differs only in size, for example because git converts its line endings.
     """
     if not (paths and repository.head):
         return set(paths)
@@ -162,10 +160,10 @@ def would_change(repository: Repository, digests: Mapping[str, str | None]) -> b
 
 
 def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
-    """Commit the content of files on disk, and return the id of the commit. The commit removes missing files.
+    """Commit files as they are on disk, and return the id of the commit. A missing file is removed by the commit.
 
     Raises:
-        RefusedError: a hook, the signing program or git refuses. There is no commit, and the index is unchanged.
+        RefusedError: a hook, the signing program or git refuses the commit. The index is unchanged.
     """
     from_stdin = ("--pathspec-from-file=-", "--pathspec-file-nul")
     tracked = _list_names(repository, ("ls-files", "-z", "--cached", "--"), paths)
@@ -190,7 +188,7 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
 
 
 def check_branch(repository: Repository, name: str) -> None:
-    """Check that `start_branch` can create a branch of this name, or that the branch is checked out already.
+    """Check that a branch of this name can be created, or is checked out already.
 
     Raises:
         UsageError: git rejects the name or reads it differently, or the branch exists and is not checked out.
@@ -221,7 +219,7 @@ def start_branch(repository: Repository, name: str) -> Repository:
 
 
 def drop_branch(before: Repository, after: Repository) -> None:
-    """Undo `start_branch` while the branch has no new commit."""
+    """Undo `start_branch`: check out the previous branch, and delete the new branch, which has no commit."""
     if after.branch == before.branch:
         return
     if before.branch:
@@ -243,7 +241,7 @@ def wait(attempt: int, took_s: float = 0.05) -> None:
 
 
 def _patiently(command: Git) -> None:
-    """Run a command that needs the index. Wait while another git process has the lock."""
+    """Run a command that locks the index. Try again while another git process has the lock."""
     for attempt in range(_ATTEMPTS):
         done = command.done()
         if not done.code:
@@ -256,7 +254,7 @@ def _patiently(command: Git) -> None:
 
 
 def _submodules(repository: Repository, paths: Sequence[str]) -> Iterator[str]:
-    """Yield the submodules in the index that contain some of these paths."""
+    """Yield the submodules that contain at least one of these paths."""
     folders = _folders_above(paths)
     tops = sorted({folder.partition("/")[0] for folder in folders})
     listed = repository.git("ls-files", "-z", "--stage", "--").output_of(tops) if tops else b""
@@ -267,7 +265,7 @@ def _submodules(repository: Repository, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _nested_repositories(repository: Repository, paths: Iterable[str]) -> Iterator[str]:
-    """Yield the folders above these paths that are separate repositories."""
+    """Yield the parent folders of these paths that are separate git repositories."""
     for folder in sorted(_folders_above(paths)):
         if os.path.lexists(repository.root / folder / ".git"):
             yield folder
@@ -278,7 +276,7 @@ def _folders_above(paths: Iterable[str]) -> set[str]:
 
 
 def _unwatched(repository: Repository, digests: Mapping[str, str | None], paths: Sequence[str]) -> Iterator[str]:
-    """Yield the cure for each changed file that git is configured to ignore. A commit would lack the change."""
+    """Yield a message with the fix for each changed file that is assume-unchanged or skip-worktree in git."""
     is_sparse = _text(repository.git("config", "--type=bool", "--get", "core.sparseCheckout").done().stdout) == "true"
     listed = _list_names(repository, ("ls-files", "-z", "-v", "--cached", "--"), paths)
     for entry in sorted(listed, key=lambda entry: entry[2:]):
@@ -287,12 +285,12 @@ def _unwatched(repository: Repository, digests: Mapping[str, str | None], paths:
             continue
         name = shlex.quote(os.path.relpath(repository.root / path))
         if tag.islower():
-            cure = f"git update-index --no-assume-unchanged {name}"
-            yield f"{path}: is assume-unchanged, so git ignores the change; {cure}"
+            fix = f"git update-index --no-assume-unchanged {name}"
+            yield f"{path}: is assume-unchanged, so git ignores the change; {fix}"
         if tag in "Ss":
             folder = shlex.quote(os.path.relpath((repository.root / path).parent))
-            cure = f"git sparse-checkout add {folder}" if is_sparse else f"git update-index --no-skip-worktree {name}"
-            yield f"{path}: is skip-worktree, so git ignores the change; {cure}"
+            fix = f"git sparse-checkout add {folder}" if is_sparse else f"git update-index --no-skip-worktree {name}"
+            yield f"{path}: is skip-worktree, so git ignores the change; {fix}"
 
 
 def _differs(repository: Repository, path: str, digests: Mapping[str, str | None]) -> bool:

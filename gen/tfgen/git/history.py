@@ -1,7 +1,4 @@
-"""The commits that changed some files, read by two git processes for all files.
-
-histories([Path("jobs/mnist/job.yaml")])  ->  {Path("jobs/mnist/job.yaml"): (Revision("3f0c...", ...), ...)}
-"""
+"""The commits that changed a file. Two git processes read the commits of many files."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from tfgen.git.read import HEAD, blobs, by_repository, output_at
 from tfgen.record import Record
 
 _MOST: Final = 10_000
-"""The number of commits that a search reads, the newest first. The history of a large repository is cut there."""
+"""Maximum number of commits that a search reads, the newest first."""
 
 
 class Revision(Record):
@@ -32,13 +29,13 @@ class Revision(Record):
 
 
 def histories(paths: Iterable[Path], most: int) -> dict[Path, tuple[Revision, ...]]:
-    """Return the last revisions of each file up to HEAD, the newest first.
+    """Return the last commits up to HEAD that changed each file, the newest first.
 
-    A file outside of git has no revisions. A shallow clone has only some of the commits.
+    The result is empty for a file outside of git. A shallow clone has only some of the commits.
 
     Args:
         paths: the files, which may be missing on disk.
-        most: the maximum number of revisions of each file.
+        most: the maximum number of commits for each file.
 
     Raises:
         TfgenError: git fails.

@@ -1,4 +1,4 @@
-"""The setting of git that names the program for the merge of rendered files."""
+"""The git setting `merge.tfgen.driver`: the program that merges rendered files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tfgen.git.command import Git, is_installed
 
 _KEY: Final = "merge.tfgen.driver"
 _COMMAND: Final = "tfgen merge-driver %O %A %B %P"
-"""git replaces the letters by file names."""
+"""git replaces %O, %A, %B and %P by file names."""
 
 
 def configure_merge_driver(folder: Path) -> bool:
-    """Set the merge driver in the clone around a folder, and return whether the clone had none.
+    """Set the merge driver in the clone that contains a folder. Return False if the clone has one already.
 
     Raises:
         TfgenError: git fails.

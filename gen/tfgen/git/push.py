@@ -2,8 +2,8 @@
 
     push(repository, target(repository), replay)
 
-The replay runs in a temporary working tree, so modified and staged files of the user do not stop the replay. Then tfgen
-updates the working tree of the user by a checkout.
+The replay runs in a temporary working tree, because the working tree of the user may have modified files. Then tfgen
+checks out the new commits in the working tree of the user.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tfgen.git.commit import RefusedError, Repository, wait
 from tfgen.record import Record
 
 ATTEMPTS: Final = 50
-"""Maximum number of attempts. Each failed attempt means that another commit has landed."""
+"""Maximum number of attempts to push. An attempt fails if somebody else has pushed a commit in the meantime."""
 
 # Lines of `git push --porcelain`: the remote is ahead, or another push locks the ref.
 _BEHIND: Final = re.compile(r"^!\t\S+\t\[rejected\]", re.MULTILINE)
@@ -32,7 +32,7 @@ _BUSY: Final = re.compile(
 
 
 class Target(Record):
-    """The remote and the remote branch that a push updates. `is_upstream` is true if the branch tracks it already."""
+    """The remote and the remote branch of a push. `is_upstream`: the local branch tracks the remote branch already."""
 
     remote: str
     branch: str
@@ -40,7 +40,7 @@ class Target(Record):
 
 
 class RebaseConflictError(RefusedError):
-    """The remote branch has another change of the same files.
+    """The remote branch and the local commits change the same files.
 
     Attributes:
         files: the paths of the files from the root of the repository.
@@ -48,14 +48,14 @@ class RebaseConflictError(RefusedError):
 
     def __init__(self, repository: Repository, to: Target, files: tuple[str, ...]) -> None:
         super().__init__(
-            f"{to.remote}/{to.branch} has another change of {_some(files)}; the commit stays in "
-            f"{repository.branch}, not pushed"
+            f"{to.remote}/{to.branch} also changed {_some(files)}; the commit stays in the local branch "
+            f"{repository.branch} and is not pushed"
         )
         self.files = files
 
 
 def target(repository: Repository) -> Target:
-    """Return the upstream of the branch, or the branch of the same name in the only remote or in `origin`.
+    """Return the upstream of the branch; without an upstream, the branch of the same name in the default remote.
 
     Raises:
         UsageError: no remote exists, several remotes exist and none is preferred, or no branch is checked out.
@@ -78,11 +78,11 @@ def target(repository: Repository) -> Target:
 
 
 def find_pushed(repository: Repository, to: Target) -> str:
-    """Return the last commit below HEAD that the remote has, as far as the last fetch knows.
+    """Return the newest ancestor of HEAD that is already in the remote, according to the last fetch.
 
-    For a new branch, the upstream of the current branch replaces the missing remote branch, or else the default branch
-    of the remote, or else all branches of the remote together: `git init` and `git fetch` record no default branch. The
-    result is empty where HEAD is pushed already, or where no remote branch is known.
+    If the remote branch does not exist, the function compares HEAD with the upstream of the current branch, then with
+    the default branch of the remote, then with all branches of the remote. The result is empty if HEAD itself is
+    already pushed, or if no remote branch was fetched.
     """
     remote = f"refs/remotes/{to.remote}"
     branches = os.fsdecode(repository.git("for-each-ref", "--format=%(refname)", remote).output()).split()
@@ -96,7 +96,7 @@ def find_pushed(repository: Repository, to: Target) -> str:
 
 
 Replay: TypeAlias = Callable[[Repository, Target, str], None]
-"""Commits the local commits again in a temporary working tree, whose HEAD is the last commit of the remote branch.
+"""Function that applies the local commits on top of the remote branch, in a temporary working tree.
 
 The arguments are the working tree, the target of the push, and the last local commit.
 """
@@ -108,7 +108,7 @@ def push(repository: Repository, to: Target, replay: Replay) -> None:
     Args:
         repository: the repository.
         to: the remote and its branch.
-        replay: commits the local commits again, each time that the remote branch has moved.
+        replay: applies the local commits on top of the remote branch. Called each time that the remote branch moved.
 
     Raises:
         RebaseConflictError: the remote branch changed the same files.
@@ -139,8 +139,8 @@ def push_commit(repository: Repository, to: Target, commit: str, consequence: st
         repository: the repository.
         to: the remote and its branch.
         commit: the id of the commit, or a full ref.
-        consequence: the end of the error message: the state of the commit after a refusal.
-        options: more options of `git push`.
+        consequence: the end of the error message, such as "the commit stays in main".
+        options: additional options of `git push`.
 
     Raises:
         RefusedError: a hook or the remote refuses.
@@ -172,12 +172,12 @@ def _rebase(repository: Repository, to: Target, replay: Replay) -> None:
             rebased = os.fsdecode(tree.git("rev-parse", "HEAD").output()).strip()
         finally:
             repository.git("worktree", "remove", "--force", str(root)).done()
-    # A checkout carries dirty files over. If one is in the way, git changes nothing.
+    # `git checkout` keeps modified files. If the new commits change one of these files, git stops without a change.
     moved = repository.git("checkout", "--quiet", "-B", repository.branch, rebased, runs_hooks=True).done()
     if moved.code:
         raise RefusedError(
-            f"{to.remote} changes files that are modified here, and the commit stays in {repository.branch}, not "
-            f"pushed:\n{moved.stderr.strip()}"
+            f"new commits of {to.remote} change files that you have modified; the commit stays in the local branch "
+            f"{repository.branch} and is not pushed:\n{moved.stderr.strip()}"
         )
 
 

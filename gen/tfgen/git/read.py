@@ -1,9 +1,9 @@
-"""Read files from commits.
+"""Read files from git commits.
 
-committed(Path("jobs/mnist/job.yaml"))            -> the content in the last commit
-committed(Path("jobs/mnist/job.yaml"), "v1.4")    -> the content in a tag, a branch or a commit
+    committed(Path("jobs/mnist/job.yaml"))          # the content in the last commit
+    committed(Path("jobs/mnist/job.yaml"), "v1.4")  # the content in a tag, a branch or a commit
 
-A git command takes some milliseconds. `committed_files` and `committed_below` read many files by one command.
+A git command takes some milliseconds, so `committed_files` and `committed_below` read many files with one command.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ HEAD: Final = "HEAD"
 def committed(path: Path, revision: str = HEAD) -> bytes | None:
     """Return the content of a file in a commit of the repository that contains the file.
 
-    The working directory has no effect. The result is None if the commit does not contain the file. For HEAD, the
-    default, the result is also None if git, the repository or the first commit is missing.
+    The result is None if the commit does not contain the file. For HEAD, the default, the result is also None if git or
+    the repository is missing, or if the repository has no commit.
 
     Raises:
         UsageError: the revision does not exist.
@@ -43,9 +43,9 @@ def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, b
 
 
 def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
-    """Return all files of a commit below a folder, by their paths from the folder. The folder may be missing on disk.
+    """Return path -> content of all files that a commit has below a folder. The paths are relative to the folder.
 
-    Raises the errors of `committed`.
+    The folder may be missing on disk. Raises the errors of `committed`.
     """
     ((root, names),) = by_repository([folder]).items()
     contents = _files_of_commit(root, revision, folder, [names[folder]], "-r")
@@ -53,10 +53,10 @@ def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
 
 
 def committed_names(folder: Path, revision: str = HEAD) -> set[str]:
-    """Return the names of the files that a commit has in a folder, without those in its subfolders.
+    """Return the names of the files that a commit has directly in a folder.
 
     Raises:
-        UsageError: there is no such revision.
+        UsageError: the revision does not exist.
         TfgenError: git fails.
     """
     ((root, names),) = by_repository([folder]).items()
@@ -65,15 +65,15 @@ def committed_names(folder: Path, revision: str = HEAD) -> set[str]:
 
 
 def has_commit(folder: Path) -> bool:
-    """Return whether the repository around a folder has a commit; a folder outside of git has none."""
+    """Return whether a folder is in a git repository with at least one commit."""
     return is_installed() and _commit(folder, HEAD) is not None
 
 
 def ignored(folder: Path, places: Sequence[str]) -> set[str]:
-    """Return the files that git ignores and has in no commit, by their paths from a folder.
+    """Return the untracked files that git ignores, by their paths from a folder.
 
     Args:
-        folder: the folder. A folder outside of git has no such files.
+        folder: the folder. The result is empty for a folder outside of git.
         places: the files and subfolders to look at.
 
     Raises:
@@ -105,13 +105,13 @@ def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[
 
 
 def before_removals(path: Path, most: int = 50) -> list[str]:
-    """List the commits before each removal of a file at a path or below it, the newest first.
+    """List the parent of each commit that deleted a file or a file in a folder, the newest first.
 
-    A shallow clone has only some of them.
+    A shallow clone has only some of the commits.
 
     Args:
-        path: a file or a folder, which may be gone.
-        most: the number of removals to look at.
+        path: the file or the folder, which may be missing on disk.
+        most: the maximum number of commits to return.
 
     Raises:
         TfgenError: git fails.
@@ -127,7 +127,7 @@ def before_removals(path: Path, most: int = 50) -> list[str]:
 
 
 def repositories(paths: Iterable[Path]) -> list[Path]:
-    """Return the root of the repository around each path, or the nearest folder of a path outside of git."""
+    """Return the repository root of each path, once. A path outside of git gives its nearest existing folder."""
     return [*by_repository(paths)]
 
 
@@ -139,14 +139,14 @@ def changed(
     places: Sequence[str] = (".",),
     with_untracked: Iterable[Path] = (),
 ) -> set[str]:
-    """Return the files below a folder, as paths from the folder, that differ between a commit and the disk.
+    """Return the files below a folder that differ between a commit and the disk, by their paths from the folder.
 
     Args:
-        folder: the folder. Nothing differs where it, its repository or the commit is missing.
+        folder: the folder. The result is empty if the folder, its repository or the commit is missing.
         revision: the commit.
-        is_removed: whether to list only files that are gone.
-        places: the files and subfolders to look at.
-        with_untracked: the files that count even if git does not track the files.
+        is_removed: whether to list only files that are missing on disk.
+        places: the files and subfolders to compare.
+        with_untracked: untracked files to list as well.
 
     Raises:
         TfgenError: git fails.
@@ -165,7 +165,7 @@ def changed(
 
 
 def resolved(folder: Path, revision: str = HEAD) -> str:
-    """Return the id of the commit of a revision.
+    """Return the commit id of a revision, such as a branch, a tag or HEAD.
 
     Raises:
         UsageError: the revision does not exist.
@@ -185,9 +185,9 @@ def remote_address(folder: Path, remote: str = "origin") -> str:
 
 
 def by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
-    """Group paths by the folder in which git runs. Each path has its name from that folder.
+    """Group paths by their repository. The result has repository root -> path -> path from the root.
 
-    A path may be missing on disk.
+    A path may be missing on disk. For a path outside of git, the nearest existing folder replaces the root.
     """
     names: dict[Path, dict[Path, str]] = {}
     roots: dict[Path, Path] = {}
@@ -202,9 +202,10 @@ def by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
 
 
 def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequence[str]) -> bytes | None:
-    """Return the output of a git command for a commit and some names; None if the commit or the repository is missing.
+    """Return the output of a git command on a revision; None if the revision or the repository is missing.
 
-    Git finds the commit of the revision itself, so that one process is enough. `_commit` runs only after a failure.
+    The git command itself resolves the revision, so one process is usually enough. Only after a failure, `_commit`
+    finds out whether the revision exists.
     """
     if not (is_installed() and _is_revision(revision)):
         return None
@@ -217,7 +218,7 @@ def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequ
 
 
 def _output_or_error(root: Path, revision: str, path: Path, command: tuple[str, ...], names: Sequence[str]) -> bytes:
-    """Return the output of a git command for a commit and some names; empty for HEAD without a commit."""
+    """Return the output of a git command on a revision. If HEAD is missing, the output is empty."""
     printed = output_at(root, revision, command, names)
     if printed is None and revision != HEAD:
         reason = f"git has no revision {revision!r} in its repository" if is_installed() else "git is not on the PATH"
@@ -226,7 +227,7 @@ def _output_or_error(root: Path, revision: str, path: Path, command: tuple[str, 
 
 
 def _files_of_commit(root: Path, revision: str, path: Path, names: Sequence[str], *options: str) -> dict[str, bytes]:
-    """Return the files of a commit by their names below a folder, without symbolic links."""
+    """Return name -> content of the regular files of a commit. Symbolic links are left out."""
     ids: dict[str, bytes] = {}
     for entry in _output_or_error(root, revision, path, ("ls-tree", "-z", *options), names).split(b"\0"):
         head, _, name = entry.partition(b"\t")  # mode, type and id
@@ -237,7 +238,7 @@ def _files_of_commit(root: Path, revision: str, path: Path, names: Sequence[str]
 
 
 def blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
-    """Return the contents of blobs by their ids.
+    """Return the contents of git blobs by their ids.
 
     Raises:
         TfgenError: git fails, or a blob is missing, as in a partial clone.
@@ -256,7 +257,7 @@ def blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
 
 
 def _commit(folder: Path, revision: str) -> str | None:
-    """Return the id of the commit of a revision; None if the commit or the repository is missing."""
+    """Return the commit id of a revision; None if the revision or the repository is missing."""
     if not _is_revision(revision):
         return None
     verified = Git(folder, ("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")).done()
@@ -270,5 +271,5 @@ def _commit(folder: Path, revision: str) -> str | None:
 
 
 def _is_revision(text: str) -> bool:
-    """Return whether git reads a text as a revision, and not as an option or an exclusion."""
+    """Return whether git can read a text as a revision. git reads `-x` as an option and `^x` as an exclusion."""
     return not text.startswith(("-", "^"))

@@ -1,11 +1,11 @@
-"""Commits that are applied again, one by one, on top of another commit.
+"""Apply commits one by one on top of another commit, as `git rebase` does.
 
     for commit in commits_to_replay(tree, ours):
         pick(tree, commit)          # files and index of the temporary working tree
-        commit_picked(tree, commit) # the author, the date and the message are those of the commit
+        commit_picked(tree, commit) # keeps the author, the date and the message of the commit
 
-The working tree is a temporary one, so the files and the index of the user are unchanged. No hook runs, because a hook
-has seen each commit already. git signs the new commits if the user has git sign commits.
+The working tree is temporary, so the files and the index of the user remain unchanged. No hook runs, because the hooks
+ran when the user made each commit. git signs the new commits if `commit.gpgSign` is true.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tfgen.git.commit import Repository
 
 
 def commits_to_replay(tree: Repository, tip: str) -> list[str]:
-    """List the commits below a tip that HEAD lacks, the oldest first.
+    """List the commits of a branch that are not in HEAD, the oldest first. `tip` is the last commit of the branch.
 
-    As in `git rebase`, the list has no merge, and no commit whose change HEAD has already.
+    As in `git rebase`, the list has no merge commit, and no commit whose change is already in HEAD.
     """
     order = ("--reverse", "--topo-order", "--no-merges", "--cherry-pick", "--right-only")
     return _lines(tree, "rev-list", *order, f"HEAD...{tip}")
@@ -38,12 +38,12 @@ def pick(tree: Repository, commit: str) -> None:
 
 
 def without_changes(tree: Repository, commit: str, paths: Iterable[str]) -> str:
-    """Return a commit that has the changes of a commit except for some files. The working tree is as before.
+    """Copy a commit without its changes of some files, and return the id of the copy.
 
     Args:
-        tree: the temporary working tree, without changes.
+        tree: the temporary working tree, which has no changes before and after the call.
         commit: the commit, which has a parent.
-        paths: the files from the root that the new commit does not change.
+        paths: the paths from the root of the files that the copy does not change.
     """
     head = os.fsdecode(tree.git("rev-parse", "HEAD").output()).strip()
     tree.git("checkout", "--quiet", "--detach", f"{commit}^").output()
@@ -57,13 +57,13 @@ def without_changes(tree: Repository, commit: str, paths: Iterable[str]) -> str:
 
 
 def drop_changes(tree: Repository) -> None:
-    """Give all files of the temporary working tree, and the index, the content that HEAD has."""
+    """Reset the temporary working tree and its index to HEAD, and delete untracked files."""
     tree.git("reset", "--quiet", "--hard", "HEAD").output()
     tree.git("clean", "--quiet", "--force", "-d").output()
 
 
 def commit_picked(tree: Repository, commit: str) -> None:
-    """Commit the index with the author and the message of a commit; do nothing if the index has no change."""
+    """Commit the index with the author, date and message of an earlier commit. An unchanged index makes no commit."""
     if not tree.git("diff", "--cached", "--quiet", "HEAD").done().code:
         return
     words = ("--reuse-message", commit, "--cleanup=verbatim", "--allow-empty-message")
@@ -82,12 +82,12 @@ def changed_by(tree: Repository, commit: str) -> frozenset[str]:
 
 
 def differing_files(tree: Repository, commit: str) -> frozenset[str]:
-    """Return the files whose content in the index differs from a commit, by their paths from the root."""
+    """Return the files that differ between the index and a commit, by their paths from the root."""
     return frozenset(_names(tree, "diff", "--cached", "--no-renames", "--name-only", "-z", commit))
 
 
 def restore_files(tree: Repository, paths: Iterable[str]) -> None:
-    """Give files the content that HEAD has, in the working tree and in the index; remove files that HEAD lacks."""
+    """Restore files from HEAD in the working tree and the index. Remove a file that is not in HEAD."""
     names = sorted(set(paths))
     listed = tree.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD", "--").output_of(names)
     committed = {os.fsdecode(name) for name in listed.split(b"\0") if name}

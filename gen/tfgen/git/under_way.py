@@ -1,9 +1,6 @@
-"""Merges, rebases and similar operations that are not finished.
+"""Detect an unfinished git operation, such as a merge or a rebase, by the files in the .git folder.
 
-    find_under_way(Path(".git"))    ->  Operation("a merge", "git commit --no-edit", "git merge --abort")
-    is_under_way(Path("jobs"))      ->  True
-
-No function starts a program, so a call costs almost nothing.
+The functions only read files and start no git process, so a call is fast.
 """
 
 from __future__ import annotations
@@ -15,7 +12,7 @@ from tfgen.real_path import real_path
 
 
 class Operation(NamedTuple):
-    """An operation of git that is not finished, with the commands that finish and abort the operation."""
+    """An unfinished git operation, such as "a merge", with the commands that finish and abort the operation."""
 
     name: str
     finish: str
@@ -31,19 +28,19 @@ _FILES: Final = {
     "CHERRY_PICK_HEAD": Operation("a cherry-pick", "git cherry-pick --continue", "git cherry-pick --abort"),
     "REVERT_HEAD": Operation("a revert", "git revert --continue", "git revert --abort"),
 }
-"""The operation for each name that git has in its folder until the operation is finished. The first match counts."""
+"""The file that git keeps in the .git folder during each operation. The first file that exists counts."""
 
 _LINE: Final = "gitdir: "
 """The start of the file `.git` of a worktree or a submodule, before the path of its git folder."""
 
 
 def find_under_way(state: Path) -> Operation | None:
-    """Return the operation that is not finished, by the folder of git; None if every operation is finished."""
+    """Return the unfinished operation of a repository, or None. `state` is the path of the .git folder."""
     return next((operation for name, operation in _FILES.items() if (state / name).exists()), None)
 
 
 def is_under_way(folder: Path) -> bool:
-    """Return whether an operation is not finished in the repository around a folder."""
+    """Return whether the repository that contains a folder has an unfinished operation, such as a merge."""
     whole = real_path(folder)
     root = next((path for path in (whole, *whole.parents) if (path / ".git").exists()), None)
     if root is None:

@@ -1,9 +1,4 @@
-"""Files that a merge left in conflict, and files that a merge wrote.
-
-    unmerged_files(Path("."), ["charts"])  ->  {"charts/mnist/Chart.yaml": {1: "5f70...", 2: "9b74...", 3: "0c2a..."}}
-
-The paths are from a folder, which is in a repository.
-"""
+"""Files that a git merge left in conflict, and files that a git merge wrote. All paths are relative to a folder."""
 
 from __future__ import annotations
 
@@ -16,11 +11,11 @@ from tfgen.git.command import Git, is_installed
 
 OURS: Final = 2
 THEIRS: Final = 3
-"""The stages of an unmerged file in the index: https://git-scm.com/docs/git-ls-files."""
+"""The stages of the two sides of an unmerged file in the index: https://git-scm.com/docs/git-ls-files."""
 
 
 def unmerged_files(folder: Path, places: Sequence[str]) -> dict[str, dict[int, str]]:
-    """Return the ids of the sides of each unmerged file, by path and stage. A folder outside of git has none.
+    """Return path -> stage -> blob id of each file with a merge conflict; empty outside of a git repository.
 
     Raises:
         TfgenError: git fails.
@@ -37,7 +32,7 @@ def unmerged_files(folder: Path, places: Sequence[str]) -> dict[str, dict[int, s
 
 
 def is_in_repository(folder: Path) -> bool:
-    """Return whether a folder is in a repository."""
+    """Return whether a folder is in a git repository, and git is installed."""
     return is_installed() and folder.is_dir() and not Git(folder, ("rev-parse", "--git-dir")).done().code
 
 
@@ -47,12 +42,12 @@ def read_side(folder: Path, blob: str) -> str:
 
 
 def files_of_merge(folder: Path, places: Sequence[str], *, is_committed: bool) -> frozenset[str]:
-    """Return the files that a merge wrote and that nobody has edited since.
+    """Return the files that a merge changed and that nobody edited afterwards.
 
     Args:
         folder: the folder.
-        places: the files and subfolders to look at.
-        is_committed: whether HEAD is the merge.
+        places: the files and subfolders to compare.
+        is_committed: whether the merge is committed, so that HEAD is the merge commit.
 
     Raises:
         TfgenError: git fails.
@@ -67,7 +62,7 @@ def files_of_merge(folder: Path, places: Sequence[str], *, is_committed: bool) -
 
 
 def stage_files(folder: Path, paths: Iterable[str]) -> None:
-    """Stage files as they are on disk, which resolves their conflicts. Files that git ignores stay out.
+    """Stage files as they are on disk, so that git treats their conflicts as resolved. Skip ignored files.
 
     Raises:
         TfgenError: git fails.

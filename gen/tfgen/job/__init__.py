@@ -1,1 +1,1 @@
-"""A job: its files, its defaults, its structure and its values."""
+"""Training jobs: job files, defaults, structure and values."""

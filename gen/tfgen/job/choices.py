@@ -1,4 +1,4 @@
-"""The choices of a job: roles, strategies, schedulers, Pod Security profiles and outputs."""
+"""The allowed values of job fields: roles, strategies, schedulers, Pod Security profiles and outputs."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ Strategy: TypeAlias = Literal["ParameterServer", "MultiWorkerMirrored", "Single"
 Scheduler: TypeAlias = Literal["volcano", "kube-batch", "coscheduling", "kubernetes", "kueue"]
 Output: TypeAlias = Literal["charts", "overlays"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
-"""The outputs of a job, by the folders that tfgen writes."""
+"""The outputs of a job. Each output is the name of a folder that tfgen writes."""

@@ -1,4 +1,4 @@
-"""Defaults of jobs: the layers from the root of the repository to the folder of the job, one ``tfgen.yaml`` each.
+"""Merge a job with its defaults: the ``tfgen.yaml`` files from the root of the repository to the job's folder.
 
     tfgen.yaml                                        jobs/mnist/job.yaml
       registry: registry.example.com/ml                 spec:
@@ -17,8 +17,8 @@ replaces the default. Two rules differ from the RFC:
   a job that has the field which the default changes.
 - A null within an environment remains, because it removes a value of the job in that environment.
 
-A nearer ``tfgen.yaml`` is a merge patch of the layer above in the same way: a field that it does not set keeps the
-value of the layer above, and null removes the field. Two layers may each set a part of a section.
+A ``tfgen.yaml`` in a subfolder is a merge patch of the ``tfgen.yaml`` above in the same way: an unset field inherits
+the value of the file above, and null removes the field.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from tfgen.text.document import Document
 from tfgen.text.parse import decode, parse
 
 FILE: Final = "tfgen.yaml"
-"""The name of a layer file. Each folder may have one."""
+"""The name of the file with the defaults. Each folder may have such a file."""
 
 _IMAGES: Final = ("#/definitions/image", "#/definitions/containerImage")
 _ENVIRONMENTS: Final = "environments"
 _MERGED: Final = ("argocd", "registry", "spec")
-"""The keys that a layer inherits from the layer above."""
+"""The keys that a tfgen.yaml inherits from the tfgen.yaml above."""
 
 
 def says_root(content: bytes) -> bool:
-    """Return whether a layer sets `root: true`, so that its folder has charts/ and overlays/ and inherits no defaults.
+    """Return whether a tfgen.yaml sets `root: true`. Its folder contains charts/ and overlays/, and inherits nothing.
 
     Args:
-        content: the content of the file, which may be invalid.
+        content: the content of the tfgen.yaml, which may be invalid.
     """
     if b"root" not in content:
         return False
@@ -57,11 +57,11 @@ def says_root(content: bytes) -> bool:
 
 
 def over(layer: Document, parent: Document | None) -> Document:
-    """Return a layer merged over the layer above; an invalid layer remains unchanged.
+    """Return a tfgen.yaml merged over the tfgen.yaml above. An invalid tfgen.yaml remains unchanged.
 
     Args:
-        layer: any document.
-        parent: a document that `schema.check_defaults` accepts, or None.
+        layer: the tfgen.yaml, which may be invalid.
+        parent: the tfgen.yaml above, which `schema.check_defaults` accepts, or None.
     """
     if parent is None or not isinstance(layer.data, Mapping):
         return layer
@@ -77,11 +77,11 @@ def over(layer: Document, parent: Document | None) -> Document:
 
 
 def under(job: Document, defaults: Document) -> Document:
-    """Return a job merged over its defaults; an invalid job remains unchanged.
+    """Return a job merged over its defaults. An invalid job remains unchanged.
 
     Args:
-        job: any document.
-        defaults: a document that `schema.check_defaults` accepts.
+        job: the job, which may be invalid.
+        defaults: the merged defaults, which `schema.check_defaults` accepts.
     """
     spec = job.data.get("spec") if isinstance(job.data, Mapping) else None
     if not isinstance(spec, Mapping):
@@ -111,10 +111,10 @@ def under(job: Document, defaults: Document) -> Document:
 
 
 def names_registry(image: str) -> bool:
-    """Return whether the name of an image contains a registry.
+    """Return whether an image reference contains a registry.
 
-    https://pkg.go.dev/github.com/distribution/reference: the text before the first slash is a host if it has a dot or a
-    port, or is localhost.
+    https://pkg.go.dev/github.com/distribution/reference: the text before the first slash is a registry if the text
+    contains a dot or a colon, or is "localhost".
     """
     first, slash, _ = image.partition("/")
     return bool(slash) and ("." in first or ":" in first or first == "localhost")
@@ -123,9 +123,9 @@ def names_registry(image: str) -> bool:
 def _merged(
     schema: Schema, node: Schema, defaults: Mapping[str, Any], over: Mapping[str, Any], *, has_halves: bool = False
 ) -> dict[str, Any]:
-    """Return defaults with a value merged over them; `node` is the schema of both.
+    """Merge `over` into `defaults`. Both match the schema `node`.
 
-    With `has_halves`, a default without a required key remains, because a job may be merged over the result later.
+    If `has_halves` is true, a default that lacks a required key remains, because a job may add the missing key later.
     """
     merged: dict[str, Any] = {}
     taken = _not_chosen(node, over)
@@ -148,7 +148,7 @@ def _merged(
 
 
 def _not_chosen(node: Schema, over: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the keys that the choice of the job excludes, such as the other sources of a volume."""
+    """Return the keys that a job excludes by its choice. A volume with one source excludes all other sources."""
     keys = choices(node) if "oneOf" in node else ()
     return tuple(key for key in keys if key not in over) if any(key in over for key in keys) else ()
 
@@ -162,9 +162,9 @@ def _is_whole(node: Schema, value: Any) -> bool:
 
 
 def _fitting(schema: Schema, node: Schema, environment: Any, spec: Any, unmerged: Any) -> Any:
-    """Return an environment without the defaults that change fields which the job does not have.
+    """Return an environment without the defaults that only change a field which the job does not have.
 
-    `unmerged` is the environment in the job's file.
+    `unmerged` is the environment as the job file sets it, without defaults.
     """
     if not (isinstance(environment, Mapping) and isinstance(spec, Mapping) and isinstance(unmerged, Mapping)):
         return environment
@@ -179,12 +179,12 @@ def _fitting(schema: Schema, node: Schema, environment: Any, spec: Any, unmerged
 
 
 def _is_section(node: Schema) -> bool:
-    """Return whether a job has the node only if it sets it, such as a role. A section with a default always exists."""
+    """Return whether a schema node is a section that a job may lack, such as a role."""
     return is_record(node) and "default" not in node
 
 
 def _with_registry(schema: Schema, node: Schema, value: Any, registry: str) -> Any:
-    """Return a value with the registry in front of each image without a registry. `node` is not resolved."""
+    """Prefix each image in a value with the registry, except for images that already have a registry."""
     if isinstance(value, str):
         is_bare = node.get("$ref") in _IMAGES and value and not names_registry(value)
         return f"{registry}/{value}" if is_bare else value

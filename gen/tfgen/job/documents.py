@@ -1,4 +1,4 @@
-"""Files of jobs as documents, merged over their defaults."""
+"""Read job files as documents, and merge each job with its defaults."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tfgen.text.document import Document, Parsed
 from tfgen.text.parse import parse
 
 _FEW: Final = 2
-"""Number of cached files: the committed and the present state of one file, since a command reads its jobs in a row."""
+"""Number of cached job files: the committed and the current version of one file. A command reads its jobs in a row."""
 _LAYERS: Final = 8
-"""Number of cached layers: the layers of the cached files."""
+"""Number of cached tfgen.yaml files: the defaults of the cached job files."""
 
 
 class JobPlace(Record):
-    """A job in a file without errors. Each access reads the file again.
+    """The place of a job in a valid job file. The content is not in memory; `read` reads the file again.
 
     Attributes:
-        source: the file.
-        at: the index of the job's document, from 0.
+        source: the job file.
+        at: the index of the job's YAML document in the file, from 0.
         name: the name of the job.
     """
 
@@ -32,19 +32,19 @@ class JobPlace(Record):
     name: str
 
     def read(self) -> Document:
-        """Return the job. Raises the errors of `Source.read`."""
+        """Return the document of the job, merged with its defaults. Raises the errors of `Source.read`."""
         return read_documents(self.source)[self.at]
 
 
 def parse_source(source: Source) -> Parsed:
-    """Return the documents of a file without their defaults."""
+    """Parse a job file. The result does not contain the defaults of the jobs."""
     text = source.text()
     return Parsed((), (text,)) if isinstance(text, Problem) else parse(text, source.file)
 
 
 @lru_cache(maxsize=_FEW)
 def read_documents(source: Source) -> tuple[Document, ...]:
-    """Return the jobs of a file. The file and its layers must be without errors."""
+    """Return the jobs of a file, merged with their defaults. The file and its defaults must be valid."""
     documents = parse_source(source).documents
     layer = _defaults(source.defaults)
     return documents if layer is None else tuple(defaults.under(document, layer) for document in documents)

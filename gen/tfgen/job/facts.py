@@ -1,6 +1,6 @@
-"""Single facts of a job's document: its name, its environments, its runs.
+"""Read single fields of a valid job document, such as the name, the environments and the run.
 
-The document must be valid. `training_job.TrainingJob` has the complete content.
+`training_job.TrainingJob` has the complete content of a job.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def data_of(document: Document) -> JobData:
-    """Return the data of a job, merged over its defaults."""
+    """Return the data of a job, merged with its defaults."""
     data: JobData = document.data
     return data
 
@@ -29,7 +29,7 @@ def name_of(document: Document) -> str:
 
 
 def own_data(document: Document) -> Any:
-    """Return the data in the job's file, without its defaults."""
+    """Return the data of a job as the job file sets it, without defaults."""
     return document.data if document.unmerged is None else document.unmerged
 
 
@@ -39,21 +39,21 @@ def environments_of(document: Document) -> Mapping[str, EnvironmentData]:
 
 
 def rendered_branch(document: Document) -> str:
-    """Return the branch for rendered files only; empty if the branch of the job has the rendered files."""
+    """Return `gitops.rendered.branch`; empty if the rendered files are in the same branch as the job file."""
     gitops = data_of(document)["spec"].get("gitops", {})
     branch: str = gitops.get("rendered", {}).get("branch", "")
     return branch
 
 
 def source_branch(document: Document) -> str:
-    """Return the branch of the job file, as `gitops` sets it."""
+    """Return `gitops.branch`, the branch that contains the job file."""
     schema = schema_file.load()["properties"]["spec"]["properties"]["gitops"]
     branch: str = schema_file.complete(schema_file.load(), schema, data_of(document)["spec"]["gitops"])["branch"]
     return branch
 
 
 def run_of(data: JobData, environment: str | None) -> str:
-    """Return the name of the run of a job or of an environment; empty for a run without a name."""
+    """Return the run name of a job, or of a job in an environment; empty for a run without a name."""
     spec = data["spec"]
     variant_data: FormData = spec if environment is None else spec["environments"][environment]
     return variant_data.get("run", spec.get("run", ""))

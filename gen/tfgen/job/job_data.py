@@ -1,6 +1,6 @@
-"""Types of the data of a valid job, down to the fields of Kubernetes and the values of the chart.
+"""Types of the data in a valid job.yaml. Fields that Kubernetes defines have the type `Foreign`.
 
-A test compares the keys and the types here with the schema.
+A test compares the keys and the types with the JSON schema of job.yaml.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from tfgen.schema.workload_kinds.facts import CompletionBy
 
 Foreign: TypeAlias = Mapping[str, Any]
-"""A mapping with fields of Kubernetes, or with values only."""
+"""A mapping whose fields Kubernetes defines, or whose fields are all values of the chart."""
 
 
 class Named(TypedDict):
-    """Data with a name."""
+    """A mapping with the field `name`."""
 
     name: str
 
@@ -29,7 +29,7 @@ class Metadata(Named, total=False):
 
 
 class PodData(TypedDict, total=False):
-    """Settings of pods: of all pods of a job, of a role, or of an environment."""
+    """Pod settings, which a job, a role or an environment may have."""
 
     image: str
     imagePullPolicy: str
@@ -53,7 +53,7 @@ class PodData(TypedDict, total=False):
 
 
 class RoleData(PodData, total=False):
-    """A role. A chief and an evaluator have neither `replicas` nor `runs`."""
+    """A role, for example `worker`. A chief and an evaluator have neither `replicas` nor `runs`."""
 
     replicas: int
     runs: Literal["Serving", "ToCompletion"]
@@ -68,32 +68,32 @@ class RoleData(PodData, total=False):
 
 
 class KindTarget(TypedDict):
-    """All objects of a kind."""
+    """The target of a patch: all objects of a kind."""
 
     kind: str
 
 
 class PatchTarget(KindTarget, total=False):
-    """The objects that a patch changes."""
+    """The target of a patch: all objects of a kind, or the object with a name."""
 
     name: str
 
 
 class EmptyPatch(TypedDict):
-    """A patch that changes nothing."""
+    """The required field of a patch. A patch without additional fields changes nothing."""
 
     target: PatchTarget
 
 
 class PatchData(EmptyPatch, total=False):
-    """A change of objects that tfgen generates."""
+    """A patch of generated objects, as a merge patch or as JSON patch operations."""
 
     merge: Foreign
     json: Sequence[Foreign]
 
 
 class CompletionData(TypedDict, total=False):
-    """The role whose end completes the job, and the release of the remaining tasks."""
+    """The settings for the end of a job: the role that completes the job, and the release of the remaining tasks."""
 
     by: CompletionBy | Literal[""]
     release: Literal["ScaleToZero", "Keep"]
@@ -104,7 +104,7 @@ class CompletionData(TypedDict, total=False):
 
 
 class GangData(TypedDict, total=False):
-    """The gang settings. A job always sets the scheduler, an environment never does."""
+    """The gang scheduling settings. A job always sets `scheduler`; an environment never sets `scheduler`."""
 
     scheduler: Scheduler
     enabled: bool
@@ -120,7 +120,7 @@ class GangData(TypedDict, total=False):
 
 
 class TensorBoardData(TypedDict, total=False):
-    """TensorBoard."""
+    """The TensorBoard settings of a job."""
 
     enabled: bool
     logDir: str
@@ -132,7 +132,7 @@ class TensorBoardData(TypedDict, total=False):
 
 
 class SecurityData(TypedDict, total=False):
-    """The Pod Security Standard, and the user of the programs."""
+    """The Pod Security Standard of a job, and the user and groups of its containers."""
 
     profile: Profile
     runAsUser: int
@@ -142,13 +142,13 @@ class SecurityData(TypedDict, total=False):
 
 
 class Repository(TypedDict):
-    """A git repository by its address."""
+    """A mapping with the address of a git repository."""
 
     repository: str
 
 
 class GitCodeData(Repository, total=False):
-    """Code from a git repository."""
+    """Training code that the pods fetch from a git repository."""
 
     revision: str
     folder: str
@@ -158,13 +158,13 @@ class GitCodeData(Repository, total=False):
 
 
 class FileCodeData(TypedDict):
-    """Code in the job file."""
+    """Training code whose files are in the job file."""
 
     files: Mapping[str, str]
 
 
 class CodeData(TypedDict, total=False):
-    """Code that is mounted into the containers: from git, or from the job file."""
+    """Training code that is mounted into the containers: from git, or from the job file."""
 
     mountPath: str
     git: GitCodeData
@@ -178,7 +178,7 @@ class CloudData(TypedDict, total=False):
 
 
 class FormData(PodData, total=False):
-    """Settings that the job and each of its environments may have."""
+    """Settings that a job and each of its environments may have."""
 
     run: str
     resumeFrom: str
@@ -206,7 +206,7 @@ class FormData(PodData, total=False):
 
 
 class EnvironmentData(FormData, total=False):
-    """An environment: the differences from the job."""
+    """An environment of a job: the settings that differ from the job."""
 
     namespace: str
     cluster: str
@@ -215,14 +215,14 @@ class EnvironmentData(FormData, total=False):
 
 
 class MaintainerData(Named, total=False):
-    """The contact for a chart."""
+    """A maintainer in Chart.yaml."""
 
     email: str
     url: str
 
 
 class ChartData(TypedDict, total=False):
-    """The metadata in Chart.yaml."""
+    """Metadata of the chart for Chart.yaml."""
 
     home: str
     sources: Sequence[str]
@@ -232,7 +232,7 @@ class ChartData(TypedDict, total=False):
 
 
 class Spec(FormData, total=False):
-    """The spec of a job. It always has `roles`."""
+    """The `spec` of a job. The field `roles` is always set."""
 
     strategy: Strategy
     port: int
@@ -249,7 +249,7 @@ class Spec(FormData, total=False):
 
 
 class JobData(TypedDict):
-    """A valid document."""
+    """A valid document of kind TrainingJob."""
 
     apiVersion: str
     kind: Literal["TrainingJob"]

@@ -1,4 +1,4 @@
-"""The choice of a job in a file with several."""
+"""Choose one job of a file that contains several jobs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME = ("metadata", "name")
 
 
 def choose_job(documents: Sequence[Document], file: str, name: str | None) -> Document:
-    """Return the document of a file with that job name, or the only document.
+    """Return the job with a name. Without a name, return the only job of the file.
 
     Args:
         documents: the documents of the file.
@@ -21,7 +21,7 @@ def choose_job(documents: Sequence[Document], file: str, name: str | None) -> Do
         name: the value of the option `--job`, or None.
 
     Raises:
-        UsageError: the file has no such job, or several jobs and no name was passed.
+        UsageError: the file has no job with this name, or the file has several jobs and `name` is None.
     """
     names = [str(data_path.at(document.data, _NAME)) for document in documents]
     if name is None:

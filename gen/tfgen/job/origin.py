@@ -1,4 +1,4 @@
-"""The origin of each value of a job: the job file, a layer, or the default of the schema.
+"""Find the origin of each value of a job: the job file, a tfgen.yaml, or the default of the schema.
 
 spec.image        "registry.example.com/ml/mnist:1.4.0"  jobs/mnist/job.yaml:5:10, registry of tfgen.yaml:3:11
 spec.gang.queue   "research"                             tfgen.yaml:7:17
@@ -24,12 +24,12 @@ _PROJECT: Path = ("gitops", "argocd", "project")
 
 
 class Origin(Record):
-    """A value and its origin.
+    """A value of a job, and the line that sets the value.
 
     Attributes:
-        path: the path in the job. A value of an environment has the path of the job's field.
-        place: the place that sets the value; None for a default of the schema.
-        registry: the place that sets the registry of an image, if the image itself has no registry.
+        path: the path of the field in the job, also for a value that an environment sets.
+        place: the file, line and column that set the value; None for a default of the schema.
+        registry: the file, line and column that set the registry of an image; None if the image names its registry.
     """
 
     path: Path
@@ -38,17 +38,17 @@ class Origin(Record):
     registry: Place | None = None
 
     def __str__(self) -> str:
-        """Return the text after the value: ``FILE:LINE:COLUMN``, or ``default``."""
+        """Return the origin as text: ``FILE:LINE:COLUMN``, or ``default``."""
         if self.place is None:
             return "default"
         return f"{self.place}, registry of {self.registry}" if self.registry else str(self.place)
 
 
 def origins(document: Document, environment: str | None = None) -> tuple[Origin, ...]:
-    """Return all values of a job or of an environment, in the order of the schema.
+    """Return all values of a job or of an environment with their origins, in the order of the schema.
 
     Args:
-        document: a job without errors, merged over its defaults.
+        document: a valid job, merged with its defaults.
         environment: the name of the environment; None for the job without an environment.
 
     Raises:
@@ -66,14 +66,14 @@ def origins(document: Document, environment: str | None = None) -> tuple[Origin,
 
 
 def as_table(rows: tuple[Origin, ...]) -> str:
-    """Return a table with one line for each value."""
+    """Return a text table with one line for each value: path, value, origin."""
     cells = [(path_name(row.path), shown(row.value, _LONGEST), str(row)) for row in rows]
     widths = [max(len(cell[column]) for cell in cells) for column in (0, 1)]
     return "".join(f"{path:<{widths[0]}}  {value:<{widths[1]}}  {origin}\n" for path, value, origin in cells)
 
 
 def as_rows(rows: tuple[Origin, ...]) -> list[dict[str, Any]]:
-    """Return plain data: path, value, and file, line and column, which are null for a default."""
+    """Return the origins as JSON data. `file`, `line` and `column` are null for a default of the schema."""
     return [
         {
             "path": path_name(row.path),
@@ -103,7 +103,7 @@ def _origin(document: Document, environment: str | None, path: Path, value: Any)
 
 
 def _removes(data: Any, path: Path) -> bool:
-    """Return whether a null removes the values of the layers above at the path or at one of its ancestors."""
+    """Return whether a file sets a path, or a parent of the path, to null. Null removes the inherited value."""
     around = (path[:end] for end in range(1, len(path) + 1))
     return any(data_path.has(data, part) and data_path.at(data, part) is None for part in around)
 

@@ -1,7 +1,6 @@
-"""The default folder for `charts/` and `overlays/` of a job. It depends on the location of the job file.
+"""Find the default folder for `charts/` and `overlays/`, usually the root of the git repository of the job file.
 
-/srv/jobs/.git
-/srv/jobs/teams/ads/job.yaml    ->  /srv/jobs, from every working directory
+The default does not depend on the working directory if the job file is in a git repository.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ def is_root(folder: Path) -> bool:
 
 
 def root_above(folder: Path) -> Path | None:
-    """Return the nearest root, from a folder upwards.
+    """Return the nearest parent folder that is a root (`is_root`). The search starts with the folder itself.
 
-    Without a root, the result is the nearest folder with rendered files, or the topmost folder with a tfgen.yaml, or
-    the working directory if it contains the folder. The root of the disk is never the result.
+    If no parent folder is a root, return the nearest parent with rendered files, or the topmost parent with a
+    tfgen.yaml, or the working directory if it contains the folder. `/` is never the result.
     """
     start, working_directory = real_path(folder), real_path(Path())
     folders = (start, *start.parents)
@@ -58,21 +57,21 @@ def output_root(folder: Path) -> Path:
     root = root_above(folder)
     if root is None:
         raise UsageError(
-            f"{folder}: in no git repository, and not below the working directory, so that charts/ and overlays/ have "
-            f"no place; name one by --out, or write root: true into a {FILE} there or above"
+            f"{folder}: the folder is in no git repository and not below the working directory, so tfgen cannot choose "
+            f"a folder for charts/ and overlays/; set --out, or add a {FILE} with root: true to the folder"
         )
     return root
 
 
 def output_root_of(paths: Sequence[Path], files: Iterable[str]) -> Path:
-    """Return the one folder for charts/ and overlays/ of some jobs.
+    """Return the folder for charts/ and overlays/ of some jobs, which must have the same folder.
 
     Args:
-        paths: the files and folders of the command line.
-        files: the job files in these paths. A path without job files counts itself.
+        paths: the files and folders of the command line. A path that contains no job file also has a default folder.
+        files: the job files in these paths.
 
     Raises:
-        UsageError: the jobs have several output folders, or none.
+        UsageError: two jobs have different output folders, or a job has no output folder.
     """
     jobs = [Path(file) for file in files]
     empty = [path for path in paths if not any(job.is_relative_to(path) for job in jobs)]
@@ -81,6 +80,9 @@ def output_root_of(paths: Sequence[Path], files: Iterable[str]) -> Path:
     for folder in dict.fromkeys(folders):
         roots.setdefault(output_root(folder), folder)
     if len(roots) > 1:
-        places = "; ".join(f"of {folder} in {os.path.relpath(root)}" for root, folder in roots.items())
-        raise UsageError(f"charts/ and overlays/ are in several places: {places}; name the jobs of one, or say --out")
+        places = "; ".join(f"{os.path.relpath(root)} for jobs in {folder}" for root, folder in roots.items())
+        raise UsageError(
+            f"the jobs have different folders for charts/ and overlays/: {places}; pass the jobs of one folder, or set "
+            "--out"
+        )
     return next(iter(roots))

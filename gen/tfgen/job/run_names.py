@@ -1,4 +1,4 @@
-"""Names of runs, in the order in which `tfgen rerun` assigns them: no name, 2, 3, ...; or lr, lr-2, lr-3, ..."""
+"""Run names that `tfgen rerun` assigns: no name, 2, 3, ...; or for a named run: lr, lr-2, lr-3, ..."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from tfgen.errors import TfgenError
 from tfgen.schema import file as schema_file
 
 UNNAMED: Final = "1"
-"""The folder name of the run without a name, if runs have separate folders. No other run may have this name then."""
+"""The folder of the run without a name, if each run has its own folder. Another run may not have the name "1" then."""
 
 FIRST: Final = "2"
-"""The run after the run without a name."""
+"""The name of the run that follows the run without a name."""
 
 _NUMBERED: Final = re.compile(r"(.*?)([0-9]+)")
 
 
 def next_run(run: str) -> str:
-    """Return the name of the next run: the last number plus one, or a new number at the end.
+    """Return the name of the next run: add 1 to the number at the end of the name, or append a number.
 
     >>> next_run(""), next_run("2"), next_run("lr-9"), next_run("warm"), next_run("0")
     ('2', '3', 'lr-10', 'warm-2', '2')
@@ -36,13 +36,13 @@ def next_run(run: str) -> str:
     longest = (schema_file.node(schema_file.load(), ("spec", "run")) or {})["maxLength"]
     if len(after) > longest:
         raise TfgenError(
-            f"the run after {run!r} would be {after!r}, more than {longest} characters: choose a name for the run"
+            f"the run after {run!r} would be {after!r}, longer than {longest} characters; choose a name for the run"
         )
     return after
 
 
 def precedes(run: str, later: str) -> bool:
-    """Return whether the second name is the name of a later run, by its number.
+    """Return whether `later` names a later run than `run`, by the numbers at the end of the names.
 
     >>> precedes("", "2"), precedes("2", "10"), precedes("lr", "lr-2"), precedes("2", "lr-3"), precedes("3", "2")
     (True, True, True, False, False)

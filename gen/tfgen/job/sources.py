@@ -1,11 +1,8 @@
-"""The job files of a command and their layers, from disk or standard input.
+"""Find and read the job files of a command, and the tfgen.yaml files with their defaults.
 
-read_sources([Path("jobs")])  ->  [Source("jobs/mnist/job.yaml", OnDisk(...), Source("tfgen.yaml", b"..."))]
+    read_sources([Path("jobs")])  # [Source("jobs/mnist/job.yaml", OnDisk(...), Source("tfgen.yaml", b"..."))]
 
-Each access reads a job file again; the content of a layer stays in memory.
-
-The defaults are layers: each tfgen.yaml from the root of the repository to the folder of the job is merged over the
-layer above.
+Each access reads a job file again. The contents of the tfgen.yaml files stay in memory.
 """
 
 from __future__ import annotations
@@ -29,17 +26,17 @@ from tfgen.record import Record
 from tfgen.text.parse import MAX_BYTES, decode
 from tfgen.tree.disk_file import read_file
 
-# In a folder, a file is ours when a document of it says so: a GitOps repository is full of other YAML.
+# A GitOps repository contains many other YAML files. Below a folder, only a file with this line is a job file.
 _OURS: Final = re.compile(rb"^[\"']?apiVersion[\"']?:\s*[\"']?tfgen/", re.MULTILINE)
 _SUFFIXES: Final = (".yaml", ".yml")
 
 STDIN: Final = Path("-")
-"""Standard input, in place of a file."""
+"""The argument that means standard input."""
 _STDIN_NAME: Final = "<stdin>"
 
 
 class OnDisk(NamedTuple):
-    """The content of a file that each access reads again, so that the contents of many files are not in memory at once.
+    """Placeholder for the content of a file that is read when it is needed, to save memory.
 
     Attributes:
         digest: the SHA-256 of the content.
@@ -49,12 +46,14 @@ class OnDisk(NamedTuple):
 
 
 class Source(Record):
-    """A file with its name for messages, its content, and its defaults.
+    """A job file or a tfgen.yaml, with its content and the tfgen.yaml from which it inherits defaults.
 
     Attributes:
-        content: the content, or a reference to the file on disk.
-        defaults: the nearest tfgen.yaml, from the folder of a job upwards, or from the folder above a tfgen.yaml.
-        left_out: the nearest tfgen.yaml above a tfgen.yaml with `root: true`, which does not inherit from it.
+        file: the path for messages.
+        content: the content, or a placeholder for a file on disk.
+        defaults: the nearest tfgen.yaml in the folder of the job file or in a parent folder; for a tfgen.yaml, the
+            nearest tfgen.yaml in a parent folder.
+        left_out: for a tfgen.yaml with `root: true`, the nearest tfgen.yaml in a parent folder, which is not inherited.
     """
 
     file: str
@@ -63,10 +62,10 @@ class Source(Record):
     left_out: Source | None = None
 
     def read(self) -> bytes | str:
-        """Return the content.
+        """Return the content of the file.
 
         Raises:
-            TfgenError: the file has changed.
+            TfgenError: the file has changed while tfgen ran.
             UsageError: the file can no longer be read.
         """
         if not isinstance(self.content, OnDisk):
@@ -77,39 +76,39 @@ class Source(Record):
         return content
 
     def text(self) -> str | Problem:
-        """Return the content as text, or the problem of a content that is not text. Raises the errors of `read`."""
+        """Return the content as text, or a problem if the content is not UTF-8. Raises the errors of `read`."""
         content = self.read()
         return content if isinstance(content, str) else decode(content, self.file)
 
     @cached_property
     def name(self) -> str:
-        """The `source_name` of the file."""
+        """The path of the file from the root of its repository."""
         return source_name(Path(self.file))
 
     @property
     def identity(self) -> Any:
-        """The identity of the source: equal for sources with the same name, content, defaults and left-out layer."""
+        """A value that is equal for two sources with the same path, content and tfgen.yaml files."""
         digest = self.content.digest if isinstance(self.content, OnDisk) else _digest(self.content)
         around = (self.defaults, self.left_out)
         return (self.file, digest, *(source.identity if source else None for source in around))
 
     def layers(self) -> Iterator[Source]:
-        """Yield the layers of the file, the nearest first."""
+        """Yield the tfgen.yaml files from which the file inherits, the nearest first."""
         if self.defaults is not None:
             yield self.defaults
             yield from self.defaults.layers()
 
 
 def read_sources(paths: Iterable[Path], *, may_be_none: bool = False, takes_stdin: bool = False) -> list[Source]:
-    """Return the named files, and the files with a tfgen document below each named folder, once each and sorted.
+    """Return the job files of a command line: each file, and each file with a job below a folder.
 
     Args:
         paths: files and folders.
-        may_be_none: whether to accept a folder without such files, and a path that does not exist.
-        takes_stdin: whether "-" means standard input, with the layers of the working directory.
+        may_be_none: whether to accept a folder without jobs, and a path that does not exist.
+        takes_stdin: whether "-" means standard input. Its defaults are the tfgen.yaml files of the working directory.
 
     Raises:
-        UsageError: "-" is not allowed, a path cannot be read, or a folder has no such file.
+        UsageError: "-" is not allowed, a path cannot be read, or a folder has no job.
     """
     sources: dict[str, Source] = {}
     layers = _Layers()
@@ -129,7 +128,7 @@ def read_sources(paths: Iterable[Path], *, may_be_none: bool = False, takes_stdi
 def _from_stdin(layers: _Layers, *, takes_stdin: bool) -> Source:
     if not takes_stdin:
         raise UsageError(
-            "-: only tfgen check and tfgen render --stdout read standard input; pass a file to other commands"
+            "-: only `tfgen check` and `tfgen render --stdout` read standard input; pass a file to this command"
         )
     if sys.stdin is None:
         raise UsageError("-: standard input is closed")
@@ -142,23 +141,23 @@ def _from_stdin(layers: _Layers, *, takes_stdin: bool) -> Source:
 
 def no_job_below(paths: Iterable[Path]) -> UsageError:
     """Return the error for paths without any job."""
-    return UsageError(f"{', '.join(map(str, paths))}: no file below it holds a document with apiVersion tfgen/...")
+    return UsageError(f"{', '.join(map(str, paths))}: no file in this folder has a document with apiVersion tfgen/...")
 
 
 def source_name(path: Path) -> str:
-    """Return the path of a job file or folder from its repository's root, whatever the working directory is."""
+    """Return the path of a job file or folder from the root of its repository."""
     whole = real_path(path)
     folder = whole if whole.is_dir() else whole.parent
     return whole.relative_to(root_above(folder) or folder).as_posix()
 
 
 def has_name_of_job(path: Path) -> bool:
-    """Return whether a file below a folder may contain jobs, by its name."""
+    """Return whether the name of a file allows jobs in the file: `.yaml` or `.yml`, but not `tfgen.yaml`."""
     return path.suffix in _SUFFIXES and path.name != FILE
 
 
 def holds_job(content: bytes) -> bool:
-    """Return whether a document in the content of a file has an apiVersion of tfgen."""
+    """Return whether the content of a file has a document with an apiVersion of tfgen."""
     return _OURS.search(content) is not None
 
 
@@ -176,10 +175,10 @@ def _sources_in(folder: Path, layers: _Layers) -> Iterator[Source]:
 
 
 def _walk_files(folder: Path) -> Iterator[Path]:
-    """Yield all files below a folder that are not hidden, in order. Only a few names are in memory at once.
+    """Yield all files below a folder in sorted order, without hidden files and folders.
 
     Raises:
-        UsageError: a folder cannot be read. Its jobs would look like removed jobs.
+        UsageError: a folder cannot be read. Without an error, its jobs would look like removed jobs.
     """
     parent, folders, names = next(os.walk(folder, onerror=_unreadable))
     folder_names = {*folders}
@@ -192,10 +191,10 @@ def _walk_files(folder: Path) -> Iterator[Path]:
 
 
 def _is_file(path: Path) -> bool:
-    """Return whether a path leads to a file. A link to a missing file does not.
+    """Return whether a path is a regular file or a link to a regular file.
 
     Raises:
-        UsageError: the disk cannot tell, for example because of a cycle of links. The path may be a job.
+        UsageError: the file system returns an error, for example because of a cycle of links.
     """
     try:
         return stat.S_ISREG(path.stat().st_mode)
@@ -210,14 +209,14 @@ def _unreadable(error: OSError) -> NoReturn:
 
 
 class _Layers:
-    """The layers on disk. Each file is read once."""
+    """Reader of tfgen.yaml files on disk. Each file is read only once."""
 
     def __init__(self) -> None:
         self._contents: dict[Path, bytes | None] = {}
         self._of_folders: dict[tuple[Path, bool], Source | None] = {}
 
     def under(self, job: Path) -> Source | None:
-        """Return the nearest layer of a job file."""
+        """Return the nearest tfgen.yaml of a job file, or None."""
         folder = real_path(job).parent, job.is_absolute()
         if folder not in self._of_folders:
             self._of_folders[folder] = defaults_under(job, self._content)
@@ -230,10 +229,10 @@ class _Layers:
 
 
 def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source | None:
-    """Return the nearest layer of a job file, with the layers above.
+    """Return the nearest tfgen.yaml of a job file, which refers to the tfgen.yaml files above; None without defaults.
 
     Args:
-        job: the file, which may be missing.
+        job: the job file, which may be missing.
         content: returns the content of a tfgen.yaml; None if the file is missing. Called for paths of `defaults_paths`.
     """
     under: Source | None = None
@@ -246,7 +245,7 @@ def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source
 
 
 def defaults_on_disk(job: Path) -> Source | None:
-    """Return the nearest tfgen.yaml on disk of a job's file, over the files above.
+    """Return the nearest tfgen.yaml of a job file on disk, which refers to the tfgen.yaml files above; or None.
 
     Raises:
         UsageError: a tfgen.yaml cannot be read.
@@ -255,7 +254,7 @@ def defaults_on_disk(job: Path) -> Source | None:
 
 
 def defaults_paths(job: Path) -> tuple[Path, ...]:
-    """Return the possible paths of layers: in the job's folder and in each folder up to the repository's root.
+    """Return the path of a tfgen.yaml in the job's folder and in each parent folder up to the root of the repository.
 
     The paths are absolute or relative, like the path of the job.
     """
@@ -269,10 +268,10 @@ def defaults_paths(job: Path) -> tuple[Path, ...]:
 
 
 def read_defaults_file(path: Path) -> bytes | None:
-    """Return the content of a tfgen.yaml; None where no such file exists.
+    """Return the content of a tfgen.yaml; None if the file does not exist.
 
     Raises:
-        UsageError: something has the name of a tfgen.yaml and cannot be read, so that jobs would lack their defaults.
+        UsageError: the file exists but cannot be read. Without an error, jobs would lack their defaults.
     """
     if not os.path.lexists(path):
         return None
@@ -280,12 +279,12 @@ def read_defaults_file(path: Path) -> bytes | None:
         return read_file(path, MAX_BYTES + 1)
     except TfgenError as error:
         raise UsageError(
-            f"{error}; the jobs below take their defaults from this file: correct or delete the file"
+            f"{error}; the jobs below this folder take their defaults from this file: correct or delete the file"
         ) from error
 
 
 def _read(path: Path) -> tuple[bytes, bool]:
-    """Return the content of a file, and whether the file can be read again."""
+    """Return the content of a file, and whether it is a regular file, which can be read again (unlike a pipe)."""
     try:
         with path.open("rb") as file:
             is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)

@@ -1,12 +1,12 @@
-"""The content of a checked ``job.yaml`` as frozen records.
+"""The content of a valid ``job.yaml`` as frozen records.
 
     job = TrainingJob.from_document(document.data)
-    job.structure.roles                        -> (Role("chief", ...), Role("ps", ...), Role("worker", ...))
-    job.values["roles"]["worker"]["replicas"]  -> 4
+    job.structure.roles                        # (Role("chief", ...), Role("ps", ...), Role("worker", ...))
+    job.values["roles"]["worker"]["replicas"]  # 4
 
-The two halves are independent. The `Structure` decides the number and the shape of the objects; the object graph
-depends on nothing else. The values are the tunables of the chart and of the environments; they only fill holes. So two
-jobs that differ only in their values have the same graph, and the chart is valid for all values.
+A job has two independent parts. The `Structure` decides which objects exist, and which fields they have. The values are
+the settings that a user of the chart, or an environment, may change; they only fill fields of these objects. So two
+jobs that differ only in their values have the same objects, and the chart is valid for all values.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ Containers: TypeAlias = tuple[Mapping[str, Any], ...]
 
 
 class Role(Record):
-    """The part of a role that no environment changes.
+    """The settings of a role that are the same in every environment.
 
     Attributes:
-        serves: whether its tasks run until the job is complete; the tasks of other roles end by themselves.
-        ports: more ports of the main container, as ContainerPort of Kubernetes.
-        init_containers: as Container of Kubernetes; the init containers of the job come first.
-        sidecars: containers next to the main container; the sidecars of the job come first.
-        pod_template: a PodTemplateSpec of Kubernetes, merged over that of the job.
+        serves: whether the tasks run until the job is complete. If false, the tasks exit by themselves.
+        ports: additional ports of the main container, each a ContainerPort of Kubernetes.
+        init_containers: the init containers of the job and then of the role, each a Container of Kubernetes.
+        sidecars: the sidecar containers of the job and then of the role.
+        pod_template: a PodTemplateSpec of Kubernetes, merged over the pod template of the job.
     """
 
     name: RoleName
@@ -74,10 +74,10 @@ class Role(Record):
 
 
 class GitCode(Record):
-    """Code that every pod fetches from a git repository.
+    """Training code that every pod fetches from a git repository.
 
     Attributes:
-        folder: the folder of the repository that is mounted; empty for the whole repository.
+        folder: the folder of the repository to mount; empty for the whole repository.
         secret: the name of the Secret with the credentials of the repository, or empty.
     """
 
@@ -92,7 +92,7 @@ class GitCode(Record):
 
 
 class FileCode(Record):
-    """Code in the job file: the text of each file by its name."""
+    """Training code in the job file: file name -> text."""
 
     files: Mapping[str, str]
 
@@ -101,11 +101,11 @@ Code: TypeAlias = GitCode | FileCode
 
 
 class TFJobShape(Record):
-    """The settings that decide the shape of a TFJob.
+    """The settings for a job whose workload kind is TFJob.
 
     Attributes:
         api_version: the API version of kubeflow.org.
-        leader: the name of the chief.
+        leader: the name of the chief in the TFJob.
         operator_gangs: whether the operator creates the PodGroup of the gang.
         dynamic_workers: whether the number of workers may change during the run.
     """
@@ -127,14 +127,14 @@ class Eci(Record):
 
 
 class Patch(Record):
-    """A change of objects that tfgen generates.
+    """A patch in job.yaml that changes generated objects.
 
     Attributes:
         name: the name of the patch in the job.
         kind: the kind of the objects.
-        target: the name of one object, as its file is named without the ending; empty for all objects of the kind.
+        target: the file name of one object without its extension; empty for all objects of the kind.
         merge: the data that is merged over each object.
-        operations: the operations of RFC 6902 for each object, if nothing is merged.
+        operations: the JSON patch operations (RFC 6902) for each object, if `merge` is empty.
     """
 
     name: str
@@ -145,28 +145,26 @@ class Patch(Record):
 
 
 class Structure(Record):
-    """The structure of a job, which decides its objects.
-
-    It is the same in every environment and for every user of the chart.
+    """The settings of a job that decide which objects exist. They are the same in every environment.
 
     Attributes:
         port: the TCP port of each TensorFlow server.
         roles: the roles of the job, in the order chief, ps, worker, evaluator.
         completion: the role whose end completes the job.
-        releases: whether the remaining tasks are then released.
+        releases: whether the GPUs of the remaining tasks are then released.
         kind: the workload kind.
         tf_job: the settings of a TFJob, for this workload kind.
-        volcano_plugin: whether the plugin of Volcano sets TF_CONFIG of the tasks of a Volcano Job.
-        ps_first: whether a JobSet creates the other roles after its ps are ready.
-        in_place: whether a task starts again in its pod after an exit code that costs no retry.
-        legacy_flags: whether each task also receives its place by the flags of TensorFlow 1.
-        legacy_variables: whether each task also receives its place by variables with the names of these flags.
+        volcano_plugin: whether the TensorFlow plugin of Volcano sets TF_CONFIG in the tasks of a Volcano Job.
+        ps_first: whether a JobSet creates the other roles only after the ps tasks are ready.
+        in_place: whether a task restarts inside its pod after an exit code that does not count as a retry.
+        legacy_flags: whether each task also gets the flags of TensorFlow 1, such as `--job_name` and `--task_index`.
+        legacy_variables: whether each task also gets environment variables with the names of these flags.
         gang: the gang scheduler, or None.
         tensorboard_port: the TCP port of TensorBoard, or None for a job without TensorBoard.
-        disruption_budget: whether the tasks may be protected from eviction.
+        disruption_budget: whether the job has a PodDisruptionBudget.
         profile: the Pod Security Standard for the pods of the job.
         code: the code that is mounted into the containers, or None.
-        eci: the settings of pods on container instances of Alibaba Cloud, or None.
+        eci: the settings of pods on Elastic Container Instances of Alibaba Cloud, or None.
         pod_template: a PodTemplateSpec of Kubernetes for the pods of every role.
         patches: the patches of the objects, in the order of their names.
         environment_patches: the patches of each environment that sets its own patches.
@@ -198,10 +196,7 @@ class Structure(Record):
 
     @cached_property
     def text(self) -> str:
-        """The content without the name.
-
-        Two structures have the same text if they are equal and have the same orders.
-        """
+        """The structure as text, without the name of the job. Equal structures have equal texts."""
         return repr(self.replaced(name=""))
 
     def patches_in(self, environment: str | None) -> tuple[Patch, ...]:
@@ -224,13 +219,13 @@ class Structure(Record):
 
 
 class GitOps(Record):
-    """The settings with which a GitOps tool applies the job from git to its clusters.
+    """The settings for a GitOps tool, which applies the job from git to clusters.
 
     Attributes:
         repository: the address of the repository.
         branch: the branch that the clusters follow.
-        path: the folder of the repository with charts/ and overlays/, or empty.
-        is_chart: whether the tool applies the chart; otherwise it applies the overlay.
+        path: the folder of the repository with charts/ and overlays/; empty for the root of the repository.
+        is_chart: whether the tool applies the chart. If false, the tool applies the overlay.
         create_namespace: whether the tool creates the namespaces.
         argocd: the settings of Argo CD in job.yaml with the defaults of the schema, or None.
         flux: the settings of Flux in job.yaml with the defaults of the schema, or None.
@@ -255,10 +250,10 @@ class Environment(Record):
 
     Attributes:
         namespace: the namespace of the environment or of the job, or None.
-        cluster: the name of the cluster; None for the cluster of the GitOps tool.
+        cluster: the name of the cluster; None for the cluster in which the GitOps tool runs.
         enabled: whether the job runs in the environment.
         overrides: the chart values that job.yaml sets for the environment: the content of ``values-NAME.yaml``.
-        values: the complete values, as Helm merges them.
+        values: the complete chart values of the environment: values.yaml merged with the overrides.
     """
 
     name: str
@@ -270,13 +265,13 @@ class Environment(Record):
 
 
 class ChartPage(Record):
-    """The metadata of Chart.yaml for the people who find the chart.
+    """The metadata in Chart.yaml, such as the home page and the maintainers.
 
     Attributes:
-        home: the address of the project's page, or empty.
+        home: the address of the home page of the project, or empty.
         sources: the addresses of the source code.
         maintainers: the maintainers in the format of Chart.yaml.
-        icon: the address of a picture, or empty.
+        icon: the address of an icon, or empty.
     """
 
     home: str
@@ -299,22 +294,22 @@ class TrainingJob(Record):
 
     @property
     def name(self) -> str:
-        """The name of the job, of its chart and, by default, of the release of the chart."""
+        """The name of the job and of its chart, and the default name of the Helm release."""
         return self.structure.name
 
     def namespace_of(self, environment: str | None) -> str | None:
-        """Return the namespace of an environment, or of the job itself (None); None for no namespace."""
+        """Return the namespace of an environment; for the environment None, the namespace of the job. May be None."""
         return next((form.namespace for form in self.environments if form.name == environment), self.namespace)
 
     @staticmethod
     def from_document(data: Mapping[str, Any]) -> TrainingJob:
-        """Return the job of a valid document. Rules, records and outputs read the same document in a row."""
+        """Convert the data of a valid document to a job. The last result is cached."""
         return _read(json.dumps(data))
 
 
 @functools.lru_cache(maxsize=1)
 def _read(document: str) -> TrainingJob:
-    """Return the job of a document in JSON. The last job is cached and shared, so callers must not change it."""
+    """Convert a document in JSON to a job. The last job is cached and shared, so callers must not change the job."""
     data: Mapping[str, Any] = json.loads(document)
     metadata: Metadata = data["metadata"]
     # In the order of the schema, not of the file, so that equal jobs have equal output.
@@ -403,7 +398,7 @@ def _patch(name: str, patch: PatchData) -> Patch:
 
 
 def _chart_page(spec: Spec) -> ChartPage:
-    """Return the metadata of the job; without sources, the repositories of the job that a browser can open."""
+    """Return the metadata for Chart.yaml. The default of `sources` is the https addresses of the job's repositories."""
     chart = spec.get("chart", {})
     schema = schema_file.load()
     complete = schema_file.complete(schema, schema["properties"]["spec"]["properties"]["chart"], chart)

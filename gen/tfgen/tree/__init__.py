@@ -1,1 +1,1 @@
-"""A tree of files, the ledger of the files, and the writes to the disk. This package does not depend on jobs."""
+"""Trees of files, their ledgers, and writes to the disk. This package does not depend on the content of jobs."""

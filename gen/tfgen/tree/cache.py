@@ -1,12 +1,12 @@
-"""Cache of results between runs. The key of a result is a digest of all its inputs.
+"""Cache on disk for the results of earlier commands. The key of a result is a digest of all its inputs.
 
     store_results({cache_key([b"replicas: 4"]): {"warnings": []}})
-    cached_result(cache_key([b"replicas: 4"]))  ->  {"warnings": []}; None for a result that is not cached
+    cached_result(cache_key([b"replicas: 4"]))  # {"warnings": []}, or None for a result that is not cached
 
 The entries are files in `$XDG_CACHE_HOME/tfgen/jobs`, or in `~/.cache/tfgen/jobs`, outside the files that git and
 `tfgen check` read. An entry never becomes stale, because its key includes the content of the inputs and the build of
-tfgen. A user may delete entries at any time; only the next run is slower. tfgen ignores an incomplete entry, and a
-failure to write an entry is no error.
+tfgen. A user may delete entries at any time; then only the next command is slower. tfgen ignores an incomplete entry,
+and a failure to write an entry is no error.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from tfgen.tree.disk_file import temporary_name
 MOST: Final = 80
 """Maximum number of entries in one subfolder.
 
-A subfolder has the keys with the same first two hexadecimal digits, so the cache has at most 256 times as many entries.
-tfgen deletes the oldest entries first.
+A subfolder has the keys with the same first two hexadecimal digits, so the cache has at most 256 subfolders. tfgen
+deletes the oldest entries first.
 """
 _LONGEST: Final = 100_000
 """Maximum size of an entry in bytes. The result of a usual job has two kilobytes."""
 
 
 def cache_key(parts: Iterable[bytes]) -> str:
-    """Return the SHA-256 of some inputs and of this build of tfgen."""
+    """Return the cache key for some inputs: the SHA-256 of the inputs and of this build of tfgen."""
     digest = hashlib.sha256(_build())
     for part in parts:
         digest.update(b"%d:" % len(part))
@@ -70,12 +70,12 @@ def store_results(values: Mapping[str, Any]) -> None:
 
 
 def _seal(entry: str, body: bytes) -> str:
-    """Return the checksum that identifies a complete entry of this key."""
+    """Return the checksum of an entry. An entry with a wrong checksum is incomplete."""
     return hashlib.sha256(entry.encode() + body).hexdigest()
 
 
 def folder() -> Path | None:
-    """Return the folder of all entries; None if the user has no home folder."""
+    """Return the folder of the cache; None if the user has no home folder."""
     with suppress(RuntimeError):
         named = Path(os.environ.get("XDG_CACHE_HOME", ""))
         return (named if named.is_absolute() else Path.home() / ".cache") / "tfgen" / "jobs"
@@ -87,7 +87,7 @@ def _path(root: Path, entry: str) -> Path:
 
 
 def _write(path: Path, text: bytes) -> None:
-    """Write an entry atomically: another process reads either the complete entry or no entry."""
+    """Write a cache entry atomically: another process reads either the complete entry or no entry."""
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         (path.parents[1] / ".gitignore").write_text("*\n")  # the folder may be in a repository
@@ -118,15 +118,15 @@ def _age(path: Path) -> int:
 
 @functools.cache
 def _build() -> bytes:
-    """Return the identity of this build of tfgen: the version, and the sizes and times of the files of the checkout."""
+    """Return the identity of this build of tfgen: its version, and the sizes and times of its source files."""
     package = Path(__file__).parents[1]
     return json.dumps([__version__, *_files(package), *_files(package.parents[1] / "schemas")]).encode()
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield the files below a folder in the order of their names, with sizes and times.
+    """Yield the path, size and modification time of each file below a folder, sorted by name.
 
-    A missing folder has no files.
+    A missing folder yields nothing.
     """
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):

@@ -1,10 +1,10 @@
-r"""Atomic writes of single files, through the descriptor of the folder. No function follows a link or waits for a FIFO.
+r"""Read files safely, and replace files atomically.
 
     replace_file(Path("job.yaml"), before=b"run: 1\n", after=b"run: 2\n")
 
 tfgen replaces the content of a file only through this module: tfgen creates a temporary file with a random name in the
-same folder (O_EXCL, O_NOFOLLOW), and renames the temporary file. So the file has either the old or the new content at
-any moment, whatever other files the folder contains.
+same folder (O_EXCL, O_NOFOLLOW), and renames the temporary file. So at any moment the file has either the complete old
+content or the complete new content. No function waits for the writer of a FIFO.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tfgen.errors import TfgenError
 from tfgen.real_path import real_path
 
 RESERVED_PREFIX = ".tfgen"
-"""Prefix that is reserved for tfgen: ledgers are in `.tfgen/`, temporary files are `.tfgen-*.tmp`.
+"""Prefix of tfgen's own names: ledgers are in `.tfgen/`, temporary files are `.tfgen-*.tmp`.
 
-No rendered file has it.
+No rendered file may have this prefix.
 """
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -34,11 +34,11 @@ _CHUNK = 1 << 18
 
 
 class BlockedPathError(TfgenError):
-    """A link, a folder or a file blocks a path, and tfgen neither follows nor replaces it."""
+    """A symbolic link, a folder or a special file is in the place where tfgen needs a file or a folder."""
 
 
 def open_folder(name: str, *, within: int | None = None) -> int:
-    """Return a descriptor of a folder that is not a link. Raises OSError."""
+    """Open a folder and return its descriptor. Raises OSError, also for a symbolic link."""
     return os.open(name, _OPEN_FOLDER, dir_fd=within)
 
 
@@ -79,7 +79,7 @@ def read_file(path: Path, most: int = -1) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file with its line endings and its byte order mark.
+    """Return the text of a UTF-8 file. Line endings and a byte order mark remain unchanged.
 
     Raises:
         TfgenError: the path is not a regular file, the content is not UTF-8, or the disk fails.
@@ -108,8 +108,8 @@ def digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
 def digests_on_disk(folder: int, name: str, path: Path | str) -> tuple[str | None, str | None]:
     """Return the SHA-256 of a file, and the SHA-256 of its content with LF in place of each CRLF.
 
-    Both are None if the file does not exist. The second is None if the file has no CRLF. Raises the errors of
-    `open_file`.
+    The first digest is None if the file does not exist. The second digest is None if the file has no CRLF. Raises the
+    errors of `open_file`.
     """
     try:
         descriptor = open_file(folder, name, path)
@@ -134,14 +134,14 @@ def digests_on_disk(folder: int, name: str, path: Path | str) -> tuple[str | Non
 
 
 def expect(folder: int, name: str, path: Path | str, digest: str | None) -> None:
-    """Check that a file still has a digest; None means that the file must not exist. Raises TfgenError."""
+    """Raise TfgenError if the SHA-256 of a file is not `digest`. For the digest None, the file must not exist."""
     with errors_at(path):
         if digest_on_disk(folder, name, path) != digest:
             raise TfgenError(f"{path}: changed while tfgen ran; tfgen left the file unchanged; run the command again")
 
 
 def temporary_name(random: bytes | None = None) -> str:
-    """Return a name for a temporary file. The name is short enough for every file system.
+    """Return the name of a temporary file, such as `.tfgen-5f70bf18a0c9d1e2.tmp`.
 
     Args:
         random: eight bytes that nobody can guess; by default new random bytes.
@@ -150,14 +150,14 @@ def temporary_name(random: bytes | None = None) -> str:
 
 
 def write_temporary(folder: int, name: str, data: bytes, mode: int, *, sync: bool) -> None:
-    """Write a new file. The caller removes the partial file after a failure or an interrupt.
+    """Write a new temporary file. After a failure or an interrupt, the caller removes the partial file.
 
     Args:
         folder: the descriptor of the folder.
-        name: a `temporary_name`. The caller chooses the name, so that an interrupt never leaves a file of unknown name.
+        name: a `temporary_name`, which the caller needs to remove the file after an interrupt.
         data: the content.
         mode: the permissions; the umask does not apply.
-        sync: whether to sync the content to the medium.
+        sync: whether to call fsync.
 
     Raises:
         OSError: the disk fails.
@@ -180,9 +180,7 @@ def is_temporary(name: str) -> bool:
 
 
 def replace_file(path: Path, before: bytes, after: bytes) -> None:
-    """Replace the content of a file completely or not at all.
-
-    A link remains a link, and its target receives the content.
+    """Replace the content of a file atomically. A symbolic link remains a link, and its target gets the new content.
 
     Args:
         path: the file.
@@ -218,7 +216,7 @@ def replace_text(path: Path, before: str, after: str) -> None:
 
 @contextmanager
 def errors_at(path: Path | str, *, but: type[OSError] | tuple[()] = ()) -> Iterator[None]:
-    """Convert an OSError to a TfgenError that names the path. Errors of type `but` pass unchanged."""
+    """Convert each OSError in the block to a TfgenError that names the path. Errors of type `but` remain unchanged."""
     try:
         yield
     except but:
@@ -228,7 +226,7 @@ def errors_at(path: Path | str, *, but: type[OSError] | tuple[()] = ()) -> Itera
 
 
 def describe_mode(mode: int) -> str:
-    """Describe the type of a file by its mode."""
+    """Describe a file mode in words, such as "a symbolic link"."""
     if stat.S_ISLNK(mode):
         return "a symbolic link"
     if stat.S_ISDIR(mode):

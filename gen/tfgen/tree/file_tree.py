@@ -21,20 +21,17 @@ from tfgen.tree.disk_file import RESERVED_PREFIX
 from tfgen.tree.spool import Spool, SpooledTexts
 
 _LONGEST_NAME = 255
-"""Bytes; NAME_MAX of the file systems of Linux and macOS."""
+"""Maximum length of a file name in bytes: NAME_MAX of the file systems of Linux and macOS."""
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}(?:/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199})*")
-"""Pattern of paths without faults.
-
-Nearly all paths match, and the match takes a tenth of the time of the full check.
-"""
+"""Pattern for the quick check of a path. Nearly all paths match; the full check takes ten times as long."""
 
 
 class FileTreeError(TfgenError):
-    """The tree cannot be written. The message has one line for each fault."""
+    """A tree of files has invalid paths or texts. The message has one line for each fault."""
 
 
 class FileTree(Record):
-    """Texts by relative POSIX path. Raises FileTreeError with the faults of all paths and texts at once."""
+    """Relative POSIX path -> text of each file. Raises FileTreeError with all invalid paths and texts at once."""
 
     files: Mapping[str, str]
 
@@ -50,30 +47,32 @@ class FileTree(Record):
 
     @cached_property
     def digests(self) -> Mapping[str, str]:
-        """The SHA-256 of each text, by path."""
+        """Path -> SHA-256 of the text of each file."""
         return {path: digest_of(text) for path, text in self.files.items()}
 
     def with_text(self, path: str, text: str) -> FileTree:
-        """Return the tree with a new text at an existing path."""
+        """Return a copy of the tree in which the file at an existing path has a new text."""
         if isinstance(self.files, SpooledTexts):
             return _tree(self.files.with_text(path, text), {**self.digests, path: digest_of(text)})
         return FileTree({**self.files, path: text})
 
     def spooled(self, spool: Spool) -> FileTree:
-        """Return the tree with its texts in a spool."""
+        """Return a copy of the tree whose texts are in a temporary file on disk instead of in memory."""
         return _tree(SpooledTexts(dict(self.files), spool), self.digests)
 
     def __reduce__(self) -> tuple[Callable[..., FileTree], tuple[Any, ...]]:
-        """Pickle the tree for a spool. A read-only mapping cannot be pickled."""
+        """Return the arguments for pickle. `files` is a read-only mapping, which pickle does not support."""
         if isinstance(self.files, SpooledTexts):
             return _tree, (self.files, self.digests)
         return FileTree, (dict(self.files),)
 
     @classmethod
     def combine(cls, parts: Mapping[str, Mapping[str, str]], shared: Collection[str] = ()) -> FileTree:
-        """Return the files of all parts. Raises FileTreeError with the keys of two parts that have the same path.
+        """Return one tree with the files of all parts. Raises FileTreeError if two parts have the same path.
 
-        Several parts may have a shared path if their texts are equal.
+        Args:
+            parts: name of the part -> path -> text.
+            shared: the paths that several parts may have, if the texts are equal.
         """
         origin: dict[str, str] = {}
         twice: list[str] = []
@@ -88,14 +87,14 @@ class FileTree(Record):
 
 
 def _tree(files: Mapping[str, str], digests: Mapping[str, str]) -> FileTree:
-    """Return a tree of files without faults whose digests are already computed."""
+    """Return a tree of files that are already checked and whose digests are already computed."""
     tree = FileTree()
     tree.__dict__.update(files=files, digests=digests)
     return tree
 
 
 def path_fault(path: str) -> str | None:
-    """Return the reason why a path may not be written below an output folder, or None."""
+    """Return an error message if a path below an output folder is invalid; None if the path is valid."""
     if _PLAIN_PATH.fullmatch(path):
         return None
     segments = path.split("/")
@@ -117,7 +116,7 @@ def path_fault(path: str) -> str | None:
 
 
 def ancestors(path: str) -> Iterator[str]:
-    """Yield the folders above a path, from the top: `a` and `a/b` for `a/b/c`."""
+    """Yield the parent folders of a path, the topmost first: `a` and `a/b` for `a/b/c`."""
     end = path.find("/")
     while end != -1:
         yield path[:end]
@@ -140,7 +139,7 @@ def _text_fault(path: str, text: str) -> str | None:
 
 
 def _clashes(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the paths that differ only in case, and the paths that are both a file and a folder."""
+    """Yield an error message for paths that differ only in case, and for a path that is both a file and a folder."""
     first_entries: dict[str, tuple[str, bool, str]] = {}
     passed: set[str] = set()
     for path in paths:

@@ -8,16 +8,16 @@
       "version": 1
     }
 
-tfgen may replace or remove a file that has the digest in the ledger and is in one of the job's places (`places`). A
-file with any other content belongs to the user. tfgen refuses a ledger that names other places. While a render runs,
-the ledger also has `unfinished`: the digests of the files which that render replaces or removes. So the next render
-after a kill recognizes both the old and the new files.
+tfgen replaces or removes a file only if the file has the digest in the ledger and is in a folder of the job. A file
+with any other content belongs to the user. While a render runs, the ledger also has `unfinished`: the digests of the
+files that the render replaces or removes. After a kill, the next render therefore recognizes both the old and the new
+files.
 
-`input` is the digest of the job in its own file. `defaults` is the digest of the job merged with the defaults of the
-layers; a job without defaults has no `defaults`. The two digests and the version of tfgen distinguish a change of the
-job, a change of the defaults and a change of tfgen.
+`input` is the digest of the job in the job file. `defaults` is the digest of the job merged with the defaults of the
+layers; a job without defaults has no `defaults`. `tool` is the version of tfgen. A difference in one of these keys
+shows whether the job, the defaults or tfgen changed.
 
-`revision` is a counter and the digest that it counts (`Revision`): the number rises whenever the digest changes.
+`revision` is a counter: `number` rises by one whenever `digest` changes.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ _VERSION = 1
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _REVISION_END = 10**9
 _LONGEST_WRITTEN = 2_000_000
-"""Characters of a finished ledger with some 18,000 files. An unfinished ledger has up to twice as many."""
-_LONGEST_READ = 5_000_000
+"""Maximum size in characters of a ledger that tfgen writes: some 18,000 files."""
+_LONGEST_READ = 5_000_000  # an unfinished ledger is up to twice as long as a finished ledger
 _REST_OF_LINE = 74
-"""Characters of a file's line in addition to its path."""
+"""Number of characters in the ledger line of a file, without the path of the file."""
 _FAULTS = 5
 """Maximum number of faults of a ledger in a message."""
 _SOURCE_LINE = re.compile(r'^  "source": "(?P<source>[^"\\\n]+)",?\r?$', re.MULTILINE)
 LEDGER_READ = _LONGEST_READ + 1
-"""Number of characters that tfgen reads of a file to decide whether the file is a ledger."""
+"""Number of characters to read from a ledger: one more than the limit, so that a larger file is an error."""
 
 
 class LedgerConflictError(TfgenError):
     """A merge left conflicts in ledgers.
 
     Attributes:
-        sources: job -> job file from the root of the repository; empty for a job whose ledger names no file.
+        sources: job -> path of its job file from the root of the repository; empty if the ledger names no job file.
     """
 
     exit_code: ClassVar[int] = 1  # the user can merge the job files and render again
@@ -76,8 +76,7 @@ class Ledger(Record):
 
     tool_version: str
     input_digest: str
-    """Digest of the rendered job; empty while a render is unfinished, so that no command treats the render as complete.
-    """
+    """Digest of the job in its job file; empty while a render is unfinished."""
     files: Mapping[str, str]
     """Path -> digest of each rendered file."""
     unfinished: Mapping[str, str] | None = None
@@ -85,35 +84,35 @@ class Ledger(Record):
     defaults_digest: str = ""
     """Digest of the job merged with the defaults of its layers; empty for a job without defaults."""
     source: str = ""
-    """The job file, from the root of the repository. tfgen uses this path for a job that was deleted. May be empty."""
+    """Path of the job file from the root of the repository. tfgen needs the path after the job was deleted."""
     revision: int = 0
-    """The number of changes of `revised_digest`."""
+    """Number of times that `revised_digest` changed."""
     revised_digest: str = ""
-    """The digest that the revision counts; empty for a job without a revision."""
+    """Digest whose changes `revision` counts; empty for a job without a revision."""
 
     def paths(self) -> set[str]:
-        """Return all files of the job, including the files that an unfinished render replaces or removes."""
+        """Return the paths of all files of the job, including files that an unfinished render replaces or removes."""
         return {*self.files, *(self.unfinished or {})}
 
     def wrote(self, path: str, digest: str) -> bool:
-        """Return whether tfgen wrote a file with this content."""
+        """Return whether tfgen wrote a file with this digest to the path."""
         return digest in (self.files.get(path), (self.unfinished or {}).get(path))
 
     def last_finished(self, path: str) -> str | None:
-        """Return the digest of a file after the last complete render, if the ledger has it."""
+        """Return the digest of a file after the last complete render; None if the ledger does not list the file."""
         return (self.unfinished or {}).get(path) or self.files.get(path)
 
     def is_of_same_job(self, target: Ledger) -> bool:
-        """Return whether the job is the same, apart from its defaults and the version of tfgen."""
+        """Return whether both ledgers have the same job. The defaults and the version of tfgen may differ."""
         return self.unfinished is None and self.input_digest == target.input_digest
 
     def stays(self, target: Ledger) -> bool:
-        """Return whether only another version of tfgen, or other defaults, would write the job's files differently."""
+        """Return whether the job itself is unchanged, but its defaults or the version of tfgen differ."""
         made_by = (self.tool_version, self.defaults_digest)
         return self.is_of_same_job(target) and made_by != (target.tool_version, target.defaults_digest)
 
     def causes_of_change(self, later: Ledger) -> list[str]:
-        """Return the reasons why the later ledger of the same job may list different files."""
+        """Return the reasons why a later ledger of the same job differs: the version of tfgen, or the defaults."""
         causes = []
         if self.tool_version != later.tool_version:
             causes.append(f"tfgen {self.tool_version} rendered the files, and this is tfgen {later.tool_version}")
@@ -122,9 +121,9 @@ class Ledger(Record):
         return causes
 
     def to_text(self) -> str:
-        """Return sorted JSON with a final newline, so that one changed file is one changed line in a review.
+        """Return sorted JSON with one line for each file, so that one changed file is one changed line in a review.
 
-        A byte of `source` that is not UTF-8 is a lone surrogate in Python, and a JSON escape in the ledger.
+        A byte of `source` that is not UTF-8 becomes a JSON escape.
         """
         data: dict[str, object] = {
             "files": dict(self.files),
@@ -145,9 +144,9 @@ class Ledger(Record):
 
 
 def _json(value: object) -> str:
-    """Return JSON for the second level of a ledger.
+    """Return the JSON of one value of a ledger, with one line for each entry of a mapping.
 
-    `json.dumps` with `indent` uses the encoder in pure Python, which takes ten times as long.
+    `json.dumps` with `indent` would use the encoder in pure Python, which takes ten times as long.
     """
     if not (isinstance(value, dict) and value):
         return json.dumps(value, ensure_ascii=False)
@@ -161,19 +160,19 @@ def ledger_path(job: str) -> str:
 
 
 def job_of(file_name: str) -> str | None:
-    """Return the job whose ledger has this file name in `.tfgen/`; None for any other file."""
+    """Return the name of the job whose ledger has this file name; None if the file is not a ledger."""
     return file_name.removesuffix(_SUFFIX) if file_name.endswith(_SUFFIX) else None
 
 
 def parse_ledger(job: str, text: str) -> Ledger:
     """Parse the ledger of a job.
 
-    A merge or a stranger may have changed the ledger in git. So its paths must be valid in a FileTree and belong to the
-    places of the job. A ledger cannot make tfgen touch files of another job.
+    Somebody may have edited the ledger in git. So every path must be valid and in a folder of the job: a ledger cannot
+    make tfgen change the files of another job.
 
     Raises:
         LedgerConflictError: a merge left conflicts in the ledger.
-        TfgenError: the text is not a ledger. The message lists all faults and the cure.
+        TfgenError: the text is not a ledger. The message lists all faults and the fix.
     """
     path = ledger_path(job)
     if len(text) > _LONGEST_READ:
@@ -195,20 +194,20 @@ def parse_ledger(job: str, text: str) -> Ledger:
 
 
 def _source_in(text: str) -> str:
-    """Return the job file that a ledger with conflicts names; empty if the sides name different files."""
+    """Return the job file in a ledger with merge conflicts; empty if the two sides have different job files."""
     sources = {match["source"] for match in _SOURCE_LINE.finditer(text)}
     return next(iter(sources)) if len(sources) == 1 else ""
 
 
 def merge_ledgers(ours: Ledger, theirs: Ledger, on_disk: Mapping[str, str] | None = None) -> Ledger:
-    """Return the ledger of a job after a merge in which each rendered file has the content of one side.
+    """Merge the ledgers of the two sides of a git merge.
 
-    The ledger is unfinished, so the next render writes all files of the job, and `tfgen check` fails until then.
+    The result is an unfinished ledger: `tfgen check` fails until the next render writes all files of the job.
 
     Args:
-        ours: the ledger of our side.
-        theirs: the ledger of their side.
-        on_disk: the digests of files that the merge wrote, by path.
+        ours: the ledger of the current branch.
+        theirs: the ledger of the merged branch.
+        on_disk: path -> digest of each file that the merge wrote.
     """
     newer = max(ours, theirs, key=lambda ledger: ledger.revision)
     return newer.replaced(
@@ -220,7 +219,7 @@ def merge_ledgers(ours: Ledger, theirs: Ledger, on_disk: Mapping[str, str] | Non
 
 
 def parse_again(text: str) -> Ledger:
-    """Parse a text that `parse_ledger` has accepted."""
+    """Parse the text of a ledger that `parse_ledger` has already checked."""
     return _ledger(json.loads(text))
 
 
@@ -238,10 +237,10 @@ def _ledger(data: Mapping[str, Any]) -> Ledger:
 
 
 def check_ledger(job: str, ledger: Ledger) -> None:
-    """Check that tfgen can read a finished ledger again: the places of its files and its size.
+    """Check the paths and the size of a ledger before tfgen writes it, so that tfgen can read the ledger again.
 
     Raises:
-        TfgenError: the ledger is invalid. The message tells how to change the job.
+        TfgenError: the ledger is invalid. The message describes the fix in the job.
     """
     if strange := [path for path in ledger.files if not is_place_of(job, path)]:
         raise TfgenError(f"{strange[0]!r}: the job {job} has files only in {name_places(job)}")

@@ -1,4 +1,4 @@
-"""The ledgers of all jobs below an output folder. Only a few of them are in memory at once."""
+"""The ledgers of all jobs below an output folder. Only a few ledgers are in memory at the same time."""
 
 from __future__ import annotations
 
@@ -21,14 +21,11 @@ from tfgen.tree.ledger import (
 from tfgen.tree.output_folder import OutputFolder
 
 _MOST: int = 8
-"""Number of ledgers in memory, of some 20 KB each.
-
-A command usually reads the ledger of one job several times in a row.
-"""
+"""Maximum number of cached ledgers. A ledger has some 20 KB, and a command reads it several times in a row."""
 
 
 class Ledgers(Mapping[str, Ledger]):
-    """Job -> ledger, in the order of names. The constructor reads every ledger; each later access reads the file again.
+    """Job name -> ledger, sorted by name. The constructor reads every ledger; each access reads the file again.
 
     Args:
         folder: the open output folder.
@@ -39,8 +36,8 @@ class Ledgers(Mapping[str, Ledger]):
             ledger that has changed.
 
     Attributes:
-        digests: job -> digest of the text of its ledger.
-        sources: job -> `Ledger.source`.
+        digests: job name -> digest of the text of the ledger.
+        sources: job name -> `Ledger.source`.
     """
 
     def __init__(self, folder: OutputFolder) -> None:
@@ -66,17 +63,17 @@ class Ledgers(Mapping[str, Ledger]):
             raise TfgenError("\n".join(faults))
 
     def owners(self, path: str) -> tuple[str, ...]:
-        """Return the jobs that list a shared path, without regard to case."""
+        """Return the jobs whose ledgers list a path outside of the jobs' own folders, without regard to case."""
         return self._owners.get(path.casefold(), ())
 
     def lists(self, path: str) -> bool:
-        """Return whether a ledger lists a file: the ledger of the job whose folder has the file, or of another job."""
+        """Return whether the ledger of any job lists a file."""
         _, _, inside = path.partition("/")
         jobs = (inside.partition("/")[0], *self.owners(path))
         return any(path in self[job].files for job in jobs if job in self)
 
     def paths_of_several(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield each shared path, case folded, with the jobs whose ledgers list it."""
+        """Yield each case-folded path outside of the jobs' own folders, and the jobs whose ledgers list the path."""
         return iter(self._owners.items())
 
     def __getitem__(self, job: str) -> Ledger:

@@ -1,8 +1,4 @@
-r"""The markers that git writes into a file with a merge conflict.
-
-has_conflict("a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> theirs\n")   ->  True
-conflict_sides("a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> theirs\n") ->  ("a\nb\n", "a\nc\n")
-"""
+"""The conflict markers that git writes into a file: ``<<<<<<<``, ``=======`` and ``>>>>>>>``."""
 
 from __future__ import annotations
 
@@ -18,14 +14,14 @@ _CONFLICT: Final = re.compile(
     r">{7}(?: [^\n]*)?(?:\n|\Z)",
     re.MULTILINE,
 )
-"""A conflict in the styles `merge`, `diff3` and `zdiff3` of git."""
+"""Pattern of a conflict in each `merge.conflictStyle` of git: `merge`, `diff3` and `zdiff3`."""
 
 
 def has_conflict(text: str) -> bool:
-    """Return whether a text has a merge conflict."""
+    """Return whether a text has the conflict markers of a git merge."""
     return "<<<<<<<" in text and _CONFLICT.search(text) is not None
 
 
 def conflict_sides(text: str) -> tuple[str, str]:
-    """Return a text with the lines of our side in place of each conflict, and with the lines of their side."""
+    """Resolve the conflicts in a text in two ways: return the text with our lines, and the text with their lines."""
     return _CONFLICT.sub(r"\g<ours>", text), _CONFLICT.sub(r"\g<theirs>", text)

@@ -1,16 +1,15 @@
-"""The output folder on disk. tfgen reads and writes below it by this module alone.
+"""The output folder on disk. Only this module reads and writes files below the folder.
 
     with OutputFolder(Path(".")) as folder:
         folder.survey(["charts/dist-mnist/Chart.yaml"])
 
-tfgen opens one folder of a path after the other by file descriptor, with O_NOFOLLOW. So a symbolic link in a path is an
-error, even if somebody makes it while tfgen runs, and tfgen never reaches a file outside the folder. Every OSError
+tfgen opens each folder of a path by file descriptor, with O_NOFOLLOW. So a symbolic link in a path is an error, even if
+somebody creates the link while tfgen runs, and tfgen never writes a file outside the output folder. Every OSError
 becomes a TfgenError that names the path.
 
-`disk_file` replaces a file. tfgen writes all temporary files of a batch before it renames the first one. So a full disk
-is an error while every old file is still there. A job's own folder that is not there yet is one temporary folder, with
-all that it is to have. One rename costs less than one for each of its files, and a kill leaves the folder whole or not
-there.
+tfgen writes all temporary files of a batch before it renames the first file. So if the disk is full, every old file is
+still in place. The files of a new job are first written to one temporary folder. One rename of this folder is faster
+than a rename of each file, and after a kill the job's folder is either complete or missing.
 """
 
 from __future__ import annotations
@@ -51,19 +50,21 @@ _FILE_MODE = 0o644
 _FOLDER_MODE = 0o755
 
 SYNC_EACH_UP_TO = 100
-"""Maximum number of files that tfgen syncs one by one; a larger batch is synced by one sync of the whole machine.
+"""Maximum number of files for which tfgen calls fsync. For a larger batch, tfgen calls sync once.
 
-Measured on ext4: for 100 files 37 ms one by one and 6 ms at once; for 1,000 files 390 ms and 53 ms. A sync of the
-machine also waits for the writes of other programs, so a small batch syncs only its own files.
+Measured on ext4: 100 files need 37 ms with fsync and 6 ms with sync; 1,000 files need 390 ms and 53 ms. But sync also
+waits for the writes of other programs, so a small batch uses fsync.
 """
 
 
 class DiskEntry(Record):
-    """The state of a path on disk: the SHA-256 of the file, or the obstacle.
+    """The state of a path on disk.
 
-    Both are None for a path that does not exist.
-
-    `unix_digest` is the SHA-256 of the file with LF in place of each CRLF, if the file has any. git may check out CRLF.
+    Attributes:
+        digest: the SHA-256 of the file; None if the file does not exist.
+        obstacle: an error message if the path is not a file, such as "x is a folder, where tfgen needs a file".
+        unix_digest: the SHA-256 of the file with LF in place of each CRLF, because git may check out CRLF; None for a
+            file without CRLF.
     """
 
     digest: str | None = None
@@ -78,7 +79,7 @@ class OutputFolder:
     """An output folder, which may not exist yet. The context manager keeps the folder open.
 
     Args:
-        path: The folder. Its own path may contain symbolic links; a path below it may not.
+        path: The folder. The path of the folder may contain symbolic links; paths below the folder may not.
         create: Whether to create a missing folder and its parents.
     """
 
@@ -122,7 +123,7 @@ class OutputFolder:
         return on_disk
 
     def names(self, folder: str) -> list[str]:
-        """Return the names in a folder, sorted. A missing folder has no names."""
+        """Return the sorted names of the files and subfolders of a folder; empty for a missing folder."""
         try:
             with self._folder(folder) as descriptor, errors_at(folder), os.scandir(descriptor) as entries:
                 return sorted(entry.name for entry in entries)
@@ -152,15 +153,14 @@ class OutputFolder:
     # Writing.
 
     def stage(self, texts: Mapping[str, str], number: int, *, replaced: Iterable[str] = ()) -> None:
-        """Write each text to a temporary file next to its path, or to a temporary folder for a new job folder.
+        """Write each text to a temporary file next to its final path. The files of a new job get a temporary folder.
 
-        After an error some staged files remain; the caller removes them with `unstage`.
+        After an error, some temporary files remain; the caller removes them with `unstage`.
 
         Args:
-            texts: Texts by path.
-            number: The number of files of the whole batch, or slightly more. The files of a small batch are synced one
-                by one.
-            replaced: The paths whose file exists already, so that their folders exist.
+            texts: Path -> text.
+            number: The number of files of the whole batch, or slightly more. A small batch calls fsync for each file.
+            replaced: The paths whose files exist already, so that their folders exist.
         """
         new = {folder for folder in _own_folders(texts) - _own_folders(replaced) if not self._is_there(folder)}
         staged = {self._staged(path, new): path for path in texts}
@@ -174,15 +174,15 @@ class OutputFolder:
                         write_temporary(folder, name, data, _FILE_MODE, sync=is_synced)
 
     def sync_staged(self, number: int) -> None:
-        """Sync the staged files of a large batch, which were not synced one by one."""
+        """Call sync for the staged files of a large batch. The files of a small batch were synced by `stage`."""
         if number > SYNC_EACH_UP_TO:
             os.sync()
 
     def unstage(self, batches: Iterable[Collection[str]]) -> None:
-        """Remove staged files, and then the empty folders above them, as `prune` does.
+        """Remove staged files, and then their parent folders that are empty.
 
         Args:
-            batches: The paths that may have a staged file.
+            batches: The final paths of the files, some of which may be staged.
 
         Raises:
             TfgenError: The disk refuses to remove some files. All other files are removed.
@@ -199,7 +199,7 @@ class OutputFolder:
 
     @contextmanager
     def unstaged_on_error(self, batches: Iterable[Collection[str]]) -> Iterator[None]:
-        """Call `unstage` if the block fails, and ignore errors of the disk."""
+        """Remove the staged files with `unstage` if the block fails. Errors of the disk are ignored."""
         try:
             yield
         except BaseException:
@@ -208,13 +208,13 @@ class OutputFolder:
             raise
 
     def replace(self, digests: Mapping[str, str | None]) -> None:
-        """Rename staged files and folders to their paths.
+        """Rename staged files and folders to their final paths.
 
         Args:
-            digests: Path -> digest of the file that must still exist; None for no file.
+            digests: Path -> digest of the file that tfgen replaces; None if no file may exist at the path.
 
         Raises:
-            TfgenError: A file changed since `survey`. That file and the files after it remain unchanged.
+            TfgenError: A file changed since `survey`. This file and all following files remain unchanged.
         """
         renamed = {folder for folder in sorted(_own_folders(digests)) if self._rename_folder(folder)}
         single_files = (
@@ -227,23 +227,22 @@ class OutputFolder:
             self._rename_file(folder, name, path)
 
     def move(self, paths: Iterable[str]) -> None:
-        """Rename staged files to their paths, without a check of the existing files."""
+        """Rename staged files to their final paths, without a check of the files that the renames replace."""
         for folder, name, path, _ in self._entries([dict.fromkeys(paths)]):
             self._rename_file(folder, name, path)
 
     def remove(self, batches: Iterable[Mapping[str, str | None]]) -> None:
-        """Remove each file that still has its digest. Raises the errors of `replace`."""
+        """Remove files. Raises TfgenError at the first file whose digest has changed."""
         for folder, name, path, digest in self._entries(batches):
             expect(folder, name, path, digest)
             with errors_at(path):
                 os.unlink(name, dir_fd=folder)
 
     def discard(self, paths: Iterable[str]) -> None:
-        """Remove the paths that exist, without a check of digests.
+        """Remove ledgers, temporary files and temporary folders without a check of their digests.
 
-        The paths are ledgers, and temporary files and folders.
-
-        Raises TfgenError if the disk refuses to remove some paths. All other paths are removed.
+        Missing paths are ignored. Raises TfgenError if the disk refuses to remove some paths; all other paths are
+        removed.
         """
         faults: list[TfgenError] = []
         for parent, entries in _by_folder(paths):
@@ -258,17 +257,17 @@ class OutputFolder:
             raise faults[0]
 
     def prune(self, paths: Iterable[str]) -> None:
-        """Remove empty folders above these paths, but not the output folder."""
+        """Remove the parent folders of these paths that are empty, except for the output folder."""
         folders = {folder for path in paths for folder in ancestors(path)}
         for path in sorted(folders, key=lambda folder: folder.count("/"), reverse=True):
             self._remove_empty(path)
 
     def sync_folders(self, paths: Iterable[str], number: int) -> None:
-        """Sync the folders of these paths, so that renames and removals survive a loss of power.
+        """Sync the parent folders of these paths to the disk, so that renames and removals survive a power failure.
 
         Args:
             paths: The paths.
-            number: The number of paths, or slightly more.
+            number: The number of paths, or slightly more. For a large number, tfgen calls sync once.
         """
         if number > SYNC_EACH_UP_TO:
             os.sync()
@@ -281,14 +280,15 @@ class OutputFolder:
 
     @contextmanager
     def locked(self, folder: str, wait_s: float, *, shared: bool = False) -> Iterator[None]:
-        """Lock the folder itself against other tfgen processes.
+        """Lock a folder against other tfgen processes for the block.
 
-        A lock file, which a kill could leave behind, is not necessary.
+        The lock is on the folder itself, so a killed process leaves no lock file.
 
         Args:
-            folder: The folder. An exclusive lock creates a missing folder; a shared lock does not need the folder.
+            folder: The folder. An exclusive lock creates a missing folder; a shared lock of a missing folder does
+                nothing.
             wait_s: The maximum time to wait for another process, in seconds.
-            shared: Whether other readers may have the lock at the same time.
+            shared: Whether several processes may have the lock at the same time, as readers.
 
         Raises:
             TfgenError: Another process had the lock for all of `wait_s` seconds.
@@ -314,10 +314,7 @@ class OutputFolder:
             os.close(descriptor)
 
     def _entries(self, batches: Iterable[Mapping[str, _Value]]) -> Iterator[tuple[int, str, str, _Value]]:
-        """Yield the descriptor of each path's folder, the name in the folder, the path and its value.
-
-        All folders must exist.
-        """
+        """Yield (descriptor of the parent folder, file name, path, value) for each path. All folders must exist."""
         with self._folders() as way:
             for values in batches:
                 for parent, entries in _by_folder(values):
@@ -359,11 +356,11 @@ class OutputFolder:
         return temporary_name(hashlib.blake2b(path.encode(), key=self._key, digest_size=8).digest())
 
     def _staging(self, path: str) -> str:
-        """Return the path of the staged file or folder, next to the final path."""
+        """Return the temporary path of a file or folder, which is in the same folder as the final path."""
         return _joined(_split(path)[0], self._temporary(path))
 
     def _staged(self, path: str, new: Set[str]) -> str:
-        """Return the path of a staged file: in the staged folder of its job, if the folder is new."""
+        """Return the temporary path of a file. A file of a new job is in the temporary folder of the job."""
         folder = job_folder(path)
         if folder is None or folder not in new:
             return self._staging(path)
@@ -377,7 +374,7 @@ class OutputFolder:
 
     @contextmanager
     def _folder(self, path: str) -> Iterator[int]:
-        """Open a folder for the block. Raises the errors of `_Folders.open`."""
+        """Open a folder below the output folder for the block. Raises the errors of `_Folders.open`."""
         with self._folders() as way:
             yield way.open(path)
 
@@ -386,12 +383,12 @@ class OutputFolder:
 
 
 class _Folders:
-    """Open folders one after the other. The parents of the last folder stay open, so that each folder is opened once.
+    """Folder descriptors. The parents of the last folder stay open, so that sorted paths open each folder only once.
 
     Args:
         top: The path of the output folder.
         root: The descriptor of the output folder; None if the folder is missing.
-        make: Whether to create missing folders. Without it a missing folder is an error.
+        make: Whether to create missing folders. If false, a missing folder is an error.
     """
 
     def __init__(self, top: Path, root: int | None, *, make: bool) -> None:
@@ -408,7 +405,7 @@ class _Folders:
         self._go_up_to(0)
 
     def open(self, path: str) -> int:
-        """Return the descriptor of a folder. The descriptor is valid until the next call.
+        """Open a folder and return its descriptor, which is valid until the next call.
 
         Raises:
             FileNotFoundError: The folder is missing.
@@ -481,7 +478,7 @@ def _remove(name: str, folder: int) -> None:
 
 
 def _by_folder(paths: Iterable[str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Group the names and paths of files by folder, so that tfgen opens each folder once."""
+    """Group paths by parent folder, as (file name, path), so that tfgen opens each folder once."""
     entries = sorted((*_split(path), path) for path in paths)
     for parent, group in groupby(entries, key=lambda entry: entry[0]):
         yield parent, [(name, path) for _, name, path in group]

@@ -1,9 +1,7 @@
-"""The plan of a write for one job: a pure function of the rendered files, the ledger and the files on disk.
+"""Plan the write of one job: a pure function of the rendered files, the ledger and the files on disk.
 
-    plan_job(rendering, surroundings, tool_version)  ->  a JobPlan and its conflicts
-
-A write loses a byte that tfgen did not write only with `force`, and `WritePlan.lost` then names the file. A rendered
-file with the conflict markers of a merge is an exception: git has both sides of the file.
+A write replaces content that tfgen did not write only with `force`, and `WritePlan.lost` then names the file. The only
+exception is a rendered file with conflict markers of a merge: git still has both sides of such a file.
 """
 
 from __future__ import annotations
@@ -28,23 +26,23 @@ from tfgen.tree.spool import Store
 
 
 class FileAction(StrEnum):
-    """The action of a write on one path."""
+    """The action that a write takes on one path."""
 
     CREATE = "create"
     CHANGE = "change"
     KEEP = "keep"
     REMOVE = "remove"
     FORGET = "forget"
-    """Remove the path from the ledger: the job no longer renders the file, which is missing or has another owner."""
+    """Remove the path only from the ledger: the file is already missing, or another job still lists the file."""
 
 
 class FileChange(NamedTuple):
-    """The change of one path. It is not a `Record`: a job has dozens of changes, and a spool reads them several times.
+    """The planned change of one path. A named tuple, because pickle reads it faster than a `Record`.
 
     Attributes:
-        digest: the digest of the file on disk at the time of the decision; None for no file.
+        digest: the digest of the file on disk at the time of the plan; None if the file does not exist.
         tree: the tree with the new text.
-        unix_digest: the digest of the file on disk with LF in place of each CRLF, if the file has any.
+        unix_digest: the digest of the file on disk with LF in place of each CRLF; None for a file without CRLF.
     """
 
     path: str
@@ -55,31 +53,31 @@ class FileChange(NamedTuple):
 
     @property
     def text(self) -> str | None:
-        """The new text of the file; None for a file that is removed."""
+        """The new text of the file; None if the write removes the file."""
         return None if self.tree is None else self.tree.files[self.path]
 
 
 FindCommitted: TypeAlias = Callable[[Mapping[str, Ledger]], Set[str]]
-"""Takes the ledgers. Returns the committed jobs, which keep files of another version of tfgen or of other defaults."""
+"""Function from the ledgers to the names of committed jobs, which a new version of tfgen does not write again."""
 
 
 def nothing_committed(_: Mapping[str, Ledger]) -> Set[str]:
-    """Return no job, so that this version of tfgen writes every job."""
+    """Return no committed job, so that the write includes every job."""
     return frozenset()
 
 
 FileDecision: TypeAlias = tuple[str, FileAction]
-"""A path and the action of the write."""
+"""A path and the action of the write on the path."""
 
 
 class Loss(Record):
-    """The lines that a write takes from a file.
+    """The lines of a file that a write deletes.
 
     Attributes:
-        action: what the write does to the file, as `replaces` or `replaced`.
-        line: the first line that is lost; 0 if no line is.
-        text: the text of that line.
-        following: the number of lost lines after that line.
+        action: the verb for messages before and after the write: ("replaces", "replaced") or ("removes", "removed").
+        line: the number of the first lost line; 0 if no line is lost.
+        text: the text of the first lost line.
+        following: the number of additional lost lines.
     """
 
     action: tuple[str, str]
@@ -88,18 +86,18 @@ class Loss(Record):
     following: int = 0
 
     def describe(self, force: str) -> str:
-        """The text for a write that an option allows."""
+        """Return the message before the write: "--force replaces it, and line 3 'x' is lost"."""
         is_lost = "are lost" if self.following else "is lost"
         return f"{force} {self.action[0]} it, and {self._lines(is_lost, 'is lost', 'come')}"
 
     def describe_past(self) -> str:
-        """The text after the write."""
+        """Return the message after the write: "replaced, and line 3 'x' was lost"."""
         is_lost = "were lost" if self.following else "was lost"
         return f"{self.action[1]}, and {self._lines(is_lost, 'was lost', 'came')}"
 
     def _lines(self, is_lost: str, none_lost: str, come: str) -> str:
         if not self.line:
-            return f"no line of it {none_lost}, but deleted or moved lines {come} back"
+            return f"no line {none_lost}, but lines that were deleted or moved {come} back"
         following = f" and {self.following} more {'line' if self.following == 1 else 'lines'}" if self.following else ""
         return f"line {self.line} {self.text!r}{following} {is_lost}"
 
@@ -108,7 +106,7 @@ class Conflict(Record):
     """A path that tfgen may not write.
 
     Attributes:
-        loss: what a write by force loses; None for a path that not even force writes.
+        loss: the lines that a write with --force deletes; None if tfgen cannot write the path even with --force.
     """
 
     path: str
@@ -117,15 +115,15 @@ class Conflict(Record):
 
     @property
     def can_force(self) -> bool:
-        """Return whether an option makes tfgen write the path."""
+        """Return whether tfgen writes the path with --force."""
         return self.loss is not None
 
     def describe(self, force: str) -> str:
-        """The conflict, with the option that makes tfgen write the path."""
+        """Return the message before the write. `force` is the option that makes tfgen write the path."""
         return f"{self.path}: {self.reason}" + (f"; {self.loss.describe(force)}" if self.loss else "")
 
     def describe_past(self) -> str:
-        """The conflict after tfgen wrote the path."""
+        """Return the message after tfgen wrote the path with --force."""
         return f"{self.path}: {self.reason}" + (f"; {self.loss.describe_past()}" if self.loss else "")
 
     def __str__(self) -> str:
@@ -133,9 +131,9 @@ class Conflict(Record):
 
 
 class ConflictsError(TfgenError):
-    """The write would lose content of the user. Nothing was written."""
+    """The write would delete content of the user. Nothing was written."""
 
-    exit_code = 1  # the input is wrong, as for any other problem
+    exit_code = 1  # the user can fix the cause, as for a problem of the input
 
     def __init__(self, conflicts: tuple[Conflict, ...], force: str = "--force") -> None:
         """Args: `force` is the option, or the command with the option, that makes tfgen write the paths."""
@@ -144,7 +142,7 @@ class ConflictsError(TfgenError):
 
 
 class JobPlan(Record):
-    """The changes for one job, and its ledger before and after them."""
+    """The planned changes of the files of one job, and the ledger of the job before and after the changes."""
 
     rendering: Rendering
     before: Ledger | None
@@ -157,7 +155,7 @@ class JobPlan(Record):
         return self.target if self.target.files else None
 
     def is_recounted(self) -> bool:
-        """Return whether the revision of a file starts again because the ledger is missing."""
+        """Return whether the revision number in a file starts again at 0 because the ledger is missing."""
         revision = self.rendering.revision
         replaced = {change.path for change in self.changes if change.action is FileAction.CHANGE}
         return self.before is None and revision is not None and revision.path in replaced
@@ -167,12 +165,12 @@ class JobPlan(Record):
         return any(change.action is not FileAction.KEEP for change in self.changes)
 
     def is_done(self) -> bool:
-        """Return whether the files and the ledger on disk match the plan already."""
+        """Return whether the files and the ledger on disk already match the plan."""
         return not self.touches_files() and self.before == self.after
 
     @property
     def digests(self) -> Mapping[str, str | None]:
-        """The digest of each path after the write, including the ledger; None for a removed file."""
+        """Path -> digest after the write, including the ledger; None for a removed file."""
         decided = {
             change.path: change.tree.digests[change.path] if change.tree else None
             for change in self.changes
@@ -181,25 +179,23 @@ class JobPlan(Record):
         return {**decided, ledger_path(self.rendering.job): digest_of(self.after.to_text()) if self.after else None}
 
     def changes_by(self, actions: Collection[FileAction], but: Set[FileDecision]) -> list[FileChange]:
-        """Return the changes with one of these actions, except for the decisions in `but`."""
+        """Return the changes with one of the actions, except for the (path, action) pairs in `but`."""
         return [c for c in self.changes if c.action in actions and (c.path, c.action) not in but]
 
     def shared_decisions(self) -> tuple[FileDecision, ...]:
-        """Return the decisions on paths that other jobs may share."""
+        """Return (path, action) of each path outside of the job's own folder. Several jobs may share such a path."""
         name = self.rendering.job
         return tuple((c.path, c.action) for c in self.changes if not is_in_job_folder(name, c.path))
 
     def counts(self) -> dict[FileAction, int]:
-        """Return the number of files by action."""
+        """Return action -> number of files."""
         return dict(Counter(change.action for change in self.changes))
 
     def intent(self) -> Ledger:
-        """Return the ledger for the time of the write.
+        """Return the ledger during the write, which lists both the new files and the files that the write replaces.
 
-        It lists both the new files and the files that the write replaces.
-
-        A user's file that `force` overrides is not listed. If a kill stops the render before that file, the user's file
-        remains, and only another `force` can replace it.
+        The ledger does not list a user's file that `force` replaces. If tfgen is killed before it replaces the file,
+        the next write needs `force` again.
         """
         replaced = {}
         for change in self.changes:
@@ -215,15 +211,15 @@ class JobPlan(Record):
 
 
 class WriteRequest(Record):
-    """The input of a write.
+    """The input of `plan_write`.
 
     Attributes:
         out: the output folder.
-        renderings: the files that are to be in the output folder, each job whole.
-        done: the names of jobs that are on disk as their ledgers list them, so that nothing was rendered of them.
-        force: whether files that the user edited are replaced.
-        find_committed: finds the jobs that keep their files where only this version of tfgen, or other defaults, would
-            write them differently (`Ledger.stays`).
+        renderings: the files of each rendered job.
+        done: the names of the jobs that were not rendered, because their files on disk match their ledgers.
+        force: whether to replace files that the user edited.
+        find_committed: returns the committed jobs. tfgen does not write a committed job if only the version of tfgen or
+            the defaults changed (`Ledger.stays`).
         store: stores the plan of each job, in a spool or in memory.
     """
 
@@ -236,12 +232,12 @@ class WriteRequest(Record):
 
 
 class JobPlans(Record):
-    """The plans of the jobs that are written, in the order of the renderings.
+    """The plans of all jobs of a write, in the order of the renderings.
 
     Attributes:
         plans: the plan of each job.
-        counts: the number of files by action, for each job. The plan of a job without such an action is not read.
-        repeated: the decisions that an earlier job makes too, by the index of a job. The earlier job carries them out.
+        counts: action -> number of files, for each job. With it, a method reads only the plans that it needs.
+        repeated: index of a job -> the changes of shared files that an earlier job already makes.
         undone: the indices of the jobs whose files or ledgers on disk differ from the plan.
     """
 
@@ -257,39 +253,40 @@ class JobPlans(Record):
         return iter(self.plans)
 
     def count(self, *actions: FileAction) -> int:
-        """Return the number of files with one of these actions. A file of several jobs counts for each of them."""
+        """Return the number of files with one of the actions. A file that two jobs share counts twice."""
         return sum(counts.get(action, 0) for counts in self.counts for action in actions)
 
     def which(self, *actions: FileAction) -> list[int]:
-        """Return the indices of the jobs that have a file with one of these actions."""
+        """Return the indices of the jobs that have a file with one of the actions."""
         return [at for at, counts in enumerate(self.counts) if not counts.keys().isdisjoint(actions)]
 
     def changes(self, *actions: FileAction) -> Iterator[list[FileChange]]:
-        """Yield the changes with these actions, job by job. The first job has the changes that several jobs share."""
+        """Yield the changes with one of the actions, job by job. The change of a shared file is in its first job."""
         return (self.changes_of(at, actions) for at in self.which(*actions))
 
     def changes_of(self, at: int, actions: Collection[FileAction]) -> list[FileChange]:
-        """Return the changes of one job with these actions, without those that an earlier job carries out."""
+        """Return the changes of one job with one of the actions, without the changes that an earlier job makes."""
         return self.plans[at].changes_by(actions, self.repeated.get(at, frozenset()))
 
     def paths(self, action: FileAction) -> Iterator[str]:
-        """Yield the path of each file with this action once, job by job."""
+        """Yield the path of each file with an action once, job by job."""
         return (change.path for changes in self.changes(action) for change in changes)
 
 
 class WritePlan(Record):
-    """The plan of a write: the write does all of the plan, or nothing while there are conflicts.
+    """The plan of a write. If the plan has conflicts, tfgen writes nothing.
 
     Attributes:
         request: the input of the plan.
         ledgers: the ledgers of all jobs below the output folder, before the write.
-        jobs: the plans of the jobs that are written.
-        done_files: the files of the jobs of `request.done`, job by job, each path once in the whole plan.
-        kept_jobs: the jobs that keep the files of an earlier tfgen or of earlier defaults: name -> version of tfgen.
+        jobs: the plans of the jobs that the write includes.
+        done_files: the paths of the files of each job in `request.done`; a shared path occurs only once.
+        kept_jobs: name of the job -> version of tfgen, for each job that keeps files of an earlier version of tfgen or
+            of earlier defaults.
         conflicts: the paths that tfgen may not write.
         lost: the conflicts that `request.force` overrides.
-        leftovers: temporary files of a render that was killed.
-        recounted: the jobs whose ledger is missing, so that the number in one of their files starts again.
+        leftovers: the temporary files that a killed render left.
+        recounted: the jobs whose revision number starts again at 0, because the ledger is missing.
     """
 
     request: WriteRequest
@@ -309,37 +306,37 @@ class WritePlan(Record):
 
     @property
     def is_done(self) -> bool:
-        """Return whether the disk has all files as planned."""
+        """Return whether the files on disk already match the plan."""
         return not (self.jobs.undone or self.leftovers)
 
     @property
     def created(self) -> tuple[str, ...]:
-        """The paths of new files, in order, each once."""
+        """The sorted paths of the files that the write creates."""
         return tuple(sorted(self.jobs.paths(FileAction.CREATE)))
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The paths of files that the write replaces, in order."""
+        """The sorted paths of the files that the write replaces."""
         return tuple(sorted(self.jobs.paths(FileAction.CHANGE)))
 
     @property
     def removed(self) -> tuple[str, ...]:
-        """The paths of files that the write removes, because no job renders them, in order."""
+        """The sorted paths of the files that the write removes, because no job renders them."""
         return tuple(sorted(self.jobs.paths(FileAction.REMOVE)))
 
     def unchanged(self) -> Iterator[str]:
-        """Yield the paths of files that have the right content already, job by job, each once."""
+        """Yield the path of each file that already has the planned content, job by job."""
         return chain(self.jobs.paths(FileAction.KEEP), chain.from_iterable(self.done_files))
 
 
 class Surroundings(Record):
-    """The state of the disk and of other jobs that the plan of a job depends on.
+    """The state of the disk and of the ledgers, on which the plan of a job depends.
 
     Attributes:
         ledgers: the ledgers of all jobs.
-        on_disk: the state on disk of each path of the job's tree and ledger.
-        final: the number of jobs that list each shared path, case folded, after the write.
-        read: returns the text on disk at a path. Called only for a conflict, to name the lines that a write loses.
+        on_disk: path -> state on disk, for each path of the job's tree and ledger.
+        final: case-folded shared path -> number of jobs that list the path after the write.
+        read: returns the text on disk at a path. Called only for a conflict, to find the lines that a write deletes.
     """
 
     ledgers: Ledgers
@@ -348,33 +345,33 @@ class Surroundings(Record):
     read: Callable[[str], str]
 
     def owner(self, path: str, job: str) -> str | None:
-        """Return another job that owns the path, if any."""
+        """Return the name of another job whose ledger lists the path; None if no such job exists."""
         return next((another for another in self.ledgers.owners(path) if another != job), None)
 
     def is_kept(self, path: str, rendering: Rendering) -> bool:
-        """Return whether another job still lists the path after the write."""
+        """Return whether another job lists the path after the write, so that the file may not be removed."""
         return self.final.get(path.casefold(), 0) > (path.casefold() in rendering.folded_paths)
 
     def wrote(self, path: str, job: str) -> bool:
-        """Return whether the file on disk has the digest of the job's ledger, apart from line endings."""
+        """Return whether the file on disk has the digest in the job's ledger. CRLF counts as LF."""
         ledger, entry = self.ledgers.get(job), self.on_disk[path]
         digests = (digest for digest in (entry.digest, entry.unix_digest) if digest is not None)
         return ledger is not None and any(ledger.wrote(path, digest) for digest in digests)
 
     def any_wrote(self, path: str, job: str) -> bool:
-        """Return whether the file on disk has the digest of the ledger of any job that may own it."""
+        """Return whether the file on disk has the digest in the ledger of any job that lists the path."""
         return any(self.wrote(path, owner) for owner in {job, *self.ledgers.owners(path)})
 
 
 def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> tuple[JobPlan, tuple[Conflict, ...]]:
-    """Decide the change of each path of the tree and of the ledger, with `force`.
+    """Plan the change of each path in the rendered tree or the ledger of a job, as if `force` was set.
 
-    The conflicts list what `force` overrides.
+    The conflicts list the paths that tfgen may not write without `force`.
 
     Args:
         rendering: The name and the files of the job.
-        around: The state that the decisions depend on.
-        tool_version: The version of tfgen for the ledger.
+        around: The state of the disk and of the ledgers.
+        tool_version: The version of tfgen for the new ledger.
     """
     before = around.ledgers.get(rendering.job)
     rendering = rendering.following(before)
@@ -389,11 +386,11 @@ def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> t
 
 
 _Decision: TypeAlias = tuple[FileChange | None, Conflict | None]
-"""A change, and the conflict that `force` overrides. The change is None for a conflict that `force` cannot override."""
+"""The change of a path, and its conflict. The change is None for a conflict that `force` cannot override."""
 
 
 def _decide_rendered(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
-    """Decide the change of a path of the tree."""
+    """Plan the change of a rendered file."""
     entry, digest, is_shared = around.on_disk[path], rendering.tree.digests[path], path in rendering.shared
     if not is_shared and (another := around.owner(path, rendering.job)):
         return None, Conflict(path, f"belongs to job {another} ({ledger_path(another)})")
@@ -417,7 +414,7 @@ def _decide_rendered(path: str, rendering: Rendering, around: Surroundings) -> _
 
 
 def _decide_stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
-    """Decide the change of a path of the ledger that is no longer in the tree."""
+    """Plan the change of a file that the ledger lists, and that the job no longer renders."""
     entry = around.on_disk[path]
     if entry.digest is None or around.is_kept(path, rendering):
         return FileChange(path, FileAction.FORGET), None
@@ -433,7 +430,7 @@ _REMOVE: Final = ("removes", "removed")
 
 
 def _loss(on_disk: str, new: str, action: tuple[str, str]) -> Loss:
-    """Return the lines that a write loses: the lines of `on_disk` that are missing in `new`."""
+    """Return the lines that a write deletes: the lines of `on_disk` that are missing in `new`."""
     remaining = Counter(new.splitlines())
     gone = []
     for number, line in enumerate(on_disk.splitlines(), start=1):

@@ -11,11 +11,11 @@ from tfgen.tree.spool import Spool
 
 
 class Revision(Record):
-    """A number in one file of a job. The number rises by one whenever a digest changes.
+    """A revision number in one file of a job. The number rises by one whenever a digest changes.
 
     Attributes:
         path: the path of the file.
-        digest: the digest of the inputs that the number counts.
+        digest: the digest whose changes the number counts.
         head: the text of the file before the number.
         tail: the text of the file after the number.
     """
@@ -26,25 +26,25 @@ class Revision(Record):
     tail: str
 
     def text(self, number: int) -> str:
-        """The file's text with a number."""
+        """Return the text of the file with a revision number."""
         return f"{self.head}{number}{self.tail}"
 
     def number(self, before: Ledger | None) -> int:
-        """Return the number that follows a ledger: 0 without a ledger."""
+        """Return the revision number after the ledger of the earlier render; 0 without a ledger."""
         if before is None or not before.revised_digest:
             return 0
         return before.revision + (before.revised_digest != self.digest)
 
 
 class Rendering(Record):
-    """The files of one rendered job. An empty tree removes the files and the ledger of the job.
+    """The files of one rendered job. A write of an empty tree removes the files and the ledger of the job.
 
     Attributes:
-        shared: paths of the tree that other jobs may share. tfgen removes a shared file with the last of its jobs.
-        source: the job file, from the root of the repository.
-        revision: the file of the tree that depends on the ledger; its number is 0 until `following` sets the number.
-        number: the number in the tree.
-        counted: the last digest that the ledger counted, for a tree without a revision.
+        shared: paths that several jobs may have. tfgen removes a shared file together with the last of these jobs.
+        source: the path of the job file from the root of the repository.
+        revision: the file that contains a revision number; None if no file of the job contains a revision number.
+        number: the revision number in the tree; 0 until `following` sets the number.
+        counted: the last digest of the revision in the ledger, for a tree without a revision.
     """
 
     job: str
@@ -58,9 +58,9 @@ class Rendering(Record):
     counted: str = ""
 
     def following(self, before: Ledger | None) -> Rendering:
-        """Return the rendering with the number that follows a ledger.
+        """Return the rendering with the revision number after the ledger of the earlier render.
 
-        A tree without a revision passes the number on.
+        A rendering without a revision copies the revision of the ledger.
         """
         if self.revision is None:
             return self.replaced(number=before.revision, counted=before.revised_digest) if before else self
@@ -72,7 +72,7 @@ class Rendering(Record):
 
     @cached_property
     def folded_paths(self) -> frozenset[str]:
-        """The paths of the tree, case folded."""
+        """The case-folded paths of the tree."""
         return frozenset(path.casefold() for path in self.tree.files)
 
     def ledger(self, tool_version: str) -> Ledger:
@@ -90,5 +90,5 @@ class Rendering(Record):
         )
 
     def spooled(self, spool: Spool) -> Rendering:
-        """Return the rendering with its texts in a spool."""
+        """Return a copy of the rendering whose texts are in a temporary file on disk instead of in memory."""
         return self.replaced(tree=self.tree.spooled(spool))

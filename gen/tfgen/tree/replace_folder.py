@@ -1,4 +1,4 @@
-"""Write a folder of generated files, all or none, in place of an earlier version of the folder."""
+"""Replace a folder of generated files by a new version, completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tfgen.tree.disk_file import errors_at
 
 
 def replace_folder(folder: Path, files: Iterable[tuple[str, str]], file: str, mark: str) -> int:
-    """Write files to a folder and return their number. Files of the earlier version that are not new are gone.
+    """Write files to a folder in place of all files of the earlier version, and return the number of files.
 
     Args:
         folder: a new folder, an empty folder, or the earlier version.
-        files: path below the folder, and text.
-        file: name of the file by which tfgen recognizes the earlier version.
-        mark: a text in that file.
+        files: the path below the folder and the text of each file.
+        file: the name of a file by which tfgen recognizes the earlier version.
+        mark: a text that this file contains.
 
     Raises:
-        UsageError: the folder contains other files, or a file has its name.
+        UsageError: tfgen did not write the folder, or the path is a file.
         TfgenError: the disk fails. The folder is unchanged.
     """
     folder = folder.resolve()
@@ -44,7 +44,7 @@ def replace_folder(folder: Path, files: Iterable[tuple[str, str]], file: str, ma
 
 
 def _swap(folder: Path, staged: Path) -> None:
-    """Move the new version to the place of the earlier version. After a failure, move the earlier version back."""
+    """Replace the folder by the staged new version. After a failure, move the earlier version back."""
     earlier = staged / "old"
     if folder.exists():
         folder.rename(earlier)

@@ -1,12 +1,12 @@
-"""Values in a temporary file on disk, so that only a few of them are in memory at once.
+"""Store many values in a temporary file on disk, so that only a few values are in memory at the same time.
 
     with Spool(Path(".")) as spool:
         values = Spooled(spool.store(render(document)) for document in documents)
         len(values), values[0]
 
-The file has no name. It is on the disk of the output folder, if that disk allows such files. The system frees the file
-when the last process that has it open ends. Processes that are forked within the block write to the same file, and
-return a `Slot` for each value.
+The temporary file has no name. If possible, the file is on the disk of the output folder. The system deletes the file
+when the last process closes it. A process that is forked within the block writes to the same file, and returns a `Slot`
+for each value.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MODE: Final = 0o600
 
 
 class Slot(NamedTuple):
-    """The place of a value in the spool. All processes that have the spool open can read it.
+    """The position of a value in the temporary file of a spool. Forked processes can read the value as well.
 
     Attributes:
         file: the descriptor of the spool.
@@ -43,14 +43,14 @@ class Slot(NamedTuple):
     length: int
 
     def read(self) -> Any:
-        """Return the value."""
+        """Read the value from the file."""
         import pickle  # the import takes 2 ms, and most commands do not need it
 
         return pickle.loads(os.pread(self.file, self.length, self.start))  # noqa: S301  # tfgen wrote the content
 
 
 class InMemory(NamedTuple):
-    """A value in memory, in place of a slot."""
+    """A value in memory, with the same interface as a value in a spool (`Slot`)."""
 
     value: Any
 
@@ -60,7 +60,7 @@ class InMemory(NamedTuple):
 
 
 Store: TypeAlias = Callable[[object], Slot | InMemory]
-"""Stores a value in a spool or in memory, and returns its place."""
+"""Function that stores a value in a spool or in memory. The result can read the value again."""
 
 
 class Spooled(Sequence[_Value], Generic[_Value]):
@@ -87,7 +87,7 @@ class Spooled(Sequence[_Value], Generic[_Value]):
 
 
 class SpooledTexts(Mapping[str, str]):
-    """Texts by path. One slot of a spool has all texts; the paths are in memory."""
+    """Path -> text. The texts are in the temporary file of a spool; only the paths are in memory."""
 
     def __init__(self, texts: dict[str, str], spool: Spool) -> None:
         self._paths = tuple(texts)
@@ -95,7 +95,7 @@ class SpooledTexts(Mapping[str, str]):
         self._changed: dict[str, str] = {}
 
     def with_text(self, path: str, text: str) -> SpooledTexts:
-        """Return the texts with a new text at an existing path. The new text is in memory."""
+        """Return a copy with a new text at an existing path. Only the new text is in memory."""
         changed = copy(self)
         changed._changed = {**self._changed, path: text}
         return changed
@@ -115,16 +115,16 @@ class SpooledTexts(Mapping[str, str]):
 
 @lru_cache(maxsize=1)
 def _texts(slot: Slot) -> Mapping[str, str]:
-    """Return the texts of a slot. The last slot is cached, because a reader takes its texts one after the other."""
+    """Read the texts of a slot. The last slot is cached, because a caller reads all texts of a slot in a row."""
     texts: Mapping[str, str] = slot.read()
     return texts
 
 
 class Spool:
-    """A temporary file of values. The context manager keeps the file open.
+    """A temporary file that stores values. The context manager opens and closes the file.
 
     Args:
-        near: a folder on the disk that receives the values. The folder may not exist yet.
+        near: a folder on the disk where the file is created. The folder may not exist yet.
     """
 
     def __init__(self, near: Path) -> None:
@@ -140,7 +140,7 @@ class Spool:
         os.close(self._file)
 
     def store(self, value: object) -> Slot:
-        """Write a value and return its place.
+        """Append a value to the temporary file, and return its position.
 
         Raises:
             TfgenError: the disk fails.
@@ -160,17 +160,17 @@ class Spool:
         return Slot(self._file, start, len(data))
 
     def give_up(self) -> None:
-        """Mark the spool for all processes: nobody will read its values."""
+        """Tell all processes that share the spool that nobody will read its values."""
         with errors_at(self._near):
             os.pwrite(self._file, b"x", 0)
 
     def is_given_up(self) -> bool:
-        """Return whether `give_up` marked the spool."""
+        """Return whether some process has called `give_up`."""
         return os.pread(self._file, 1, 0) == b"x"
 
 
 def _open_nameless(near: Path) -> int:
-    """Open a new file without a name: on the disk of a folder, in the folder for temporary files, or in memory.
+    """Create a file without a name: on the disk of a folder, or in the folder for temporary files, or in memory.
 
     Raises:
         TfgenError: no folder accepts a temporary file.
@@ -184,8 +184,8 @@ def _open_nameless(near: Path) -> int:
         return _open_in(Path(gettempdir()))
     if sys.platform != "linux":
         raise TfgenError(
-            f"{existing}: cannot create a temporary file here or in another temporary folder; "
-            "set TMPDIR to a writable folder"
+            f"{existing}: cannot create a temporary file, neither in this folder nor in the folder for temporary "
+            "files; set TMPDIR to a writable folder"
         )
     return os.memfd_create("tfgen")
 

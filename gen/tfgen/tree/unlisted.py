@@ -1,9 +1,6 @@
-"""Files in tfgen's folders that no ledger lists.
+"""Files that no ledger lists, in the folders that tfgen writes: the chart of each job, and overlays/.
 
-    unlisted_files(Path("."), ledgers)  ->  ["charts/mnist/templates/extra.yaml", "overlays/ghost/kustomization.yaml"]
-
-tfgen's folders are the chart of each job with a ledger, and everything below overlays/. A chart without a ledger is a
-hand-written chart.
+A chart folder without a ledger is not a folder of tfgen, because users may put hand-written charts into charts/.
 """
 
 from __future__ import annotations
@@ -16,14 +13,14 @@ from tfgen.tree.ledgers import Ledgers
 
 
 def unlisted_files(out: Path, ledgers: Ledgers) -> list[str]:
-    """Return the unlisted files by their paths from the output folder, in order. A link to a folder counts as a file.
+    """Return the sorted paths of the files that no ledger lists. A link to a folder counts as a file.
 
     Args:
         out: the output folder.
         ledgers: the ledgers of all jobs in the folder.
 
     Raises:
-        TfgenError: a ledger changed during the read.
+        TfgenError: a ledger changed while tfgen ran.
     """
     files = []
     for folder in [*(f"{CHARTS}/{job}" for job in ledgers), OVERLAYS]:

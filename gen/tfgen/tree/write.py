@@ -1,12 +1,16 @@
-"""Write the files of many jobs below one output folder: all of them or none.
+"""Write the files of many jobs below one output folder, completely or not at all.
 
     plan = plan_write(Path("."), [Rendering("dist-mnist", tree, input_digest)])
-    apply(plan)     # raises ConflictsError if the write would lose content of the user
+    apply(plan)     # raises ConflictsError if the write would delete content of the user
 
-The order of the steps makes a kill at any moment harmless. First, the intent of each job (old and new digests) replaces
-its ledger. Then tfgen stages all new files and the final ledgers. Then tfgen moves the files to their places, removes
-old files, and at last moves the final ledgers. Each step is on the medium before the next step begins, so a loss of
-power is harmless too.
+The order of the steps makes a kill at any moment harmless:
+
+1. Replace the ledger of each job by an intent, which lists the old and the new digests.
+2. Stage all new files and the final ledgers.
+3. Move the staged files to their places, and remove old files.
+4. Move the final ledgers to their places.
+
+Each step is synced to the disk before the next step begins, so a power failure is harmless too.
 """
 
 from __future__ import annotations
@@ -40,25 +44,25 @@ from tfgen.workers import MANY_SMALL, map_items
 LOCK_WAIT_S = 30.0
 """Maximum time in seconds to wait for another tfgen process in the same folder."""
 _SYNC_EVERY = 5_000
-"""Number of staged files between two syncs of the machine. The disk writes while other processes stage more files.
+"""Number of staged files between two calls of sync. The disk writes while other processes stage more files.
 
-Measured on ext4 for 65,000 files: 2.3 s with one sync at the end and 2.0 s with ten, in two processes; one process
+Measured on ext4 for 65,000 files in two processes: 2.3 s with one sync at the end, and 2.0 s with ten. A single process
 takes 2 % longer with ten.
 """
 
 
 def read_ledgers(out: Path) -> Ledgers:
-    """Read the ledgers of all jobs below a folder. Raises TfgenError with the name of every invalid ledger."""
+    """Read the ledgers of all jobs below an output folder. Raises TfgenError with the name of every invalid ledger."""
     with _reading(out) as folder:
         return Ledgers(folder)
 
 
 def find_unchanged(out: Path, ledgers: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return the jobs whose files and ledgers on disk are unchanged, with the digests of the ledgers.
+    """Return the jobs whose ledgers and rendered files on disk are unchanged, with the digests of the ledgers.
 
     Args:
         out: The output folder.
-        ledgers: Jobs, each with the earlier digest of the text of its ledger.
+        ledgers: The name of each job, and the earlier digest of the text of its ledger.
 
     Raises:
         TfgenError: The disk cannot be read.
@@ -69,7 +73,7 @@ def find_unchanged(out: Path, ledgers: Collection[tuple[str, str]]) -> set[tuple
 
 
 def digest_of_ledger(out: Path, rendering: Rendering) -> str:
-    """Return the digest of a job's ledger after a write of the rendering."""
+    """Return the digest that the ledger of a job has after a write of the rendering."""
     with OutputFolder(out) as folder:
         try:
             before = parse_ledger(rendering.job, folder.read_text(ledger_path(rendering.job), LEDGER_READ))
@@ -79,7 +83,7 @@ def digest_of_ledger(out: Path, rendering: Rendering) -> str:
 
 
 def _is_unchanged(folder: OutputFolder, job: str, digest: str) -> bool:
-    """Return whether all files of a job and its ledger are unchanged."""
+    """Return whether the ledger of a job still has a digest, and all files match the ledger."""
     text = folder.read_text(ledger_path(job), LEDGER_READ)
     if digest_of(text) != digest:
         return False
@@ -102,10 +106,10 @@ def plan_write(
     Args:
         out: The output folder.
         renderings: The files of each job. The plan reads the sequence several times, one rendering after the other.
-        done: The names of jobs whose files on disk match their ledgers, so that they were not rendered.
+        done: The names of the jobs that were not rendered, because their files on disk match their ledgers.
         force: Whether to replace files that the user edited.
-        find_committed: Returns the jobs that keep their files although this version of tfgen, or other defaults, would
-            write them differently (`Ledger.stays`).
+        find_committed: Returns the committed jobs. tfgen does not write a committed job if only the version of tfgen or
+            the defaults changed (`Ledger.stays`).
         store: Stores the plan of each job.
 
     Raises:
@@ -118,12 +122,12 @@ def plan_write(
 
 
 def apply(plan: WritePlan) -> WritePlan:
-    """Carry out a plan, and return the plan that was carried out.
+    """Write the files of a plan, and return the plan.
 
-    If another tfgen process changed a ledger since the plan, tfgen plans the write again.
+    If another tfgen process changed a ledger in the meantime, tfgen plans the write again and returns the new plan.
 
     Raises:
-        ConflictsError: The write would lose content of the user. Nothing was written.
+        ConflictsError: The write would delete content of the user. Nothing was written.
         TfgenError: The disk failed, a file changed meanwhile, or another tfgen process locked the folder for
             LOCK_WAIT_S seconds. The next run repairs a partial write.
     """
@@ -142,7 +146,7 @@ def apply(plan: WritePlan) -> WritePlan:
 
 @contextmanager
 def _reading(out: Path) -> Iterator[OutputFolder]:
-    """Lock the folder against writers for the block. A partial render would look like an edit of the user."""
+    """Open an output folder for reading. A lock prevents that another tfgen process writes files in the meantime."""
     with OutputFolder(out) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S, shared=True):
         yield folder
 
@@ -169,7 +173,7 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
         # If staged files remain, or the disk refuses the old ledgers, the next run finds the files by the intents.
         with suppress(TfgenError), _without_staged_ledgers(folder):
             _unstage(folder, plan)
-            # No new process: a process that died may be the cause.
+            # This process restores all ledgers, because the death of a worker process may be the cause of the error.
             old = [stage(lambda job: job.before, at) for at in touched]
             folder.sync_staged(len(touched))
             _put_ledgers(folder, old)
@@ -193,7 +197,7 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
 
 
 def _stage_jobs(folder: OutputFolder, plan: WritePlan) -> list[_StagedLedger]:
-    """Stage all files and the final ledgers, and return the ledgers."""
+    """Stage all new files and the final ledgers, and return the staged ledgers."""
     number = max(plan.jobs.count(*_WRITES), len(plan.jobs.undone))
     final: list[_StagedLedger] = []
     unsynced = 0
@@ -223,7 +227,7 @@ def _replace(folder: OutputFolder, plan: WritePlan, at: int) -> None:
 
 
 def _unstage(folder: OutputFolder, plan: WritePlan) -> None:
-    """Remove the staged files. Raises TfgenError if the disk refuses to remove some of them."""
+    """Remove all staged files. Raises TfgenError if the disk refuses to remove some staged files."""
     with _without_staged_ledgers(folder):
         folder.unstage([change.path for change in changes] for changes in plan.jobs.changes(*_WRITES))
 
@@ -232,7 +236,7 @@ def _unstage(folder: OutputFolder, plan: WritePlan) -> None:
 
 
 class _StagedLedger(NamedTuple):
-    """A staged ledger, or a ledger that is to be removed.
+    """A staged ledger, or a ledger that the write removes.
 
     Attributes:
         path: the path of the ledger.
@@ -244,7 +248,7 @@ class _StagedLedger(NamedTuple):
 
 
 def _stage_ledger(folder: OutputFolder, number: int, job: JobPlan, ledger: Ledger | None) -> _StagedLedger:
-    """Stage a ledger of a job. Without a ledger, the result marks the path for removal."""
+    """Stage the new ledger of a job. If the new ledger is None, mark the existing ledger for removal."""
     path = ledger_path(job.rendering.job)
     if ledger:
         folder.stage({path: ledger.to_text()}, number)
@@ -252,9 +256,9 @@ def _stage_ledger(folder: OutputFolder, number: int, job: JobPlan, ledger: Ledge
 
 
 def _put_ledgers(folder: OutputFolder, ledgers: Sequence[_StagedLedger]) -> None:
-    """Move staged ledgers to their paths and remove the others.
+    """Move the staged ledgers to their final paths, and remove the ledgers that are marked for removal.
 
-    The lock makes a check of the existing files unnecessary.
+    The existing ledgers need no check, because the folder is locked.
     """
     folder.move(ledger.path for ledger in ledgers if not ledger.is_removed)
     folder.discard(ledger.path for ledger in ledgers if ledger.is_removed)
@@ -265,7 +269,7 @@ def _put_ledgers(folder: OutputFolder, ledgers: Sequence[_StagedLedger]) -> None
 def _without_staged_ledgers(folder: OutputFolder) -> Iterator[None]:
     """Remove all staged files in the ledger folder after the block.
 
-    The lock ensures that no other process needs them.
+    The folder is locked, so no other process needs the staged files.
     """
     try:
         yield

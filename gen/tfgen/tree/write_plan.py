@@ -1,9 +1,7 @@
-"""The plan of a write for all jobs below one output folder.
+"""Plan the write of all jobs below one output folder.
 
-    plan_jobs(folder, WriteRequest(out, [Rendering("dist-mnist", tree, input_digest)], ...))  ->  WritePlan(...)
-
-First tfgen checks all jobs together: two jobs cannot have the same path. Then tfgen plans each job, many jobs in
-parallel. At last the first job that has a shared path takes care of it.
+First, tfgen checks that no two jobs write the same path. Then tfgen plans each job, many jobs in parallel. If several
+jobs share a file, the first of these jobs writes the file.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ from tfgen.tree.spool import InMemory, Slot, Spooled, Store
 from tfgen.workers import MANY_SMALL, map_items
 
 _LOSS_READ = 1 << 20
-"""Number of characters that tfgen reads of a user's file to name the lines that a write loses."""
+"""Number of characters that tfgen reads of a user's file to find the lines that a write deletes."""
 
 
 def plan_jobs(folder: OutputFolder, request: WriteRequest) -> WritePlan:
@@ -95,8 +93,8 @@ class _Jobs(Record):
     """The result of the check of all renderings together.
 
     Attributes:
-        written: the jobs that are written, by the index of the rendering.
-        final: the number of jobs that list each shared path, case folded, after the write.
+        written: index of the rendering -> name of the job, for each job that the write includes.
+        final: case-folded shared path -> number of jobs that list the path after the write.
         kept_jobs: `WritePlan.kept_jobs`.
     """
 
@@ -106,7 +104,7 @@ class _Jobs(Record):
 
 
 def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: FindCommitted) -> _Jobs:
-    """Check all jobs together. Refuse two jobs with the same path or with the same ledger."""
+    """Check all jobs together. Raise TfgenError if two jobs have the same path or the same ledger."""
     committed = cache(partial(find_committed, ledgers))
     names: dict[str, str] = {}
     written: dict[int, str] = {}
@@ -125,7 +123,7 @@ def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: 
             kept_jobs[job] = before.tool_version
             continue
         written[at] = job
-        # Texts are equal if their digests are equal.
+        # `combine` compares digests in place of texts, so that no text is read from the spool.
         texts = {path: text for path, text in rendering.tree.digests.items() if not is_in_job_folder(job, path)}
         if texts:
             parts[f"job {job}"] = texts
@@ -139,16 +137,16 @@ def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: 
 
 
 class _Planned(NamedTuple):
-    """The plan of one job, and the data that the plan of all jobs needs.
+    """The stored plan of one job, and a summary for the plan of all jobs.
 
     Attributes:
-        slot: the place of the plan.
+        slot: the position of the stored plan.
         conflicts: the conflicts of the job.
-        counts: the number of files by action.
-        shared: the decisions on paths that other jobs may share.
-        unfinished: the folders in which a killed render left files.
-        is_done: whether the files on disk match the plan already.
-        is_recounted: whether the revision of a file starts again because the ledger is missing.
+        counts: action -> number of files.
+        shared: the path and action of each file outside of the job's own folder.
+        unfinished: the folders in which a killed render left temporary files.
+        is_done: whether the files on disk already match the plan.
+        is_recounted: whether the revision number in a file starts again at 0 because the ledger is missing.
     """
 
     slot: Slot | InMemory
@@ -180,6 +178,6 @@ def _plan_one(
 
 
 def _folders(ledger: Ledger) -> Iterator[str]:
-    """Yield the folders in which a killed render of a ledger's files leaves temporary files and folders."""
+    """Yield the folders in which a killed render of a job may have left temporary files and folders."""
     for path in ledger.files:
         yield from ancestors(path) if job_folder(path) else (path.rpartition("/")[0],)
