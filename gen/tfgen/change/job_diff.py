@@ -24,6 +24,7 @@ from tfgen.job.facts import environments_of, name_of, run_of
 from tfgen.job.training_job import TrainingJob
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
+from tfgen.kubernetes.queue import queue_name
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.targets.gitops.gitops import gitops
@@ -65,6 +66,7 @@ class EnvironmentDiff(Record):
         runs: names of the old run and of the new run; None for an unchanged run.
         place: changes of the namespace, of the cluster, and of `enabled`.
         kept_claims: a sentence for each claim that stays in the cluster, with the setting that uses the claim again.
+        queues: the old and the new queue of Kueue or Volcano; empty texts without a queue.
     """
 
     environment: str | None
@@ -74,15 +76,21 @@ class EnvironmentDiff(Record):
     runs: tuple[str, str] | None = None
     place: tuple[FieldChange, ...] = ()
     kept_claims: tuple[str, ...] = ()
+    queues: tuple[str, str] = ("", "")
 
     def __bool__(self) -> bool:
         return bool(self.objects or self.runs or self.place)
 
     @property
+    def ends_run(self) -> bool:
+        """Return True if the change ends the run in the environment."""
+        is_retired = any(str(change.path) == "enabled" and change.after is False for change in self.place)
+        return self.before is not None and (self.after is None or is_retired)
+
+    @property
     def ends(self) -> bool:
         """Return True if the change ends the run in the environment, or leaves a claim in the cluster."""
-        is_retired = any(str(change.path) == "enabled" and change.after is False for change in self.place)
-        return self.before is not None and (self.after is None or is_retired or bool(self.kept_claims))
+        return self.ends_run or (self.before is not None and bool(self.kept_claims))
 
 
 class JobDiff(Record):
@@ -168,6 +176,7 @@ def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
         runs,
         tuple(field_changes(*places)),
         tuple(_kept_claims(was, now, *places)) if is_before else (),
+        (queue_name(before), queue_name(after)),
     )
 
 

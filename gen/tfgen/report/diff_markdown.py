@@ -1,10 +1,10 @@
-"""Prints a difference of jobs as Markdown for a comment on a pull request: a table, and folded lists of fields."""
+"""Prints a difference of jobs as Markdown for a comment on a pull request: a summary, tables, and folded objects."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tfgen.change.job_diff import EnvironmentDiff, JobDiff, ObjectDiff
 from tfgen.plural import count
@@ -20,6 +20,9 @@ from tfgen.report.diff_text import (
     summary,
     title,
 )
+
+if TYPE_CHECKING:
+    from tfgen.kubernetes.quantity import Amount
 
 LONGEST: Final = 60_000
 """Characters of the comment: GitHub accepts 65,536."""
@@ -37,7 +40,7 @@ def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
     if not changed:
         return "No object changes.\n"
     heads = [_head(diff) for diff in changed]
-    text, left_out = _fitting("", heads, int(longest * _SHARE), "job")
+    text, left_out = _fitting(_opening(changed), heads, int(longest * _SHARE), "job")
     folded = [text for diff in changed for text in _folded_parts(diff)]
     text, fields_left_out = _fitting(text, folded, longest - len(left_out) - 100, "environment")
     return text + left_out + fields_left_out
@@ -51,6 +54,51 @@ def _fitting(text: str, parts: Sequence[str], longest: int, noun: str) -> tuple[
             return text, f"\n… and {count(omitted, 'more ' + noun)}: `tfgen diff` shows all.\n"
         text += part
     return text, ""
+
+
+def _opening(diffs: Sequence[JobDiff]) -> str:
+    """Return the first line: the GPUs and runs of all jobs, such as "+4 GPUs in queue research, needs a new run"."""
+    parts = [*_gpu_changes(diffs), *_run_changes(diffs)]
+    sums = [(action, sum(_number(diff, action) for diff in diffs)) for action in SIGNS]
+    objects = ", ".join(f"{number} {action}" for action, number in sums if number)
+    sentences = [", ".join(parts), f"objects: {objects}" if objects else ""]
+    line = "".join(f" {text[:1].upper()}{text[1:]}." for text in sentences if text).strip()
+    return f"{line}\n\n" if line else ""
+
+
+def _number(diff: JobDiff, action: str) -> int:
+    """Return the number of objects in all environments and of GitOps objects with an action."""
+    items = [*diff.delivery, *(item for environment in diff.environments for item in environment.objects)]
+    return sum(item.action == action for item in items)
+
+
+def _gpu_changes(diffs: Sequence[JobDiff]) -> Iterator[str]:
+    """Yield the change in the requested GPUs of each queue."""
+    gpus: dict[str, Amount] = {}
+    for environment in (environment for diff in diffs for environment in diff.environments):
+        for sign, queue, sums in zip((-1, 1), environment.queues, (environment.before, environment.after), strict=True):
+            for resource, value in sums.requests.items() if sums else ():
+                if resource.endswith("/gpu"):
+                    gpus[queue] = gpus.get(queue, 0) + sign * value
+    for queue, value in gpus.items():
+        if value:
+            place = f" in queue {_code(queue)}" if queue else " without a queue" if len(gpus) > 1 else ""
+            yield f"**{float(value):+g} {'GPU' if abs(value) == 1 else 'GPUs'}**{place}"
+
+
+def _run_changes(diffs: Sequence[JobDiff]) -> Iterator[str]:
+    """Yield the jobs that need a new run, and the jobs that start or end a run."""
+    environments = [environment for diff in diffs for environment in diff.environments]
+    needing = sum(bool(diff.needs_new_run) for diff in diffs)
+    if needing:
+        verb = "needs" if needing == 1 else "need"
+        yield f"{verb} a new run" if len(diffs) == 1 else f"{needing} of {len(diffs)} jobs {verb} a new run"
+    starting = sum(environment.runs is not None for environment in environments)
+    if starting:
+        yield f"starts {count(starting, 'new run')}"
+    ending = sum(environment.ends_run for environment in environments)
+    if ending:
+        yield f"ends {count(ending, 'run')}"
 
 
 def _head(diff: JobDiff) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -11,9 +11,10 @@ from tfgen.check.object_checks.pods import pods_of
 from tfgen.check.totals import totals
 from tfgen.graph.built import BuiltJob, build
 from tfgen.job.origin import origins
-from tfgen.kubernetes import keys, quantity
+from tfgen.kubernetes import quantity
 from tfgen.kubernetes.object import Object
 from tfgen.kubernetes.pod_requests import gpu_product, pod_requests
+from tfgen.kubernetes.queue import queue_name
 from tfgen.pictures.describe import describe
 from tfgen.pictures.picture import Picture
 from tfgen.pictures.svg import as_svg
@@ -85,22 +86,12 @@ def _environment(document: Document, built: BuiltJob, name: str | None) -> Envir
         name=name or "",
         namespace=(variant.namespace if variant else job.namespace) or "",
         cluster=(variant.cluster if variant else None) or "",
-        queue=_queue(objects),
+        queue=queue_name(objects),
         is_enabled=variant is None or variant.enabled,
         requests=_requests(objects),
         objects=tuple(ObjectText(f"{item['kind']} {item['metadata']['name']}", dump(item)) for item in objects),
         origins=tuple(_origins(document, name)),
     )
-
-
-def _queue(objects: Iterable[Object]) -> str:
-    """Return the queue of the first object that names a queue of Kueue or Volcano."""
-    for item in objects:
-        labels = item["metadata"].get("labels") or {}
-        queue = labels.get(keys.QUEUE) or (item.get("spec") or {}).get("queue")
-        if isinstance(queue, str) and queue:
-            return queue
-    return ""
 
 
 def _requests(objects: Sequence[Object]) -> Requests:
