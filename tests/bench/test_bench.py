@@ -111,6 +111,6 @@ def test_the_time_of_a_plan_has_a_bound(tmp_path: Path) -> None:
     objects, _ = read_cluster_file(tmp_path / "nodes.json")
     runs = [(item, "ml") for item in declared_runs(check_jobs([tmp_path / "jobs"]).documents, None)]
     began = time.process_time()
-    verdicts = plan_runs(runs, objects)
+    verdicts = plan_runs(runs, objects).verdicts
     assert time.process_time() - began < 5
     assert len(verdicts) == 50

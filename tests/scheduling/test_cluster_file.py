@@ -98,4 +98,4 @@ def test_a_runtime_class_may_have_null_for_each_part(
     node = "{kind: Node, metadata: {name: a}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 9}}}"
     nodes = f"{node}\n---\n{{kind: RuntimeClass, metadata: {{name: boxed}}, {part}}}\n"
     assert plan(tmp_path, nodes, job) == cli.OK
-    assert capsys.readouterr().out == "mnist: fits\n"
+    assert capsys.readouterr().out == "mnist: fits\n\nNODES  TASKS\na      chief\n"

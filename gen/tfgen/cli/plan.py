@@ -1,21 +1,31 @@
-"""``tfgen plan``: print whether runs fit on the nodes of a cluster, and which resources a run lacks."""
+"""``tfgen plan``: print whether runs fit on the nodes of a cluster, the resources that a run lacks, and the nodes."""
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, clusters_of
-from tfgen.cli.output import check_jobs, path, print_json, print_message, print_result, report
+from tfgen.cli.output import (
+    COLOURS,
+    check_jobs,
+    is_in_colour,
+    path,
+    print_json,
+    print_message,
+    print_result,
+    report,
+)
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
     from tfgen.commands.cluster.declared_runs import RunObjects
     from tfgen.kubernetes.object import Object
-    from tfgen.scheduling.verdict import Verdict
+    from tfgen.scheduling.verdict import Plan
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -35,7 +45,8 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.cluster.declared_runs import declared_runs
     from tfgen.job.output_root import output_root
     from tfgen.problems import has_errors
-    from tfgen.report.plan import rows, verdict_text
+    from tfgen.report.plan import rows
+    from tfgen.report.plan_picture import node_rows
     from tfgen.scheduling.verdict import DOES_NOT_FIT
 
     if args.nodes and (args.kubeconfig, args.context, args.namespace) != (None,) * 3:
@@ -50,18 +61,34 @@ def _run(args: Namespace) -> int:
             runs.append(item)
         else:
             print_message(f"{item.run.title}: skipped, because the job is retired in the environment (enabled: false)")
-    verdicts = _of_file(args, runs) if args.nodes else _of_clusters(args, runs)
-    if verdicts is None:
+    plans = _of_file(args, runs) if args.nodes else _of_clusters(args, runs)
+    if plans is None:
         return PROBLEMS
+    verdicts = [verdict for plan in plans.values() for verdict in plan.verdicts]
     if args.format == "json":
-        print_json({"runs": rows(verdicts)})
+        nodes = [{"cluster": context, **row} for context, plan in plans.items() for row in node_rows(plan.nodes)]
+        print_json({"runs": rows(verdicts), "nodes": nodes})
     else:
-        for verdict in verdicts:
-            print_result(verdict_text(verdict))
+        _print_plans(plans)
     return PROBLEMS if any(verdict.answer == DOES_NOT_FIT for verdict in verdicts) else OK
 
 
-def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> list[Verdict] | None:
+def _print_plans(plans: Mapping[str | None, Plan]) -> None:
+    """Print the verdict on each run, and the nodes of each cluster."""
+    from tfgen.report.plan import verdict_text
+    from tfgen.report.plan_picture import node_lines
+
+    for plan in plans.values():
+        for verdict in plan.verdicts:
+            print_result(verdict_text(verdict))
+    colours = COLOURS if is_in_colour(sys.stdout) else ()
+    for context, plan in plans.items():
+        print_result(f"\nnodes of {context}:" if len(plans) > 1 else "")
+        for line in node_lines(plan.nodes, colours):
+            print(line)
+
+
+def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> dict[str | None, Plan] | None:
     """Plan the runs on the nodes of a file. Report the errors of the file, and return None."""
     from tfgen.commands.cluster.read_cluster_file import read_cluster_file
     from tfgen.commands.plan import plan_runs
@@ -71,11 +98,11 @@ def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> list[Verdict] | Non
         report(args, problems)
         return None
     _print_size(str(args.nodes), objects)
-    return plan_runs([(item, item.run.namespace) for item in runs], objects)
+    return {None: plan_runs([(item, item.run.namespace) for item in runs], objects)}
 
 
-def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> list[Verdict]:
-    """Plan the runs on the nodes of their clusters. Runs in one cluster are placed together."""
+def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> dict[str | None, Plan]:
+    """Plan the runs on the nodes of their clusters, by context. Runs in one cluster are placed together."""
     from tfgen.commands.plan import plan_runs
     from tfgen.live.pauses import ONCE
     from tfgen.live.read_cluster import read_cluster
@@ -85,13 +112,13 @@ def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> list[Verdict]:
     for item in runs:
         live = clusters.place(item.run)
         groups.setdefault(live.context, []).append((item, live.namespace))
-    verdicts = []
+    plans = {}
     for context, of_context in groups.items():
         api = clusters.api(context)
         objects = read_cluster(api, print_message)
         _print_size(api.connection.host, objects)
-        verdicts += plan_runs(of_context, objects)
-    return verdicts
+        plans[context] = plan_runs(of_context, objects)
+    return plans
 
 
 def _print_size(source: str, objects: Iterable[Object]) -> None:

@@ -1,4 +1,4 @@
-"""``tfgen plan``: place the runs of jobs on nodes, and return a verdict for each run."""
+"""``tfgen plan``: place the runs of jobs on nodes, and return a verdict for each run with the nodes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tfgen.kubernetes.controller_labels import added_labels
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.scheduling.cluster import cluster_of, namespace_of
 from tfgen.scheduling.pod_template import PodTemplate
-from tfgen.scheduling.verdict import PlannedRun, Verdict, judge
+from tfgen.scheduling.verdict import Plan, PlannedRun, judge
 
 _OUTSIDE_GANG: Final = "evaluator"
 _DEFAULT_NAMESPACE: Final = "default"
 _KINDS_WITH_PODS: Final = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob")
 
 
-def plan_runs(runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[Object]) -> list[Verdict]:
+def plan_runs(runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[Object]) -> Plan:
     """Return whether runs fit together on the nodes of a cluster with its running pods.
 
     Args:

@@ -14,6 +14,7 @@ from tfgen.scheduling.certainty import Certainty, outcomes
 from tfgen.scheduling.cluster import Cluster, namespace_of
 from tfgen.scheduling.effort import Effort
 from tfgen.scheduling.node_pool import NodePool
+from tfgen.scheduling.node_slots import NodeSlots, node_slots
 from tfgen.scheduling.placement import Placement, first_fit, fit
 from tfgen.scheduling.pod_set import PodSet, pod_set
 from tfgen.scheduling.pod_template import LabelReaders, PodTemplate, split
@@ -84,7 +85,20 @@ class Verdict(Record):
     competitors: tuple[str, ...] = ()
 
 
-def judge(cluster: Cluster, runs: Sequence[PlannedRun]) -> list[Verdict]:
+class Plan(Record):
+    """The answers for runs, and one possible placement of their pods.
+
+    Attributes:
+        verdicts: the answers, in the order of the runs.
+        nodes: the nodes after a placement by first fit: the waiting pods of the cluster first, then the runs in order.
+            A gang that can never start has no place.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    nodes: tuple[NodeSlots, ...]
+
+
+def judge(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
     """Return the answer for each run. A run `fits` only if all pods of all runs find a place in every order.
 
     A run does not fit if it has no room by itself, or no room in addition to the earlier runs. Waiting pods of the
@@ -109,7 +123,18 @@ def judge(cluster: Cluster, runs: Sequence[PlannedRun]) -> list[Verdict]:
     waiting_sets = [pod_set(template, cluster) for template in _waiting(cluster, readers)]
     board = Board(pool, [*(item for of_run in sets.values() for item in of_run), *waiting_sets])
     certain = _certain(board, effort)
-    return [refusals[run.title] or _acceptance(board, certain, run) for run in runs]
+    return Plan(
+        tuple(refusals[run.title] or _acceptance(board, certain, run) for run in runs),
+        node_slots(_in_order(board, ["", *sets])),
+    )
+
+
+def _in_order(board: Board, owners: Iterable[str]) -> Placement:
+    """Place the pods of a board that can start, owner by owner."""
+    placement = Placement(board)
+    for owner in owners:
+        fit(placement, [number for number, item in enumerate(board.sets) if item.owner == owner and not item.obstacles])
+    return placement
 
 
 class _Queue:

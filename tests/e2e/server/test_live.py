@@ -137,7 +137,7 @@ def test_plan_needs_the_role_of_its_page(
 ) -> None:
     assert cli.run(["plan", str(job), "--cluster", "--kubeconfig", str(account(role("plan")))]) == cli.OK
     printed = capsys.readouterr()
-    assert printed.out == "mnist: fits\n"
+    assert printed.out.startswith("mnist: fits\n\nNODES ")
     assert re.fullmatch(r".*: 4 nodes and [0-9]+ pods?\n", printed.err), "and no less"
     job.write_text(job.read_text(encoding="utf-8").replace("gpu: {count: 1}", "gpu: {count: 9}"), encoding="utf-8")
     nodes = tmp_path / "nodes.yaml"
@@ -153,7 +153,7 @@ def test_a_plan_of_who_may_list_little_says_what_it_left_out(
     least = {**role("plan"), "metadata": {"name": "tfgen-plan-least"}, "rules": rules}
     assert cli.run(["plan", str(job), "--cluster", "--kubeconfig", str(account(least))]) == cli.OK
     printed = capsys.readouterr()
-    assert printed.out == "mnist: fits\n"
+    assert printed.out.startswith("mnist: fits\n\nNODES ")
     assert re.findall(r"^([\w.]+): not read, because", printed.err, re.MULTILINE) == [
         "persistentvolumeclaims",
         "persistentvolumes",

@@ -1,0 +1,152 @@
+"""The nodes of a plan as text: a line for equal nodes, with a letter in each GPU slot of a task.
+
+NODES             SLOTS              TASKS
+gpu-1 and 2 more  [WW WW WW WW]      4 worker
+gpu-4             [WW ## ....]       chief, worker
+
+GPUs: W worker 26, # running pods 2, . free 4
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from string import ascii_letters
+from typing import Any, Final, TypeAlias
+
+from tfgen.scheduling.node_slots import NodeGroup, NodeSlots, PlacedPods, grouped
+from tfgen.words import printable
+
+_MOST: Final = 20
+"""Lines of nodes. A last line counts the nodes of further lines."""
+_RUNNING, _FREE, _WAITING, _FURTHER = "#", ".", "?", "*"
+_INVERSE: Final = 7
+
+Key: TypeAlias = tuple[str, str]
+"""The title of a run, and a role."""
+
+
+def node_lines(nodes: Sequence[NodeSlots], colours: Sequence[int] = ()) -> Iterator[str]:
+    """Yield the lines about the nodes of a plan.
+
+    Args:
+        nodes: the nodes.
+        colours: the codes of the colours of a terminal for the letters; empty for plain text.
+    """
+    groups = grouped(nodes)
+    letters = _letters(nodes)
+    shown, hidden = groups[:_MOST], groups[_MOST:]
+    painted = {letter: colours[number % len(colours)] for number, letter in enumerate(letters.values()) if colours}
+    is_single = len({run for node in nodes for run in _runs(node)}) == 1
+    rows = [("NODES", "SLOTS" if _gpus(nodes) else "", "TASKS")]
+    rows += [(_names(group), _cells(group.slots, letters), _tasks(group.slots, is_single)) for group in shown]
+    names, slots = (max(len(row[column]) for row in rows) for column in (0, 1))
+    for name, cells, tasks in rows:
+        gap = " " * (slots - len(cells))
+        text = f"{name:<{names}}  {_painted(cells, painted)}{gap}{'  ' if slots else ''}{tasks}"
+        yield text.rstrip()
+    if hidden:
+        remaining = [group.slots.replaced(name=name) for group in hidden for name in group.names]
+        yield f"and {len(remaining)} more nodes: {_free(remaining)} of {_gpus(remaining)} GPUs free"
+    if _gpus(nodes):
+        yield ""
+        yield f"GPUs: {', '.join(_legend(nodes, letters, is_single, painted))}"
+
+
+def node_rows(nodes: Iterable[NodeSlots]) -> list[dict[str, Any]]:
+    """Return the nodes of a plan as plain data for JSON."""
+    return [
+        {
+            "node": node.name,
+            "gpus": node.gpus,
+            "running": list(node.running),
+            "free": node.free,
+            "tasks": [
+                {"run": item.run or None, "role": item.role, "pods": item.pods, "gpus": item.gpus}
+                for item in node.placed
+            ],
+        }
+        for node in nodes
+    ]
+
+
+def _letters(nodes: Iterable[NodeSlots]) -> Mapping[Key, str]:
+    """Return a letter for each role that has GPUs: the first letter of the role if no earlier role has the letter."""
+    letters: dict[Key, str] = {}
+    for item in (item for node in nodes for item in node.placed):
+        key = (item.run, item.role)
+        if item.gpus and item.run and key not in letters:
+            candidates = (item.role[:1].upper(), item.role[:1], *ascii_letters)
+            letters[key] = next((letter for letter in candidates if letter not in letters.values()), _FURTHER)
+    return letters
+
+
+def _cells(node: NodeSlots, letters: Mapping[Key, str]) -> str:
+    """Return the slots of a node. Spaces separate the pods."""
+    if not node.gpus:
+        return ""
+    pods = [_letter(item, letters) * item.gpus for item in node.placed for _ in range(item.pods) if item.gpus]
+    pods += [_RUNNING * gpus for gpus in node.running]
+    return f"[{' '.join(filter(None, (*pods, _FREE * node.free)))}]"
+
+
+def _letter(item: PlacedPods, letters: Mapping[Key, str]) -> str:
+    return letters[item.run, item.role] if item.run else _WAITING
+
+
+def _painted(cells: str, colours: Mapping[str, int]) -> str:
+    return "".join(f"\033[{_INVERSE};{colours[cell]}m{cell}\033[0m" if cell in colours else cell for cell in cells)
+
+
+def _names(group: NodeGroup) -> str:
+    first, *further = map(printable, group.names)
+    if len(further) > 1:
+        return f"{first} and {len(further)} more"
+    return ", ".join((first, *further))
+
+
+def _tasks(node: NodeSlots, is_single: bool) -> str:
+    """Return the placed pods in words, by run: `chief, 2 worker`, or `mnist: chief; pong: 2 worker`."""
+    texts = []
+    for run in _runs(node):
+        roles: dict[str, int] = {}
+        for item in node.placed:
+            if item.run == run:
+                roles[item.role] = roles.get(item.role, 0) + item.pods
+        text = ", ".join(f"{pods} {role}" if pods > 1 else role for role, pods in roles.items())
+        texts.append(text if is_single and run else f"{run or 'waiting'}: {text}")
+    return printable("; ".join(texts))
+
+
+def _runs(node: NodeSlots) -> list[str]:
+    return [*dict.fromkeys(item.run for item in node.placed)]
+
+
+def _legend(
+    nodes: Sequence[NodeSlots], letters: Mapping[Key, str], is_single: bool, colours: Mapping[str, int]
+) -> Iterator[str]:
+    """Yield each kind of slot with the number of its slots on all nodes."""
+    sums: dict[Key, int] = {}
+    for item in (item for node in nodes for item in node.placed if item.gpus):
+        key = (item.run, item.role) if item.run else ("", "")
+        sums[key] = sums.get(key, 0) + item.pods * item.gpus
+    for (run, role), gpus in sums.items():
+        if run and letters[run, role] != _FURTHER:
+            yield f"{_painted(letters[run, role], colours)} {printable(role if is_single else f'{run} {role}')} {gpus}"
+    further = sum(gpus for key, gpus in sums.items() if letters.get(key) == _FURTHER)
+    running = sum(sum(node.running) for node in nodes)
+    for symbol, text, gpus in (
+        (_FURTHER, "further roles", further),
+        (_WAITING, "waiting pods", sums.get(("", ""), 0)),
+        (_RUNNING, "running pods", running),
+        (_FREE, "free", _free(nodes)),
+    ):
+        if gpus:
+            yield f"{symbol} {text} {gpus}"
+
+
+def _gpus(nodes: Iterable[NodeSlots]) -> int:
+    return sum(node.gpus for node in nodes)
+
+
+def _free(nodes: Iterable[NodeSlots]) -> int:
+    return sum(node.free for node in nodes)

@@ -1,0 +1,100 @@
+"""The GPU slots of nodes after a plan, for pictures: the slots of placed tasks, of running pods, and the free slots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from tfgen.record import Record
+from tfgen.scheduling.amounts import Counts, counts_of_pod
+from tfgen.scheduling.cluster import Node
+from tfgen.scheduling.placement import Placement
+
+_GPU: Final = "/gpu"
+"""The end of the name of a resource that counts whole GPUs."""
+
+
+class PlacedPods(Record):
+    """The pods of a role that a plan places on a node.
+
+    Attributes:
+        run: the title of their run; empty for pods that wait in the cluster.
+        role: their role; the name of a waiting pod.
+        gpus: the number of GPUs of one pod.
+    """
+
+    run: str
+    role: str
+    pods: int
+    gpus: int
+
+
+class NodeSlots(Record):
+    """A node with its GPUs.
+
+    Attributes:
+        gpus: the number of allocatable GPUs.
+        running: the number of GPUs of each running pod that has GPUs.
+        placed: the pods that the plan places on the node, in the order of the plan.
+    """
+
+    name: str
+    gpus: int
+    running: tuple[int, ...]
+    placed: tuple[PlacedPods, ...]
+
+    @property
+    def free(self) -> int:
+        """The number of GPUs without a pod; 0 for an overcommitted node."""
+        return max(self.gpus - sum(self.running) - sum(item.pods * item.gpus for item in self.placed), 0)
+
+
+class NodeGroup(Record):
+    """Nodes with equal slots.
+
+    Attributes:
+        names: the names of the nodes.
+        slots: the first of the nodes.
+    """
+
+    names: tuple[str, ...]
+    slots: NodeSlots
+
+
+def node_slots(placement: Placement) -> tuple[NodeSlots, ...]:
+    """Return the nodes of a placement with their slots, in the order of the nodes."""
+    return tuple(_slots(placement, index, node) for index, node in enumerate(placement.board.nodes))
+
+
+def grouped(nodes: Iterable[NodeSlots]) -> list[NodeGroup]:
+    """Return nodes in groups of equal slots. Nodes with placed pods come first, then nodes with GPUs."""
+    groups: dict[NodeSlots, list[NodeSlots]] = {}
+    for node in sorted(nodes, key=lambda node: _natural(node.name)):
+        groups.setdefault(node.replaced(name=""), []).append(node)
+    ordered = sorted(groups.values(), key=lambda group: (not group[0].placed, not group[0].gpus))
+    return [NodeGroup(tuple(node.name for node in group), group[0]) for group in ordered]
+
+
+def _slots(placement: Placement, index: int, node: Node) -> NodeSlots:
+    running = tuple(_gpus(counts_of_pod(pod["spec"], pod.get("status") or {})) for pod in node.pods)
+    placed: dict[tuple[str, str, int], int] = {}
+    for number, pods in sorted(placement.placed.get(index, {}).items()):
+        item = placement.board.sets[number]
+        key = (item.owner, item.role, _gpus(item.requests))
+        placed[key] = placed.get(key, 0) + pods
+    return NodeSlots(
+        name=node.name,
+        gpus=max(_gpus(node.free) + sum(running), 0),
+        running=tuple(gpus for gpus in running if gpus),
+        placed=tuple(PlacedPods(run, role, pods, gpus) for (run, role, gpus), pods in placed.items()),
+    )
+
+
+def _gpus(counts: Counts) -> int:
+    return sum(value for resource, value in counts.items() if resource.endswith(_GPU))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts node-2 before node-10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -1,0 +1,122 @@
+"""The nodes that `tfgen plan` draws: the whole output for some clusters."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tfgen import cli
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: NAME}
+spec:
+  image: registry.example.com/mnist:1
+  roles:
+    chief: {resources: {cpu: 1, memory: 1Gi, gpu: {count: 1}}}
+    ps: {replicas: 2, resources: {cpu: 1, memory: 1Gi}}
+    worker: {replicas: WORKERS, resources: {cpu: 1, memory: 1Gi, gpu: {count: 2}}}
+"""
+
+
+def node(name: str, gpus: int = 0) -> dict[str, object]:
+    room = {"cpu": "8", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": str(gpus)}
+    return {"kind": "Node", "metadata": {"name": name}, "status": {"allocatable": room}}
+
+
+def pod(name: str, gpus: int, on: str = "") -> dict[str, object]:
+    container = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}
+    spec = {"containers": [container], **({"nodeName": on} if on else {})}
+    return {"kind": "Pod", "metadata": {"name": name, "namespace": "ml"}, "spec": spec}
+
+
+def plan(folder: Path, jobs: dict[str, int], *items: dict[str, object]) -> int:
+    """Plan jobs, each with a number of workers."""
+    texts = [JOB.replace("NAME", name).replace("WORKERS", str(count)) for name, count in jobs.items()]
+    (folder / "job.yaml").write_text("---\n".join(texts), encoding="utf-8")
+    (folder / "nodes.yaml").write_text(yaml.safe_dump_all(items), encoding="utf-8")
+    return cli.run(["plan", str(folder / "job.yaml"), "--nodes", str(folder / "nodes.yaml")])
+
+
+def test_tasks_running_pods_and_free_slots(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """First fit in the order of the names: the largest pods first, so the chief comes after the workers."""
+    nodes = [*(node(f"gpu-{number}", 4) for number in range(1, 13)), node("cpu-1"), node("cpu-2")]
+    assert plan(tmp_path, {"mnist": 3}, *nodes, pod("notebook", 1, on="gpu-1")) == cli.OK
+    assert (
+        capsys.readouterr().out
+        == """\
+mnist: fits
+
+NODES             SLOTS     TASKS
+gpu-1             [C WW #]  chief, worker
+gpu-10            [WW WW]   2 worker
+cpu-1                       finisher, 2 ps
+gpu-2 and 9 more  [....]
+cpu-2
+
+GPUs: C chief 1, W worker 6, # running pods 1, . free 40
+"""
+    )
+
+
+def test_pods_without_a_place_have_no_slots(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan(tmp_path, {"mnist": 3}, node("gpu-1", 4)) == cli.PROBLEMS
+    assert (
+        capsys.readouterr().out
+        == """\
+mnist: does not fit: chief lacks 1 nvidia.com/gpu (1 pod without a place); \
+worker lacks 2 nvidia.com/gpu (1 pod without a place)
+
+NODES  SLOTS    TASKS
+gpu-1  [WW WW]  finisher, 2 ps, 2 worker
+
+GPUs: W worker 4
+"""
+    )
+
+
+def test_two_runs_and_a_waiting_pod(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = [node("a", 4), node("b", 8)]
+    assert plan(tmp_path, {"mnist": 1, "pong": 2}, *nodes, pod("notebook", 3)) == cli.OK
+    assert (
+        capsys.readouterr().out
+        == """\
+mnist: not known: chief and worker: there is room, but pods that come before may take it
+pong: not known: chief and worker: there is room, but pods that come before may take it
+
+NODES  SLOTS           TASKS
+a      [C ???]         mnist: finisher, chief, 2 ps; pong: finisher, 2 ps; waiting: notebook
+b      [WW c ww ww .]  mnist: worker; pong: chief, 2 worker
+
+GPUs: C mnist chief 1, W mnist worker 2, c pong chief 1, w pong worker 4, ? waiting pods 3, . free 1
+"""
+    )
+
+
+def test_many_kinds_of_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nodes with 1 to 30 GPUs are 30 lines, of which 20 are shown: the last 10 nodes have 21 to 30 GPUs."""
+    nodes = [node(f"gpu-{number}", number) for number in range(1, 31)]
+    assert plan(tmp_path, {"mnist": 1}, *nodes, pod("notebook", 7, on="gpu-30")) == cli.OK
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + 1 + 1 + 20 + 1 + 1 + 1
+    assert lines[3:5] == [
+        "gpu-1   [C]                     finisher, chief, 2 ps",
+        "gpu-10  [WW ........]           worker",
+    ]
+    assert lines[23] == f"and 10 more nodes: {sum(range(21, 31)) - 7} of {sum(range(21, 31))} GPUs free"
+
+
+def test_letters_have_colours_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert plan(tmp_path, {"mnist": 1}, node("a", 4)) == cli.OK
+    chief, worker = "\033[7;36mC\033[0m", "\033[7;33mW\033[0m"
+    assert f"a      [{chief} {worker}{worker} .]  finisher, chief, 2 ps, worker\n" in terminal.getvalue()
