@@ -65,14 +65,19 @@ long: $(VENV)/.with-test ## Runs the tests that need only pip and take seconds e
 	@$(PYTEST) -m 'long and not train and not e2e'
 
 .PHONY: check
-check: lint test long drift ## Runs all that must hold before a commit
+check: lint test long docs drift ## Runs all that must hold before a commit
 
 .PHONY: lint
-lint: $(VENV)/.with-test $(VENV)/.with-e2e $(VENV)/.with-dev ## Checks format, style and types
+lint: $(VENV)/.with-test $(VENV)/.with-e2e $(VENV)/.with-dev ## Checks format, style, spelling and types
 	@$(PYTHON) -m ruff format --quiet --check
 	@$(PYTHON) -m ruff check --quiet
+	@$(PYTHON) -m codespell_lib *.md docs examples gen schemas
 	@$(PYTHON) -m mypy --no-error-summary
 	@$(PYTHON) -m mypy --no-error-summary -m tests.support.tools -m tests.conftest -p tests.e2e
+
+.PHONY: docs
+docs: $(VENV)/.with-docs ## Builds the documentation site into .docs/; each warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet
 
 .PHONY: drift
 drift: $(VENV)/.installed ## Fails where charts/ and overlays/ are not what the examples render to
