@@ -12,6 +12,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.bench.bars import bars
 from tests.bench.jobs import STRUCTURES
 from tests.bench.measure import program
 from tests.bench.page import Machine, page
@@ -40,6 +41,7 @@ def main() -> None:
         f"{datetime.now(UTC):%Y-%m-%d}", len(os.sched_getaffinity(0)), (before, os.getloadavg()[0]), versions()
     )
     text = page(results, sizes, machine)
+    (args.docs / "performance-bars.svg").write_text(bars(results.rows), encoding="utf-8")
     (args.docs / "performance.svg").write_text(plot(results), encoding="utf-8")
     (args.docs / "performance.md").write_text(text, encoding="utf-8")
     print(text, end="")

@@ -30,6 +30,8 @@ _WIDTH = 120
 _PAGE = """\
 # Performance
 
+![Times of tfgen beside Helm and kustomize](performance-bars.svg)
+
 {how}
 
 {where}
@@ -110,15 +112,16 @@ def _filled(text: str) -> str:
 def _row(row: Row) -> str:
     name, seconds = row.beside
     return (
-        f"| {row.title} | `{row.command}` | {_time(row.ours)} | {name} | {_time(seconds)} "
+        f"| {row.title} | `{row.command}` | {time_text(row.ours)} | {name} | {time_text(seconds)} "
         f"| {row.factor:.{2 if row.factor < 10 else 1}f} | {row.goal} |\n"
     )
 
 
 def _point(point: Point, noun: str, before: str = "") -> str:
     what = f"{before}{point.number:,} {noun}{'' if point.number == 1 else 's'}"
-    return f"| {what} | {_time(point.cost.seconds)} | {point.cost.memory:.0f} MiB |\n"
+    return f"| {what} | {time_text(point.cost.seconds)} | {point.cost.memory:.0f} MiB |\n"
 
 
-def _time(seconds: float) -> str:
+def time_text(seconds: float) -> str:
+    """Return a time as 71 ms or 16.4 s."""
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"

@@ -15,7 +15,7 @@ from tests.bench.results import Point, Results
 _WIDTH, _HEIGHT = 250, 170
 _LEFT, _TOP, _GAP_X, _GAP_Y = 64, 44, 64, 62
 
-_STYLE = """\
+STYLE = """\
   text { font: 12px ui-sans-serif, system-ui, sans-serif; fill: #1f2328; }
   .title { font-weight: 600; }
   .small { font-size: 11px; fill: #59636e; }
@@ -49,7 +49,7 @@ def plot(results: Results) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         'role="img" aria-label="Time and memory of tfgen render against jobs, workers and environments">',
-        f"<style>\n{_STYLE}\n</style>",
+        f"<style>\n{STYLE}\n</style>",
     ]
     for column, (name, points) in enumerate(columns.items()):
         for row, panel in enumerate(_panels(name, points)):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench.bars import bars
 from tests.bench.jobs import STRUCTURES, job_text
 from tests.bench.measure import Cost
 from tests.bench.page import Machine, page
@@ -56,6 +57,36 @@ def test_the_page_and_the_plot_are_written_of_real_runs(tmp_path: Path) -> None:
     assert table(printed) == table((ROOT / "docs" / "performance.md").read_text(encoding="utf-8"))
     circles = ET.parse(tmp_path / "performance.svg").iterfind(".//{http://www.w3.org/2000/svg}circle")
     assert len([*circles]) == 2 * (len(["jobs:", "1", "2"][1:]) + len([4, 5]) + len([1, 3, 10, 30]))
+
+
+def rows_of_page() -> list[Row]:
+    """Return the rows of the table in docs/performance.md."""
+    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    lines = text[text.index("| Subject |") :].partition("\n\n")[0].splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [
+        Row(title, seconds(ours), (peer, seconds(theirs)), float(factor), goal, command.strip("`"))
+        for title, command, ours, peer, theirs, factor, goal in cells
+    ]
+
+
+def seconds(text: str) -> float:
+    """Return the seconds of a time such as 71 ms or 16.4 s."""
+    number, unit = text.split()
+    return float(number) / {"ms": 1000, "s": 1}[unit]
+
+
+def test_the_bars_show_the_times_of_the_table() -> None:
+    assert (ROOT / "docs" / "performance-bars.svg").read_text(encoding="utf-8") == bars(rows_of_page())
+
+
+def test_a_bar_is_as_long_as_its_time() -> None:
+    rows = [
+        Row("edited", 0.2, ("helm template", 0.05), 4, "", ""),
+        Row("cached", 0.1, ("helm template", 0.05), 2, "", ""),
+    ]
+    drawn = ET.fromstring(bars(rows)).findall(".//{http://www.w3.org/2000/svg}rect")
+    assert [float(bar.attrib["width"]) for bar in drawn] == [420, 210, 105]
 
 
 def test_a_command_that_fails_is_shown_with_what_it_said(tmp_path: Path) -> None:
