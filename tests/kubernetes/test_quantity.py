@@ -64,7 +64,7 @@ def test_number(quantity: str | float, number: int | Fraction) -> None:
     ],
 )
 def test_no_quantity(text: str) -> None:
-    with pytest.raises(ValueError, match="no Kubernetes quantity"):
+    with pytest.raises(ValueError, match="not a Kubernetes quantity"):
         parse(text)
 
 

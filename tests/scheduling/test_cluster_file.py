@@ -43,10 +43,10 @@ items:
 """,
             """\
 nodes.yaml:3:3: Node: status: "allocatable" is a required property [cluster-object]
-nodes.yaml:4:3: Node b: '4cores' is no Kubernetes quantity [cluster-object]
+nodes.yaml:4:3: Node b: '4cores' is not a Kubernetes quantity [cluster-object]
 nodes.yaml:5:3: this is not a Kubernetes object, because it has no kind [cluster-object]
 nodes.yaml:6:3: Pod: spec.tolerations: 7 is not of types "null", "array" [cluster-object]
-nodes.yaml:7:3: RuntimeClass d: '2cores' is no Kubernetes quantity [cluster-object]
+nodes.yaml:7:3: RuntimeClass d: '2cores' is not a Kubernetes quantity [cluster-object]
 """,
         ),
         ("kind: [\n", "nodes.yaml:2:1: the text is not YAML: did not find expected node content [yaml-syntax]\n"),

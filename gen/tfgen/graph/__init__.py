@@ -1,1 +1,1 @@
-"""The object graph of a job: Kubernetes objects with holes, and the replacement of the holes by values."""
+"""The object graph of a job: Kubernetes objects with holes in place of the tunables, and the code that fills them."""

@@ -1,11 +1,11 @@
-"""Join of alternative nodes to one node: common parts appear once, and each difference has a test.
+"""A join of alternative nodes into one node: common parts appear once, and a test selects each different part.
 
-join_alternatives({"chief": {"a": 1, "b": 2}, "ps": {"a": 1, "c": 3}}, Parameter("role"))
-  ->  {"a": 1, "b": When(Equal(role, "chief"), 2), "c": When(Equal(role, "ps"), 3)}
+For example, {"chief": {"a": 1, "b": 2}, "ps": {"a": 1, "c": 3}} with the parameter `role` is joined to
+{"a": 1, "b": When(Equal(role, "chief"), 2), "c": When(Equal(role, "ps"), 3)}.
 
-So tfgen builds the pod of each role without tests of the role, and the chart contains one part for the pods of all
-roles. The law: if the parameter has the name of an alternative, the filled node equals the filled alternative. No test
-has the same result for all alternatives.
+So the code that builds the pod of a role needs no tests of the role, and the chart contains one named template for the
+pods of all roles. If the parameter has the name of an alternative, the joined node and the alternative are filled with
+the same result.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class _Choice(Record):
 
     Attributes:
         parameter: the expression whose value is the name of an alternative.
-        default: the name of the alternative for all further values of the parameter; None if no further values exist.
+        default: the name of the alternative for all other values of the parameter; None if no other values exist.
     """
 
     parameter: Expression
     default: str | None
 
     def is_one_of(self, names: Collection[str], alternatives: _Alternatives) -> Expression:
-        """Return the test that the parameter selects one of some names, from the names of the alternatives."""
+        """Return a test that is true if the parameter selects one of some names."""
         if self.default in names:
             return Not(self.is_one_of([name for name in alternatives if name not in names], alternatives))
         tests = tuple(Equal(self.parameter, name) for name in names)
@@ -45,13 +45,13 @@ def join_alternatives(alternatives: _Alternatives, parameter: Expression, *, def
     Args:
         alternatives: the nodes, by the value of the parameter that selects the node.
         parameter: the expression that selects an alternative.
-        default: the name of the alternative for all further values of the parameter; None if no further values exist.
+        default: the name of the alternative for all other values of the parameter; None if no other values exist.
     """
     return _join(alternatives, _Choice(parameter, default))
 
 
 def with_common_order(alternatives: Mapping[str, list[Node]]) -> dict[str, list[Node]]:
-    """Return lists of named items, sorted in one order that is common to all lists.
+    """Sort lists of named items, such as containers, so that common items have the same order in all lists.
 
     A list that already has the common order is unchanged.
     """
@@ -60,7 +60,7 @@ def with_common_order(alternatives: Mapping[str, list[Node]]) -> dict[str, list[
 
 
 def _join(alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Return one node, in which common parts appear once and each difference has a test."""
+    """Join nodes into one node, in which common parts appear once and a test selects each different part."""
     nodes = [*alternatives.values()]
     first = nodes[0]
     if all(node == first for node in nodes):
@@ -111,23 +111,23 @@ def _identity(item: Node) -> Hashable:
 
 
 def _name_first(item: Node) -> Node:
-    """Return an item with the name as the first entry, because the printer needs a first entry without a test."""
+    """Move the name of a list item to the front, because the first entry of a printed item must not have a test."""
     return {"name": item["name"], **item} if isinstance(item, dict) and "name" in item else item
 
 
 def _join_some(present: _Alternatives, alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Join the nodes of the alternatives that contain a key, with a test if an alternative lacks the key."""
+    """Join the nodes at a key, and add a test if an alternative lacks the key."""
     joined = _join(present, choice)
     return joined if len(present) == len(alternatives) else When(choice.is_one_of([*present], alternatives), joined)
 
 
 def _join_field(field: str, alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Join a field of holes of one type."""
+    """Join the values of a field in several holes of the same type."""
     return _join({name: getattr(node, field) for name, node in alternatives.items()}, choice)
 
 
 def _choose_whole(alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Return a chain of tests that chooses a whole alternative.
+    """Return nested `When` nodes that select one of the alternatives, without a join of their parts.
 
     The most frequent node needs no test. If several nodes are equally frequent, the default alternative needs no test.
     """

@@ -23,8 +23,8 @@ class BuiltJob(Record):
 
     Attributes:
         templates: the object graph.
-        base: the objects of the job without an environment.
-        environments: the objects of each requested environment.
+        base: the plain objects of the job without an environment.
+        environments: the plain objects of each requested environment, by the name of the environment.
     """
 
     job: TrainingJob
@@ -63,9 +63,9 @@ def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Se
 
 
 def objects_before_rename(built: BuiltJob, environment: str) -> Objects:
-    """Return the objects of an environment under the names of the job's run.
+    """Return the objects of an environment, with the run name of the job in place of the environment's run name.
 
-    The result is the mapping of `built` itself if the environment has the same run as the job.
+    If the run name is the same, the result is the mapping in `built`, and not a copy.
     """
     job = built.job
     variant = next(variant for variant in job.environments if variant.name == environment)
@@ -76,7 +76,7 @@ def objects_before_rename(built: BuiltJob, environment: str) -> Objects:
 
 
 def object_parts(built: BuiltJob, environment: str | None = None) -> Mapping[str, Mapping[Path, Part]]:
-    """Return the parts of the objects of a job or of an environment, by the key of the object and by path."""
+    """Return the parts of all objects of a variant, by the file name of the object and the path of the part."""
     variant = next((variant for variant in built.job.environments if variant.name == environment), None)
     scope = _scope(built.job, built.job.values if variant is None else variant.values)
     parts: dict[str, dict[Path, Part]] = {}
@@ -89,7 +89,7 @@ def object_parts(built: BuiltJob, environment: str | None = None) -> Mapping[str
 
 
 class TaskObjects(Record):
-    """The objects of the tasks of a job in kinds that need no operator, with the structure and the values."""
+    """The objects of a job's tasks as kinds that need no operator, such as StatefulSets, with the job's values."""
 
     structure: Structure
     values: Mapping[str, Any]
@@ -97,9 +97,9 @@ class TaskObjects(Record):
 
 
 def task_objects(data: Mapping[str, Any], environment: str | None = None) -> TaskObjects:
-    """Build the objects of the tasks in kinds that need no operator and no gang scheduler.
+    """Build the objects of a job's tasks as kinds that need no operator and no gang scheduler.
 
-    The pods contain TF_CONFIG, which the operators of some workload kinds add.
+    The pods contain TF_CONFIG even if the operator of the job's workload kind would set TF_CONFIG.
 
     Raises:
         KeyError: the environment does not exist.
@@ -116,19 +116,19 @@ def task_objects(data: Mapping[str, Any], environment: str | None = None) -> Tas
 def _environment_objects(
     job: TrainingJob, templates: Sequence[Template], environment: Environment, filled: dict[Hashable, Any]
 ) -> Objects:
-    """Return the objects of a job in an environment. A retired job has only the objects that survive retirement."""
+    """Return the objects of a job in an environment. A retired job has only its claims and similar objects."""
     if not environment.enabled:
         templates = [template for template in templates if template.survives_retirement]
     return objects(templates, _scope(job, environment.values, filled))
 
 
 def _scope(job: TrainingJob, values: Mapping[str, Any], filled: dict[Hashable, Any] | None = None) -> Scope:
-    """Return the scope of a Helm release with the name of the job.
+    """Return the scope of a variant: its values, and a Helm release with the name of the job.
 
     Args:
         job: the job.
-        values: the values of a variant.
-        filled: the filled nodes that the variants of the job share.
+        values: the values of the variant.
+        filled: the cache of filled nodes, which all variants of the job share.
     """
     cache = FillCache(values, job.values, {} if filled is None else filled)
     return Scope(values, release=job.name, chart=job.name, cache=cache)

@@ -1,10 +1,9 @@
 """Replacement of the holes of a graph by values.
 
-    fill(node, scope)       -> plain data, or `ABSENT`
-    evaluate(node, scope)   -> the value of an expression
+`fill` returns the plain data of a node, or `ABSENT`. `evaluate` returns the value of an expression.
 
-A graph is filled for each environment, and the pod template is filled for each role. So one match over all types of
-nodes compiles a node to a function of the scope, and the node caches the function.
+tfgen fills a graph for each environment, and the pod template for each role. To save time, tfgen compiles each node
+once to a function of the scope, and caches the function in the node.
 """
 
 from __future__ import annotations
@@ -82,9 +81,9 @@ class Scope(NamedTuple):
     time.
 
     Attributes:
-        bound: the values of the names that nodes around the current node bind.
-        arguments: the arguments of the current part.
-        cache: the filled nodes of the variants of a job. Without a cache, each node is filled anew.
+        bound: the values of the names that `ForEach`, `Repeat` and `Let` bind around the current node.
+        arguments: the arguments of the current named part.
+        cache: the filled nodes of the variants of a job. Without a cache, each node is filled again.
     """
 
     values: Mapping[str, Any]
@@ -103,7 +102,7 @@ class Scope(NamedTuple):
 _EMPTY_SCOPE: Final = Scope(EMPTY, release="", chart="")
 
 Filler: TypeAlias = Callable[[Scope], Any]
-"""A node as a function of the scope."""
+"""A compiled node: a function that fills the node with the values of a scope."""
 
 
 def fill(node: Node, scope: Scope) -> Any:
@@ -112,19 +111,19 @@ def fill(node: Node, scope: Scope) -> Any:
 
 
 def evaluate(node: Node, scope: Scope) -> Any:
-    """Return the value of an expression: a scalar, a map or list (may be empty), or null for a missing value."""
+    """Return the value of an expression: a scalar, a map, a list, or None for a missing value."""
     return compile_expression(node)(scope)
 
 
 def fill_entries(node: ForEach, scope: Scope) -> Iterator[tuple[str, Any]]:
-    """Yield the key and the filled body of each entry, without absent bodies."""
+    """Yield the key and the filled body for each entry in the map of a `ForEach`, without absent bodies."""
     return compile_entries(node)(scope)
 
 
 def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
-    """Yield a scope for each entry, or combination of entries, for which the test of a guard is true.
+    """Yield a scope for each map entry, or combination of entries of several maps, that a guard forbids.
 
-    A guard without entries has at most one such scope.
+    A guard that checks no entries yields at most one scope.
     """
     entry_scope, bound = scope.fork()
     for _ in _bind_entries(guard.over, entry_scope, bound):
@@ -135,7 +134,7 @@ def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
 
 
 def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any]) -> Iterator[None]:
-    """Bind each combination of the entries of several maps, one after another."""
+    """Bind the entries of several maps in a scope, and yield once for each combination of the entries."""
     if not entries:
         yield
         return
@@ -147,7 +146,7 @@ def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any
 
 
 def clean_path(path: str) -> str:
-    """Return the normal form of an absolute path, as `Clean` and the function ``clean`` of Go templates define it.
+    """Return the normal form of an absolute path, as the function ``clean`` of Helm templates returns it.
 
     POSIX keeps two slashes at the start of a path, and Go reduces them to one.
     """
@@ -162,8 +161,9 @@ class FillCache:
 
     Args:
         values: the values of the variant.
-        job_values: the values of the job without an environment. An unchanged value is the same object in both.
-        filled: the filled nodes by cache key. All variants of the job share the mapping.
+        job_values: the values of the job without an environment. If the variant does not change a value, `values` and
+            `job_values` contain the same Python object.
+        filled: the filled nodes by cache key. All variants of the job share this mapping.
     """
 
     def __init__(self, values: Mapping[str, Any], job_values: Mapping[str, Any], filled: dict[Hashable, Any]) -> None:
@@ -174,14 +174,14 @@ class FillCache:
     def key(self, node_key: Hashable, paths: frozenset[Path]) -> Hashable:
         """Return the cache key of a node that reads only some values paths.
 
-        Variants that agree in these values have the same key.
+        Two variants with equal values at these paths have the same key.
         """
         differing = paths & self.differing
         return (node_key, frozenset((path, self._identities[path]) for path in differing)) if differing else node_key
 
 
 def _identity(value: Any) -> str | int:
-    """Return a hashable key for a value: a text itself, or the identity of another object, which may be unhashable."""
+    """Return a hashable key for a value: the value itself if it is a string, or the `id()` of the value."""
     return value if type(value) is str else id(value)
 
 
@@ -191,11 +191,11 @@ def _call_paths(call: Call) -> frozenset[Path]:
 
 
 def cached_by_values(paths: Iterable[Path], filler: Filler) -> Filler:
-    """Return the filler with a cache for all scopes that share a `FillCache` and agree in some values.
+    """Return a filler that caches its results in the `FillCache` of the scope, by the values that the filler reads.
 
     Args:
         paths: the values paths that the filler reads. The filler must not read bound names or arguments.
-        filler: the filler. The callers must not change its results.
+        filler: the filler. Callers must not change the results.
     """
     value_paths = whole_values(paths)
 
@@ -208,10 +208,10 @@ def cached_by_values(paths: Iterable[Path], filler: Filler) -> Filler:
 
 
 def _cached_fill(cache: FillCache, node_key: Hashable, paths: frozenset[Path], filler: Filler, scope: Scope) -> Any:
-    """Return the cached result for the values at some paths. If no result is cached, call the filler."""
+    """Return the result that is cached for the values at some paths. If no result is cached, call the filler."""
     key = cache.key(node_key, paths)
     if key not in cache.filled:
-        # The cache keeps the arguments alive. The key contains their identities, and Python would reuse the identities.
+        # The cache keeps the arguments alive, because the key contains their `id()`, which Python would reuse.
         cache.filled[key] = filler(scope), scope.arguments
     return cache.filled[key][0]
 
@@ -253,7 +253,7 @@ def compile_filler(node: Node) -> Filler:
 
 @cached_on_record
 def compile_entries(node: ForEach) -> Callable[[Scope], Iterator[tuple[str, Any]]]:
-    """Return the function that fills the body of a node for each entry of its map."""
+    """Return the function that fills the body of a `ForEach` for each entry of its map."""
     over, body = compile_expression(node.over), compile_filler(node.body)
 
     def fill_bodies(scope: Scope) -> Iterator[tuple[str, Any]]:
@@ -278,7 +278,7 @@ def _is_data(node: Node | Record) -> bool:
 
 
 def _constant(filler: Filler) -> Filler:
-    """Return a filler whose result is one object for all scopes."""
+    """Return a filler that fills a node without holes once, and returns the same object for all scopes."""
     data = filler(_EMPTY_SCOPE)
     return lambda _: data
 
@@ -319,7 +319,7 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
 
 
 def _commented_entries(node: Mapping[Key, Node]) -> Iterator[tuple[Name | Splice, Node, str]]:
-    """Yield the entries of a mapping with their comments. A splice has its comment above its first entry."""
+    """Yield the entries of a mapping with their comments. The comment of a `Splice` goes to its first entry."""
     comment = ""
     for key, child in node.items():
         if isinstance(key, Comment):
@@ -368,10 +368,10 @@ def _choice(test: Filler, if_true: Filler, if_false: Filler) -> Filler:
 
 
 def _call_filler(call: Call, part: Filler) -> Filler:
-    """Return the filler of a call. The part sees its arguments, and no names that are bound around the call.
+    """Return the filler of a call. A named part can read its arguments, but no names that are bound around the call.
 
-    So the cache key of a call consists of the arguments and of the values that the part reads. For example, a pod
-    template and the hash of the template share one filled part.
+    So the cache key of a call consists of the arguments and of the values that the part reads. For example, the pod
+    template and the digest of the pod template use the same cached result.
     """
     arguments = [(name, compile_expression(argument)) for name, argument in call.arguments]
     computed = [name for name, argument in call.arguments if not isinstance(argument, Value)]
@@ -388,7 +388,7 @@ def _call_filler(call: Call, part: Filler) -> Filler:
 
 
 def _let(node: Node) -> Filler:
-    """Return the filler of nested `Let` nodes, which bind all names in one scope."""
+    """Return the filler of nested `Let` nodes, which binds all their names in a single scope."""
     names = []
     while isinstance(node, Let):
         names.append((node.name, compile_expression(node.expression)))
@@ -414,7 +414,7 @@ _UNARY: Final[Mapping[type[Node], Callable[[Any], Any]]] = {
     Length: lambda text: len(text.encode()),
     Not: operator.not_,
 }
-"""The functions of nodes with one operand."""
+"""The Python functions that evaluate expressions with one operand."""
 _BINARY: Final[Mapping[type[Node], Callable[[Any, Any], Any]]] = {
     Contains: operator.contains,
     Equal: operator.eq,
@@ -422,7 +422,7 @@ _BINARY: Final[Mapping[type[Node], Callable[[Any, Any], Any]]] = {
     HasItem: lambda items, item: item in (items or ()),
     HasKey: lambda data, key: key in (data or {}),
 }
-"""The functions of nodes with two operands."""
+"""The Python functions that evaluate expressions with two operands."""
 
 
 @cached_on_record
@@ -489,7 +489,7 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
 
 
 def _lookup(data: Filler, path: str) -> Filler:
-    """Return the filler of the value at a path. A missing value is null."""
+    """Return a filler that looks up the value at a path. The value is None if the path does not exist."""
     if not path:
         return data
     keys = path.split(".")
@@ -551,7 +551,7 @@ def _text(parts: Sequence[Node]) -> Filler:
 
 
 def _map_of(entries: Mapping[Name, Node]) -> Filler:
-    """Return the filler of a `MapOf`, which omits each entry whose value is false."""
+    """Return the filler of a `MapOf`, which omits each entry with a false value, such as "" or 0."""
     compiled = [
         (compile_expression(key), compile_expression(child), compile_filler(child)) for key, child in entries.items()
     ]
@@ -608,7 +608,7 @@ def _joined(node: JoinEntries) -> Filler:
 def _repeated(node: Repeat) -> Filler:
     """Return the filler of a `Repeat`.
 
-    A job may have ten thousand hosts, so the parts of the text that do not contain the index are evaluated once.
+    A job may have ten thousand hosts, so the filler evaluates the parts of the text without the index only once.
     """
     count = compile_expression(node.count)
     if (fragments := _split_at_index(node.index, node.body)) is not None:
@@ -632,9 +632,9 @@ def _repeated(node: Repeat) -> Filler:
 
 
 def _split_at_index(name: str, node: Node) -> list[list[Node]] | None:
-    """Return the parts of a text between the occurrences of a bound name.
+    """Split a text at the occurrences of a bound name, and return the parts between them.
 
-    The result is None if the node uses the name for more than an insertion into a text.
+    Return None if the node uses the name in any other way than as a part of the text.
     """
     match node:
         case Bound(name=bound, path="") if bound == name:

@@ -34,13 +34,13 @@ from tfgen.job.training_job import FileCode, Structure
 
 
 def graph(structure: Structure) -> tuple[Template, ...]:
-    """Return the object graph of a job. The only argument is the structure, so the graph cannot depend on a value."""
+    """Return the object graph of a job. The structure contains no tunables, so the graph does not depend on values."""
     return patched_graph(structure).templates
 
 
 @cached_by_shape
 def patched_graph(structure: Structure) -> PatchedGraph:
-    """Return the object graph of a job with the patches applied, and the faults of the patches."""
+    """Return the object graph of a job with its patches applied, and the problems of the patches."""
     patched = patch_job(tuple(_templates(structure)), structure)
     plan = WORKLOADS[structure.kind].plan(structure)
     templates = keep_released(patched.templates, plan) if plan else patched.templates
@@ -84,8 +84,8 @@ def _templates(structure: Structure) -> Iterator[Template]:
 def _finisher(structure: Structure, plan: Plan) -> Iterator[Template]:
     """Yield the templates of the finisher.
 
-    A job whose tasks all end by themselves has a finisher only if the values need one: for a start deadline, a
-    notification or a TensorBoard.
+    If all tasks of a job end by themselves, the job has a finisher only for a start deadline, a notification or a
+    TensorBoard.
     """
     is_needed = AnyOf(
         (value("startDeadline"), NOTIFY, *(board.test for board in plan.deployments if isinstance(board, When)))

@@ -1,4 +1,4 @@
-"""The guards of a job: checks of values that the values schema cannot express.
+"""The guards of a job: checks of the chart's values that values.schema.json cannot express.
 
 The chart prints each guard as ``fail``, so Helm reports wrong values during the installation. `rules` evaluates the
 same guard for all variants of a job, and reports wrong values at their line in the job file.
@@ -48,7 +48,7 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
 
 @cached_by_shape
 def file_guards(structure: Structure) -> tuple[Guard, ...]:
-    """Return the guards of values that a job file may set, and that the chart of the job does not have."""
+    """Return the guards of values that a job file may set and the values of its chart do not contain."""
     scheduler = structure.gang
     if scheduler is None:
         return ()
@@ -155,7 +155,7 @@ def _kueue_guards(structure: Structure) -> list[Guard]:
 
 
 def _kueue_label_guard(path: str) -> Guard:
-    """Return the guard of a name that is the value of a label for Kueue."""
+    """Return the guard that limits the length of a name, because Kueue reads the name from a label."""
     name = value(path)
     return Guard(
         rule="gang-label",

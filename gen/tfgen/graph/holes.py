@@ -1,4 +1,4 @@
-"""The nodes of the object graph. The chart, the overlays and the plain objects are made from one graph.
+"""The types of nodes in an object graph, from which tfgen makes the chart, the overlays and the plain objects.
 
 A graph is plain data (mappings, sequences, scalars) with a `Hole` in place of each value that a user of the chart or an
 environment may set:
@@ -6,13 +6,13 @@ environment may set:
     {"replicas": Value("roles.worker.replicas", "integer"), "schedulerName": When(gang, "volcano")}
 
 `fill` replaces the holes by values and returns plain objects. `targets.chart.go_template` prints the same graph as Helm
-template text. Both follow these laws:
+template text. Both follow these rules:
 
-- A hole has no truth value, length, items or text while the graph is built. An attempt to read one of them is an error
-  that names the node to use, because the result would be fixed in the chart.
+- While tfgen builds the graph, Python code cannot test a hole, or read its length, items or text, because the result
+  would be fixed in the chart. An attempt raises an error that names the node type to use.
 - The values 0, "", {}, [], null and false are false, in Go as in Python.
-- An `ABSENT` value removes its key or its list item. A mapping or sequence that becomes empty is absent too. A literal
-  ``{}`` or ``[]`` remains.
+- An `ABSENT` value removes its key or its list item. A mapping or sequence that becomes empty is removed as well. A
+  literal ``{}`` or ``[]`` remains.
 - An empty tunable map or list is absent. A tunable quantity, which a user may write as a number, is a string.
 - The order of a mapping is the order of the printed fields. `ForEach` sorts the keys, as ``range`` of Go does.
 """
@@ -74,7 +74,7 @@ class Hole(Record):
 
 
 class Value(Hole):
-    """A tunable. Its path in the values of the chart is the path in the job without ``spec``, joined by dots."""
+    """The value of a tunable. The path is the path in the job without ``spec``: `roles.worker.replicas`."""
 
     path: str
     type: ValueType
@@ -109,12 +109,12 @@ class Release(Hole):
 
 
 class ChartOnly(Hole):
-    """Go template text that only the chart contains.
+    """A Go template expression of the chart, and a fixed value for all other outputs.
 
     Attributes:
-        template: the text.
+        template: the Go template text.
         filled: the value in the plain objects.
-        reads_root: whether the text reads the root context as ``.root``, in a part with parameters.
+        reads_root: whether the text is in a named part with parameters, where ``.root`` is the root context.
     """
 
     template: str
@@ -123,7 +123,7 @@ class ChartOnly(Hole):
 
 
 class File(Hole):
-    """The text of a file, for example of a program. The chart and the base contain the file, and the object reads it.
+    """The text of a file, for example of a program. The chart and the base contain the file, and a ConfigMap loads it.
 
     Attributes:
         path: the path in the chart and in the kustomize base: ``files/finisher.py``.
@@ -138,7 +138,7 @@ class File(Hole):
 
 
 class Text(Hole):
-    """The concatenation of the parts."""
+    """A text that consists of several parts, such as `Text(("run-", value("run")))`."""
 
     parts: tuple[Node, ...]
 
@@ -176,7 +176,7 @@ class Repeat(Hole):
 
 
 class JoinEntries(Hole):
-    """The texts for the entries of a map, by sorted key, with a separator between the texts.
+    """A text for each entry of a map, in the order of the keys, joined with a separator.
 
     `key` and `item` are bound to the key and the value of the entry.
     """
@@ -189,16 +189,16 @@ class JoinEntries(Hole):
 
 
 class Default(Hole):
-    """The first node if the node is true, and the fallback if not: the image of a role, or the image of the job."""
+    """A value with a fallback for a false value, such as the image of a role with the fallback of the job's image."""
 
     first: Expression
     fallback: Node
 
 
 class MapOf(Hole):
-    """A map for `Merged` to merge other maps over. The map omits an entry whose value is false, such as "" and 0.
+    """A map of computed entries, as a layer of a `Merged`. Entries with a false value, such as "" or 0, are omitted.
 
-    The printer accepts an entry that may be false only in the lowest layer of a `Merged`.
+    Only the lowest layer of a `Merged` may have an entry that can be false.
     """
 
     entries: Mapping[Name, Node]
@@ -208,8 +208,8 @@ class Merged(Hole):
     """Maps merged by key, without recursion. A `Let` must bind the result.
 
     Attributes:
-        layers: the maps, from the lowest to the highest.
-        flat: whether all entries are scalars. The chart merges scalars by one function, and sets other entries singly.
+        layers: the maps. The entries of a later map override those of an earlier map.
+        flat: whether all entries are scalars, so that the chart can merge the maps with a single function call.
     """
 
     layers: tuple[Expression, ...]
@@ -217,7 +217,7 @@ class Merged(Hole):
 
 
 class Filtered(Hole):
-    """The entries of a map that pass a test, in which `key` and `item` are bound. A `Let` must bind the result."""
+    """The entries of a map for which a test of `key` and `item` is true. A `Let` must bind the result."""
 
     over: Expression
     test: Node
@@ -226,17 +226,16 @@ class Filtered(Hole):
 
 
 class Named(Hole):
-    """A named part of the graph: a ``define`` in the chart. In the other outputs only the node appears.
+    """A named part of the graph: a ``define`` in the chart. All other outputs contain only the content.
 
-    The node must not contain a `Bound` of a scope around the part. A `Let` at the top of the node binds names for the
-    part.
+    The content must not use names that are bound outside the part. It may begin with a `Let`.
 
     Attributes:
         name: the name of the define, without the prefix of the chart.
-        doc: a sentence that describes the part.
+        doc: a sentence that describes the part, for the comment in the chart.
         node: the content.
-        file: the file of the chart that defines the part, ``templates/_FILE.tpl``.
-        parameters: the names of each `Parameter` in the node. A part with parameters appears only in a `Call`.
+        file: the file of the chart that defines the part: ``templates/_FILE.tpl``.
+        parameters: the names of each `Parameter` in the content. A part with parameters appears only in a `Call`.
     """
 
     name: str
@@ -251,7 +250,7 @@ class Call(Hole):
 
     Attributes:
         part: the part.
-        arguments: a scalar or a values map for each parameter of the part, in the order of the parameters.
+        arguments: an expression for each parameter of the part, in the order of the parameters.
     """
 
     part: Named
@@ -259,13 +258,13 @@ class Call(Hole):
 
 
 class AsText(Hole):
-    """A text, or a map or list of texts, for which a user of the chart may set integers or booleans.
+    """A string, or a map or list of strings, for which a user of the chart may also set integers or booleans.
 
-    The plain objects contain the text unchanged, because job.yaml accepts only text.
+    The chart converts such values to strings. job.yaml accepts only strings, so the plain objects need no conversion.
 
     Attributes:
-        tree: the text, map or list.
-        part: the named part that writes each number in digits, `TEXT` or `TEXTS` of `objects.values`.
+        tree: the string, map or list.
+        part: the named part that converts a value to a string: `TEXT` or `TEXTS` of `objects.values`.
     """
 
     tree: Expression
@@ -273,7 +272,7 @@ class AsText(Hole):
 
 
 class Digest(Hole):
-    """The digest of a filled mapping, in hexadecimal digits."""
+    """The digest of a mapping, for example of a pod template, in hexadecimal digits."""
 
     tree: Named | Call
 
@@ -314,7 +313,7 @@ class Greater(Hole):
 
 
 class HasItem(Hole):
-    """True if a list of strings contains the item. Null counts as an empty list."""
+    """True if a list of strings contains the item. False if the list is null."""
 
     list: Expression
     item: Node
@@ -351,7 +350,7 @@ class Matches(Hole):
 
 
 class When(Hole):
-    """`if_true` or `if_false`, depending on a test."""
+    """A choice of the node `if_true` or the node `if_false` by a test."""
 
     test: Node
     if_true: Node
@@ -359,7 +358,7 @@ class When(Hole):
 
 
 class ForEach(Hole):
-    """In a sequence: one item for each entry of a map, by sorted key.
+    """A list item for each entry of a map, in the order of the keys. The node is an item of a sequence.
 
     `key` and `item` are bound to the key and the value of the entry.
     """
@@ -371,19 +370,19 @@ class ForEach(Hole):
 
 
 class Items(Hole):
-    """In a sequence: the items of a tunable list."""
+    """The items of a tunable list. The node is an item of a sequence."""
 
     list: Expression
 
 
 class NotEmpty(Hole):
-    """A map or list that is not empty. A test around the node excludes the empty value."""
+    """A tunable map or list that cannot be empty at this position, because a test around the node excludes the case."""
 
     tree: Expression
 
 
 class Let(Hole):
-    """A name for an expression in `body`. A `Let` appears only at the top of a document or of a `Named` part."""
+    """A name for an expression, which the node `body` uses. A `Let` is the root of a template or of a named part."""
 
     name: str
     expression: Expression
@@ -391,22 +390,22 @@ class Let(Hole):
 
 
 class Comment(Record):
-    """The reason for the next entry of a mapping. The comment is a key of the mapping, with the value null."""
+    """The comment above the next entry of a mapping. In the mapping, the comment is a key with the value None."""
 
     text: str
 
 
 class Splice(Record):
-    """A key whose value is a mapping. The entries of the value become entries of the mapping around the key.
+    """A key whose value is a mapping. The entries of this mapping are inserted into the mapping that has the key.
 
-    The name distinguishes several splices of one mapping.
+    The name distinguishes several splices in a mapping.
     """
 
     name: str
 
 
 class Entries(Record):
-    """The entries of a map, by sorted key. `key` and `item` are bound to the key and the value of each entry."""
+    """The entries of a map, sorted by key. `key` and `item` are bound to the key and the value of an entry."""
 
     over: Expression
     key: str
@@ -417,12 +416,12 @@ class Guard(Record):
     """A check of the values. The chart prints the check as ``fail`` of Helm, and a rule reports the check at `path`.
 
     Attributes:
-        test: true if the values are wrong.
-        path: the values path of the problem, or the steps of the path if the steps depend on the entry.
-        message: the value that was found, the values that are allowed, and the cure.
+        test: an expression that is true if the values are wrong.
+        path: the values path of the problem, as a tuple of steps if a step depends on a map entry.
+        message: the invalid value, the allowed values, and the fix.
         rule: the id of the rule.
-        over: the maps whose entries the guard checks. Each combination of their entries is checked.
-        let: names for expressions in the test and the message.
+        over: the maps whose entries the guard checks. The guard checks each combination of an entry of each map.
+        let: names that the test and the message use for expressions.
     """
 
     test: Expression
@@ -473,7 +472,7 @@ Expression: TypeAlias = (
     | NotEmpty
     | Let
 )
-"""Every type of hole. A type checker reports each `match` over an expression that lacks a type."""
+"""Union of all types of holes, so that a type checker reports a `match` that does not handle all types."""
 
 Name: TypeAlias = Expression | str
 """The name of an entry of a map: a text, or an expression whose value is a text."""
@@ -490,7 +489,7 @@ def is_hole(node: object) -> TypeGuard[Expression]:
 
 
 def child_nodes(node: Node | Record) -> Sequence[Node | Record]:
-    """Return the keys and values, the items, or the fields of a node, in the order in which they are printed."""
+    """Return the child nodes of a node: the keys and values, the items, or the fields, in the order of the output."""
     if isinstance(node, Record):
         return [*map(node.__dict__.__getitem__, node.__match_args__)]
     if isinstance(node, (list, tuple)):
@@ -503,9 +502,9 @@ _Result = TypeVar("_Result")
 
 
 def cached_on_record(function: Callable[[_Node], _Result]) -> Callable[[_Node], _Result]:
-    """Return the function with a cache in the record itself, for example in a hole.
+    """Decorate a function of a record, such as a hole. The result is cached in the record itself.
 
-    The cache lives as long as the record, so the cache needs no eviction.
+    The cached result is deleted together with the record, so the cache needs no limit.
     """
     slot = f"{function.__module__}.{function.__qualname__}"
 
@@ -533,7 +532,7 @@ def named_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Named]:
 
 
 def chart_files(nodes: Iterable[Node | Record]) -> Mapping[str, str]:
-    """Return the texts of the files in a graph, by the path in the chart."""
+    """Return the text of each `File` in a graph, by the path of the file in the chart."""
     parts = chain.from_iterable(map(_parts_and_files, nodes))
     return {file.path: file.text for file in parts if isinstance(file, File)}
 
@@ -549,7 +548,7 @@ def _parts_and_files(node: Node | Record) -> tuple[Named | File, ...]:
 
 
 def plain_mapping(data: Mapping[str, Any]) -> dict[Key, Node]:
-    """Return a mapping of plain data, for example of a user, as a node of a graph."""
+    """Convert a mapping of plain data, for example from job.yaml, to a node of a graph."""
     return dict(data.items())
 
 
@@ -559,7 +558,7 @@ def if_set(hole: Expression) -> When:
 
 
 def call(part: Named, **arguments: Node) -> Named | Call:
-    """Return a call of a part, or the part itself if the part has no parameters.
+    """Return a `Call` of a named part, or the part itself if the part has no parameters.
 
     Args:
         part: the part.
@@ -576,7 +575,7 @@ def call(part: Named, **arguments: Node) -> Named | Call:
 
 
 def type_of(node: Node) -> ValueType:
-    """Return the type of the value that fills a node."""
+    """Return the type of the value that a node has after filling, such as `integer`."""
     match node:
         case Value(type=value_type) | Bound(type=value_type) | Parameter(type=value_type):
             return value_type

@@ -1,9 +1,7 @@
-"""Interning of nodes: equal parts of the graphs of several structures become one object.
+"""Interning of nodes: equal nodes of several object graphs become a single Python object.
 
-intern_node(Value("image", "string")) is intern_node(Value("image", "string"))
-
-Most parts of a graph are equal to parts of other graphs. A node caches its compiled filler and the values paths that
-the node reads, and a template caches its text, so interned nodes share these results.
+Most nodes of a graph also occur in the graphs of other jobs. A node caches its compiled filler and the values paths
+that the node reads, and a template caches its text. Interned nodes share these caches.
 """
 
 from __future__ import annotations
@@ -18,21 +16,21 @@ from tfgen.record import Record
 _Node = TypeVar("_Node")
 
 MAX_CACHED: Final = 50_000
-"""Maximum number of interned objects. A structure has some thousands, most of which are common to all structures."""
+"""Maximum number of interned nodes. A graph has some thousands of nodes, most of which also occur in other graphs."""
 
 MAX_TEXT: Final = 30_000
-"""Maximum number of characters of an interned text. Nodes with a longer text are not interned either.
+"""Maximum number of characters of a text in an interned node.
 
-The programs of tfgen are shorter. The code of a job may have a million characters, and belongs to one job."""
+All programs of tfgen are shorter. The code of a job may have a million characters, and belongs to a single job."""
 
 _interned: dict[Hashable, Any] = {}
-"""The interned nodes, by type and by the identities of their children.
+"""The interned nodes, by their type and the `id()` of their children.
 
-The dictionary contains the children as well, because Python would reuse the identity of a deleted child."""
+The dictionary also keeps the children, because Python would reuse the `id()` of a deleted child."""
 
 
 def intern_node(node: _Node) -> _Node:
-    """Return the interned node that equals a node, with the same types and the same order."""
+    """Return the interned node that equals a node; types and the order of keys must also be equal."""
     if len(_interned) > MAX_CACHED:
         _interned.clear()
     interned: _Node = _intern(node, {})

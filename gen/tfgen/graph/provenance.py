@@ -1,10 +1,11 @@
-"""The keys of a job from which each part of its objects comes.
+"""The keys of a job from which each field of its objects gets its value, for `tfgen explain`.
 
-sources(Value("roles.worker.replicas", "integer"))  ->  {("spec", "roles", "worker", "replicas")}
-sources(Release("Release.Name"))                    ->  {("metadata", "name")}
+>>> from tfgen.graph.holes import Value
+>>> sources(Value("roles.worker.replicas", "integer"))
+frozenset({('spec', 'roles', 'worker', 'replicas')})
 
-`sources` analyses a node without values. `filled_parts` fills an object and follows the holes. Each part of the result
-has its node, the keys, the tests around the part, and the comment above the part.
+`sources` analyzes a node without values. `filled_parts` fills an object, and returns for each part of the object the
+value, the keys, the keys in the tests around the part, and the comment above the part.
 """
 
 from __future__ import annotations
@@ -46,16 +47,16 @@ from tfgen.graph.reads import bound_key, parameter_key, steps_of
 from tfgen.record import EMPTY, Record
 
 JOB_NAME: Final[Path] = ("metadata", "name")
-"""The key that names the release and the chart of a job."""
+"""The key of a job that sets the name of the Helm release and of the chart."""
 
 
 class Binding(Record):
-    """A node that a name in the graph refers to.
+    """The node to which a bound name or a parameter refers.
 
     Attributes:
-        node: the node, or the map whose entry has the name.
-        scope_bindings: the names that the node may use.
-        steps: the key of the entry; empty for the whole node.
+        node: the node, or a map if the name refers to an entry of the map.
+        scope_bindings: the bindings of the names that the node may use.
+        steps: the key of the map entry; empty if the name refers to the whole node.
     """
 
     node: Node
@@ -63,7 +64,7 @@ class Binding(Record):
     steps: Path = ()
 
     def sources(self, steps: Path) -> frozenset[Path]:
-        """Return the keys of the job from which a part of the node gets its value."""
+        """Return the keys of the job from which the node, or the value at a path in the node, comes."""
         if steps not in self._sources:
             self._sources[steps] = sources(self.node, self.scope_bindings, (*self.steps, *steps))
         return self._sources[steps]
@@ -74,22 +75,22 @@ class Binding(Record):
 
 
 Bindings: TypeAlias = Mapping[str, tuple[Binding, ...]]
-"""The nodes that each name refers to: several for a parameter of a part that has several calls."""
+"""The bindings of each name. A parameter has a binding for each call of its part."""
 
 
 def bind(bindings: Bindings, name: str, node: Node, steps: Path = ()) -> Bindings:
-    """Return the bindings with a name for a node."""
+    """Return a copy of the bindings in which a name refers to a node."""
     return {**bindings, bound_key(name): (Binding(node, bindings, steps),)}
 
 
 def bind_entry(bindings: Bindings, entries: ForEach | Entries | Filtered | JoinEntries, steps: Path = ()) -> Bindings:
-    """Return the bindings with the names of the key and the value of an entry of a map."""
+    """Return a copy of the bindings with the names that `Entries` binds to the key and the value of an entry."""
     entry = (Binding(entries.over, bindings, steps),)
     return {**bindings, bound_key(entries.key): entry, bound_key(entries.item): entry}
 
 
 def bind_arguments(call: Call, bindings: Bindings) -> Bindings:
-    """Return the bindings inside the part of a call."""
+    """Return the bindings of the parameters inside the named part of a call."""
     return {parameter_key(name): (Binding(argument, bindings),) for name, argument in call.arguments}
 
 
@@ -109,8 +110,8 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
 
     Args:
         node: the node.
-        bindings: the names that the node may use.
-        steps: the path of a part of the value; empty for the whole value.
+        bindings: the bindings of the names that the node may use.
+        steps: the path to a part of the value; empty for the whole value.
     """
     match node:
         case Value(path):
@@ -145,7 +146,7 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
 
 
 def _parts_at(node: Hole, step: str | int) -> Sequence[Node | Record]:
-    """Return the parts of a hole that can produce the value at a key of its map."""
+    """Return the child nodes of a hole that can produce the value at a key of the hole's map."""
     match node:
         case MapOf(entries):
             return [entries[str(step)]] if step in entries else _with_computed_names(entries)
@@ -159,7 +160,7 @@ def _parts_at(node: Hole, step: str | int) -> Sequence[Node | Record]:
 
 
 def _with_computed_names(entries: Mapping[Name, Node]) -> list[Node]:
-    """Return the names and the values of the entries of a map whose names are holes."""
+    """Return the names and the values of the map entries whose names are holes."""
     return [node for entry in entries.items() if isinstance(entry[0], Hole) for node in entry]
 
 
@@ -171,7 +172,7 @@ def _content(node: Named | AsText | NotEmpty | Items) -> Node:
 
 
 def _guard_sources(guard: Guard, bindings: Bindings) -> frozenset[Path]:
-    """Return the keys that a guard tests, and the keys in its message."""
+    """Return the keys of the job that the test of a guard reads, and the keys that its message reads."""
     for entries in guard.over:
         bindings = bind_entry(bindings, entries)
     for name, node in guard.let:
@@ -188,7 +189,7 @@ def _binding_sources(bindings: Iterable[Binding], steps: Path) -> frozenset[Path
 
 
 def _calls(node: Node | Record, bindings: Bindings) -> Iterator[tuple[Call, Bindings]]:
-    """Yield each call in a node, with the names around the call."""
+    """Yield each `Call` in a node, with the bindings at the call."""
     match node:
         case Call(part, arguments):
             yield node, bindings
@@ -216,8 +217,8 @@ class Part(Record):
         path: the path of the part in the object.
         value: the plain data.
         sources: the keys of the job from which the value comes.
-        tests: the keys that decide whether the object has the part.
-        reason: the comment above the part, or above the nearest part around the part.
+        tests: the keys of the job that decide whether the object contains the part.
+        reason: the comment above the part, or above the nearest parent with a comment.
     """
 
     path: Path
@@ -228,7 +229,7 @@ class Part(Record):
 
 
 class _Position(Record):
-    """The position of a node in an object that is filled."""
+    """The position of a node in an object, while tfgen fills the object."""
 
     scope: Scope
     bindings: Bindings = EMPTY
@@ -244,9 +245,9 @@ class _Position(Record):
 
 
 def filled_parts(node: Node, scope: Scope) -> Iterator[tuple[str | None, Part]]:
-    """Yield the parts of an object, each mapping and list before the parts in it.
+    """Yield the parts of an object, or of each object of a `ForEach`. A mapping or list precedes its parts.
 
-    The first member of each pair is the key of the object in the map of a `ForEach`, and None without a `ForEach`.
+    The first member of each pair is the key of the `ForEach` entry, or None for a single object.
     """
     for key, position, body in _objects(node, _Position(scope)):
         if fill(body, position.scope) is not ABSENT:
@@ -303,7 +304,7 @@ def _parts_of_mapping(node: Mapping[Any, Node], position: _Position) -> Iterator
         if isinstance(key, Comment):
             reason = key.text
             continue
-        # A comment is the reason of the next entry only, so the reason of the mapping applies again after the entry.
+        # A comment is the reason of the next entry only. The entries after this entry have the reason of the mapping.
         entry_position, reason = position.replaced(reason=reason), position.reason
         if fill(child, position.scope) is ABSENT:
             continue
@@ -333,7 +334,7 @@ def _items(nodes: Sequence[Node], position: _Position) -> Iterator[tuple[Node, _
 
 
 def _literal(item: Any, keys: frozenset[Path], position: _Position) -> tuple[Node, _Position]:
-    """Return an item of a tunable list as a node that has the sources of the list."""
+    """Return an item of a tunable list as a node, and bind the node to the sources of the list."""
     scope, bound = position.scope.fork()
     bound[_ITEM] = item
     lists = tuple(Binding(Value(".".join(map(str, path[1:])), "list"), EMPTY) for path in sorted(keys))
@@ -343,7 +344,7 @@ def _literal(item: Any, keys: frozenset[Path], position: _Position) -> tuple[Nod
 
 
 _ITEM: Final = "\0item"
-"""The bound name of an item of a tunable list. No graph contains this name."""
+"""The name that `_literal` binds to an item of a tunable list. No graph uses this name."""
 
 
 def _parts_of_value(node: Node, value: Any, position: _Position, steps: Path = ()) -> Iterator[Part]:
@@ -360,7 +361,7 @@ def _parts_of_value(node: Node, value: Any, position: _Position, steps: Path = (
 
 
 def _present(keys: frozenset[Path], scope: Scope) -> frozenset[Path]:
-    """Return the keys that have a value in the scope; all keys if no key has a value."""
+    """Return the keys for which the job sets a value; all keys if the job sets none of them."""
     present = frozenset(key for key in keys if key == JOB_NAME or _has(scope.values, key[1:]))
     return present or keys
 

@@ -1,6 +1,8 @@
-"""The values paths that a node reads. No other value of a job changes the filled node.
+"""The values paths that a node reads. Other values of a job do not affect the filled node.
 
-reads(Sum((value("roles.worker.replicas"), 1)))  ->  (("roles", "worker", "replicas"),)
+>>> from tfgen.graph.holes import Sum, Value
+>>> reads(Sum((Value("roles.worker.replicas", "integer"), 1)))
+(('roles', 'worker', 'replicas'),)
 """
 
 from __future__ import annotations
@@ -12,38 +14,38 @@ from tfgen.graph.holes import Bound, Call, Guard, Let, Named, Node, Parameter, V
 from tfgen.record import Record
 
 Steps: TypeAlias = tuple[str, ...]
-"""A values path."""
+"""A values path as a tuple of keys."""
 
 _Read: TypeAlias = tuple[str, Steps]
-"""The key of a parameter or of a bound name, and a path in the value of the name. An empty key means the values."""
+"""A parameter or bound name, and a path in its value. An empty name means the values of the chart."""
 
 _Name = TypeVar("_Name", Bound, Parameter)
 
 
 def reads(node: Node | Guard) -> tuple[Steps, ...]:
-    """Return the values paths that a node reads, in order. The node reads each path as a whole."""
+    """Return the values paths that a node reads, sorted. A path includes all values below the path."""
     paths = {path for name, path in _reads(node) if not name}
     return tuple(sorted(path for path in paths if not any(path[:end] in paths for end in range(len(path)))))
 
 
 def reads_of_call(call: Call) -> tuple[Steps, ...]:
-    """Return the values paths that the part of a call reads, directly or through arguments that are values.
+    """Return the values paths that the part of a call reads, directly or through an argument that is a `Value`.
 
-    The result does not contain the paths that computed arguments read.
+    The result does not contain the paths that a computed argument reads, such as the paths in a `Text`.
     """
     targets = {parameter_key(name): _direct_read(argument) for name, argument in call.arguments}
     return tuple(sorted({path for name, path in _resolve(_reads(call.part), targets) if not name}))
 
 
 def used_names(node: Node, names: Iterable[_Name]) -> list[_Name]:
-    """Return the bound names or parameters that a node reads, from a list of candidates."""
+    """Return the candidates among some bound names or parameters that a node reads."""
     keys = {name for name, _ in _reads(node)}
     return [name for name in names if (bound_key if isinstance(name, Bound) else parameter_key)(name.name) in keys]
 
 
 @cached_on_record
 def _reads(node: Node | Record) -> frozenset[_Read]:
-    """Return the reads of a node. The reads of a bound expression belong to the binding, not to a use of the name."""
+    """Return the reads of a node. The reads of a `Let` expression appear once, and not at each use of its name."""
     read = _direct_read(node)
     if read is not None:
         return frozenset((read,))
@@ -68,11 +70,12 @@ def _all_reads(nodes: Iterable[Node | Record]) -> Iterator[_Read]:
 
 
 def _resolve(part_reads: Iterable[_Read], targets: Mapping[str, _Read | None]) -> Iterator[_Read]:
-    """Yield the reads of a part as reads outside the part. The names of computed expressions are omitted.
+    """Translate the reads inside a named part to reads outside the part.
 
     Args:
         part_reads: the reads inside the part.
-        targets: the read outside the part that each name of the part refers to; None for a computed expression.
+        targets: for each name inside the part, the corresponding read outside; None for a computed expression, which
+            is omitted from the result.
     """
     for name, path in part_reads:
         if not name:
@@ -82,7 +85,7 @@ def _resolve(part_reads: Iterable[_Read], targets: Mapping[str, _Read | None]) -
 
 
 def _direct_read(node: Node | Record) -> _Read | None:
-    """Return the read of a node that is only a value, a parameter or a bound name; None for other nodes."""
+    """Return the read of a node that is a `Value`, a `Parameter` or a `Bound`; None for any other node."""
     match node:
         case Value(path):
             return "", steps_of(path)
@@ -104,5 +107,5 @@ def bound_key(name: str) -> str:
 
 
 def steps_of(path: str) -> Steps:
-    """Return the steps of a path with dots."""
+    """Split a path such as `roles.worker.replicas` at its dots."""
     return tuple(step for step in path.split(".") if step)

@@ -1,9 +1,8 @@
-"""Fields of the chart that keep the tasks of a finished run released in an upgrade.
+"""Fields of the chart with which a Helm upgrade does not restart the tasks of a finished run.
 
-    {"replicas": hole}  ->  {"replicas": When(is_released, 0, hole)}
-
-Helm can read the cluster while it renders. So an upgrade renders a released object in its released state. The test is
-false wherever Helm renders without a cluster, as in ``helm template`` and Argo CD, and in all outputs except the chart.
+For example, {"replicas": hole} becomes {"replicas": When(is_released, 0, hole)}. Helm can read the cluster while it
+renders. So an upgrade renders a StatefulSet with 0 replicas if the finisher has scaled the StatefulSet to 0. The test
+is always false if Helm renders without a cluster, as in ``helm template`` and Argo CD, and in all other outputs.
 https://helm.sh/docs/chart_template_guide/functions_and_pipelines/#using-the-lookup-function
 """
 
@@ -24,10 +23,10 @@ _RELEASED: Final[Mapping[str, tuple[Key, Node]]] = {
     "Job": ("suspend", True),
     "StatefulSet": ("replicas", 0),
 }
-"""The field of a released object, and its value, by kind."""
+"""For each kind: the field that releases the pods of an object, and the value of the field."""
 
-# `tfgen release` and a missed start suspend the Job that ends the run. A person may suspend this Job for a pause, too.
-# So a suspended Job counts as the end only for objects with 0 replicas and for suspended objects.
+# `tfgen release` and a missed start deadline suspend the Job that ends the run. A user may also suspend this Job for a
+# pause. So a suspended Job ends the run only for objects that are themselves suspended or have 0 replicas.
 _IS_RELEASED: Final = Named(
     "isReleased",
     "Non-empty text if the run in the cluster has ended and the object is released: with 0 replicas, suspended, or "
@@ -50,9 +49,9 @@ _IS_RELEASED: Final = Named(
 
 
 def keep_released(templates: Sequence[Template], plan: Plan) -> tuple[Template, ...]:
-    """Return the templates with the released state of each object that the plan releases.
+    """Add the test of the released state to each template whose objects the finisher releases.
 
-    The patches are applied before this step, because a patch changes the fields of a running training.
+    tfgen applies the patches of the job before this step, because a patch describes the objects of an active run.
     """
     conditions: dict[str, tuple[Node, ...]] = dict.fromkeys([*plan.scale, *plan.suspend], ())
     for name in plan.deployments:
@@ -64,12 +63,12 @@ def keep_released(templates: Sequence[Template], plan: Plan) -> tuple[Template, 
 
 
 def _stay_released(template: Template, ends: RoleName, conditions: tuple[Node, ...]) -> Template:
-    """Return a template whose objects stay released.
+    """Return a template whose objects stay released in an upgrade.
 
     Args:
         template: the template.
         ends: the role whose Job ends the run.
-        conditions: the conditions of the values on which the finisher releases the objects.
+        conditions: the tests of the values under which the job has a finisher that releases the objects.
     """
 
     def keep(item: dict[Key, Node]) -> Node:

@@ -1,4 +1,4 @@
-"""Cache of results that depend only on the structure of a job. Most jobs of a team share a few structures."""
+"""Cache of results that depend only on the structure of a job. Most jobs of a team have one of a few structures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_CACHED: Final = 64
 class Shape:
     """A structure as a cache key, without the name of the job.
 
-    Equal structures may list keys in different orders. Equal shapes have the same order.
+    Two equal structures may have different orders of keys. Two equal shapes have the same order.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -32,9 +32,9 @@ class Shape:
 
 
 def cached_by_shape(function: Callable[[Structure], _Result]) -> Callable[[Structure], _Result]:
-    """Return the function with a cache by shape.
+    """Decorate a function of a structure with a cache. Structures with the same shape share a result.
 
-    The function receives a structure without the name of the job. Callers must not change the result.
+    The function receives the structure without the name of the job. Callers must not change the result.
     """
     cached = functools.lru_cache(maxsize=MAX_CACHED)(lambda shape: function(shape.structure.replaced(name="")))
     return functools.wraps(function)(lambda structure: cached(Shape(structure)))

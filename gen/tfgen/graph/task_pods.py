@@ -1,4 +1,4 @@
-"""The pods of a job's tasks, as the controllers create the pods from the filled objects."""
+"""The pods that the controllers of Kubernetes create for the tasks of a job."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Pod(Record):
 
     @property
     def task(self) -> str:
-        """The name of the task: its role and its index."""
+        """The name of the task: its role and its index, such as `worker-0`."""
         return f"{self.role}-{self.index}"
 
     @property

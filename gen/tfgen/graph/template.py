@@ -1,4 +1,4 @@
-"""A template of the chart: an object of a job, or an object for each entry of a map."""
+"""A template of the chart: a single object of a job, or an object for each entry of a map, such as each claim."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Template(Record):
     Attributes:
         name: the name of the file in the chart and in the overlays, without the ending: ``worker``, ``finisher-role``.
         node: the object, an object with a condition, or a `ForEach` of objects.
-        chart_only: whether only the chart contains the object: a test of ``helm test``.
-        survives_retirement: whether a retired job keeps the object.
+        chart_only: whether only the chart contains the object, because the object is a test for ``helm test``.
+        survives_retirement: whether a retired job keeps the object, such as a claim.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Template(Record):
         return {key: part for key, part in data.items() if isinstance(part, File)}
 
     def objects(self, scope: Scope) -> Sequence[tuple[str, dict[str, Any]]]:
-        """Return the file names and the plain objects. A `ForEach` appends the key of the entry to the file name."""
+        """Yield the file name and the plain object. For a `ForEach`, the file name ends with the key of the entry."""
         filled: Sequence[tuple[str, dict[str, Any]]] = self._filler(scope)
         return filled
 

@@ -32,13 +32,13 @@ from tfgen.job.training_job import Profile, Structure
 from tfgen.kubernetes.volume_profiles import least_profile
 from tfgen.schema import workload_kinds as kinds
 
-# Kubernetes counted GPUs under this name until version 1.10. Since then device plugins count the GPUs.
+# The resource name of GPUs before Kubernetes 1.10. Since then, device plugins define the resource names.
 LEGACY_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 
 _AMOUNTS: Final = ("limits", "requests", "gpu.share")
-"""The maps of amounts in the resources of a role."""
+"""The keys in `resources` whose maps contain amounts of resources."""
 
-# Resources whose unit is a GPU, or a part of a GPU that a program sees as one GPU. No node has 1,024 GPUs.
+# Resources that are counted in GPUs, or in shares that a program sees as a GPU. No node has more than 1,024 GPUs.
 _COUNTED: Final = "/(gpu|mig-.*|vgpu-number)$"
 _NUMBER_OF_GPUS: Final = "^[+]?0*([0-9]{1,3}|10[01][0-9]|102[0-4])$"
 
@@ -66,10 +66,10 @@ def supports_field(structure: Structure, path: str) -> bool:
 
 
 def run_folder_guards() -> tuple[Guard, ...]:
-    """Return the guards of the folders of runs.
+    """Return the guards of `run` and `resumeFrom`, which name the folders of runs in a volume.
 
-    A run that resumes in the folder of another run needs a volume with a folder for each run. The name of a run must
-    not be the name of the folder of the unnamed run.
+    `resumeFrom` needs a volume with a folder for each run. The name of a run must differ from the folder name of the
+    run without a name.
     """
     separate = Bound("separate", "map")
     resume_guard = Guard(
@@ -113,7 +113,7 @@ def refused_volume_message(name: Node, source: str, profile: Profile) -> Text:
 
 
 def _sub_path_guard() -> Guard:
-    """Return the guard against two folders of one volume. Kubernetes rejects a mount with both fields."""
+    """Return the guard against `subPath` and `subPathExpr` in the same volume. Kubernetes rejects a mount with both."""
     sub_path, sub_path_expression = (Bound("storage", "string", field) for field in ("subPath", "subPathExpr"))
     return Guard(
         rule="sub-path-twice",
@@ -125,7 +125,7 @@ def _sub_path_guard() -> Guard:
 
 
 def _mount_path_guards(structure: Structure) -> list[Guard]:
-    """Return the guards against two volumes at one path in the pods of a role."""
+    """Return the guards against two volumes with the same mount path in the pods of a role."""
     first_path, second_path = Bound("storage", "string", "mountPath"), Bound("second", "string", "mountPath")
     shm = Default(role_entry_value("shm", "quantity"), value("shm"))
     reserved: list[tuple[Node, str, tuple[Expression, ...]]] = [
@@ -156,7 +156,7 @@ def _reserved_path_guard(mount_path: Expression, path: Node, user: str, tests: t
     Args:
         mount_path: the path of the volume.
         path: the path that tfgen uses.
-        user: the field or the folder for which tfgen uses the path.
+        user: a phrase for the purpose of the path, such as `the temporary folder of every pod`.
         tests: the conditions under which tfgen uses the path.
     """
     return Guard(
@@ -235,7 +235,7 @@ def _legacy_gpu_guard() -> Guard:
 
 
 def legacy_gpu_message(role: Node) -> Text:
-    """Return the message about a role that requests GPUs by the name of old Kubernetes versions."""
+    """Return the message about a role that requests GPUs by the resource name of old Kubernetes versions."""
     return Text(
         (
             *(

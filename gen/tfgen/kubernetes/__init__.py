@@ -1,1 +1,1 @@
-"""Facts of Kubernetes: quantities, keys, and the identity of objects and list items."""
+"""Facts about Kubernetes: quantities, label keys, limits, merge rules, and the identity of objects and list items."""

@@ -1,6 +1,4 @@
-"""Labels that the controllers of Kubernetes add to their pods.
-
-added_labels(stateful_set, 2).numbered  ->  ({"apps.kubernetes.io/pod-index": "0", ...}, {...: "1", ...})
+"""Labels that the controllers of Kubernetes add to their pods, such as `apps.kubernetes.io/pod-index`.
 
 https://kubernetes.io/docs/reference/labels-annotations-taints/
 """
@@ -20,9 +18,9 @@ class AddedLabels(Record):
 
     Attributes:
         common: the labels of every pod.
-        numbered: for each pod in turn, the labels in which the pods differ; empty for equal pods.
-        opaque: the keys of labels whose value only the controller can compute; the pods of a controller have equal
-            values.
+        numbered: for each pod, the labels whose values differ between pods; empty if no label differs.
+        opaque: the keys of labels whose value only the controller can compute. All pods of the controller have the
+            same value.
         controller: the kind and the name of the controller.
     """
 
@@ -33,7 +31,7 @@ class AddedLabels(Record):
 
 
 def added_labels(owner: Object, count: int) -> AddedLabels:
-    """Return the labels that an object adds to its pods. For the kind of an operator the result is empty.
+    """Return the labels that a controller adds to the pods of an object. For kinds of operators, the result is empty.
 
     Args:
         owner: the object that creates the pods.

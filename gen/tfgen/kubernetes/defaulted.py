@@ -1,6 +1,4 @@
-"""Objects with the defaults of the API server, as admission policies see them.
-
-    defaulted({"kind": "StatefulSet", "spec": {...}})  ->  {..., "spec": {"replicas": 1, "podManagementPolicy": ...}}
+"""Objects with the default values that the API server sets, because admission policies check the defaulted object.
 
 The defaults are those of Kubernetes 1.36, for the kinds that tfgen renders and the kinds with pods:
 https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/v1/defaults.go, .../apps/v1/defaults.go and
@@ -23,21 +21,21 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 def defaulted(item: Object) -> dict[str, Any]:
-    """Return an object with the defaults of its kind. Objects of other kinds, or of a wrong shape, remain unchanged."""
+    """Return an object with the defaults of its kind. An invalid object, or one of another kind, remains unchanged."""
     fill = _FILLS.get((group(item), item["kind"]))
     filled: dict[str, Any] = _plain(fill(item) if fill else item)
     return filled
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as dicts and lists."""
+    """Return a copy of a value in which each mapping is a dict, and each sequence is a list."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _at(value: Mapping[str, Any], key: str, fill: _Fill) -> Mapping[str, Any]:
-    """Fill the part of a mapping at a key: a mapping, or each mapping of a list."""
+    """Apply a function to the mapping at a key, or to each mapping of the list at a key."""
     part = value.get(key)
     if isinstance(part, Mapping):
         return {**value, key: fill(part)}
@@ -47,7 +45,7 @@ def _at(value: Mapping[str, Any], key: str, fill: _Fill) -> Mapping[str, Any]:
 
 
 def _amounts(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """Return a mapping whose quantities below some keys are in the format of the API server."""
+    """Return a mapping in which quantities, such as requests and limits, have the format of the API server."""
     for key in keys:
         value = _at(value, key, lambda amounts: {name: _amount(amount) for name, amount in amounts.items()})
     return value
@@ -112,7 +110,7 @@ def _container(container: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_requests(container: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Add the limits of a container as requests for the resources without requests."""
+    """Add a request to a container for each resource that has a limit and no request: the value of the limit."""
     return _at(container, "resources", _requested)
 
 

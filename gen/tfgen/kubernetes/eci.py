@@ -21,18 +21,18 @@ TEXTS: Final[Mapping[str, str]] = {
     "extra-ephemeral-storage": "ephemeralStorage",
     "image-snapshot-id": "imageCache.id",
 }
-"""Annotations with one value, without their prefix."""
+"""Annotations with a single value: the annotation without its prefix, and the key in `cloud.eci`."""
 LISTS: Final[Mapping[str, str]] = {"use-specs": "specs", "vswitch": "vSwitches"}
-"""Annotations with several values, separated by commas."""
+"""Annotations with several values, separated by commas: the annotation without prefix, and the key in `cloud.eci`."""
 IMAGE_CACHE: Final = "image-cache"
-"""The annotation that is either "true" or missing."""
+"""The annotation that requests an image cache. Its only value is "true"."""
 NODE_LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "VirtualNode": ("type", "virtual-kubelet"),
     "VNode": ("k8s.aliyun.com/vnode", "true"),
 }
-"""The label of the nodes for each way to ECI."""
+"""The label of the virtual nodes, for each way to schedule pods to ECI."""
 TAINTS: Final[Mapping[str, tuple[str, str]]] = {
     "VirtualNode": ("virtual-kubelet.io/provider", "alibabacloud"),
     "VNode": ("k8s.aliyun.com/vnode", "true"),
 }
-"""The taint of these nodes, with the effect NoSchedule."""
+"""The NoSchedule taint of the virtual nodes, for each way to schedule pods to ECI."""

@@ -4,9 +4,9 @@
     [{'op': 'replace', 'path': '/args', 'value': ['b']}, {'op': 'add', 'path': '/a~1b', 'value': 2}, {'op': 'remove', \
 'path': '/old'}]
 
-A JSON patch can change one item of a list, where a merge patch must write the whole list. A path has the index of an
-item and not its name. So a test of the name precedes each change in an item: on a different list the patch fails, and
-changes nothing.
+A JSON patch can change a single item of a list. A merge patch must contain the whole list. The path of a JSON patch
+contains the index of an item. So tfgen adds a `test` operation for the name of the item before each change: if the list
+has other items in the meantime, the patch fails and changes nothing.
 https://www.rfc-editor.org/rfc/rfc6902
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 Operation: TypeAlias = dict[str, Any]
-"""``op``, ``path`` and, except for ``remove``, ``value``."""
+"""An operation of a JSON patch: ``op``, ``path`` and, except for ``remove``, ``value``."""
 
 
 def json_patch(before: Any, after: Any) -> list[Operation]:
@@ -26,7 +26,7 @@ def json_patch(before: Any, after: Any) -> list[Operation]:
 
 
 def changes_items(before: Any, after: Any) -> bool:
-    """Return whether two objects differ in lists that keep some items, which a merge patch would repeat."""
+    """Return True if two versions of a list have common items, which a merge patch would have to repeat."""
     if isinstance(before, dict) and isinstance(after, dict):
         return any(changes_items(before[key], after[key]) for key in before if key in after)
     return before != after and bool(_kept_names(before, after))
@@ -36,7 +36,7 @@ def patched(data: Any, operations: Sequence[Operation]) -> Any:
     """Apply a patch of `json_patch` to a copy of data.
 
     Raises:
-        ValueError: a test fails, or `json_patch` does not write such an operation.
+        ValueError: a `test` operation fails, or the operation is not one that `json_patch` returns.
         LookupError: the path does not exist in the data.
     """
     data = copy.deepcopy(data)
@@ -64,7 +64,7 @@ def _operations(before: Any, after: Any, path: str) -> Iterator[Operation]:
 def _item_operations(
     before: Sequence[Any], after: Sequence[Any], kept_names: Sequence[str], path: str
 ) -> Iterator[Operation]:
-    """Yield the removals, from the end of the list so that indices remain valid; then the additions and changes."""
+    """Yield the operations on list items: removals from the end to keep indexes valid, then additions and changes."""
     for place, item in reversed([*enumerate(before)]):
         if item["name"] not in kept_names:
             yield _test(path, place, item)
@@ -90,7 +90,7 @@ def _kept_names(before: Any, after: Any) -> Sequence[str]:
 
 
 def _names(items: Any) -> Sequence[str]:
-    """Return the names of the items of a list; empty if the names are not unique."""
+    """Return the names of the items of a list; empty if a name is missing or not unique."""
     if not isinstance(items, list | tuple):
         return ()
     names = [item.get("name") for item in items if isinstance(item, dict)]

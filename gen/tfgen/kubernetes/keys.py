@@ -15,7 +15,7 @@ JOB: Final = "tfgen/job"
 RUN: Final = "tfgen/run"
 ROLE: Final = "tfgen/role"
 
-# The name in job.yaml of a literal object.
+# The name of an object under `objects` in job.yaml.
 OBJECT: Final = "tfgen/object"
 
 # The hash of the pod template, like `pod-template-hash` of a ReplicaSet. The label is in the selector and the template
@@ -36,7 +36,7 @@ STATEFUL_SET_INDEX: Final = "apps.kubernetes.io/pod-index"
 JOB_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 JOB_NAMES: Final = ("batch.kubernetes.io/job-name", "job-name")  # the second key is that of Kubernetes before 1.27
 TF_JOB_INDEX: Final = "training.kubeflow.org/replica-index"
-OLD_TF_JOB_INDEX: Final = "tf-replica-index"  # of operators before 1.3
+OLD_TF_JOB_INDEX: Final = "tf-replica-index"  # of Kubeflow's training operator before 1.3
 VOLCANO_INDEX: Final = "volcano.sh/task-index"
 
 # The labels and annotations that assign a pod to its gang. The module of each scheduler documents its use.

@@ -1,6 +1,7 @@
 """The kinds of Kubernetes' own API groups.
 
-find_groups("Deployment")     ->  ("apps",)
+>>> find_groups("Deployment")
+('apps',)
 """
 
 from __future__ import annotations
@@ -40,5 +41,5 @@ KINDS: Final[Mapping[str, frozenset[str]]] = {
 
 
 def find_groups(kind: str) -> tuple[str, ...]:
-    """List the groups of a kind."""
+    """Return the API groups that have a kind."""
     return tuple(group for group, kinds in KINDS.items() if kind in kinds)

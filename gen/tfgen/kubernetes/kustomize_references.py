@@ -1,10 +1,10 @@
-"""The fields in which kustomize looks for names of objects, and the values that stop kustomize.
+"""The fields in which kustomize looks for names of objects, and the values with which kustomize fails.
 
-    unreadable({"apiVersion": "example.com/v1", "kind": "CronJob", "spec": "text"})
-        ->  Unreadable(("spec",), "text", "a mapping or a list")
+    >>> next(unreadable({"apiVersion": "example.com/v1", "kind": "CronJob", "spec": "text"}))
+    Unreadable(path=('spec',), value='text', expected='a mapping or a list')
 
-kustomize 5 reads these fields in each object of a kind, most of them in every API group. The values on the way to a
-field must be mappings, or lists of mappings. The table below has the fields of
+kustomize 5 reads these fields in each object of a kind, mostly without regard to the API group. Each value on the path
+to a field must be a mapping, or a list of mappings. The table `_FIELDS` has the fields of
 https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/namereference.go
 and of namespace.go in the same folder.
 """
@@ -31,10 +31,10 @@ _CONFIG: Final = (
     "volumes/projected/sources/secret/name",
     "volumes/secret/secretName",
 )
-"""The fields of a pod with the name of a ConfigMap or a Secret."""
+"""The fields of a PodSpec that contain the name of a ConfigMap or a Secret."""
 
 _FURTHER: Final = ("priorityClassName", "serviceAccountName", "volumes/persistentVolumeClaim/claimName")
-"""The further fields of a pod."""
+"""The fields of a PodSpec that contain the name of a different object."""
 
 _PODS: Final = {
     "CronJob": ("spec/jobTemplate/spec/template/spec", (*_CONFIG, *_FURTHER)),
@@ -47,7 +47,7 @@ _PODS: Final = {
     "ReplicationController": ("spec/template/spec", _FURTHER),
     "StatefulSet": ("spec/template/spec", (*_CONFIG, *_FURTHER)),
 }
-"""The path of the pod of each kind, and the fields below the path."""
+"""For each kind with a PodSpec: the path of the PodSpec, and its fields with names of objects."""
 
 _FIELDS: Final[Mapping[tuple[str, str], Sequence[str]]] = {
     **{("", kind): tuple(f"{pod}/{field}" for field in fields) for kind, (pod, fields) in _PODS.items()},
@@ -78,20 +78,20 @@ _FIELDS: Final[Mapping[tuple[str, str], Sequence[str]]] = {
     ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef/name", "subjects"),
     ("serving.knative.dev", "Service"): ("spec/template/spec/containers/env/valueFrom/secretKeyRef/name",),
 }
-"""The fields by group and kind; an empty group stands for every group."""
+"""The fields with names of objects, by API group and kind. The empty group stands for all API groups."""
 
 _VOLUME_CLAIMS: Final = "spec/volumeClaimTemplates/spec/storageClassName"
 _BINDINGS: Final = ("ClusterRoleBinding", "RoleBinding")
-"""The kinds in whose subjects kustomize sets a namespace."""
+"""The kinds in which kustomize sets the namespace of each item of `subjects`."""
 
 
 class Unreadable(NamedTuple):
-    """A value at which kustomize stops with an error.
+    """A value with which kustomize fails.
 
     Attributes:
         path: the path of the value in the object.
         value: the value.
-        expected: the values that kustomize can read, in words.
+        expected: a phrase for the values that kustomize accepts, such as `a mapping or a list`.
     """
 
     path: Path
@@ -100,7 +100,7 @@ class Unreadable(NamedTuple):
 
 
 def unreadable(item: Mapping[str, Any]) -> Iterator[Unreadable]:
-    """Yield the values of an object that stop kustomize, each once."""
+    """Yield the values of an object with which kustomize fails, without duplicates."""
     kind = item["kind"]
     fields = (*_FIELDS.get(("", kind), ()), *_FIELDS.get((group(item), kind), ()))
     if kind == "StatefulSet":
@@ -130,7 +130,7 @@ def _on_the_way(path: Path, value: Any, steps: Sequence[str]) -> Iterator[Unread
 
 
 def _at_the_end(path: Path, value: Any) -> Iterator[Unreadable]:
-    """Yield the value of a field, or the items of a list, that is neither a name nor a mapping with a name."""
+    """Yield the value of a field, or each list item in a field, that is neither a name nor a mapping with a name."""
     items = [((*path, index), element) for index, element in enumerate(value)] if isinstance(value, list) else []
     for place, element in items or [(path, value)]:
         if isinstance(element, list) and items:

@@ -1,4 +1,4 @@
-"""Matches of labels with a LabelSelector or a NodeSelector.
+"""Evaluation of label selectors and node selectors.
 
 https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
 """
@@ -10,13 +10,13 @@ from typing import Any
 
 
 def matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Return whether a LabelSelector matches labels. An empty selector matches all labels."""
+    """Return whether a LabelSelector matches the labels of an object. An empty selector matches every object."""
     required: Mapping[str, str] = selector.get("matchLabels") or {}
     return required.items() <= labels.items() and meets(selector.get("matchExpressions") or (), labels)
 
 
 def meets(expressions: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> bool:
-    """Return whether labels meet all requirements. Requirements of nodes (Gt, Lt) are supported."""
+    """Return whether labels meet all expressions of a selector, including the operators Gt and Lt of node selectors."""
     return all(_holds(expression, labels) for expression in expressions)
 
 
@@ -38,7 +38,7 @@ def _holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
 
 def _compares(operator: str, label: str | None, values: Iterable[str]) -> bool:
-    """Return whether a label is a number greater or less than the value. Text that is not a number never compares."""
+    """Return the result of the operator Gt or Lt for a label. The result is False if the label is not a number."""
     try:
         number, (bound,) = int(label or ""), map(int, values)
     except ValueError:

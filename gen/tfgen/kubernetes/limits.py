@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 STRING_MAX: Final = 131_071
-"""Maximum size of one argument of a program, or of one variable with its name and the equals sign.
+"""Maximum size of an argument of a program, or of an environment variable as `NAME=value`.
 
-MAX_ARG_STRLEN of Linux' include/uapi/linux/binfmts.h, 32 pages of 4 KiB, less the zero that ends the string.
+MAX_ARG_STRLEN of Linux' include/uapi/linux/binfmts.h, 32 pages of 4 KiB, minus the zero byte that ends the string.
 """
 
 PROGRAM_MAX: Final = 2_097_152
-"""Maximum size of all arguments and variables of a program, with `STRING_COST` for each.
+"""Maximum total size of the arguments and environment variables of a program, plus `STRING_COST` for each of them.
 
-A quarter of the stack (bprm_stack_limits of Linux' fs/exec.c), which is 8 MiB in containers.
+Linux allows a quarter of the maximum stack size (bprm_stack_limits of Linux' fs/exec.c), which is 8 MiB in containers.
 """
 
 STRING_COST: Final = 9
-"""Additional size of each argument or variable: the final zero, and the pointer to the text."""
+"""Additional size of each argument or environment variable: the final zero byte, and the pointer of 8 bytes."""
 
 ANNOTATIONS_MAX: Final = 262_144
 """Maximum size of all keys and values of an object's annotations.

@@ -1,19 +1,21 @@
-"""The result of an object and a patch, as the tools of Kubernetes merge them.
+"""Patches merged into objects by the rules of kubectl, of kustomize, or of a JSON merge patch.
 
-    merge({"spec": {"a": 1, "b": 2}}, {"spec": {"b": None}}, KUBECTL)  ->  {"spec": {"a": 1}}
+    >>> merge({"spec": {"a": 1, "b": 2}}, {"spec": {"b": None}}, KUBECTL)
+    {'spec': {'a': 1}}
 
-Maps merge, and null removes a key. The dialect decides which lists merge, and in which order; any other list is
-replaced. An item with ``$patch: delete`` removes the item with its key. With an item ``$patch: replace``, the other
-items of the patch replace the list. A mapping with ``$patch: replace`` replaces the mapping.
+Mappings are merged, and null removes a key. The dialect decides which lists are merged, and in which order; any other
+list is replaced. A list item with ``$patch: delete`` removes the item with the same key. If a list of the patch
+contains ``$patch: replace``, the remaining items of this list replace the whole list. A mapping with ``$patch:
+replace`` replaces the whole mapping.
 https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 
-`pair` decides which items match, for plain objects here and for objects with holes in `graph.patches.merge`. `pair`
-differs from kubectl in one case: kubectl merges two ports with one number
-(https://github.com/kubernetes/kubernetes/issues/39188).
+`pair` matches the items of two lists, for plain objects in this module and for objects with holes in
+`graph.patches.merge`. `pair` differs from kubectl in one case: kubectl merges two ports that have the same number and
+different protocols (https://github.com/kubernetes/kubernetes/issues/39188).
 
-Three other merges have other rules. `tunables.merge` is Helm's merge of values: it keeps a null without a value below.
-`job.defaults` follows the schema of jobs: a choice of one key in the job drops the defaults of the alternatives.
-`importers.train_job` merges parts with their positions, and reports each part that loses.
+Three other modules merge by other rules. `tunables.merge` merges Helm values, and keeps a null that removes nothing.
+`job.defaults` merges the layers of a job: if the schema allows only one of several keys, the key in the job removes the
+alternatives. `importers.train_job` merges parts with their positions, and reports each overridden part.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from tfgen.kubernetes.merge_keys import TOLD_APART, kustomize_keys, merge_keys
 from tfgen.record import EMPTY, Record
 
 REPLACE: Final[Mapping[str, Any]] = {"$patch": "replace"}
-"""The directive of a patch that replaces a list or a mapping."""
+"""The directive by which a patch replaces a whole list or mapping."""
 
 
 class Dialect(Record):
@@ -41,20 +43,20 @@ class Dialect(Record):
 
 
 JSON_MERGE: Final = Dialect(EMPTY)
-"""A JSON merge patch (RFC 7386), which every custom kind supports."""
+"""The rules of a JSON merge patch (RFC 7386), which also works for custom resources."""
 
 
 def kubectl(kind: str) -> Dialect:
-    """Return the strategic merge of the API server and kubectl for a kind."""
+    """Return the rules by which kubectl and the API server apply a strategic merge patch to a kind."""
     return Dialect(merge_keys(kind))
 
 
 KUBECTL: Final = kubectl("Pod")
-"""The strategic merge of pods."""
+"""The rules by which kubectl applies a strategic merge patch to pods."""
 
 
 def kustomize(kind: str) -> Dialect:
-    """Return the strategic merge of kustomize for a kind.
+    """Return the rules by which kustomize applies a strategic merge patch to a kind.
 
     https://github.com/kubernetes-sigs/kustomize/issues/4045. In a list whose items have several key fields, only the
     items that kustomize adds come first.
@@ -63,10 +65,10 @@ def kustomize(kind: str) -> Dialect:
 
 
 def merge(under: Any, patch: Mapping[str, Any], dialect: Dialect) -> dict[Any, Any]:
-    """Return a mapping with a patch merged over it. Both arguments remain unchanged.
+    """Return a copy of a mapping with a patch merged into the copy.
 
     Args:
-        under: plain data, or a part of a graph. A value that is not a mapping or a list, such as a hole, is replaced.
+        under: the mapping, as plain data or as a part of a graph. The patch replaces scalars and holes.
         patch: plain data.
         dialect: the rules for lists.
     """
@@ -106,15 +108,16 @@ def _merge_items(under: Any, patches: Sequence[Mapping[str, Any]], field: str, d
 def pair(
     items: Sequence[Any], patches: Sequence[Mapping[str, Any]], field: str, dialect: Dialect
 ) -> Sequence[Sequence[int]]:
-    """Return the items of a list that each item of a patch matches, as indices of the list.
+    """For each item of a patch, return the indexes of the list items with the same key.
 
-    A removal matches all items with its key. Any other item of the patch matches at most one item, and is new without a
-    match. Two items of a patch never match the same item. If the list and the patch each have one item with a key, the
-    two match. If either has several, an item matches the first item that `TOLD_APART` does not distinguish from it.
+    A removal matches all items with its key. Any other item of the patch matches at most one list item, and is added to
+    the list if no item matches. Two items of a patch never match the same list item. If the key is unique in the list
+    and in the patch, the two items match. If not, the item of the patch matches the first list item with the same
+    value of the additional field in `TOLD_APART`, such as the protocol of a port.
 
     Args:
-        items: plain data, or a part of a graph. An item that depends on values, such as an `Each`, has no key.
-        patches: mappings.
+        items: the list, as plain data or as a part of a graph. An item that depends on values has no key.
+        patches: the items of the patch.
         field: the name of the list.
         dialect: the rules with the keys of the items.
     """
@@ -125,7 +128,7 @@ def pair(
     pairs: list[Sequence[int]] = []
     for patch, patch_key in zip(patches, own_keys, strict=True):
         met = [place for place in free if keys[place] == patch_key]
-        if met and not removes(patch):  # counting for every new item would take quadratic time
+        if met and not removes(patch):  # items without a match skip the count, which would take quadratic time
             single = keys.count(patch_key) == own_keys.count(patch_key) == 1
             is_gone = patch_key in removed
             met = [place for place in met if not is_gone and (single or _is_alike(items[place], patch, field))][:1]
@@ -140,7 +143,7 @@ def removes(patch: Mapping[str, Any]) -> bool:
 
 
 def _is_alike(item: Mapping[str, Any], patch: Mapping[str, Any], field: str) -> bool:
-    """Return whether an item of a patch may match this item with the same key."""
+    """Return True if a patch item and a list item with the same key agree in the additional field of `TOLD_APART`."""
     if field not in TOLD_APART:
         return True
     name, default = TOLD_APART[field]
@@ -148,5 +151,5 @@ def _is_alike(item: Mapping[str, Any], patch: Mapping[str, Any], field: str) -> 
 
 
 def _key(item: Any, names: Sequence[str]) -> Any:
-    """Return the key of an item in its list; null for a value that is not a mapping."""
+    """Return the values of the key fields of a list item; None for an item that is not a mapping."""
     return tuple(item.get(name) for name in names) if isinstance(item, dict) else None

@@ -1,12 +1,12 @@
-"""The lists of Kubernetes that merge by a key, and their keys."""
+"""The lists of Kubernetes objects that patches merge by a key, such as `containers` by `name`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-# The lists of a PodTemplateSpec and of the objects around it that merge, by ``patchMergeKey`` in Kubernetes' types
-# (staging/src/k8s.io/api/core/v1/types.go).
+# The lists with a ``patchMergeKey`` in a PodTemplateSpec and in the metadata of an object
+# (staging/src/k8s.io/api/core/v1/types.go of Kubernetes).
 MERGE_KEYS: Final[Mapping[str, str]] = {
     "containers": "name",
     "initContainers": "name",
@@ -26,9 +26,9 @@ MERGE_KEYS: Final[Mapping[str, str]] = {
 }
 
 _UNKNOWN_TO_KUSTOMIZE: Final = ("resourceClaims", "schedulingGates", "evictionResponders")
-"""Lists that Kubernetes 1.21 did not have. kustomize 5 contains the schema of 1.21, and replaces these lists."""
+"""Lists that kustomize 5 replaces instead of merging, because its schema is that of Kubernetes 1.21."""
 
-# The lists that kustomize merges. Items with one merge key are distinguished by ``x-kubernetes-list-map-keys``.
+# The lists that kustomize merges, with the fields of ``x-kubernetes-list-map-keys`` that identify an item.
 KUSTOMIZE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     **{field: (key,) for field, key in MERGE_KEYS.items() if field not in _UNKNOWN_TO_KUSTOMIZE},
     "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
@@ -38,13 +38,13 @@ TOLD_APART: Final[Mapping[str, tuple[str, str | None]]] = {
     "ports": ("protocol", "TCP"),
     "topologySpreadConstraints": ("whenUnsatisfiable", None),
 }
-"""Lists that may have two items with one merge key: the field that distinguishes them, and the default of the field.
+"""Lists in which two items may have the same merge key: the field that distinguishes the items, and its default.
 
-With the merge key, these are ``x-kubernetes-list-map-keys``.
+The merge key and this field are the ``x-kubernetes-list-map-keys`` of the list.
 """
 
 _OF_KIND: Final[Mapping[str, Mapping[str, str]]] = {"Service": {"ports": "port"}}
-"""Kind -> the lists whose merge key differs from the list of the same name in a pod."""
+"""The lists of a kind whose merge key differs from the merge key of the list with the same name in a pod."""
 
 
 def merge_keys(kind: str) -> dict[str, tuple[str, ...]]:
@@ -62,8 +62,9 @@ TOP_LISTS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): ("webhooks",),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): ("webhooks",),
 }
-"""Group and kind -> the top-level lists of the object that merge by a key. Apart from metadata and status, the table is
-complete (``patchMergeKey`` in staging/src/k8s.io/api).
+"""The top-level lists that patches merge by a key, by API group and kind.
+
+The table contains every such list outside metadata and status (``patchMergeKey`` in staging/src/k8s.io/api).
 """
 
 STRATEGIC_GROUPS: Final = ("", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io")

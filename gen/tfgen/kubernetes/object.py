@@ -1,8 +1,8 @@
-"""Kubernetes objects without holes: identity, group, and origin in the job.
+"""Plain Kubernetes objects: their identity, their API group, and their name under `objects` in job.yaml.
 
-identity(item)      ->  ("apps/v1", "StatefulSet", "mnist-ps")
-group(item)         ->  "apps"
-literal_name(item)  ->  "quota" for the object that job.yaml has under objects.quota
+>>> item = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "mnist-ps"}}
+>>> identity(item), group(item)
+(('apps/v1', 'StatefulSet', 'mnist-ps'), 'apps')
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ def group(item: Object) -> str:
 
 
 def literal_name(item: Object) -> str | None:
-    """Return the name in job.yaml of a literal object; None for an object that tfgen generates.
+    """Return the name under `objects` in job.yaml of a user's object; None for an object that tfgen generates.
 
-    Only the API version, the kind and the metadata of a literal object are certain to have the shape that Kubernetes
-    requires.
+    tfgen checks only the API version, the kind and the metadata of a user's object. The other fields may be invalid.
     """
     labels = (item.get("metadata") or {}).get("labels") or {}
     name: str | None = labels.get(keys.OBJECT)

@@ -19,11 +19,11 @@ _HUGE_PAGES: Final = "hugepages-"
 
 
 def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> dict[str, Amount]:
-    """Return the requests of a PodSpec by resource, with its overhead: CPU in cores, memory in bytes.
+    """Return the requests of a PodSpec by resource, plus the overhead of the pod: CPU in cores, memory in bytes.
 
-    Containers that run at the same time are added up. An init container runs together with the sidecars that start
-    before it; if this phase needs more than the later phases, its requests count. Requests of the whole pod replace the
-    requests of its containers. During a resize of a running pod, the larger of the old and the new requests counts.
+    The requests of containers that run at the same time are added. An init container runs together with the sidecars
+    that start before it. The result is the maximum over all phases of the pod. Requests at the pod level replace the
+    requests of the containers. During a resize of a running pod, the larger of the old and the new request is used.
 
     Args:
         spec: the PodSpec.
@@ -66,11 +66,11 @@ def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> 
 def _resized(
     requested: Mapping[str, Amount], state: Mapping[str, Any], allocated: Mapping[str, Any] | None, is_infeasible: bool
 ) -> dict[str, Amount]:
-    """Return the requests that count while a resize is under way: determineEffectiveRequests of Kubernetes.
+    """Return the requests that the scheduler uses during a resize: determineEffectiveRequests of Kubernetes.
 
     Args:
         requested: the requests of the spec.
-        state: the status with the `resources` in force.
+        state: the status of the container or the pod, with the current `resources`.
         allocated: the requests that the kubelet has admitted.
         is_infeasible: whether the kubelet has refused the requests of the spec.
     """
@@ -79,13 +79,13 @@ def _resized(
 
 
 def _is_infeasible(status: Mapping[str, Any]) -> bool:
-    """Return whether the kubelet has refused a resize for good: its node can never have the requests."""
+    """Return True if the kubelet has refused a resize permanently, because the node is too small for the requests."""
     conditions = (item for item in status.get("conditions") or () if item.get("type") == "PodResizePending")
     return any(item.get("reason") == "Infeasible" for item in conditions)
 
 
 def _of_whole(spec: Mapping[str, Any], of_containers: Mapping[str, Amount]) -> dict[str, Amount]:
-    """Return the requests of the whole pod. A limit without any request of a container is the request.
+    """Return the requests at the pod level. A limit is the request if neither the pod nor a container has a request.
 
     https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#pod-level-resource-specification.
     """
@@ -96,7 +96,7 @@ def _of_whole(spec: Mapping[str, Any], of_containers: Mapping[str, Amount]) -> d
 
 
 def _requests(container: Mapping[str, Any]) -> dict[str, Amount]:
-    """Return the requests of a container. Kubernetes uses a limit without a request as the request."""
+    """Return the requests of a container. If a resource has only a limit, the limit is the request."""
     resources = container.get("resources") or {}
     return {**_amounts(resources.get("limits")), **_amounts(resources.get("requests"))}
 

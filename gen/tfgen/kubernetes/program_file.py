@@ -1,4 +1,4 @@
-"""The file of a program among the words of a command.
+"""Detection of the program's file in a command such as `python -u /opt/train.py --steps=5`.
 
 >>> find_program_file(["python", "-u", "/opt/train.py", "--steps=5"]), find_program_file(["python", "-m", "train"])
 ('/opt/train.py', '')
@@ -12,12 +12,12 @@ from typing import Final
 
 _INTERPRETER: Final = ("python", "bash", "sh")
 _NO_FILE: Final = ("-c", "-m")
-"""Interpreter options that replace the file of a program."""
+"""Options with which an interpreter runs code or a module instead of a file."""
 _WITH_VALUE: Final = ("-W", "-X")
 
 
 def find_program_file(words: Sequence[str]) -> str:
-    """Return the file that an interpreter runs, or the path of a program; empty for a name on the PATH."""
+    """Return the file that an interpreter runs, or the path of an executable; empty for an executable on the PATH."""
     first, *following = words
     if not PurePosixPath(first).name.startswith(_INTERPRETER):
         return first if "/" in first else ""

@@ -4,7 +4,7 @@
     (1610612736, Fraction(1, 2), 2)
 
 The grammar is that of https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/: a number, and
-a binary suffix (Ki to Ei), a decimal one (n to E), or a decimal exponent (e3). So `1E` is an exa and `1E3` a thousand.
+a binary suffix (Ki to Ei), a decimal suffix (n to E), or a decimal exponent (e3). So `1E` is 10^18, and `1E3` is 1,000.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def parse(quantity: str | float) -> Amount:
     """
     amount = _parsed(str(quantity))
     if amount is None:
-        raise ValueError(f"{quantity!r} is no Kubernetes quantity")
+        raise ValueError(f"{quantity!r} is not a Kubernetes quantity")
     return amount
 
 
@@ -95,7 +95,10 @@ def canonical(quantity: str | int) -> str:
 
 
 def _reduced(number: int, base: int, most: int, step: int) -> tuple[int, int]:
-    """Divide a whole number by a base at most `most` times. Return the result and the number of steps."""
+    """Divide a whole number by a base while no remainder is left, at most `most` times.
+
+    Return the quotient and the exponent of the base, which grows by `step` with each division.
+    """
     power = 0
     while power < most and number % base == 0:
         number, power = number // base, power + step

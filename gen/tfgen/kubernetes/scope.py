@@ -1,7 +1,7 @@
-"""The scope of kinds: the kinds without a namespace, and objects in a namespace.
+"""Cluster-scoped and namespaced kinds.
 
-in_namespace({"kind": "Service", "metadata": {"name": "a"}}, "ml")
-    ->  {"kind": "Service", "metadata": {"name": "a", "namespace": "ml"}}
+>>> in_namespace({"kind": "Service", "metadata": {"name": "a"}}, "ml")
+{'kind': 'Service', 'metadata': {'name': 'a', 'namespace': 'ml'}}
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ CLUSTER_KINDS: Final = frozenset(
         "ImageCache",
     )
 )
-"""The kinds of Kubernetes and of common operators whose objects have no namespace."""
+"""The cluster-scoped kinds of Kubernetes and of common operators."""
 
 
 def in_namespace(item: Mapping[str, Any], namespace: str | None) -> Mapping[str, Any]:
-    """Return an object with its namespace; the same object for a kind without namespaces, or for no namespace."""
+    """Return an object with `metadata.namespace`; unchanged if the kind is cluster-scoped or the namespace is empty."""
     if namespace is None or item["kind"] in CLUSTER_KINDS:
         return item
     name, *_ = metadata = item["metadata"]

@@ -1,8 +1,8 @@
-"""The volumes that the Pod Security Standards refuse.
+"""The volume types that the Pod Security Standards refuse.
 
-https://kubernetes.io/docs/concepts/security/pod-security-standards/: baseline refuses hostPath only. The page does not
-list image volumes, which Kubernetes allows since 1.33 (policy/check_restrictedVolumes.go of
-k8s.io/pod-security-admission).
+https://kubernetes.io/docs/concepts/security/pod-security-standards/: the profile baseline refuses hostPath only. The
+page does not list image volumes, which the profile restricted allows since Kubernetes 1.33
+(policy/check_restrictedVolumes.go of k8s.io/pod-security-admission).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _OF_RESTRICTED: Final = frozenset(
 
 
 def refuses(profile: Profile, source: str) -> bool:
-    """Return whether a profile refuses a volume of this source."""
+    """Return whether a profile refuses a type of volume, such as `hostPath`."""
     return PROFILES.index(least_profile(source)) > PROFILES.index(profile)
 
 
 def least_profile(source: str) -> Profile:
-    """Return the strictest profile that allows a volume of this source."""
+    """Return the strictest profile that allows a type of volume, such as `hostPath`."""
     if source in _OF_RESTRICTED:
         return "restricted"
     return "privileged" if source == "hostPath" else "baseline"

@@ -1,10 +1,11 @@
-"""An object in the form in which the operators' webhooks write it.
+"""Objects in the notation of the operators' webhooks, so that a comparison finds only real differences.
 
-Go writes each quantity as text, and each divisor; it leaves out the empty value of a variable.
+The JSON encoder of Go writes each quantity as a string, adds each missing divisor, and omits an empty variable value.
 
-written_form({"limits": {"cpu": 2}})                         ->  {"limits": {"cpu": "2"}}
-written_form({"resourceFieldRef": {"resource": "limits.cpu"}})
-->  {"resourceFieldRef": {"divisor": "0", "resource": "limits.cpu"}}
+>>> written_form({"limits": {"cpu": 2}})
+{'limits': {'cpu': '2'}}
+>>> written_form({"resourceFieldRef": {"resource": "limits.cpu"}})
+{'resourceFieldRef': {'divisor': '0', 'resource': 'limits.cpu'}}
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _VARIABLE: Final = {"name", "value"}
 
 
 def written_form(value: Any) -> Any:
-    """Return plain data with every quantity, divisor and variable in the form of a webhook."""
+    """Return plain data with quantities, divisors and variables as the webhooks of operators write them."""
     if isinstance(value, list | tuple):
         return [written_form(item) for item in value]
     if not isinstance(value, Mapping):

@@ -1,1 +1,1 @@
-"""Text to data and back, with the line and column of every value."""
+"""YAML and JSON: parsing with the line and column of each value, writing, formatting, and edits in place."""

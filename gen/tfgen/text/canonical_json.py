@@ -18,27 +18,27 @@ from typing import Any, Final
 _text: Final = json.encoder.encode_basestring
 
 DIGEST_LENGTH: Final = 12
-"""Hexadecimal digits of a digest.
+"""Number of hexadecimal digits of a digest.
 
-Twelve digits distinguish the few contents of one object, and are short in a label.
+Twelve digits are enough, because a digest distinguishes only the versions of a single object. Labels stay short.
 """
 
 _WORDS: Final = {None: "null", True: "true", False: "false"}
 
 _WHOLE: Final = 1 << 53
-"""A float64 represents every whole number up to this number exactly."""
+"""Largest number up to which a float64 represents each whole number exactly."""
 
 _SMALLEST, _LARGEST = 1e-6, 1e21
-"""Go writes a number between these two limits without an exponent."""
+"""Limits between which Go writes a number without an exponent."""
 
 
 def digest(data: Any) -> str:
-    """Return the first digits of the SHA-256 of data."""
+    """Return the first `DIGEST_LENGTH` digits of the SHA-256 of the canonical JSON text of data."""
     return hashlib.sha256(canonical(data).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def canonical(data: Any) -> str:
-    """Return the canonical text of a value.
+    """Return the canonical JSON text of a value.
 
     Raises:
         TypeError: JSON cannot represent the value.
@@ -64,7 +64,7 @@ def _written(data: Any) -> str:
 
 
 def _number(number: float) -> str:
-    """Return a float64 in the format of Go, with the shortest digits that are read as the same number."""
+    """Return a float64 in the format of Go: the shortest text that reads as the same number."""
     text = json.dumps(number, allow_nan=False)
     if number == 0 or _SMALLEST <= abs(number) < _LARGEST:
         return (_without_exponent(text) if "e" in text else text).removesuffix(".0")

@@ -1,8 +1,7 @@
-"""A mapping with comments on its entries, which YAML text shows above each entry.
+"""A mapping whose entries have comments. In YAML text, the comment of an entry is above the entry.
 
-CommentedMapping({"immutable": True}, {"immutable": "Peers read the ConfigMap once."})
-    ->  # Peers read the ConfigMap once.
-        immutable: true
+# Peers read the ConfigMap once.
+immutable: true
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from typing import Any
 
 
 class CommentedMapping(dict[str, Any]):
-    """A mapping that equals the plain mapping with the same entries.
+    """A mapping with comments. The comments do not affect comparisons with other mappings.
 
     Attributes:
-        comments: the comment above an entry, by the key of the entry.
+        comments: the comments, by the key of the entry.
     """
 
     __slots__ = ("comments",)

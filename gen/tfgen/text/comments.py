@@ -1,6 +1,6 @@
-"""The comments of a YAML text, and the directives to tfgen among them.
+"""The comments of a YAML text, and the comments that are directives to tfgen.
 
-    image: tf:latest  # tfgen: ignore latest-tag a moving base      ->  Directive((1, 20), 1, "ignore latest-tag ...")
+    image: tf:latest  # tfgen: ignore latest-tag a moving base
 
 A `#` within a key or a value does not begin a comment. A directive applies to its line. A directive on a separate line
 applies to the next line with content.
@@ -17,17 +17,17 @@ from tfgen.text.yaml_node import YamlNode, nodes
 
 COMMENT: Final = re.compile(r"(?<![^\s])#[^\n]*")
 HEADER: Final = re.compile(r"(?P<header>[|>][-+0-9]*)(?P<note>[ \t]+#.*)?[ \t]*")
-"""The first line of block text, which may end in a comment."""
+"""The header of a block scalar, such as `|-`, which may end in a comment."""
 
 _DIRECTIVE: Final = re.compile(r"#+[ \t]*tfgen:[ \t]*(?P<words>.*)")
 
 
 class Directive(NamedTuple):
-    """A comment that is addressed to tfgen.
+    """A comment that gives an instruction to tfgen, such as `# tfgen: ignore latest-tag`.
 
     Attributes:
         position: the start of the comment.
-        line: the line that the directive applies to.
+        line: the line to which the directive applies.
         words: the text after `tfgen:`.
     """
 
@@ -37,10 +37,10 @@ class Directive(NamedTuple):
 
 
 def comments(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each comment with its offset, in order.
+    """Yield the offset and the text of each comment, in order.
 
     Args:
-        text: a text without YAML problems (`parse.parse`).
+        text: a text in which `parse.parse` finds no problem.
     """
     end_of_last = 0
     for start, end in sorted(leaf for root in nodes(text).values() for leaf in leaves(root)):
@@ -56,7 +56,7 @@ def directives(text: str) -> Iterator[Directive]:
     """Yield the directives of a text.
 
     Args:
-        text: a text without YAML problems (`parse.parse`).
+        text: a text in which `parse.parse` finds no problem.
     """
     if not _DIRECTIVE.search(text):
         return
@@ -70,9 +70,9 @@ def directives(text: str) -> Iterator[Directive]:
 
 
 def leaves(node: YamlNode) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each key, scalar and alias.
+    """Yield the start offset and the end offset of each key, scalar and alias.
 
-    A # between the two offsets does not begin a comment.
+    A `#` between the two offsets does not begin a comment.
     """
     if node.form in ("scalar", "alias"):
         yield node.start, node.end
@@ -88,6 +88,6 @@ def _between(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:
 
 
 def _next_line(lines: list[str], line: int) -> int:
-    """Return the next line with content after a line; without such a line, return the line itself."""
+    """Return the number of the next line with content; the number of the line itself if no content follows."""
     following = enumerate(lines[line:], start=line + 1)
     return next((number for number, text in following if text.strip() and not text.lstrip().startswith("#")), line)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 MAX_SIZE = 50_000
-"""Maximum number of values in a file. The values behind an alias count each time."""
+"""Maximum number of values in a file. The values to which an alias refers are counted for each alias."""
 
 MAX_DEPTH = 100
 MAX_PROBLEMS = 100
@@ -26,17 +26,17 @@ START = Position(1, 1)
 
 
 class SourceTree(NamedTuple):
-    """The position of a value and of its parts."""
+    """The position of a value in the text, and the positions of its keys and items."""
 
     position: Position
     text: str | None
     """The text of a scalar in the file; None for a mapping or a list."""
     children: Mapping[str | int, tuple[Position, SourceTree]]
-    """Key or index -> position of the key or item, and the source tree of its value."""
+    """The position of a key or item, and the source tree of its value, by key or index."""
     size: int
-    """Number of values that an alias to this value adds to the count for `MAX_SIZE`."""
+    """Number of values inside this value, including itself. An alias adds this number to the size of the file."""
     height: int = 1
-    """Number of levels: 1 for a scalar."""
+    """Depth of the nesting: 1 for a scalar."""
 
 
 class Document(Record):
@@ -45,10 +45,10 @@ class Document(Record):
     Attributes:
         file: the file name for problems.
         data: the data of the document, merged over the data of `under`.
-        root: the source tree of the document's own values.
-        under: a document with defaults for the same paths: the layers under a job, and the parent layer under a layer.
-        unmerged: the data before the merge, if the document has defaults.
-        directives: the comments of the file that are addressed to tfgen.
+        root: the source tree of the document without `under`.
+        under: the document with the defaults: the nearest layer for a job, and the parent layer for a layer.
+        unmerged: the data before the merge, if `under` is not None.
+        directives: the comments of the file with instructions to tfgen, such as `# tfgen: ignore latest-tag`.
     """
 
     file: str
@@ -60,27 +60,27 @@ class Document(Record):
 
     @classmethod
     def without_places(cls, file: str, data: Any) -> Document:
-        """Return a document without positions: every part is at the start of the file."""
+        """Return a document in which each value has the position of the start of the file."""
         return cls(file, data, SourceTree(START, None, {}, 1))
 
     def alone(self) -> Document:
-        """Return the document without its defaults."""
+        """Return the document without the defaults of the layers."""
         return self if self.under is None else self.replaced(data=self.unmerged, under=None, unmerged=None)
 
     def layers(self) -> Iterator[Document]:
-        """Yield the document and its layers, the nearest first, each without its defaults."""
+        """Yield the document and its layers, the nearest first, each without the defaults of the following ones."""
         yield self.alone()
         if self.under is not None:
             yield from self.under.layers()
 
     def source(self, path: Path) -> str:
-        """Return the file that sets the path or its nearest ancestor."""
+        """Return the file that sets the value at a path, or the nearest ancestor of the value."""
         return self._layer(path).file
 
     def place(self, path: Path) -> Place:
-        """Return the place of a problem with a path: the value of a scalar, or the key of a collection.
+        """Return the place of a problem at a path: the value if it is a scalar, or the key of a mapping or list.
 
-        A missing path has the place of its nearest ancestor.
+        If the path does not exist, return the place of its nearest ancestor.
         """
         return Place(self.source(path), self.key(path) if self.text(path) is None else self.value(path))
 
@@ -98,14 +98,14 @@ class Document(Record):
         return place.text if depth == len(path) else None
 
     def _layer(self, path: Path) -> Document:
-        """Return the layer that sets the longest part of a path. Of several such layers, the nearest one counts."""
+        """Return the document or layer that sets the longest part of a path; the nearest of several such layers."""
         if self.under is None:
             return self
         lower = self.under._layer(path)
         return self if self._nearest(path)[2] >= lower._nearest(path)[2] else lower
 
     def _nearest(self, path: Path) -> tuple[Position, SourceTree, int]:
-        """Return the last key and value on a path that this document sets itself, and the number of steps to it."""
+        """Return the last key and value on a path that this document sets without its layers, and the steps to it."""
         key, place = self.root.position, self.root
         for taken, step in enumerate(path):
             if step not in place.children:
@@ -117,8 +117,8 @@ class Document(Record):
 class Parsed(Record):
     """The documents of a text, in order, and the problems of the text.
 
-    If a text has problems, a refused number or key reads as its text, a refused alias as null, and the part after a
-    syntax error is missing.
+    In a text with problems, an invalid number or key is replaced by its text, and an invalid alias by null. The part
+    after a syntax error is missing.
     """
 
     documents: tuple[Document, ...]

@@ -4,7 +4,7 @@ r"""The text of a document in a file with several.
     >>> split_off(text, parse(text, "jobs.yaml").documents[1])
     ('---\nname: b\n', 'name: a\n---\nname: c\n')
 
-The text begins with the line `---`, or at the start of the file, and ends before the next line `---`.
+The text of a document begins with the line `---`, or at the start of the file, and ends before the next line `---`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def split_off(text: str, document: Document) -> tuple[str, str]:
 
 
 def _starts(text: str) -> list[tuple[int, int]]:
-    """Return the line and the offset of each document. A first document without a line `---` starts at 0."""
+    """Return the line and the offset at which each document starts. Without a first line `---`, the offset is 0."""
     events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
     starts = (event for event in events if isinstance(event, yaml.DocumentStartEvent))
     marks = (start.start_mark if start.explicit else None for start in starts)

@@ -3,8 +3,8 @@
     spec:                        spec:
       run: "2"  # after the fix    run: "3"  # after the fix
 
-A round trip through a YAML library would keep the comments, but change indentation and quotes. tfgen reads the edited
-text again, and accepts the edit only if exactly the intended values have changed.
+Loading and dumping the file with a YAML library would change indentation and quotes. tfgen parses the edited text
+again, and accepts the edit only if exactly the intended values have changed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from tfgen.words import path_name, shown
 EDIT: Final = "edit"
 
 RULES: Final[Mapping[str, str]] = {EDIT: "tfgen cannot change a value without a change of other text in the job file."}
-"""The id of the error that has a file and a line, with its summary."""
+"""The rule of the error that this module raises, with its summary."""
 
 
 class Removal(Enum):
-    """The value of a key or an item that an assignment removes."""
+    """The type of `REMOVED`, the value with which an assignment removes a key or an item."""
 
     REMOVED = "removed"
 
@@ -45,8 +45,8 @@ class Assignment(NamedTuple):
 
     Attributes:
         value: plain data, or `REMOVED`.
-        after: for each step of the path, the keys that a new key follows. If the mapping has none of them, the new key
-            becomes the first key.
+        after: for each step of the path, the keys after which a new key is inserted. If the mapping has none of these
+            keys, the new key becomes the first key.
     """
 
     path: Path
@@ -55,16 +55,16 @@ class Assignment(NamedTuple):
 
 
 Changes: TypeAlias = Mapping[Path, Mapping[str, str | bool]]
-"""Names or booleans by key, for each path of a mapping. A missing mapping is created."""
+"""New texts or booleans by key, for each path of a mapping. A missing mapping is created."""
 
 
 def with_values(text: str, document: Document, changes: Changes) -> str:
-    """Return the text of a file with some keys of a job set. A new key becomes the first key of its mapping.
+    """Return the text of a file with new values for some keys of a job. A new key is inserted first in its mapping.
 
     Args:
         text: the text of the file from `disk_file.read_text`.
         document: the job in the file, without errors.
-        changes: the values, in the order of new keys.
+        changes: the values, in the order in which new keys are written.
 
     Raises:
         TfgenError: the edit would also change another value.
@@ -85,8 +85,8 @@ def assign(text: str, document: Document, assignments: Sequence[Assignment]) -> 
 
     Args:
         text: the text of the file from `disk_file.read_text`.
-        document: the document, without YAML problems.
-        assignments: the new values, in order. A later assignment may change the value of an earlier one.
+        document: a document of the file, in which `parse.parse` finds no problem.
+        assignments: the new values, in order. A later assignment may change the value of an earlier assignment.
 
     Raises:
         TfgenError: the edit would also change another value.
@@ -114,7 +114,7 @@ def _assigned(data: Any, assignment: Assignment) -> Any:
 
 
 class _Edit(NamedTuple):
-    """A part of a text, and its replacement."""
+    """The replacement of a part of a text, from the offset `start` to the offset `end`."""
 
     start: int
     end: int
@@ -164,21 +164,21 @@ def _edit(text: str, root: YamlNode, assignment: Assignment) -> _Edit | None:
 
 
 class _Slot(NamedTuple):
-    """A value and its entry. An item of a list and the root of a document have no entry."""
+    """A value, and its entry if the value belongs to a mapping. List items and the root of a document have no entry."""
 
     node: YamlNode
     entry: Entry | None
 
 
 class _Style(NamedTuple):
-    """The style of new text: in braces or brackets or not, and the quote of keys."""
+    """The style of inserted text: whether it is in braces or brackets, and the quote around keys."""
 
     is_flow: bool
     quote: str
 
 
 def _slot(owner: YamlNode, step: str | int) -> _Slot | None:
-    """Return the value of a mapping or a list at a step; None if the node does not set it itself."""
+    """Return the value at a key or an index of a node; None if the node has no such value, or only through `<<`."""
     if isinstance(step, int):
         return _Slot(owner.items[step], None) if step < len(owner.items) else None
     entry = owner.entry(step)
@@ -186,7 +186,7 @@ def _slot(owner: YamlNode, step: str | int) -> _Slot | None:
 
 
 def _replace(text: str, slot: _Slot, written: str) -> _Edit | None:
-    """Replace a value. A comment after its key remains."""
+    """Return the edit that replaces a value. A comment after its key remains."""
     node = slot.node
     if slot.entry is not None and node.form in ("mapping", "list") and not node.is_flow:
         colon = text.find(":", slot.entry.end)
@@ -200,16 +200,16 @@ def _replace(text: str, slot: _Slot, written: str) -> _Edit | None:
 
 
 def _header_comment(text: str, node: YamlNode) -> str:
-    """Return the comment after the header of a block scalar, with the blanks before it; empty for any other node."""
+    """Return the comment after `|` or `>` of a block scalar, with the blanks before it; empty for any other node."""
     header, _, _ = text[node.start : node.end].partition("\n")
     comment = re.fullmatch(r"[|>][-+0-9]*([ \t]+#.*?)\r?", header)
     return comment[1] if comment else ""
 
 
 def _remove(text: str, owner: YamlNode, slot: _Slot, holder: _Slot, style: _Style) -> _Edit | None:
-    """Remove an entry or an item, with the comment after it.
+    """Return the edit that removes an entry or an item, with the comment after it.
 
-    The removal of the last one leaves empty braces or brackets.
+    If the entry or item is the only one, empty braces or brackets replace the collection.
     """
     parts = [(entry.token, entry.value.end) for entry in owner.entries] or [
         (item.token, item.end) for item in owner.items
@@ -230,12 +230,12 @@ def _remove(text: str, owner: YamlNode, slot: _Slot, holder: _Slot, style: _Styl
         return _Edit(line, line_end + 1, "")
     if index + 1 == len(parts):
         return None
-    following = parts[index + 1][0]  # the first key of an item, after its "- "
+    following = parts[index + 1][0]  # the entry is the first key of a list item, after "- "
     return None if "#" in text[end:following] else _Edit(start, following, "")
 
 
 def _line_end(text: str, offset: int) -> int | None:
-    """Return the end of the line at an offset; None if more than a comment follows on the line."""
+    """Return the end of the line at an offset; None if something except a comment follows on the line."""
     end = text.find("\n", offset)
     end = len(text) if end < 0 else end
     tail = text[offset:end].strip()
@@ -243,7 +243,7 @@ def _line_end(text: str, offset: int) -> int | None:
 
 
 def _append(text: str, items: YamlNode, written: str) -> _Edit | None:
-    """Append an item to a list."""
+    """Return the edit that appends an item to a list."""
     if items.is_flow:
         if not items.items:
             return _Edit(items.start + 1, items.start + 1, written)
@@ -254,7 +254,7 @@ def _append(text: str, items: YamlNode, written: str) -> _Edit | None:
 
 
 def _insert(text: str, mapping: YamlNode, pair: str, preceding_keys: Sequence[str]) -> _Edit | None:
-    """Insert an entry after the last of some keys, or as the first entry."""
+    """Return the edit that inserts an entry after the last of some keys, or as the first entry."""
     before = [entry for entry in mapping.entries if entry.key in preceding_keys]
     if not before:
         return _insert_first(text, mapping, pair) or _insert_behind(text, mapping, mapping.entries[-1:], pair)
@@ -278,7 +278,7 @@ def _insert_behind(text: str, mapping: YamlNode, before: Sequence[Entry], pair: 
 
 
 def _insert_line(text: str, offset: int, line: str) -> _Edit | None:
-    """Insert a line below the line at an offset."""
+    """Return the edit that inserts a line below the line at an offset."""
     end = _line_end(text, offset)
     if end is None:
         return None
@@ -288,14 +288,14 @@ def _insert_line(text: str, offset: int, line: str) -> _Edit | None:
 
 
 def _insert_first(text: str, mapping: YamlNode, pair: str) -> _Edit | None:
-    """Insert an entry as the first entry, above the comment of the present first entry."""
+    """Return the edit that inserts an entry before the first entry, and above the comment of the first entry."""
     if mapping.is_flow:
         return _insert_in_braces(text, mapping, pair)
     first = mapping.entries[0].token
     line = text.rfind("\n", 0, first) + 1
     indent = text[line:first]
     if indent.strip(" "):
-        return None  # a key after "- " or "? "
+        return None  # the key follows "- " or "? " on the line
     ending = "\r\n" if text[:line].endswith("\r\n") else "\n"
     while text[text.rfind("\n", 0, line - 1) + 1 : line].lstrip().startswith("#"):
         line = text.rfind("\n", 0, line - 1) + 1
@@ -303,7 +303,7 @@ def _insert_first(text: str, mapping: YamlNode, pair: str) -> _Edit | None:
 
 
 def _insert_in_braces(text: str, mapping: YamlNode, pair: str) -> _Edit:
-    """Insert an entry as the first entry in braces: on the line of the first entry, or on a new line above."""
+    """Return the edit that inserts a first entry in braces: on the line of the old first entry, or on a line above."""
     inside = mapping.start + 1
     if not mapping.entries:
         return _Edit(inside, inside, pair)
@@ -318,12 +318,12 @@ def _insert_in_braces(text: str, mapping: YamlNode, pair: str) -> _Edit:
 
 
 def _quote(text: str, entries: Sequence[Entry]) -> str:
-    """Return the quote of the first key; empty for a key without quotes."""
+    """Return the quote character around the first key; empty for a key without quotes."""
     return next((text[entry.start] for entry in entries[:1] if text[entry.start] in "\"'"), "")
 
 
 def _nested(path: Sequence[str | int], value: Any) -> Any:
-    """Return a value within the mappings and lists of a path."""
+    """Return a value wrapped in the mappings and lists of a path: `_nested(("a", "b"), 1)` is `{"a": {"b": 1}}`."""
     for step in reversed(path):
         value = [value] if isinstance(step, int) else {step: value}
     return value

@@ -1,11 +1,11 @@
-"""JSON text for people: a value that fits on a line is on one line, and a longer value continues on the next lines.
+"""Readable JSON text: a value that fits on a line is on one line, and a longer value continues on the next lines.
 
     >>> print(dump({"type": "string", "examples": ["2", "lr-3e-4"]}), end="")
     {"type": "string", "examples": ["2", "lr-3e-4"]}
 
-Continuation lines, and the content of a brace at the end of a line, are indented by two. A closing brace is at the end
-of the last line; the closing brace of a listing, whose entries have one line each, begins a new line.
-`json.dumps(indent=2)` would write each number of a list and each brace on a separate line.
+Continuation lines are indented by two blanks. A closing brace is at the end of the last line, except for a listing,
+whose entries have one line each. `json.dumps(indent=2)` would write each item of a list and each brace on a separate
+line.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ _in_line: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def dump(data: Any, listings: Collection[str] = ()) -> str:
-    """Return the text of a value with a final newline; keys keep their order.
-
-    Raises TypeError for a value JSON cannot represent.
+    """Return the text of a value with a final newline. Keys keep their order.
 
     Args:
-        data: the value. The keys of its mappings are text.
-        listings: the keys of listings: mappings whose entries have one line each, if they do not fit on one line.
+        data: the value. The keys of its mappings are strings.
+        listings: keys of mappings that are written with one entry per line if they do not fit on one line.
+
+    Raises:
+        TypeError: JSON cannot represent the value.
     """
     whole = _member("", data, listings)
     if len(whole.line) <= WIDTH or not whole.members:
@@ -42,7 +43,7 @@ class _Member(NamedTuple):
         members: the members of its value, if the value is a collection.
         opening: the opening bracket of the value.
         closing: the closing bracket of the value.
-        is_listing: whether each member of the value has one line, if they do not fit on one line.
+        is_listing: whether each member of the value is on a separate line if the value does not fit on one line.
     """
 
     head: str
@@ -56,7 +57,7 @@ class _Member(NamedTuple):
 def _member(head: str, value: Any, listings: Collection[str], *, is_listing: bool = False) -> _Member:
     """Return the member for a value.
 
-    The keys of a listing are names, so a value in a listing is not a listing itself.
+    A value in a listing is never a listing: its key is a user's name, which may equal a key of `listings` by chance.
     """
     if isinstance(value, dict):
         members = [
@@ -78,8 +79,8 @@ def _text(member: _Member, indent: str, column: int, tail: int) -> str:
     Args:
         member: the member.
         indent: the blanks before the line in which the member begins.
-        column: the number of characters that this line has already.
-        tail: the number of characters that follow on the last line.
+        column: the number of characters before the member on this line.
+        tail: the number of characters that follow the member on its last line.
     """
     head, line, members, opening, closing, is_listing = member
     if column + len(line) + tail <= WIDTH or not members:
@@ -93,14 +94,14 @@ def _text(member: _Member, indent: str, column: int, tail: int) -> str:
 
 
 def _fill(members: Sequence[_Member], indent: str, deeper: str, tail: int, begun: int = 0) -> str:
-    """Return the text of members, as many on a line as fit. The last member may begin on one line and end on another.
+    """Return the text of members, with as many members on a line as fit. A long member may continue on the next lines.
 
     Args:
         members: the members.
         indent: the blanks before the line in which the first member begins.
         deeper: the blanks before the following lines.
         tail: the number of characters that follow the closing bracket of the collection.
-        begun: the number of characters that the first line has after its blanks.
+        begun: the number of characters on the first line before the first member, without the blanks.
     """
     text = ""
     column = len(indent) + begun

@@ -1,13 +1,13 @@
-"""The layout of YAML texts: indentation, quotes and the order of keys. Values and comments remain.
+"""The formatter of `tfgen fmt`, which changes indentation, quotes and the order of keys. Values and comments remain.
 
     spec:                                   spec:
         roles: {worker: {replicas: 4}}        # The image.
         # The image.                     ->   image: a:1  # kept
         image: "a:1"  # kept                  roles: {worker: {replicas: 4}}
 
-A comment moves with the key or the item below it, or with the content before it on its line. A comment at the end of a
-block moves with the innermost block that has at least its indentation. tfgen reads the new text again: its values and
-its comments must be unchanged.
+A comment on a separate line moves with the key or the item below the comment. A comment after a value moves with the
+value. A comment at the end of a block moves with the innermost block of at most the same indentation. tfgen parses the
+new text, and refuses the new layout if a value or a comment has changed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from tfgen.text.yaml_text import block_lines, in_line
 LAYOUT: Final = "layout"
 
 RULES: Final[Mapping[str, str]] = {LAYOUT: "`tfgen fmt` cannot write a line of a job file in the layout of tfgen."}
-"""The id of the error that has a file and a line, with its summary."""
+"""The rule of the error that this module raises, with its summary."""
 
 KeyOrder: TypeAlias = Callable[[Path], Sequence[str] | None]
-"""Returns the keys of the mapping at a path in their order; None for a mapping without an order."""
+"""Function that returns the order of the keys in the mapping at a path; None if the keys have no order."""
 
 _WIDTH: Final = 100
-"""Maximum number of columns of a line into which braces or brackets of several lines are joined."""
+"""Maximum number of characters of a line when a collection in braces or brackets is joined into a single line."""
 
 _NOTE: Final = re.compile(r"(?P<note>[ \t]+#.*)?[ \t]*")
 _ANCHOR: Final = re.compile(r"&\S+")
@@ -46,7 +46,7 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
     """Return the text of a file in the layout of `tfgen init`.
 
     Args:
-        text: the text from `disk_file.read_text`, without YAML problems.
+        text: the text from `disk_file.read_text`, in which `parse.parse` finds no problem.
         file: the name of the file for errors.
         order: returns the order of the keys of a document; None for a document that remains unchanged.
 
@@ -70,7 +70,7 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
     remaining = before[done:]
     whole = after + (remaining if remaining.strip() else "\n" * remaining.count("\n"))
     content = [*_content(before, file)]
-    # Empty lines at the end of the file are part of a text with the header |+.
+    # After the header |+, empty lines at the end of the file belong to the text of the block.
     after = next((form for form in (whole.rstrip("\n") + "\n", whole) if [*_content(form, file)] == content), "")
     if not after:
         raise TfgenError(
@@ -80,7 +80,7 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
 
 
 def _content(text: str, file: str) -> Iterator[Any]:
-    """Yield the values and the comments of a text, which a new layout must keep."""
+    """Yield the values and the comments of a text. A new layout must not change them."""
     parsed = parse(text, file)
     if parsed.problems:
         return
@@ -89,10 +89,7 @@ def _content(text: str, file: str) -> Iterator[Any]:
 
 
 def _has_anchors(node: YamlNode) -> bool:
-    """Return whether a part of a value is an alias.
-
-    A key with an alias must not move before the key with its anchor.
-    """
+    """Return whether a value contains an alias. Keys do not move then, because an alias must follow its anchor."""
     return node.form == "alias" or any(_has_anchors(child) for child in _values(node))
 
 
@@ -102,7 +99,7 @@ def _values(node: YamlNode) -> Iterator[YamlNode]:
 
 
 class _Line(NamedTuple):
-    """A line with a comment, and its column. An empty line has an empty text."""
+    """A comment line or an empty line, with the column of its text. An empty line has an empty text."""
 
     column: int
     text: str
@@ -112,10 +109,10 @@ class _Part(NamedTuple):
     """An entry of a mapping or an item of a list.
 
     Attributes:
-        token: the offset of its key or its dash.
-        head: the lines above it.
-        note: the comment after it, with the blanks before; for a block, the comment after its key.
-        foot: the lines below it that belong to the block that is its value.
+        token: the offset of the key or the dash.
+        head: the comment lines above the part.
+        note: the comment on the line of the value, or of the key if the value is a block, with the blanks before.
+        foot: the comment lines at the end of the value, if the value is a block.
     """
 
     entry: Entry | None
@@ -127,7 +124,7 @@ class _Part(NamedTuple):
 
 
 class _Layout:
-    """The lines of one document of a text."""
+    """The formatter of a single document."""
 
     def __init__(self, text: str, file: str, order: KeyOrder, *, moves: bool) -> None:
         self._text, self._file, self._order, self._moves = text, file, order, moves
@@ -154,7 +151,7 @@ class _Layout:
         return offset - self._starts[self._line(offset)]
 
     def _between(self, first: int, end: int) -> list[_Line]:
-        """Return the comment lines from one line up to another."""
+        """Return the comment lines and empty lines in a range of line numbers. Any other line is an error."""
         between = []
         for number in range(first, end):
             line = self._lines[number].rstrip()
@@ -177,15 +174,15 @@ class _Layout:
             node: the mapping or the list.
             data: the data of the node.
             path: the path of the node in the document.
-            indent: the number of blanks before its lines.
-            owner: the line of the key or the dash whose value is the node.
-            foot: the comment lines below the node that have at least its indentation.
+            indent: the number of blanks before the new lines.
+            owner: the number of the line with the key or the dash of the node.
+            foot: the comment lines below the node that belong to the node because of their indentation.
         """
         parts, trailing = self._parts_in_braces(node) if node.is_flow else self._parts(node, owner, foot)
         if node.entries and self._moves and (order := self._order(path)):
             place = {key: number for number, key in enumerate(order)}
             parts.sort(key=lambda part: place.get(part.entry.key if part.entry else "", len(place)))
-        if not isinstance(data, dict | list):  # the value of a merge
+        if not isinstance(data, dict | list):  # the node is the value of `<<`
             raise self._error(self._line(node.start))
         lines: list[str] = []
         for number, part in enumerate(parts):
@@ -196,7 +193,7 @@ class _Layout:
         return [*lines, *_comment_lines(trailing, indent, is_first=not lines)]
 
     def _parts(self, node: YamlNode, owner: int, foot: Sequence[_Line]) -> tuple[list[_Part], list[_Line]]:
-        """Return the parts of a block, and the lines after the last part."""
+        """Return the parts of a block, and the comment lines after the last part."""
         parts: list[_Part] = []
         previous_line = owner
         column = 0
@@ -221,7 +218,7 @@ class _Layout:
         return self._starts[number] + column
 
     def _note(self, entry: Entry | None, value: YamlNode, token: int) -> str:
-        """Return the comment after a part; for a block, the comment after its key or its dash."""
+        """Return the comment on the line of a value; if the value is a block, on the line of its key or its dash."""
         if _is_block(value):
             start = self._text.index(":", entry.end) + 1 if entry else token + 1
             first = value.entries[0].token if value.entries else value.start
@@ -234,7 +231,7 @@ class _Layout:
         return (note["note"] or "").rstrip()
 
     def _parts_in_braces(self, node: YamlNode) -> tuple[list[_Part], list[_Line]]:
-        """Return the parts of a mapping in braces or a list in brackets that becomes a block."""
+        """Return the parts of a mapping in braces, or of a list in brackets, that tfgen writes as a block."""
         parts: list[_Part] = []
         offset = node.start + 1
         for entry, value in _pairs(node):
@@ -245,7 +242,7 @@ class _Layout:
         return parts, self._in_braces(offset, node.end - 1, parts)
 
     def _in_braces(self, start: int, end: int, parts: list[_Part]) -> list[_Line]:
-        """Return the comments between two parts. A comment on the line of the first part becomes its note."""
+        """Return the comment lines between two parts. A comment on the line of the first part is its note."""
         first, *following = self._text[start:end].split("\n")
         head = [_Line(0, line.strip()) for line in following if line.strip().startswith("#")]
         if parts and "#" in first:
@@ -272,12 +269,14 @@ class _Layout:
         if not start.endswith("-"):
             return [f"{start}{note}", *lines]
         comments_above = [note.strip()] if note else []
-        while lines[0].lstrip().startswith("#"):  # a dash and the first key must be on one line
+        while (
+            lines[0].lstrip().startswith("#")
+        ):  # the dash and the first key must be on the same line, so the comments move above the dash
             comments_above.append(lines.pop(0).strip())
         return [*(f"{blanks}{line}" for line in comments_above), f"{start} {lines[0].lstrip()}", *lines[1:]]
 
     def _name(self, entry: Entry | None) -> str:
-        """Return the text before a value: the key with its anchor, or a dash."""
+        """Return the text before a value: the key with its anchor and a colon, or a dash."""
         if entry is None:
             return "-"
         anchor = self._text[entry.token : entry.start]
@@ -334,7 +333,7 @@ class _Layout:
         return self._scalar(node, data, 0, is_flow=True)[0]
 
     def _scalar(self, node: YamlNode, data: Any, indent: int, *, is_flow: bool = False) -> list[str]:
-        """Return the lines of a scalar or an alias. The first line follows its key."""
+        """Return the lines of a scalar or an alias. The first line is written on the line of the key."""
         written = self._text[node.start : node.end]
         if node.form == "alias" or (isinstance(data, int | float) and not isinstance(data, bool)):
             return [written]
@@ -349,7 +348,7 @@ class _Layout:
                 return [lines[0], *(f"{blanks}{line}" if line else "" for line in lines[1:])]
         elif "\n" in written:
             first, *following = written.split("\n")
-            lines = [line.strip(" \t") for line in following]  # YAML has no other blanks
+            lines = [line.strip(" \t") for line in following]  # YAML has no other whitespace
             return [first.rstrip(" \t"), *(f"{blanks}{line}" if line else "" for line in lines)]
         return [in_line(data, is_flow=is_flow)]
 
@@ -368,7 +367,7 @@ def _is_block(node: YamlNode) -> bool:
 
 
 def _give(part: _Part, lines: list[_Line], column: int) -> list[_Line]:
-    """Move the lines that are indented deeper than a block into its part, and return the remaining lines."""
+    """Move the comment lines that are indented deeper than a column to a part, and return the remaining lines."""
     if not _is_block(part.node):
         return lines
     foot, remaining = _split(lines, column)
@@ -377,7 +376,7 @@ def _give(part: _Part, lines: list[_Line], column: int) -> list[_Line]:
 
 
 def _split(lines: list[_Line], column: int) -> tuple[list[_Line], list[_Line]]:
-    """Split lines into the first lines that are indented deeper than a column, and the remaining lines."""
+    """Split comment lines into the first lines, which are indented deeper than a column, and the remaining lines."""
     end = 0
     for number, line in enumerate(lines, start=1):
         if line.text and line.column <= column:
@@ -388,7 +387,7 @@ def _split(lines: list[_Line], column: int) -> tuple[list[_Line], list[_Line]]:
 
 
 def _comment_lines(lines: Sequence[_Line], indent: int, *, is_first: bool) -> Iterator[str]:
-    """Yield the lines with a new indentation: no empty line before the first part, and no two empty lines in a row."""
+    """Yield comment lines with a new indentation, without an empty line at the start and repeated empty lines."""
     was_empty = is_first
     for line in lines:
         if line.text or not was_empty:
@@ -397,9 +396,9 @@ def _comment_lines(lines: Sequence[_Line], indent: int, *, is_first: bool) -> It
 
 
 def _dedented(header: str, written: str, data: str) -> list[str] | None:
-    """Return block text without its indentation; None where its header counts that, or where a block loses its end.
+    """Return the header and the lines of a block scalar, without the indentation of the lines.
 
-    The lines of a block end before a tab or empty lines at its end, which belong to the text.
+    Return None if the header contains an indentation indicator, or if the new lines would change the text.
     """
     lines = written.split("\n")[1:]
     first = next((line for line in lines if line.strip(" ")), "")

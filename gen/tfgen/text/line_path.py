@@ -1,4 +1,4 @@
-r"""The path of the value that each line of a YAML text writes.
+r"""The path of the value on each line of a YAML text.
 
     >>> [path for path in line_paths("a:\n  b: 1\n# the next\nc: |\n  two\n  lines\n")]
     [('a',), ('a', 'b'), ('c',), ('c',), ('c',), ('c',)]
@@ -21,8 +21,8 @@ from tfgen.text.yaml_text import UNCARRIED
 
 @lru_cache(maxsize=1)
 def line_paths(text: str) -> list[Path]:
-    """Return the path for each line of a text with one document. The text is valid YAML or JSON."""
-    readable = re.sub(UNCARRIED, "?", text)  # libyaml refuses the characters, which a JSON text may have
+    """Return the path of the value on each line of a valid YAML or JSON text with a single document."""
+    readable = re.sub(UNCARRIED, "?", text)  # libyaml refuses these characters, and a JSON text may contain them
     (root,) = nodes(readable).values()
     lines = readable.removesuffix("\n").split("\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines[:-1])]
@@ -38,7 +38,7 @@ def line_paths(text: str) -> list[Path]:
 
 
 def _spans(node: YamlNode, path: Path) -> Iterator[tuple[int, int, Path]]:
-    """Yield the first and the last offset of each key, item, scalar and closing brace, with its path."""
+    """Yield the start offset, the end offset and the path of each key, item, scalar and closing brace."""
     entries: list[tuple[int, YamlNode, Path]] = [(entry.start, entry.value, (entry.key,)) for entry in node.entries]
     for start, value, step in [*entries, *((item.start, item, (index,)) for index, item in enumerate(node.items))]:
         has_parts, part = bool(value.entries or value.items), (*path, *step)

@@ -1,4 +1,4 @@
-r"""Unusual space characters, which look like a blank and which YAML reads as text.
+r"""Unusual space characters, such as the no-break space: they look like a blank, but YAML reads them as text.
 
 >>> find_odd_space("retries:\u00a03")
 'the character U+00A0 (no-break space) is not a blank in YAML; write a blank'
@@ -14,7 +14,7 @@ _ODD: Final = re.compile("[\u00a0\u1680\u2000-\u200b\u202f\u205f\u2060\u3000]")
 
 
 def find_odd_space(text: str) -> str | None:
-    """Return the message about the first odd space of a text; None for a text without such a space."""
+    """Return the message about the first unusual space character in a text; None if the text has no such character."""
     match = _ODD.search(text)
     if match is None:
         return None
@@ -23,6 +23,6 @@ def find_odd_space(text: str) -> str | None:
 
 
 def odd_space_column(line: str) -> int:
-    """Return the column of the first odd space of a line, from 1; 1 for a line without such a space."""
+    """Return the column of the first unusual space character in a line, from 1; 1 if the line has no such character."""
     match = _ODD.search(line)
     return match.start() + 1 if match else 1

@@ -1,4 +1,4 @@
-r"""Text to data, with the line and column of every key and value.
+r"""The YAML parser of tfgen, which returns the line and the column of each key and value.
 
     >>> document = parse("replicas: 4\nimage: tf:1.10\n", "job.yaml").documents[0]
     >>> document.data
@@ -6,19 +6,19 @@ r"""Text to data, with the line and column of every key and value.
     >>> document.value(("image",))
     Position(line=2, column=8)
 
-**What a plain scalar means.** A scalar without quotes is null, a boolean or a number only where YAML 1.1 (PyYAML,
-Ruby) and YAML 1.2 (its core schema) agree on the value. All else is the text that it looks like: `on`, `no` and `y`;
-`2026-01-01` and `12:30:45`; `017` (15 or 17), `08`, `0o17`, `0b1` and `1_000`; and `1e3`, a number to 1.2 alone,
-which could as well be a short commit id (`1234e56`) or an argument to be passed on as it stands (`--rate`, `1e-3`).
-Where a number is wanted, the schema then says so, at the place; the other way round nobody would notice.
+**Plain scalars.** A scalar without quotes is null, a boolean or a number only if YAML 1.1 (PyYAML, Ruby) and YAML 1.2
+(core schema) read the same value. Any other plain scalar is a string: `on`, `no` and `y`; `2026-01-01` and `12:30:45`;
+`017` (15 or 17), `08`, `0o17`, `0b1` and `1_000`; and `1e3`, which is a number only in YAML 1.2, and may be a commit id
+(`1234e56`) or an argument of a program (`--rate`, `1e-3`). If a field requires a number, the schema reports the string.
+The opposite mistake, a string that becomes a number, would remain unnoticed.
 
-**What is refused**, since no reader of the output carries it, or since a reviewer would not see it: tags, keys that
-are not text, a key given twice, .inf and .nan, integers that Helm's float64 rounds, control characters. Aliases and
-merge keys (`<<`) are read, but a file unfolds to at most `MAX_SIZE` values of at most `MAX_DEPTH` levels
-(`text/document.py`), so no file, however it is made, costs more than about a second, or more than some megabytes.
+**Refused content.** The parser refuses content that other YAML parsers change, or that a reviewer may overlook: tags,
+keys that are not strings, duplicate keys, .inf and .nan, integers that Helm's float64 rounds, control characters.
+Aliases and merge keys (`<<`) are allowed. With expanded aliases, a file has at most `MAX_SIZE` values and `MAX_DEPTH`
+levels (`text/document.py`), so each file is parsed within about a second and some megabytes of memory.
 
-The data is built from libyaml's events, not by a loader of PyYAML's: those recurse as deep as the file nests, unfold
-aliases without end, and forget where an alias or a tag was written.
+The parser uses the events of libyaml. The loaders of PyYAML recurse as deep as the file nests, expand aliases without a
+limit, and lose the positions of aliases and tags.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tfgen.problems import Position, Problem
 from tfgen.text.document import START, Parsed
 
 BYTE_ORDER_MARK = "\ufeff"
-"""The mark that some editors write at the start of a UTF-8 file."""
+"""The byte order mark, which some editors write at the start of a UTF-8 file."""
 
 MAX_BYTES = 1 << 20
 """Maximum size of a job file in bytes. A usual job file has some kilobytes."""
@@ -49,7 +49,7 @@ def decode(raw: bytes, file: str) -> str | Problem:
 
 
 def parse(text: str, file: str) -> Parsed:
-    """Return the documents of a YAML text without the empty ones. A text without any content is a problem.
+    """Return the documents of a YAML text, without empty documents. A text without any content is a problem.
 
     Args:
         text: the text from `decode`.

@@ -1,4 +1,4 @@
-"""Read the events of libyaml into documents, and refuse the parts that the module `parse` lists."""
+"""Construction of documents from the events of libyaml. The module `parse` lists the content that is refused."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _TEXT_UNIT = 100
-"""Number of characters in an alias that count as one more value, so that no file unfolds to more than some megabytes.
-"""
+"""Number of characters that add one to the size of a value, so that aliases of long texts cannot exhaust the memory."""
 
 _LONGEST_NUMBER = 40
-"""Maximum number of characters; a float64 needs 17 digits, a sign, a point and an exponent."""
+"""Maximum number of characters of a number. A float64 needs 17 digits, a sign, a point and an exponent."""
 
 _CORE = re.compile(
     r"""
@@ -40,7 +39,7 @@ _CORE = re.compile(
     """,
     re.VERBOSE,
 )
-"""Plain scalars that YAML 1.1 and 1.2 read as the same value, which is not text."""
+"""Plain scalars that YAML 1.1 and YAML 1.2 read as the same null, boolean or number."""
 
 
 def read(text: str, file: str) -> Parsed:
@@ -65,9 +64,9 @@ def read(text: str, file: str) -> Parsed:
 
 
 def _uncarried(text: str, file: str) -> Iterator[Problem]:
-    """Yield the first bad character of each line of the text.
+    """Yield a problem for the first forbidden character in each line of the text.
 
-    A bad character from an escape is reported at its scalar.
+    `_refuse_characters` reports the forbidden characters that escapes produce.
     """
     for number, line in enumerate(text.split("\n"), 1):
         match = uncarried(line)
@@ -76,12 +75,12 @@ def _uncarried(text: str, file: str) -> Iterator[Problem]:
 
 
 def uncarried_message(character: str) -> str:
-    """Tell the user to remove a character that some reader of YAML refuses or changes."""
+    """Return the message about a character that some YAML parsers reject or change."""
     return f"some YAML parsers reject or change the character U+{ord(character):04X}; remove it"
 
 
 _TAG_DIRECTIVE = re.compile(r"^%TAG\b", re.MULTILINE)
-"""A `%TAG` directive. tfgen refuses it before libyaml, whose time grows with the square of the number of directives."""
+"""A `%TAG` directive. tfgen removes it before the text reaches libyaml, which needs quadratic time for many of them."""
 
 
 def _tag_directives(text: str, file: str) -> Iterator[Problem]:
@@ -95,11 +94,11 @@ _Event = _Valued | yaml.AliasEvent
 
 
 class _Stopped(Exception):  # noqa: N818
-    """The reader stops at this point of the file. The last problem gives the reason."""
+    """Exception that stops the parser after a limit is exceeded. The last problem names the limit."""
 
 
 class _Builder:
-    """Build the documents of a file from its events in one pass, and collect the problems."""
+    """Builder of the documents of a file, which reads the events of libyaml once and collects the problems."""
 
     def __init__(self, text: str, file: str) -> None:
         self.problems: list[Problem] = []
@@ -110,7 +109,7 @@ class _Builder:
         self._size = 0
 
     def documents(self) -> tuple[Document, ...]:
-        """Return the documents that are not empty; after a syntax error, the documents before the error."""
+        """Return the documents that are not empty. After a syntax error, return the documents before the error."""
         documents = []
         try:
             for event in self._events:
@@ -126,9 +125,11 @@ class _Builder:
         return tuple(documents)
 
     def _node(self, event: _Event, depth: int) -> tuple[Any, SourceTree]:
-        """Return the data that begins with an event, and its source tree. Read all its events.
+        """Consume the events of a node, and return its data and its source tree.
 
-        The depth of a root is 1.
+        Args:
+            event: the first event of the node.
+            depth: the depth of the nesting; 1 for the root.
         """
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, depth)
@@ -147,7 +148,7 @@ class _Builder:
         return node
 
     def _alias(self, event: yaml.AliasEvent, depth: int) -> tuple[Any, SourceTree]:
-        """Return a copy of the data of the anchor, so that no two parts of a document are the same object."""
+        """Return a copy of the data at an anchor, so that no two parts of a document share a Python object."""
         name = str(event.anchor)
         node = self._anchors.get(name)
         if node is None:
@@ -172,9 +173,9 @@ class _Builder:
         return data, _collection(start, children)
 
     def _mapping(self, start: yaml.Event, depth: int) -> tuple[Any, SourceTree]:
-        """Build a mapping.
+        """Consume the events of a mapping, and return its data and its source tree.
 
-        Explicit keys override merged keys, and earlier merges override later ones, wherever `<<` is.
+        A key of the mapping overrides a merged key, and an earlier `<<` overrides a later `<<`, in any order of keys.
         """
         data: dict[str, Any] = {}
         children: dict[str | int, tuple[Position, SourceTree]] = {}
@@ -205,7 +206,7 @@ class _Builder:
         return data, _collection(start, children)
 
     def _key(self, event: _Event, depth: int) -> str | None:
-        """Return the key that begins with an event; None for a key that is not text."""
+        """Consume the events of a key, and return the key; None for a key that is not a string."""
         if isinstance(event, yaml.ScalarEvent):
             self._refuse_tag(event)
             self._refuse_characters(event)
@@ -226,7 +227,7 @@ class _Builder:
         return None
 
     def _sources(self, event: yaml.Event, value: Any, place: SourceTree) -> list[tuple[Any, SourceTree]]:
-        """Return the mappings that the value of `<<` names: a mapping or a list of mappings."""
+        """Return the mappings in the value of `<<`, which is a mapping or a list of mappings."""
         items = [(value, place)]
         if isinstance(value, list):
             items = [(value[index], child) for index, (_, child) in place.children.items() if isinstance(index, int)]
@@ -236,7 +237,7 @@ class _Builder:
         return []
 
     def _scalar(self, event: yaml.ScalarEvent) -> Any:
-        """Return the value of a scalar; the text of a scalar that is refused."""
+        """Return the value of a scalar. For an invalid number, report a problem and return the text."""
         self._refuse_characters(event)
         text = event.value
         match _group(event):
@@ -282,9 +283,9 @@ class _Builder:
             self._report(event, message, "yaml-tag")
 
     def _refuse_characters(self, event: yaml.ScalarEvent) -> None:
-        """Report bad characters of a scalar.
+        """Report a forbidden character in a scalar in double quotes.
 
-        Only escapes can produce such characters, because the text has none (see `parse`).
+        Only an escape can produce such a character, because `read` has replaced the forbidden characters of the text.
         """
         match = uncarried(event.value) if event.style == '"' else None
         if match:
@@ -312,7 +313,7 @@ def _position(event: yaml.Event) -> Position:
 
 
 def _group(event: yaml.ScalarEvent) -> str | None:
-    """Return the group of `_CORE` that a scalar without quotes matches; None for text."""
+    """Return the group of `_CORE` that a scalar without quotes matches, such as `integer`; None for a string."""
     match = _CORE.fullmatch(event.value) if event.implicit[0] else None
     return match.lastgroup if match else None
 
@@ -324,7 +325,7 @@ def _is_merge(event: yaml.Event) -> bool:
 def _number(group: str, text: str) -> int | float | None:
     """Return a number; None for a number that float64 cannot represent.
 
-    tfgen never converts a giant literal, because the time grows with the square of its length.
+    tfgen never converts a very long number, because the time grows with the square of the length.
     """
     if len(text) > _LONGEST_NUMBER:
         return None

@@ -4,7 +4,8 @@
     >>> node.entry("a").value.entry("b").value
     YamlNode(form='scalar', token=7, start=7, end=8, is_flow=False, entries=(), items=())
 
-The text has no problems for `parse.parse`. In contrast to `parse`, an alias is not replaced by a copy of its anchor.
+The text must be one in which `parse.parse` finds no problem. Unlike `parse.parse`, this module does not replace an
+alias by a copy of the value at its anchor.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from tfgen.problems import Position
 
 _ANCHOR: Final = re.compile(r"&[-\w]+(?:\s+(?:#[^\n]*)?)*")
 _BLANKS: Final = " \t\r\n"
-"""The characters of a line that is empty for YAML. For Python, a line with U+3000 is empty as well."""
+"""The whitespace of YAML. The whitespace of Python contains other characters as well, such as U+3000."""
 
 
 class Entry(NamedTuple):
     """A key of a mapping, and its value.
 
-    The key spans `start` to `end`; `token` is the offset of its anchor, if it has one.
+    `start` and `end` are the offsets of the key. `token` is the offset of the key's anchor, or of a key without anchor.
     """
 
     key: str
@@ -36,14 +37,14 @@ class Entry(NamedTuple):
 
 
 class YamlNode(NamedTuple):
-    """A value.
+    """A value in a YAML text, with its offsets.
 
     Attributes:
-        token: the offset of its anchor, or of the value if it has no anchor.
-        start: the offset of the value after its anchor; for a block mapping, the offset of its first key.
-        end: the end of the value. The last line end of a block is not part of it.
+        token: the offset of the value's anchor; the offset of the value if it has no anchor.
+        start: the offset of the value after its anchor; for a block mapping, the offset of the first key.
+        end: the offset after the value, without the last line end of a block.
         is_flow: whether the value is a mapping in braces, or a list in brackets.
-        entries: the entries that a mapping sets itself, including `<<`.
+        entries: the entries of a mapping, including `<<` but without the merged entries.
         items: the items of a list.
     """
 
@@ -56,12 +57,12 @@ class YamlNode(NamedTuple):
     items: tuple[YamlNode, ...] = ()
 
     def entry(self, key: str) -> Entry | None:
-        """Return the entry of a key; None if the mapping does not set the key itself."""
+        """Return the entry of a key; None if the mapping has no such key, or only through `<<`."""
         return next((entry for entry in self.entries if entry.key == key), None)
 
 
 def nodes(text: str) -> dict[Position, YamlNode]:
-    """Return the root of each document, by the position of `Document.root`."""
+    """Return the root node of each document, by the position that `Document.root` has."""
     events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
     roots = {}
     for event in events:
@@ -101,9 +102,9 @@ def _end(event: Any) -> int:
 
 
 def _end_of_block(text: str, start: int, end: int) -> int:
-    """Return the end of block text, before its last line end.
+    """Return the offset after a block scalar, without its last line end.
 
-    Empty lines below belong to the block only if its header keeps them.
+    Empty lines after the block belong to the block only if its header keeps these lines (`|+`).
     """
     block = text[start:end]
     header = block.partition("\n")[0]

@@ -1,10 +1,11 @@
-"""YAML syntax errors in words that name the cure.
+"""Explanations of YAML syntax errors that tell the user how to correct the text.
 
     a: b: c        text with ": " in it needs quotes           libyaml: mapping values are not allowed in this context
-    name:foo       a blank is missing after the colon: ...     libyaml: could not find expected ':', a line further on
+    name:foo       a blank is missing after the colon: ...     libyaml: could not find expected ':', on the next line
 
-libyaml reports the point where it stopped, which is often neither the fault nor its place. For each message of libyaml,
-a function below examines the surrounding text. tfgen passes on a message without such a function.
+libyaml reports the position where it stopped, which is often not the position of the mistake. For each message of
+libyaml, a function of this module looks for the mistake in the surrounding text. Any other message of libyaml is shown
+unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
 
 
 class _Failure(Record):
-    """The failure of libyaml: the position of the stop (`at`), the start of the construct (`since`), and the text."""
+    """A syntax error of libyaml.
+
+    Attributes:
+        at: the position where libyaml stopped.
+        since: the start of the unfinished construct, such as the opening quote.
+        lines: the lines of the text.
+    """
 
     at: Position
     since: Position
@@ -37,7 +44,7 @@ class _Failure(Record):
 
     @property
     def before(self) -> str:
-        """Return the text of this line before the position where libyaml stopped."""
+        """Return the part of the line before the position where libyaml stopped."""
         return self.line[: self.at.column - 1]
 
     @property
@@ -47,11 +54,11 @@ class _Failure(Record):
 
     @property
     def opening(self) -> str:
-        """Return the character that begins the construct: a quote or a bracket."""
+        """Return the character that begins the unfinished construct: a quote or a bracket."""
         return self.lines[self.since.line - 1][self.since.column - 1 : self.since.column]
 
     def line_above(self) -> tuple[int, str]:
-        """Return the number and the text of the last line above with content; (0, "") if no such line exists."""
+        """Return the number and the text of the previous line with content; (0, "") if no such line exists."""
         for number in range(self.at.line - 1, 0, -1):
             line = self.lines[number - 1]
             if line.strip() and not line.lstrip().startswith("#"):
@@ -87,7 +94,7 @@ _KEY_AND_VALUE = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*) +(?:[\[{\"']
 
 
 def explain(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
-    """Return the problem behind a syntax error, at the place to correct."""
+    """Return the problem that causes a syntax error, at the position that the user must correct."""
     lines = text.split("\n")
     at = min(_position(error.problem_mark), Position(len(lines), len(lines[-1]) + 1))
     failure = _Failure(at, _position(error.context_mark) if error.context_mark else at, lines)
@@ -106,7 +113,7 @@ def _position(mark: yaml.Mark | None) -> Position:
 
 
 def _long_key(failure: _Failure, since: int) -> _Explained | None:
-    """Explain a key whose colon comes too late; None if the line has no such key. `since` is the column of the key."""
+    """Explain a key that is too long for YAML; None if the line has no such key. `since` is the column of the key."""
     key = failure.before[since:].lstrip()
     if failure.character != ":" or len(key) <= _LONGEST_KEY or re.search(r":\s", key):
         return None
@@ -173,7 +180,7 @@ def _no_value_here(failure: _Failure) -> _Explained:
 
 
 def _no_colon(failure: _Failure) -> _Explained:
-    """Explain a line in a mapping that is not a key. libyaml stops after the line, and remembers its start."""
+    """Explain a line in a mapping that is not a key. libyaml stops after the line; `since` is the start of the line."""
     number = failure.since.line
     long = _long_key(failure, failure.since.column - 1) if failure.at.line == number else None
     if long:
@@ -295,7 +302,7 @@ def _depth(failure: _Failure) -> _Explained:
 _SURROGATE = "found invalid Unicode character escape code"
 
 TOO_DEEP = "exceeded maximum nesting depth"
-"""The error of libyaml 0.2.6 and newer, which read ahead in a line and stop at 1,000 levels."""
+"""The error of libyaml 0.2.6 and newer for a line that opens more than 1,000 levels of brackets."""
 
 _RULES = {_SURROGATE: "yaml-character", TOO_DEEP: "yaml-depth"}
 
@@ -321,4 +328,4 @@ _EXPLANATIONS: dict[str, Callable[[_Failure], _Explained]] = {
     _SURROGATE: _surrogate,
     TOO_DEEP: _depth,
 }
-"""The functions by the messages of libyaml, which contain typing errors."""
+"""The function that explains an error, by the message of libyaml. The misspellings are those of libyaml."""

@@ -1,4 +1,4 @@
-r"""Data as YAML text: the one serialiser, for whole objects and for single scalars inside a chart's templates.
+r"""The YAML serializer for all output of tfgen: whole objects, and single scalars in the templates of a chart.
 
     >>> print(dump({"kind": "Job", "args": ["--rate", "1e-3"], "script": "cd /app\npython train.py\n"}), end="")
     kind: Job
@@ -9,14 +9,14 @@ r"""Data as YAML text: the one serialiser, for whole objects and for single scal
       cd /app
       python train.py
 
-Readers of YAML disagree: `y` is true to Helm and text to kustomize, `0o17` is 15 to both and text to PyYAML, and
-`1234e56`, a short commit id, is a number to Helm and text to PyYAML. So a string goes without quotes only where no
-reader of YAML 1.1 or 1.2 can take it for anything else; tests/equal/test_yaml_readers.py asks them.
+YAML parsers disagree: Helm reads `y` as true, and kustomize reads `y` as a string. Both read `0o17` as 15, and PyYAML
+reads a string. Helm reads the commit id `1234e56` as a number, and PyYAML as a string. So a string is written without
+quotes only if every parser of YAML 1.1 and 1.2 reads the same string. tests/equal/test_yaml_readers.py runs these
+parsers.
 
-The layout is kubectl's: keys in the given order, lists at the indentation of their key, no anchors. A
-`CommentedMapping` shows its comments. No line is folded, and an emoji stays an emoji, where libyaml's emitter writes an
-escape. No YAML library is needed, and it takes half the time of PyYAML's emitter in C, which first wants a tree of
-Python nodes.
+The layout is that of kubectl: keys in the order of the data, lists at the indentation of their key, no anchors. The
+comments of a `CommentedMapping` are written. Long lines are not folded, and an emoji is not escaped. The serializer
+needs no YAML library, and takes half the time of PyYAML's emitter in C, which requires a tree of Python nodes.
 """
 
 from __future__ import annotations
@@ -37,33 +37,36 @@ _SHORT: Final = 200
 _COMMENT_WIDTH: Final = 120
 """Maximum number of characters of a line with a comment."""
 LONGEST_KEY = 1000
-"""Maximum number of characters of a key, with quotes. Readers require the colon of a key within 1,024 characters."""
+"""Maximum number of characters of a key, with quotes. YAML requires the colon of a key within 1,024 characters."""
 
 UNCARRIED: Final = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufdd0-\ufdef"
     + "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF))
     + "]"
 )
-"""The pattern of a character that some reader refuses or changes, however it is quoted: kustomize turns U+0085 into a
-blank and fails on U+007F and U+FFFE. With them go the other controls but tab and newline, the line separators, the
-byte order mark, the non-characters and the surrogates: no name, argument or script needs one."""
+"""Pattern of a character that some YAML parser refuses or changes, even in quotes.
+
+kustomize replaces U+0085 by a blank, and fails on U+007F and U+FFFE. The pattern also contains the remaining control
+characters except tab and newline, the line separators, the byte order mark, the non-characters and the surrogates. No
+name, argument or script needs these characters.
+"""
 
 _QUOTED = re.compile(
     r"""
-      \A [?:,\[\]{}\#&*!|>'"%@`\ ]                 # begins as YAML's own syntax does
+      \A [?:,\[\]{}\#&*!|>'"%@`\ ]                 # begins like YAML syntax
     | \A (?: - | --- | \.\.\. ) (?: \  | \Z )      # a list item, a document marker
     | : (?: \  | \Z )                              # a key
-    | \ (?: \# | \Z )                              # a comment, a blank that nobody sees
+    | \ (?: \# | \Z )                              # a comment, a blank at the end
     | [\t\n]
-    | \A [-+]? [0-9._] [0-9a-fotxz_.,:+\-\ ]* \Z   # spelled as numbers, dates and times are, in any base
+    | \A [-+]? [0-9._] [0-9a-fotxz_.,:+\-\ ]* \Z   # looks like a number, a date or a time
     | \A [-+]? \. (?: inf | nan ) \Z
     | \A (?: ~ | null | true | false | yes | no | on | off | y | n | = | << )? \Z
     """,
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
-"""Text that some reader of YAML would not read as the same plain scalar.
+"""Pattern of a text that needs quotes, because some YAML parser would not read the plain text as the same string.
 
-The pattern is wider than the rules of any reader.
+The pattern also matches some texts that every parser reads correctly.
 """
 
 _ENDS_IN_FLOW = re.compile(r"[,\[\]{}]")
@@ -73,8 +76,8 @@ _BLANK_AT_LINE_END = re.compile(r"[ \t](?:\n|\Z)")
 
 
 def uncarried(text: str) -> re.Match[str] | None:
-    """Return the first character of `UNCARRIED` in a text, if the text has one."""
-    # No such character is printable. This test is faster than the pattern, and often avoids its compilation.
+    """Return the first match of `UNCARRIED` in a text; None if the text has no such character."""
+    # Characters of the pattern are not printable. `isprintable` is faster, and often saves compiling the pattern.
     if text.replace("\n", "").replace("\t", "").isprintable():
         return None
     return re.search(UNCARRIED, text)
@@ -93,12 +96,12 @@ def dump(data: object, indent: str = "") -> str:
 
 
 def documents(objects: Iterable[object]) -> str:
-    """Return documents as a stream with `---` between them. Raises the errors of `dump`."""
+    """Return objects as a YAML stream, with `---` between the documents. Raises the errors of `dump`."""
     return "---\n".join(dump(data) for data in objects)
 
 
 def scalar(value: object) -> str:
-    """Return a key or a value of a block on one line: `"1e-3"`, `--rate`, `4`. Raises the errors of `dump`."""
+    """Return a scalar of block style on one line: `"1e-3"`, `--rate`, `4`. Raises the errors of `dump`."""
     match value:
         case str():
             return _string(value)
@@ -111,9 +114,9 @@ def scalar(value: object) -> str:
         case float() if math.isfinite(value):
             return _float(value)
         case float():
-            raise ValueError(f"{value} is no number of JSON")
+            raise ValueError(f"JSON cannot represent the number {value}")
         case _:
-            raise TypeError(f"{type(value).__name__} is no scalar of JSON: {value!r}")
+            raise TypeError(f"{type(value).__name__} is not a scalar of JSON: {value!r}")
 
 
 def in_line(value: object, *, is_flow: bool = True) -> str:
@@ -124,7 +127,7 @@ def in_line(value: object, *, is_flow: bool = True) -> str:
 
     Args:
         value: the value.
-        is_flow: whether the value is in braces or brackets, whose characters end a scalar without quotes.
+        is_flow: whether the value is inside braces or brackets, where `,` and `]` end a scalar without quotes.
     """
     if isinstance(value, dict):
         return f"{{{', '.join(f'{in_line(key)}: {in_line(item)}' for key, item in value.items())}}}"
@@ -135,31 +138,31 @@ def in_line(value: object, *, is_flow: bool = True) -> str:
 
 
 def is_literal(text: str) -> bool:
-    """Return whether a text of several lines can be a literal block that readers, editors and people preserve.
+    """Return whether tfgen may write a text of several lines as a literal block (`|`).
 
-    A first blank needs an indentation indicator. Editors and commit hooks strip blanks at the end of a line. Helm
-    strips empty lines from the end of a file.
+    A blank at the start of the text would need an indentation indicator. Editors and commit hooks remove blanks at the
+    end of a line. Helm removes empty lines at the end of a file.
     """
     return "\n" in text and not text[0].isspace() and not text.endswith("\n\n") and not _BLANK_AT_LINE_END.search(text)
 
 
 def is_misread_by_kustomize(text: str) -> bool:
-    """Return whether kustomize writes a text as a literal block that it cannot read back.
+    """Return whether kustomize would write a text as a literal block that kustomize itself cannot parse.
 
-    goyaml, its YAML library, gives no indentation indicator to a block whose first line begins with a tab.
+    The YAML library of kustomize, goyaml, writes no indentation indicator if the first line begins with a tab.
     """
     return text.startswith("\t") and "\n" in text
 
 
 def _add_block(lines: list[str], data: object, first: str, blanks: str, printed: set[str]) -> None:
-    """Add the lines of a value.
+    """Append the YAML lines of a value to the lines of a document.
 
     Args:
         lines: the lines of the document.
         data: the value.
         first: the text before the first line of the value.
         blanks: the text before each following line.
-        printed: the comments of the document so far. A document has each comment once, above the first entry.
+        printed: the comments that the document already contains. A repeated comment is written only once.
     """
     if data and isinstance(data, dict):
         comments = data.comments if isinstance(data, CommentedMapping) else EMPTY
@@ -193,9 +196,9 @@ def _comment_lines(comment: str, indent: str) -> list[str]:
 
 
 def _leaf(value: object, indent: str) -> str:
-    """Return a scalar or an empty collection without the last newline.
+    """Return a scalar or an empty collection, without the last newline.
 
-    `indent` is the indentation of its first line.
+    `indent` is the indentation of the line in which the value begins.
     """
     if isinstance(value, str):
         if "\n" not in value or not (lines := block_lines(value)):
@@ -209,7 +212,7 @@ def _leaf(value: object, indent: str) -> str:
 
 
 def block_lines(text: str) -> list[str] | None:
-    """Return the header and the lines of a literal block without indentation; None if no block can represent the text.
+    """Return the header and the lines of a literal block, without indentation; None if a block would change the text.
 
     Raises:
         ValueError: the text has a character of `UNCARRIED`.
@@ -222,19 +225,19 @@ def block_lines(text: str) -> list[str] | None:
 @functools.lru_cache(1024)
 def _key(key: str) -> str:
     if not isinstance(key, str):
-        raise TypeError(f"a key of JSON is a string, not {key!r}")
+        raise TypeError(f"a key in JSON is a string, not {key!r}")
     if key == "<<":
         raise ValueError("kustomize loses the key <<, even in quotes")
     text = _string(key)
     if len(text) > LONGEST_KEY:
-        raise ValueError(f"a key of {len(text)} characters; readers of YAML take {LONGEST_KEY}")
+        raise ValueError(f"a key has {len(text)} characters; YAML parsers accept {LONGEST_KEY}")
     return text
 
 
 def _string(text: str) -> str:
-    """Return a text on one line.
+    """Return a string as a YAML scalar on one line.
 
-    A long text, such as a list of hosts with a hundred thousand characters, is not cached.
+    A long string, such as a list of hosts with a hundred thousand characters, is not cached.
     """
     return _short_string(text) if len(text) <= _SHORT else _quoted(text)
 
@@ -245,7 +248,7 @@ def _short_string(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text plain, in single quotes if they save escapes, or in double quotes as in JSON."""
+    """Return a string without quotes if possible, in single quotes to avoid escapes, or in double quotes as in JSON."""
     if not _QUOTED.search(_carried(text)):
         return text
     if "'" not in text and ('"' in text or "\\" in text) and "\n" not in text and "\t" not in text:
@@ -255,11 +258,11 @@ def _quoted(text: str) -> str:
 
 def _carried(text: str) -> str:
     if match := uncarried(text):
-        raise ValueError(f"U+{ord(match[0]):04X} at {match.start()} is carried by no reader of YAML")
+        raise ValueError(f"U+{ord(match[0]):04X} at {match.start()} is not supported by all YAML parsers")
     return text
 
 
 def _float(value: float) -> str:
-    """Return the shortest decimal with a point. YAML 1.1 reads `1e-05`, without a point, as text."""
+    """Return the shortest decimal text of a number, with a point. YAML 1.1 reads `1e-05`, without a point, as text."""
     text = repr(value)
     return text if "." in text else text.replace("e", ".0e")
