@@ -196,6 +196,19 @@ def _training_errors(run: Run) -> Iterator[tuple[str, TrainingError]]:
             yield name, error
 
 
+def _loss_line(run: Run) -> str:
+    """Return the curve of the loss of the first task that prints losses; empty if no task prints losses."""
+    from tfgen.report.loss_curve import loss_line, losses
+
+    for name, state in run.states.items():
+        if state.task.log.exists():
+            with state.task.log.open(encoding="utf-8", errors="replace", newline="\n") as log:
+                line = loss_line(name, losses(log))
+            if line:
+                return line
+    return ""
+
+
 def _print_end(args: Namespace, plan: LocalJob, run: Run) -> None:
     logs = plan.tasks[0].log.parent
     if args.format == "json":
@@ -209,6 +222,8 @@ def _print_end(args: Namespace, plan: LocalJob, run: Run) -> None:
         print_message(f"note: {failure.task} was not killed: the job ended before {failure.seconds:g} s")
     for task, error in _training_errors(run):
         print_message(f"{task}: {error}")
+    if line := _loss_line(run):
+        print_message(line)
     print_message(f"{run.reason} ended the job with {run.code} after {run.seconds:.0f} s\nlogs: {logs}")
     for name, folder in plan.folders.items():
         print_message(f"volume {name}: {folder}")

@@ -1,0 +1,67 @@
+"""The loss in the log of a training program, as a line for a terminal: `loss of chief-0: █▅▃▂▁ 2.31 -> 0.12`.
+
+The program prints the loss as Keras (`loss: 0.123`), as a custom loop (`loss=0.123`, `loss 0.123`), or as an Estimator
+(`loss = 0.123`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Final
+
+_LOSS: Final = re.compile(
+    r"(?P<validation>(?:val|valid|validation|eval|evaluation|test)[ -])?(?<!\w)(?:training_|train_)?"
+    r"loss(?:\s*[:=]\s*(?P<marked>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|[-+]?inf)|\s+(?P<plain>\d+\.\d+))\b",
+    re.IGNORECASE,
+)
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_NOT_FINITE: Final = "!"
+_WIDTH: Final = 40
+"""Characters of a curve. More losses than characters are averaged."""
+
+
+def losses(log: Iterable[str]) -> list[float]:
+    """Return the losses in the lines of a log, without the losses of a validation.
+
+    A progress bar prints many losses into one line, and the last loss of the line counts. A log with losses in a single
+    line is the exception: each loss counts.
+    """
+    lines = [values for values in map(_losses_of_line, log) if values]
+    return lines[0] if len(lines) == 1 else [values[-1] for values in lines]
+
+
+def loss_line(task: str, values: Sequence[float]) -> str:
+    """Return the line about the losses of a task; empty for fewer than two losses."""
+    return f"loss of {task}: {sparkline(values)} {values[0]:g} -> {values[-1]:g}" if len(values) > 1 else ""
+
+
+def sparkline(values: Sequence[float], width: int = _WIDTH) -> str:
+    """Return values as bars of eight heights. A loss that is not finite is an exclamation mark.
+
+    >>> sparkline([8, 4, 2, 1, float("nan")])
+    '█▄▂▁!'
+    """
+    means = [_mean(part) for part in _parts(values, width)]
+    finite = [value for value in means if math.isfinite(value)]
+    least, span = min(finite, default=0.0), max(finite, default=0.0) - min(finite, default=0.0)
+    return "".join(
+        _BARS[int((value - least) / (span or 1) * (len(_BARS) - 1) + 0.5)] if math.isfinite(value) else _NOT_FINITE
+        for value in means
+    )
+
+
+def _losses_of_line(line: str) -> list[float]:
+    return [float(match["marked"] or match["plain"]) for match in _LOSS.finditer(line) if match["validation"] is None]
+
+
+def _parts(values: Sequence[float], width: int) -> list[Sequence[float]]:
+    """Return the values in at most `width` consecutive parts of almost equal length."""
+    count = min(width, len(values))
+    return [values[start:end] for start, end in pairwise(len(values) * n // max(count, 1) for n in range(count + 1))]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,72 @@
+"""The curve of the loss, from recorded logs of Keras and from the lines of custom loops."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from tfgen.report.loss_curve import loss_line, losses, sparkline
+
+RECORDED = Path(__file__).parent / "loss"
+"""The output of model.fit of Keras 3.15.1 with three epochs, verbose=1 and verbose=2."""
+
+
+def recorded(name: str) -> list[str]:
+    """Return the lines of a log. A carriage return of a progress bar ends no line."""
+    return (RECORDED / f"{name}.txt").read_bytes().decode("utf-8").split("\n")
+
+
+@pytest.mark.parametrize("name", ["keras-progress-bar", "keras-line-for-each-epoch"])
+def test_the_loss_of_each_epoch_of_keras(name: str) -> None:
+    values = losses(recorded(name))
+    assert values == [0.6940, 0.6923, 0.6908]
+    assert loss_line("chief-0", values) == "loss of chief-0: █▄▁ 0.694 -> 0.6908"
+
+
+def test_a_single_epoch_with_a_progress_bar_has_a_curve() -> None:
+    assert losses(recorded("keras-progress-bar")[:2]) == [0.6939, 0.6940]
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("100/100 - 1s - loss: 2.1034 - accuracy: 0.4512 - val_loss: 1.9 - val_accuracy: 0.5", [2.1034]),  # Keras 2
+        ("INFO step 100: loss 2.3026, 812 steps/s, saved /model/ckpt-100", [2.3026]),
+        ("INFO:tensorflow:loss = 0.25, step = 100 (0.5 sec)", [0.25]),  # an Estimator
+        ("step=5 loss=1.2e-05", [1.2e-05]),
+        ("Epoch 1 Training Loss: 0.5, Validation loss: 0.7", [0.5]),
+        ("train_loss=0.5 val-loss=0.7 eval_loss=0.8 test loss 0.9", [0.5]),
+        ("head_a_loss: 1.0 - head_b_loss: 2.0 - loss: 3.0000", [3.0]),
+        ("loss: -1", [-1.0]),
+        ("the loss of 3 workers; lossless: 1; loss at step 5", []),
+        ("packet loss is 0", []),
+    ],
+)
+def test_a_line(line: str, values: list[float]) -> None:
+    assert losses([line, "no number"]) == values
+
+
+def test_a_loss_that_is_no_number() -> None:
+    values = losses(["loss: 4.0", "loss: 1.0", "loss: nan", "loss=inf"])
+    assert values[:2] == [4.0, 1.0]
+    assert math.isnan(values[2])
+    assert loss_line("worker-0", values) == "loss of worker-0: █▁!! 4 -> inf"
+
+
+def test_many_losses_are_averaged() -> None:
+    """A thousand losses from 999 to 0 are a straight line of 8 heights: five characters for each height, within one."""
+    curve = sparkline([float(999 - number) for number in range(1000)])
+    assert len(curve) == 40
+    assert curve == "".join(sorted(curve, reverse=True))
+    assert set(curve) == set("▁▂▃▄▅▆▇█")
+
+
+def test_equal_losses_are_a_flat_line() -> None:
+    assert sparkline([3.0, 3.0, 3.0]) == "▁▁▁"
+
+
+def test_a_log_without_a_curve_has_no_line() -> None:
+    assert loss_line("chief-0", losses(["ready", "loss: 1.0"])) == ""
+    assert loss_line("chief-0", losses([])) == ""
