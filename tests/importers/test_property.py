@@ -258,7 +258,7 @@ def test_a_drawn_command_loses_nothing(flags: dict[str, Any], program: str) -> N
     imported = import_jobs(sources, options)
     errors = [str(problem) for problem in imported.problems if problem.severity == "error"]
     if errors:  # a chief that is worker 0 must be as the workers
-        assert all("the chief is worker 0" in error for error in errors), errors
+        assert all("the chief becomes worker 0" in error for error in errors), errors
         return
     (verified,) = verify(imported, sources, options)
     assert [difference for difference in verified.differences if not difference.why] == []

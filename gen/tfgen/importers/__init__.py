@@ -1,7 +1,7 @@
-"""Converters from jobs of other tools to the data of job.yaml: one module for each format, and their shared steps.
+"""Converters of foreign jobs, such as TFJobs and Volcano Jobs, to job.yaml, with one module for each format.
 
-A reader makes a `ForeignJob`, mostly by tables of fields (`fields.py`). One writer, `job_data.py`, makes the data of
-job.yaml. In the end the `ImportReport` has an entry for each line of the source.
+The reader of each format makes a `ForeignJob`, and `job_data.py` converts the `ForeignJob` to the data of job.yaml.
+After the import, the `ImportReport` has an entry for each line of the source.
 """
 
 from __future__ import annotations
@@ -71,4 +71,4 @@ FORMATS: Final = (
 """Formats in which a single object is a job."""
 
 COMMANDS: Final = ((arena.is_command, arena.job), (elastic_dl.is_command, elastic_dl.job))
-"""Commands that submit a job: the test of a command, and the function that converts the command to an object."""
+"""For each supported command line: the function that recognizes the command, and the function that converts it."""

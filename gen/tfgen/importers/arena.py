@@ -1,8 +1,8 @@
 """Reader of Arena's command line: `arena submit tfjob --name=mnist --workers=2 ... "python train.py"`.
 
-The import makes the TFJob of Arena's chart from a command, and `tf_job` reads the TFJob. A part of the TFJob has the
-position of its flag. Flags: https://github.com/kubeflow/arena/blob/master/docs/training/tfjob/. Defaults: charts/tfjob
-of the same repository.
+The import makes the TFJob of Arena's chart from a command, and `tf_job` reads the TFJob. Each part of the TFJob
+has the position of the flag that sets the part. Flags: https://github.com/kubeflow/arena/blob/master/docs/training/tfjob/.
+Defaults: charts/tfjob of the same repository.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import meant, nearest
 
 VERSION: Final = "arena"
-"""The apiVersion of the object that the import makes from a command. Clusters have no such version."""
+"""The apiVersion of the object that the import makes from a command. No cluster has this version."""
 _TYPES: Final = ("tf", "tfjob")
 
 _ALIASES: Final[Mapping[str, str]] = {
@@ -49,15 +49,19 @@ _SWITCHES: Final = (
 """Flags without a value."""
 _DROPPED: Final[Mapping[str, str]] = {
     "config-file": "create a ConfigMap from the file, and mount it with spec.storage",
-    "loglevel": "the flag is an option of the command arena",
+    "loglevel": "the flag is an option of the arena command itself, and has no effect on the job",
     **dict.fromkeys(("model-name", "model-source"), "the flag is for Arena's model registry"),
-    "queue": "use spec.gang for a queue of Kueue",
+    "queue": "to submit the job to a queue of Kueue, set spec.gang",
     "retry": "Arena's chart for TFJobs ignores the flag; use spec.retries",
-    "role-sequence": "all tasks start together, and TensorFlow waits for its ps",
+    "role-sequence": "tfgen starts all tasks at once, and TensorFlow waits until each ps is ready",
     "sync-image": "tfgen uses its own image to fetch the code; to change the image, set spec.code.git.image",
-    **{f"{role}-affinity-{key}": "use spec.placement" for role in ("ps", "worker") for key in ("constraint", "policy")},
+    **{
+        f"{role}-affinity-{key}": "to choose nodes for the tasks, set spec.placement"
+        for role in ("ps", "worker")
+        for key in ("constraint", "policy")
+    },
 }
-"""The reasons to drop flags without an equivalent in job.yaml."""
+"""Flags without an equivalent in job.yaml, each with the reason why the import drops the flag."""
 _AMOUNTS: Final = [f"{amount}{limit}" for amount in ("cpu", "memory") for limit in ("", "-limit")]
 _FLAG_NAMES: Final = {
     *_SWITCHES,
@@ -71,7 +75,7 @@ _FLAG_NAMES: Final = {
 }
 
 _GIT_SECRETS: Final = ("GIT_SYNC_USERNAME", "GIT_SYNC_PASSWORD")
-"""Variables of --env that are also the credentials of Arena's git container."""
+"""Variables of --env that Arena also uses as the credentials for the git repository with the code."""
 _WORKING_DIR: Final = "/root"
 _SHARED_MEMORY: Final = "2Gi"
 _LOG_DIR: Final = "/training_logs"
@@ -103,31 +107,31 @@ class _Flags(Record):
             yield key, part.replaced(value=value, text=value)
 
     def is_on(self, name: str) -> bool:
-        """Return whether a switch is on."""
+        """Return whether a flag without a value, such as `--gang`, is set."""
         part = self.value(name)
         return part is not None and part.value != "false"
 
     def is_git_secret(self, variable: str) -> bool:
-        """Return whether a variable is a credential for the code. Tasks do not get these variables."""
+        """Return whether a variable is a credential for the git repository. The tasks do not get such a variable."""
         return variable in _GIT_SECRETS and "sync-source" in self.flags
 
 
 def is_command(words: Sequence[Word]) -> bool:
-    """Return whether a command submits a TFJob to Arena."""
+    """Return whether a command is `arena submit tfjob` or `arena submit tf`."""
     return [word.text for word in words[:2]] == ["arena", "submit"] and len(words) > 2 and words[2].text in _TYPES
 
 
 def is_arena(item: Part) -> bool:
-    """Return whether the import made an object from a command of Arena."""
+    """Return whether an object was converted from a command line of Arena."""
     return api_version(item) == VERSION
 
 
 def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
-    """Return the TFJob of a command. Return None if the import report has problems."""
+    """Convert an Arena command to a TFJob. Return None if the command has problems."""
     before = len(report.problems)
     flags = _flags(words, file, report)
     if flags.value("name") is None:
-        report.refuse(flags.start, "the command has no name of the job; add --name")
+        report.refuse(flags.start, "the command does not name the job; add --name")
     for part in flags.flags.get("sync-mode", ()):
         if part.value != "git":
             report.refuse(part, f"found {part.as_text}, expected git; copy the code into the image, or use git")
@@ -135,20 +139,20 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 
 def canonical(item: Part) -> Part:
-    """Return the TFJob in the shape of kubeflow.org/v1, without the flags that a TFJob lacks."""
+    """Return the TFJob in the shape of kubeflow.org/v1, without the flags that have no field in a TFJob."""
     fields = {key: part for key, part in item.value.items() if key != VERSION}
     version = item.value["apiVersion"].replaced(value="kubeflow.org/v1")
     return tf_job.canonical(item.replaced(value={**fields, "apiVersion": version}))
 
 
 def read(item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """Read the job of a command. Return None if the import report has problems."""
+    """Read the job of an Arena command. Return None if the import report has problems."""
     job = tf_job.read(canonical(item), companions, options, report)
     return _ArenaJob(item, job, options, report).read() if job else None
 
 
 class _ArenaJob(FieldReader):
-    """Reader of the flags that a TFJob lacks, such as the code, the gang and TensorBoard."""
+    """Reader of the flags that have no field in a TFJob, such as the flags for the code, the gang and TensorBoard."""
 
     def __init__(self, item: Part, job: ForeignJob, options: Options, report: ImportReport) -> None:
         super().__init__(report)
@@ -158,13 +162,13 @@ class _ArenaJob(FieldReader):
         self.storage: Mapping[str, Any] = {}
 
     def read(self) -> ForeignJob:
-        """Return the job."""
-        no_limit = dropped("a TFJob has no such limit")
+        """Return the foreign job with the settings of these flags."""
+        no_limit = dropped("a TFJob has no time limit for the start")
         table: Fields = {
             **{key: dropped(why) for key, why in _DROPPED.items()},
             "gang": self._gang,
             "git-secret": self._git_secret,
-            "selector": dropped("each role has its own selector, which replaces this selector in Arena"),
+            "selector": dropped("Arena ignores this selector, because the selector of each role replaces it"),
             "starting-timeout": no_limit if self.is_tf_job else carried("spec", "startDeadline"),
             "sync-mode": carried("spec", "code", "git", sets=False),
             "sync-source": self._code,
@@ -173,7 +177,7 @@ class _ArenaJob(FieldReader):
         self.fields(self.item.get(VERSION), table)
         for key in ("logdir", "tensorboard-image"):
             if key in self.flags and "tensorboard" not in self.spec:
-                self.report.drop(self.flags[key], "the job has no TensorBoard")
+                self.report.drop(self.flags[key], "the flag is for TensorBoard, but the job has no TensorBoard")
         # The report omits the defaults of Arena's chart, because the user did not write them.
         default = self.item.value["kind"].name
         entries = self.report.entries
@@ -184,10 +188,20 @@ class _ArenaJob(FieldReader):
         project = source.as_text.rstrip("/").rpartition("/")[2].removesuffix(".git")
         folder = self.flags["working-dir"].as_text if "working-dir" in self.flags else _WORKING_DIR
         self.set_value({"mountPath": f"{folder}/code/{project}", "git": {"repository": source.as_text}}, "spec", "code")
-        self.report.change(source, "spec", "code", "git", "repository", why="the folder of the code is read-only")
+        self.report.change(
+            source,
+            "spec",
+            "code",
+            "git",
+            "repository",
+            why="in the imported job, the folder with the code is read-only",
+        )
 
     def _git_secret(self, _key: str, secrets: Part) -> None:
-        why = "the variable is a credential for the code; create a Secret, and set code.git.secretName to its name"
+        why = (
+            "the variable is a credential for git; create a Secret "
+            "with the credential, and name it in code.git.secretName"
+        )
         for secret in secrets.items():
             self.report.drop(secret, why)
 
@@ -195,14 +209,16 @@ class _ArenaJob(FieldReader):
         self.set_value({"scheduler": "coscheduling"}, "spec", "gang")
         if self.is_tf_job:
             self.set_value("PodGroup", "spec", "workload", "tfJob", "gang")
-        why = "Arena sets labels on the pods; tfgen creates a PodGroup of the Kubernetes scheduler plugins"
+        why = (
+            "Arena defines the gang by labels of the pods; tfgen creates a PodGroup of the Kubernetes scheduler plugins"
+        )
         self.report.change(part, "spec", "gang", "scheduler", why=why)
 
     def _tensorboard(self, _key: str, board: Part) -> None:
         pod = next(iter(self.job.roles.values())).pod
         self.storage = {name: volume for name, volume in pod.storage.items() if "claim" in volume}
         if not self.storage:
-            why = "the event files are in the pods; a TensorBoard needs a claim that the tasks mount as well"
+            why = "TensorBoard cannot read the logs, because they are only in the pods; write the logs to a claim"
             self.report.drop(board, why)
             return
         self.set_value({"logDir": _LOG_DIR}, "spec", "tensorboard")
@@ -255,7 +271,7 @@ def _flags(words: Sequence[Word], file: str, report: ImportReport) -> _Flags:
 
 
 def _current_name(flag: str) -> str:
-    """Return the current name of a flag. Earlier versions had names such as `--psImage` and `--ChiefCpu`."""
+    """Return the current name of a flag. Earlier versions of Arena had flags such as `--psImage` and `--ChiefCpu`."""
     return _ALIASES.get(flag) or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", flag).lower()
 
 
@@ -263,11 +279,11 @@ def _current_name(flag: str) -> str:
 
 
 class _Flag(NamedTuple):
-    """Field of the TFJob that a flag sets.
+    """A flag of Arena, as the source of a field of the TFJob.
 
     Attributes:
-        names: the names of flags. The first one in the command sets the field. `{role}` is the role in lower case.
-        default: the default of the field, or None.
+        names: the flags that can set the field. The first of these flags in the command counts. `{role}` is the role.
+        default: the value of the field for a command without such a flag, or None.
         convert: converts the value of the flag.
     """
 
@@ -276,14 +292,14 @@ class _Flag(NamedTuple):
     convert: Callable[[Part], Part | None] = lambda part: part
 
     def part(self, flags: _Flags, role: str) -> Part | None:
-        """Return the value of the field, or None for a field without a flag and without a default."""
+        """Return the value of the field. Return None if the command lacks the flag and the field has no default."""
         part = next((part for name in self.names if (part := flags.value(name.format(role=role)))), None)
         default = None if self.default is None else flags.start.scalar(self.default)
         return default if part is None else self.convert(part)
 
 
 def _built(shape: Any, flags: _Flags, role: str = "") -> Part | None:
-    """Return the part of a shape: a mapping, a list, a flag, a function or a default of Arena's chart."""
+    """Build a part of the TFJob from its description: a mapping, a list, a flag, a function or a default."""
     if isinstance(shape, _Flag):
         return shape.part(flags, role)
     if callable(shape):
@@ -305,14 +321,14 @@ def _number(part: Part) -> Part:
 
 
 def _duration(part: Part) -> Part:
-    """Return a duration in the syntax of Go, such as `1h30m`, in seconds."""
+    """Convert a duration such as `1h30m` (the syntax of Go) to seconds."""
     if not re.fullmatch(r"(\d{1,9}[smh])+", part.as_text):
         return _number(part)
     return part.scalar(sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+)([smh])", part.as_text)))
 
 
 def _texts(*names: str) -> Callable[[_Flags, str], Part | None]:
-    """Return a function that makes a mapping from the pairs of a flag, which is the first one in the command."""
+    """Return a function that makes a mapping from the `KEY=VALUE` pairs of the first of several flags in a command."""
 
     def texts(flags: _Flags, role: str) -> Part | None:
         pairs = (entries for name in names if (entries := dict(flags.pairs(name.format(role=role)))))
@@ -339,8 +355,8 @@ def _toleration(part: Part) -> Part:
 
 
 def _command(flags: _Flags, _role: str) -> Part | None:
-    """Return the command of the container. A program that needs a shell is the script of a shell."""
-    # Arena's documents have a second pair of quotes around the program, which Arena removes.
+    """Return the command of the container: the program, or `sh -c PROGRAM` for a program that needs a shell."""
+    # The documentation of Arena puts a second pair of quotes around the program. Arena removes these quotes.
     program = re.sub(r"^'([^']*)'$", r"\1", " ".join(word.text for word in flags.program))
     shell_name = flags.value("shell")
     words = shell.words(program) or [shell_name.as_text if shell_name else "sh", "-c", program]
@@ -452,7 +468,7 @@ _REPLICAS: Final[Mapping[str, _Flag]] = {
     "Worker": _Flag(["workers"], 1, _number),
     "Evaluator": _Flag(["evaluator"], convert=_one_task),
 }
-"""The flag of the number of tasks by replica type."""
+"""The flag that sets the number of tasks of each replica type."""
 
 
 def _replica(flags: _Flags, replica_type: str) -> Part | None:
@@ -478,7 +494,7 @@ _SPEC: Final = {
     ),
 }
 _JOB_FLAGS: Final = (*_DROPPED, "sync-mode", "sync-source", "gang", "tensorboard", "tensorboard-image", "logdir")
-"""Flags without a field in a TFJob."""
+"""Flags that set no field of the TFJob."""
 
 
 def _tf_job(flags: _Flags) -> Part:

@@ -4,8 +4,8 @@ r"""Splitter of a shell script into commands and words, with the position of eac
 >>> [(word.text, word.position.column, word.expands) for word in words]
 [('arena', 1, False), ('submit', 7, False), ('--name=a b', 14, False), ('$X', 27, True)]
 
-The splitter knows words, quotes, comments and the ends of commands, and ignores all other syntax of the shell. It does
-not expand variables: `Word.expands` marks a word that the shell would expand.
+The splitter understands words, quotes, comments and the ends of commands, and ignores all other syntax of the shell. It
+does not expand variables: `Word.expands` marks a word that the shell would expand.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EXPANDS: Final = re.compile(r"(?<!\\)(?:\$[\w({]|`)")
 
 
 class Word(NamedTuple):
-    """Word of a command.
+    """Word of a command line.
 
     Attributes:
         text: the word without its quotes.
@@ -43,12 +43,12 @@ class Word(NamedTuple):
 
 
 def shell_value_message(word: Word) -> str:
-    """Return the message about a word that the shell would expand."""
-    return f"found {word.text}, which only a shell can expand; write the value"
+    """Return the error message about a word that contains a shell variable or a command substitution."""
+    return f"found {word.text}, which only a shell can expand; replace the variable or command by its value"
 
 
 def commands(script: str) -> Iterator[Sequence[Word]]:
-    """Yield the words of each command, without the prompt `$` that documents print before a command."""
+    """Yield the words of each command, without the prompt `$` that documentation prints before a command."""
     for words in _commands(script):
         command = words[1:] if words[0].text == "$" else words
         if command:

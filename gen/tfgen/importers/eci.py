@@ -29,7 +29,7 @@ class Instance(Record):
 
 
 def extract_instance(template: Part) -> tuple[Part, Instance]:
-    """Return a pod template without the settings of its instance, and these settings."""
+    """Separate a pod template from its settings for Alibaba Cloud's instances, and return both."""
     annotations = {
         key: part
         for key, part in template.entries("metadata", "annotations")
@@ -77,9 +77,9 @@ def _value(name: str, part: Part) -> Any:
 
 
 def _way(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
-    """Return the key of `NODE_LABELS` whose node selector and toleration the template has, and these two parts.
+    """Return the key of `NODE_LABELS` whose node selector and toleration are in the template, and these two parts.
 
-    A template with only one of the two uses another placement.
+    A template with only the selector or only the toleration does not use these nodes.
     """
     for way, (label, text) in eci.NODE_LABELS.items():
         selector = template.get("spec", "nodeSelector", label)
@@ -92,7 +92,7 @@ def _way(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
 
 
 def _without(template: Part, path: Sequence[str], *names: str) -> Part:
-    """Return the template without some keys of a mapping."""
+    """Return the template without the listed keys of the mapping at a path."""
     parent = template.get(*path)
     if parent is None or not names:
         return template

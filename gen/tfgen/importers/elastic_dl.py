@@ -1,7 +1,7 @@
 """Reader of ElasticDL's command line: `elasticdl train --job_name=mnist --num_ps_pods=1 ...`.
 
 The imported job has the workload kind ElasticDL, because the tasks get their data from ElasticDL's master. A flag with
-an equivalent in job.yaml sets this field. All remaining flags become arguments of the master, as in ElasticDL's client.
+an equivalent in job.yaml sets that field. All remaining flags become arguments of the master, as in ElasticDL's client.
 Flags and defaults: https://github.com/sql-machine-learning/elasticdl/blob/develop/elasticdl_client/common/args.py.
 """
 
@@ -26,24 +26,26 @@ from tfgen.job.training_job import RoleName
 
 FORMAT: Final = "ElasticDL job"
 VERSION: Final = "elasticdl"
-"""The apiVersion of the object that the import makes from a command. Clusters have no such version."""
+"""The apiVersion of the object that the import makes from a command. No cluster has this version."""
 
 _COMMAND: Final = ("elasticdl", "train")
 _STRATEGY: Final = "ParameterServerStrategy"
-"""The only strategy that the import supports, and the default of the client."""
+"""The only strategy of ElasticDL that the import supports. It is also the default of the client."""
 _NUMBERS: Final[Mapping[RoleName, tuple[str, int]]] = {"ps": ("num_ps_pods", 0), "worker": ("num_workers", 2)}
-"""The flag with the number of tasks and the client's default, by role."""
+"""For each role: the flag that sets the number of tasks, and the default of ElasticDL's client."""
 _AMOUNTS: Final = ("cpu", "memory", "gpu")
 _RETRIES: Final = ("relaunch_on_worker_failure", 1)
 _PULL: Final = ("image_pull_policy", "Always")
 _ELASTIC_DL: Final = ("spec", "workload", "elasticDL")
-_TF_CONFIG: Final = "the master always sets TF_CONFIG"
-_RESTARTS: Final = "a failed pod does not restart; the master creates a new pod"
-_MASTER: Final = dropped("the master of tfgen has only cpu and memory, with equal requests and limits")
+_TF_CONFIG: Final = "the master of ElasticDL always sets TF_CONFIG"
+_RESTARTS: Final = "a failed pod does not restart; the master of ElasticDL creates a new pod"
+_MASTER: Final = dropped("the master accepts only cpu and memory, with requests equal to limits")
 _PRIORITY: Final = carried("spec", "priorityClassName")
-_PRIORITY_OF_ALL: Final = changed("spec", "priorityClassName", why="the priority class applies to the ps as well")
+_PRIORITY_OF_ALL: Final = changed(
+    "spec", "priorityClassName", why="in the imported job, the priority class applies to the ps as well"
+)
 _FLAGS: Final[Fields] = {
-    "cluster_spec": dropped("only the client can read this file; add the equivalent --cluster_spec_json to args"),
+    "cluster_spec": dropped("tfgen cannot read this file of ElasticDL's client; add --cluster_spec_json to args"),
     "distribution_strategy": carried("spec", "strategy", sets=False),
     "image_name": carried("spec", "image"),
     "image_pull_policy": carried("spec", "imagePullPolicy"),
@@ -54,30 +56,30 @@ _FLAGS: Final[Fields] = {
     "restart_policy": dropped(_RESTARTS, default="Never", why_default=_RESTARTS),
     "volume": carried("spec", "storage", sets=False),
     _RETRIES[0]: carried("spec", "retries", sets=False),
-    **dict.fromkeys(("force_use_kube_config_file", "yaml"), dropped("the flag is an option of the client")),
+    **dict.fromkeys(("force_use_kube_config_file", "yaml"), dropped("the flag is an option of ElasticDL's client")),
     **dict.fromkeys(("master_resource_request", "master_resource_limit"), _MASTER),
     **{flag: carried(*ROLES, role, "replicas", sets=False) for role, (flag, _) in _NUMBERS.items()},
 }
-"""The outcomes of the flags. All remaining flags are arguments of the master."""
+"""The conversion of each flag that has a field in job.yaml. All other flags become arguments of the master."""
 
 
 def is_command(words: Sequence[Word]) -> bool:
-    """Return whether a command submits a training job to ElasticDL."""
+    """Return whether a command is `elasticdl train`."""
     return tuple(word.text for word in words[:2]) == _COMMAND
 
 
 def is_elastic_dl(item: Part) -> bool:
-    """Return whether the import made an object from a command of ElasticDL."""
+    """Return whether an object was converted from a command line of ElasticDL."""
     return api_version(item) == VERSION
 
 
 def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
-    """Return the flags of a command as an object. Return None if the import report has problems."""
+    """Convert an ElasticDL command to an object with its flags. Return None if the command has problems."""
     before = len(report.problems)
     start = scalar_part(file, words[0].position, "elasticdl", FORMAT)
     flags = _flags(words[2:], file, report)
     if "job_name" not in flags:
-        report.refuse(start, "the command has no name of the job; add --job_name")
+        report.refuse(start, "the command does not name the job; add --job_name")
     strategy = flags.get("distribution_strategy")
     if strategy and strategy.value not in (_STRATEGY, ""):
         report.refuse(strategy, f"found {strategy.as_text}, expected {_STRATEGY}")
@@ -101,7 +103,7 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 
 def canonical(item: Part) -> Part:
-    """Return the job as flags of the client, from a command or from the pod of a rendered master."""
+    """Return the flags of the client that a command has, or that the pod of a rendered master corresponds to."""
     flags = item.get("flags")
     if flags is None:
         args = _flags_of_master(item)
@@ -109,7 +111,7 @@ def canonical(item: Part) -> Part:
         by_default = (*_NUMBERS.values(), _RETRIES, _PULL, ("distribution_strategy", _STRATEGY))
         defaults = {flag: str(default) for flag, default in by_default}
         args = {flag: flags.replaced(value=text, text=text) for flag, text in defaults.items()}
-        # The client uses the request for an empty limit, and the default for each flag of `defaults` that is empty.
+        # For an empty limit, the client uses the request. For an empty flag of `defaults`, the client uses the default.
         optional = {*defaults, *(f"{role}_resource_limit" for role in ("master", "ps", "worker"))}
         effective = {key: value for key, value in flags.value.items() if value.value or key not in optional}
         args |= {key: value for key, value in effective.items() if key not in ("job_name", "namespace")}
@@ -122,7 +124,7 @@ def canonical(item: Part) -> Part:
 
 
 def _flags_of_master(item: Part) -> dict[str, Part]:
-    """Return the flags of the client from the pod of a master: the arguments, the resources and the priority."""
+    """Return the client's flags for the arguments, the resources and the priority of a master pod."""
     (container,) = item.items("spec", "containers")
     words = [part.as_text.removeprefix("--") for part in container.items("args")]
     args = {flag: item.replaced(value=value, text=value) for flag, _, value in (word.partition("=") for word in words)}
@@ -135,12 +137,12 @@ def _flags_of_master(item: Part) -> dict[str, Part]:
 
 
 def read(item: Part, _companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """Return the job of a command."""
+    """Read the job of an ElasticDL command."""
     return _ElasticDLJob(item, options, report).read()
 
 
 class _ElasticDLJob(FieldReader):
-    """Reader of the flags of a job."""
+    """Reader of the flags of an ElasticDL command."""
 
     def __init__(self, item: Part, options: Options, report: ImportReport) -> None:
         super().__init__(report)
@@ -152,7 +154,7 @@ class _ElasticDLJob(FieldReader):
         self.args: list[str] = []
 
     def read(self) -> ForeignJob:
-        """Return the job."""
+        """Return the foreign job."""
         for key in ("apiVersion", "kind"):
             self.report.mark_read(self.item.value[key])
         if self.options.kind != "StatefulSet":
@@ -161,7 +163,7 @@ class _ElasticDLJob(FieldReader):
         for role in _NUMBERS:
             self._amounts(f"{role}_resource", (*ROLES, role, "resources"))
         if not self._amounts("master_resource", (*_ELASTIC_DL, "resources"), is_master=True):
-            why = "by default the master of tfgen requests 1 CPU; ElasticDL's client requested 0.1"
+            why = "the master requests 1 CPU by default; ElasticDL's client requested 0.1 CPU"
             self.report.note(self.item, why)
         readers: Fields = {
             "cluster_spec_json": self._cluster_spec,
@@ -194,9 +196,9 @@ class _ElasticDLJob(FieldReader):
         return ForeignRole(number or self.item, _number(number, default), PodData(fields, storage, (), {}, None, None))
 
     def _amounts(self, prefix: str, target: Path, *, is_master: bool = False) -> bool:
-        """Set the resources of a role or of the master. Return whether the flags have supported amounts.
+        """Set the resources of a role or of the master. Return whether the flags set them.
 
-        A limit that differs from the request stays an argument. The argument takes precedence over the resources.
+        A limit that differs from the request becomes an argument of the master, which overrides the resources.
         """
         request, limit = self.flags.get(f"{prefix}_request"), self.flags.get(f"{prefix}_limit")
         pairs = dict(pair.strip().partition("=")[::2] for pair in request.as_text.split(",")) if request else {}
@@ -219,7 +221,7 @@ class _ElasticDLJob(FieldReader):
         self.report.carry(part, *_ELASTIC_DL, "workerPriority")
 
     def _cluster_spec(self, _key: str, part: Part) -> None:
-        message = "tfgen passes its own cluster spec with the labels of the run; merge both specs in spec.args"
+        message = "tfgen already passes --cluster_spec_json, with the labels of the run; merge both values in spec.args"
         self.report.refuse(part, message)
 
     def _argument(self, flag: str, part: Part) -> None:
@@ -231,7 +233,7 @@ class _ElasticDLJob(FieldReader):
 
 
 def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, Part]:
-    """Return the flags of a command by name. The last value of a flag wins."""
+    """Return the flags of a command by name. If a flag occurs twice, the last value counts."""
     flags: dict[str, Part] = {}
     number = 0
     while number < len(words):
@@ -251,13 +253,13 @@ def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, 
         if word.expands or value_word.expands:
             report.refuse(part, shell_value_message(value_word))
         elif name in flags:
-            report.drop(flags[name], "a later value of the flag wins")
+            report.drop(flags[name], "the command sets the flag again, and the last value counts")
         flags[name] = part
     return flags
 
 
 def _number(part: Part | None, default: int) -> Any:
-    """Return the number of a flag, or its text if the text is not a number."""
+    """Return the value of a flag as a number, or as text if the value is not a number."""
     if part is None:
         return default
     return int(part.as_text) if re.fullmatch(r"\d{1,9}", part.as_text) else part.as_text

@@ -1,12 +1,12 @@
-"""Merger of several variants of a foreign job into one job with environments.
+"""Merge of several variants of a foreign job, such as dev and prod, into one job with environments.
 
     dev   {image: "x:1", roles: {worker: {replicas: 1}}}
     prod  {image: "x:1", roles: {worker: {replicas: 4}}}
       ->  {image: "x:1", roles: {worker: {replicas: 1}},
            environments: {dev: {}, prod: {roles: {worker: {replicas: 4}}}}}
 
-The job itself is the variant with the fewest differences from all variants. An environment has the values that Helm
-merges into the values of the job. All variants must have the same structure.
+The variant with the fewest differences from the other variants becomes the job itself. Each environment contains the
+values that Helm merges into the values of the job. All variants must have the same structure.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _RELEASE: Final[Path] = ("completion", "release")
 _RELEASES_GPUS: Final = "ScaleToZero"
 _JOB_FIELDS: Final[tuple[Path, ...]] = (_RELEASE, ("port",))
 """Fields that environments cannot change, and that do not affect the training. If one variant releases its GPUs at the
-end, all environments do so. All environments have the port of the job."""
+end, all environments release their GPUs. All environments have the port of the job."""
 _SECTIONS: Final[Mapping[Path, Sequence[Path]]] = {
     ("gang",): [("workload", "tfJob", "gang")],
     ("tensorboard",): [],
     ("cloud", "eci"): [],
 }
-"""Sections of a spec that an environment can disable, with the paths of their further settings."""
+"""Sections of a spec that an environment can disable, with the paths of the settings that depend on each section."""
 
 
 class Variant(Record):
@@ -56,7 +56,7 @@ class Variant(Record):
 
 
 def base_name(names: Mapping[EnvironmentName, str]) -> str | None:
-    """Return the common name of a job whose names contain the environment, or None without a common name.
+    """Return the name that remains after the environment is removed from each name, or None if the results differ.
 
     >>> base_name({"dev": "dev-mnist", "prod": "mnist-prod", None: "mnist"})
     'mnist'
@@ -71,7 +71,7 @@ def base_name(names: Mapping[EnvironmentName, str]) -> str | None:
 def job_with_environments(
     name: str, variants: Mapping[EnvironmentName, Variant]
 ) -> tuple[EnvironmentName, dict[str, Any]]:
-    """Return the environment that equals the job, and the job document. Refuse differences in the structure.
+    """Merge the variants. Return the environment that became the job itself, and the document of the job.
 
     Args:
         name: the name of the job.
@@ -99,14 +99,14 @@ def job_with_environments(
 def _unified(
     specs: Mapping[EnvironmentName, dict[str, Any]], variants: Mapping[EnvironmentName, Variant], base: EnvironmentName
 ) -> dict[EnvironmentName, dict[str, Any]]:
-    """Return the specs with equal values of `_JOB_FIELDS`, and report the changes."""
+    """Set each field of `_JOB_FIELDS` to the same value in all specs, and report the changes."""
     unified = dict(specs)
     for path in _JOB_FIELDS:
         values = {env: _value_at(spec, path) for env, spec in specs.items()}
         if len(set(values.values())) == 1:
             continue
         common = _RELEASES_GPUS if path == _RELEASE else values[base]
-        why = f"{path_name(path)} is {shown(common)} in every environment"
+        why = f"an environment cannot change {path_name(path)}, so it is {shown(common)} in every environment"
         for env, value in values.items():
             report = variants[env].report
             if value != common and not report.change_target(("spec", *path), why):
@@ -116,7 +116,7 @@ def _unified(
 
 
 def _value_at(spec: Mapping[str, Any], path: Path) -> Any:
-    """Return the value of a spec at a path, or the default of the schema."""
+    """Return the value at a path of a spec, or the default from the schema if the spec has no value."""
     node = schema_file.node(schema_file.load(), ("spec", *path)) or {}
     return data_path.at(spec, path) if data_path.has(spec, path) else node.get("default")
 
@@ -144,7 +144,7 @@ def _values(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _distance(specs: Mapping[EnvironmentName, Mapping[str, Any]], env: EnvironmentName) -> int:
-    """Return the number of values in which all variants differ from the variant of an environment."""
+    """Return the number of values in which the other variants differ from the variant of an environment."""
     base = _values(specs[env])
     return sum(_size(values_patch(base, _values(spec))) for spec in specs.values())
 
@@ -154,7 +154,7 @@ def _size(data: Any) -> int:
 
 
 def _with_sections(specs: Mapping[EnvironmentName, dict[str, Any]]) -> dict[EnvironmentName, dict[str, Any]]:
-    """Return the specs with equal sections. A section that a spec lacks is a disabled section of another spec."""
+    """Give all specs the same sections: add each missing section to a spec, in the disabled state."""
     completed = dict(specs)
     for section, setting_paths in _SECTIONS.items():
         model = next((spec for spec in specs.values() if data_path.has(spec, section)), None)
@@ -186,7 +186,7 @@ def _structure(spec: Mapping[str, Any]) -> Any:
 def _differences(base: Any, variant: Any, path: Path = ()) -> Iterator[Path]:
     if isinstance(base, Mapping) and isinstance(variant, Mapping):
         for key in dict.fromkeys((*base, *variant)):
-            # Without its tunables, a mapping may be empty. An empty mapping and a missing one are equal.
+            # A mapping whose keys are all tunable is empty in the structure, and counts as missing.
             yield from _differences(base.get(key, {}), variant.get(key, {}), (*path, key))
     elif json.dumps(base) != json.dumps(variant):
         yield path
@@ -205,7 +205,7 @@ def _structure_message(path: Path, variant: tuple[EnvironmentName, Any], base: t
 
 
 def _namespaces(variants: Mapping[EnvironmentName, Variant]) -> dict[EnvironmentName, dict[str, str]]:
-    """Return the namespace of the job if all variants share a namespace, and the different ones by environment."""
+    """Return the common namespace under the key None, and each namespace that differs under its environment."""
     namespaces = {env: variant.job.namespace for env, variant in variants.items()}
     is_shared = len(set(namespaces.values())) == 1
     common = namespaces.get(None) or (next(iter(namespaces.values())) if is_shared else None)
@@ -214,7 +214,7 @@ def _namespaces(variants: Mapping[EnvironmentName, Variant]) -> dict[Environment
 
 
 def _target(env: str, patch: Mapping[str, Any], target: Path) -> Path:
-    """Return the path under `environments` for a target, if the environment has a value at the target."""
+    """Return the path under `environments` for a target that the environment sets, and the target for all others."""
     environment_path = (*ENVIRONMENTS, env)
     if target == ("metadata", "namespace"):
         return (*environment_path, "namespace") if "namespace" in patch else target

@@ -1,4 +1,4 @@
-"""Reader of the podFailurePolicy of Jobs, which names the exit codes that cost no retry.
+"""Reader of the podFailurePolicy of Jobs, which lists the exit codes that do not count as a retry.
 
     rules: [{action: Ignore, onExitCodes: {operator: In, values: [42]}}]   -> restart: {ignoreExitCodes: [42]}
 
@@ -21,15 +21,17 @@ POLICY: Final = "podFailurePolicy"
 
 _TARGET: Final[Path] = ("spec", "restart", "ignoreExitCodes")
 _DISRUPTIONS: Final = ({"type": "DisruptionTarget"}, {"type": "DisruptionTarget", "status": "True"})
-"""The condition of a rule that all Jobs of tfgen have."""
+"""The condition in the failure rule that tfgen adds to all Jobs: pods that a node drain or an eviction stopped."""
 
 
 def read_failure_policies(jobs: Sequence[Part], reader: JobReader) -> None:
-    """Read the podFailurePolicies in the specs of the Jobs of a foreign job."""
+    """Read the podFailurePolicy of each Job, and set `restart.ignoreExitCodes` of the imported job."""
     codes_by_job = [_read_policy(job, reader) for job in jobs]
     codes = frozenset[int]().union(*codes_by_job)
     if any(job_codes != codes for job_codes in codes_by_job):
-        reader.report.change_target(_TARGET, "in the job, the exit codes cost no retry in any task")
+        reader.report.change_target(
+            _TARGET, "in the imported job, these exit codes do not count as a retry in any task"
+        )
     if codes:
         reader.set_value(sorted(codes), *_TARGET)
 
@@ -47,7 +49,7 @@ def _read_policy(job: Part, reader: JobReader) -> frozenset[int]:
         if rule.data in ({"action": "Ignore", "onPodConditions": [condition]} for condition in _DISRUPTIONS):
             reader.apply_row(rule, TFGEN_DEFAULT)
         elif not codes:
-            report.drop(rule, "a job has only restart.ignoreExitCodes, and no field for this rule")
+            report.drop(rule, "job.yaml supports only rules that ignore exit codes (restart.ignoreExitCodes)")
         elif why := workload_kinds.lacking({"workload": {"kind": reader.options.kind}}, _TARGET[1:]):
             report.drop(rule, why)
         else:
@@ -57,7 +59,7 @@ def _read_policy(job: Part, reader: JobReader) -> frozenset[int]:
 
 
 def _codes(rule: Part, job: Part) -> frozenset[int]:
-    """Return the exit codes of the main container that a rule ignores. Empty: the rule is of another type."""
+    """Return the exit codes of the main container that a rule ignores; empty for a rule of another type."""
     values = rule.data if isinstance(rule.data, dict) else {}
     on_codes = values.get("onExitCodes")
     if values.keys() != {"action", "onExitCodes"} or values["action"] != "Ignore" or not isinstance(on_codes, dict):

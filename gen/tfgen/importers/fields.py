@@ -1,9 +1,9 @@
-"""Reader of the fields of a foreign mapping by a table.
+"""Reader of the fields of a foreign object, driven by a table with one row for each field.
 
     {"backoffLimit": carried("spec", "retries"), "suspend": dropped("the job starts when it is applied"), "tasks": None}
 
-A row gives the path in the job that gets the value, the outcome in the import report, and the reason. A field that
-needs code has a function in place of a row. The value None marks a field that another step reads.
+A row has the path in the job that gets the value, the outcome for the import report, and the reason. A field that needs
+code has a function in place of a row. The value None marks a field that another function reads.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from tfgen.importers.part import Part
 from tfgen.importers.shapes import ANY_KEY
 
 KEY: Final = "{key}"
-"""The place of the field's name in a target or in a reason."""
+"""Placeholder for the name of the field in a target or in a reason."""
 
 ROLE: Final = "{role}"
-"""The place of the role in a target."""
+"""Placeholder for the role in a target."""
 
 
 class Row(NamedTuple):
-    """A row of a table of fields.
+    """Row of a table of fields: the conversion of one field.
 
     Attributes:
         outcome: the outcome in the import report.
         target: the path in the job that gets the field's value.
         why: the reason.
-        default: the value that means the same as a missing field.
-        sets: whether the target gets the value.
-        why_default: the reason for a field that has the default.
+        default: the value that has the same meaning as a missing field.
+        sets: whether the reader copies the value to the target.
+        why_default: the reason in the report for a field that has the default value.
     """
 
     outcome: Outcome
@@ -44,21 +44,21 @@ class Row(NamedTuple):
 
 
 Fields: TypeAlias = Mapping[str, Row | Callable[[str, Part], None] | None]
-"""The rows of fields by name, and the row of all remaining fields by `EACH`. None: another step reads the field."""
+"""The row of each field by name, and the row of all other fields at `ANY_KEY`. None: another step reads the field."""
 
 
 def carried(*target: str | int, why: str = "", **options: Any) -> Row:
-    """Return the row of a field whose value the job carries unchanged."""
+    """Return the row of a field whose value the job contains unchanged."""
     return Row("carried", target, why, **options)
 
 
 def changed(*target: str | int, why: str, **options: Any) -> Row:
-    """Return the row of a field whose value has another meaning in the job."""
+    """Return the row of a field whose value has a different meaning in the job."""
     return Row("changed", target, why, **options)
 
 
 def dropped(why: str, **options: Any) -> Row:
-    """Return the row of a field that the job lacks."""
+    """Return the row of a field that has no equivalent in the job."""
     return Row("dropped", (), why, **options)
 
 
@@ -66,7 +66,7 @@ TFGEN_DEFAULT: Final = carried(why="tfgen's default")
 
 
 class FieldReader:
-    """Builder of a job's data from the fields of a foreign object."""
+    """Reader that copies the fields of a foreign object to the data of a job, by tables."""
 
     def __init__(self, report: ImportReport, role: str = "") -> None:
         self.report, self.role_name = report, role
@@ -79,11 +79,11 @@ class FieldReader:
         return spec
 
     def set_value(self, value: Any, *path: str | int) -> None:
-        """Set a value of the job."""
+        """Set the value at a path of the job."""
         self.data = with_value(self.data, path, value)
 
     def fields(self, part: Part | None, table: Fields) -> None:
-        """Read the fields of a mapping by a table."""
+        """Read each field of a mapping as its row in the table specifies."""
         for key, field in part.entries() if part else ():
             row = table.get(key, table.get(ANY_KEY))
             if isinstance(row, Row):
@@ -92,7 +92,7 @@ class FieldReader:
                 row(key, field)
 
     def apply_row(self, part: Part, row: Row, key: str = "") -> None:
-        """Set the target of a row to the value of a part, and report the part."""
+        """Copy the value of a field to the target of its row, and add the outcome to the import report."""
         if row.default is not None and part.data == row.default:
             row = carried(why=row.why_default)
         steps = {KEY: key, ROLE: self.role_name}

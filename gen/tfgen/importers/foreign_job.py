@@ -1,6 +1,6 @@
-"""Intermediate form of an import: a foreign job with its roles in the fields of job.yaml.
+"""Result of a reader: a foreign job whose roles have the fields of job.yaml.
 
-Each role has all of its fields. `job_data` later moves the fields that all roles share to the job.
+Each role has all of its fields. Later, `job_data` moves the fields that all roles share from the roles to the job.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class ForeignJob(Record):
         root: the object of the job.
         name: the name of the job.
         namespace: the namespace of the job. None: the source names no namespace.
-        roles: the roles by the names of tfgen.
+        roles: the roles, by their names in job.yaml.
         strategy: the strategy of the job.
         spec: the fields of ``spec`` that are not part of a role.
-        comments: a comment about a decision of the import, by the path in the job.
+        comments: the comments for job.yaml about decisions of the import, by path.
         tensorboard_storage: the volumes that TensorBoard mounts, by name.
-        has_pod_templates: whether the source has pod templates, which set the user and the rights of the pods.
+        has_pod_templates: whether the source has pod templates, which determine the user and the rights of the pods.
     """
 
     format: str
@@ -66,7 +66,7 @@ class ForeignJob(Record):
 
 
 def number_of_tasks(part: Part, role: RoleName, report: ImportReport) -> int | None:
-    """Return the number of tasks of a role, by default 1. None for a role without tasks, or for an invalid number."""
+    """Return the number of tasks of a role, by default 1. Return None for no tasks or an invalid number."""
     replicas = part.get("replicas")
     if replicas is None:
         return 1
@@ -76,7 +76,7 @@ def number_of_tasks(part: Part, role: RoleName, report: ImportReport) -> int | N
         report.refuse(replicas, f"found {words}, expected a number of tasks")
         return None
     if number == 0:
-        report.drop(part, "the role has no tasks")
+        report.drop(part, "replicas is 0, so the job does not get this role")
         return None
     if number > 1 and role in ("chief", "evaluator"):
         report.refuse(replicas, f"found {number} tasks of {role}; a job has at most one {role}: set replicas to 1")
@@ -86,12 +86,12 @@ def number_of_tasks(part: Part, role: RoleName, report: ImportReport) -> int | N
 
 
 class TrainingPlan(Record):
-    """Strategy of a job, its roles for this strategy, and the role whose end completes the job.
+    """Strategy of an imported job, the roles that the strategy uses, and the role that completes the job.
 
     Attributes:
         strategy: the strategy.
         roles: the roles.
-        completion_by: the role whose end completes the job.
+        completion_by: the role whose exit completes the job.
         comment: the comment of ``spec.strategy`` in job.yaml.
     """
 
@@ -107,12 +107,12 @@ def training_plan(
     report: ImportReport,
     single_task_strategy: Strategy = "Single",
 ) -> TrainingPlan:
-    """Return the plan that the roles of a foreign job imply. Foreign jobs name no strategy.
+    """Choose the strategy of an imported job by its roles, because foreign jobs do not name a strategy.
 
     Args:
         roles: the roles with tasks; at least one.
-        completion_by: the role whose end completes a job without a chief.
-        report: gets the changes.
+        completion_by: the role whose exit completes a job without a chief.
+        report: the import report, which gets the changes.
         single_task_strategy: the strategy of a job with a single task.
     """
     if "ps" in roles:
@@ -122,17 +122,22 @@ def training_plan(
         (name, role), *_ = roles.items()
         if name != "chief":
             report.move_targets({(*ROLES, name): (*ROLES, "chief")})
-            report.note(role.part, "a single task becomes a chief, and gets no TF_CONFIG")
-        return TrainingPlan("Single", {"chief": role}, "Chief", "A single task, which gets no TF_CONFIG.")
+            report.note(role.part, "the only task of the job becomes the chief, and gets no TF_CONFIG")
+        return TrainingPlan("Single", {"chief": role}, "Chief", "The job has a single task, which gets no TF_CONFIG.")
     if "chief" not in roles:
-        return TrainingPlan("MultiWorkerMirrored", roles, completion_by, "No ps: each worker has all variables.")
+        return TrainingPlan(
+            "MultiWorkerMirrored",
+            roles,
+            completion_by,
+            "The job has no ps, so each worker has a copy of all variables.",
+        )
     return _mirrored_with_chief(roles, report)
 
 
 def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], report: ImportReport) -> TrainingPlan:
-    """Return the plan of a job with a chief and without ps, whose chief becomes worker 0.
+    """Return the plan of a job that has a chief and no ps: its chief becomes worker 0.
 
-    MultiWorkerMirroredStrategy uses worker 0 as the chief of a cluster without a chief:
+    In a cluster without a chief, MultiWorkerMirroredStrategy uses worker 0 as the chief:
     https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#set_up_the_cluster.
     """
     chief, worker = roles["chief"], roles.get("worker")
@@ -143,23 +148,23 @@ def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], report: ImportRe
         if different:
             report.refuse(
                 chief.part,
-                f"the chief and the workers differ in {either(different, 'and')}; without ps, the chief is worker 0, "
-                "and all workers of MultiWorkerMirrored are equal: make the chief equal to the workers, or add ps",
+                f"the chief and the workers differ in {either(different, 'and')}; without ps, the chief becomes "
+                "worker 0, and all workers must be equal; make the chief equal to the workers, or add ps",
             )
         report.move_targets({(*ROLES, "chief"): (*ROLES, "worker")})
-    report.note(chief.part, "without ps, the chief becomes worker 0")
+    report.note(chief.part, "the job has no ps, so the chief becomes worker 0")
     tasks = worker or chief
     pod = tasks.pod.replaced(pull_secrets=join_pull_secrets([chief.pod, tasks.pod], report))
     workers = tasks.replaced(pod=pod, replicas=chief.replicas + (worker.replicas if worker else 0))
     mirrored_roles: dict[RoleName, ForeignRole] = {"worker": workers}
     if "evaluator" in roles:
         mirrored_roles["evaluator"] = roles["evaluator"]
-    comment = "No ps: each worker has all variables, and worker 0 is the former chief."
+    comment = "The job has no ps, so each worker has a copy of all variables. Worker 0 was the chief."
     return TrainingPlan("MultiWorkerMirrored", mirrored_roles, "Worker0", comment)
 
 
 def _differences(chief: ForeignRole, worker: ForeignRole) -> list[str]:
-    """Return the fields in which the pods of two roles differ. The `fields` of the roles may differ."""
+    """Return the fields in which the pods of the chief and of the workers differ."""
     pairs = (
         (chief.pod.role, worker.pod.role),
         ({"storage": chief.pod.storage}, {"storage": worker.pod.storage}),

@@ -1,4 +1,4 @@
-"""Reader of a foreign job's gang: the scheduler of the pods, the group that the pods name, and the PodGroup."""
+"""Reader of the gang settings of a foreign job: the scheduler name, the labels of the pods, and the PodGroup."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BY_SCHEDULER_NAME: Final[Mapping[str, Scheduler]] = {
     "kube-batch": "kube-batch",
     "scheduler-plugins-scheduler": "coscheduling",
 }
-"""The gang scheduler, by the schedulerName of the default installation."""
+"""The gang scheduler, by the schedulerName that its default installation uses."""
 _BINDINGS: Final = (
     keys.GROUP_NAME,
     keys.POD_GROUP,
@@ -33,7 +33,7 @@ _BINDINGS: Final = (
     "pod-group.scheduling.sigs.k8s.io/min-available",
     keys.TASK_SPEC,
 )
-"""Labels and annotations by which a pod names its group."""
+"""Labels and annotations in which a pod names its PodGroup."""
 _FIELDS: Final[Mapping[str, str]] = {
     "minAvailable": "minAvailable",
     "minMember": "minAvailable",
@@ -55,11 +55,11 @@ _SUPPORTED_KEYS: Final[Mapping[Scheduler, tuple[str, ...]]] = {
 
 
 class Binding(Record):
-    """Binding of a pod to its group.
+    """The labels and annotations that bind a pod to its PodGroup, and the pod template without them.
 
     Attributes:
-        template: the pod template without the binding.
-        parts: the labels and annotations of the binding.
+        template: the pod template without these labels and annotations.
+        parts: the labels and annotations.
     """
 
     template: Part
@@ -71,8 +71,8 @@ class Gang(Record):
 
     Attributes:
         data: the keys of ``gang``. None: the job has no gang.
-        scheduler_name: a scheduler without gangs, for podTemplate.
-        has_group: whether the files contain the PodGroup.
+        scheduler_name: the name of a scheduler that does not support gangs, for podTemplate.
+        has_group: whether the imported files contain the PodGroup.
     """
 
     data: Mapping[str, Any] | None
@@ -81,7 +81,7 @@ class Gang(Record):
 
 
 def unbind(template: Part) -> Binding:
-    """Remove the labels and annotations from a pod template that bind the pod to a group."""
+    """Remove the labels and annotations that bind a pod to its PodGroup from a pod template."""
     parts: list[Part] = []
     for section in ("annotations", "labels"):
         mapping = template.get("metadata", section)
@@ -99,11 +99,11 @@ class Sources(Record):
 
     Attributes:
         job: the name of the foreign job, which is the name of a PodGroup that an operator creates.
-        bindings: the labels and annotations that bind pods to a group.
+        bindings: the labels and annotations that bind pods to a PodGroup.
         schedulers: the names of schedulers in the pod templates.
-        policy: the scheduling policy of an operator.
-        companions: all other objects of the files.
-        tasks: the values of minAvailable that mean all pods: with and without the evaluator.
+        policy: the scheduling policy in the object of an operator.
+        companions: all other objects in the imported files.
+        tasks: the values of minAvailable that count as all pods: the number of pods with and without the evaluator.
     """
 
     job: str
@@ -115,7 +115,7 @@ class Sources(Record):
 
 
 def read(sources: Sources, report: ImportReport) -> Gang:
-    """Return the gang of a job."""
+    """Return the gang of a foreign job, in the fields of job.yaml."""
     bindings, schedulers, policy, tasks = sources.bindings, sources.schedulers, sources.policy, sources.tasks
     names = {sources.job, *(part.as_text for part in bindings)} - {""}
     groups = (item for item in sources.companions if kind(item) == "PodGroup" and api_group(item) in _BY_GROUP)
@@ -124,22 +124,24 @@ def read(sources: Sources, report: ImportReport) -> Gang:
     pod_scheduler = _BY_SCHEDULER_NAME.get(scheduler_name or "")
     if group is None and policy is None and pod_scheduler is None:
         for part in bindings:
-            why = "the scheduler of the pods has no gangs, and the files have no PodGroup of this name; see spec.gang"
+            why = "the scheduler does not support gangs, and the files contain no PodGroup of this name; see spec.gang"
             report.drop(part, why)
         for part in schedulers:
             report.carry(part, "spec", "podTemplate", "spec", "schedulerName")
         return Gang(None, scheduler_name)
-    # An operator with a scheduling policy uses Volcano by default.
+    # By default, an operator applies its scheduling policy with Volcano.
     scheduler: Scheduler = _BY_GROUP[api_group(group)] if group else pod_scheduler or "volcano"
     data: dict[str, Any] = {"scheduler": scheduler}
     for part in bindings:
-        report.carry(part, "spec", "gang", why="tfgen binds the pods to the group of the run")
+        report.carry(part, "spec", "gang", why="tfgen sets the label that binds the pods to the PodGroup of the run")
     for part in schedulers:
         report.carry(part, "spec", "gang", "scheduler")
     if scheduler_name is not None and pod_scheduler is None:
         data["schedulerName"] = scheduler_name
     if group:
-        report.carry(group.value["metadata"], "spec", "gang", why="the PodGroup of tfgen has the name of the run")
+        report.carry(
+            group.value["metadata"], "spec", "gang", why="the PodGroup that tfgen creates has the name of the run"
+        )
         for key in ("apiVersion", "kind"):
             report.mark_read(group.value[key])
         _fields(group.get("spec"), data, tasks, report)
@@ -150,11 +152,11 @@ def read(sources: Sources, report: ImportReport) -> Gang:
 def _fields(part: Part | None, data: dict[str, Any], tasks: Sequence[int], report: ImportReport) -> None:
     for key, field in part.entries() if part else ():
         if _FIELDS.get(key) not in _SUPPORTED_KEYS[data["scheduler"]]:
-            report.drop(field, f"a gang of {data['scheduler']} has no field for {key}; see spec.gang")
+            report.drop(field, f"spec.gang has no equivalent of {key} for the scheduler {data['scheduler']}")
         elif key in ("minAvailable", "minMember") and field.value in tasks:
-            report.carry(field, "spec", "gang", why="the default is all tasks")
+            report.carry(field, "spec", "gang", why="by default, a gang consists of all tasks")
         elif _FIELDS[key] == "queue" and field.value == "default":
-            report.carry(field, "spec", "gang", why="the scheduler's default")
+            report.carry(field, "spec", "gang", why="the queue named default is the default of the scheduler")
         else:
             data.setdefault(_FIELDS[key], field.data)
             report.carry(field, "spec", "gang", _FIELDS[key])

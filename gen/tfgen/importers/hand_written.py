@@ -1,7 +1,8 @@
-"""Reader of hand-written parameter servers and workers: built-in objects, one for each task or one for each role.
+"""Reader of hand-written parameter servers and workers: Jobs, Pods or StatefulSets for each task or each role.
 
 A Job, Pod, Deployment, ReplicaSet, ReplicationController or StatefulSet is a task if its command or its variables
-configure a TensorFlow cluster. All tasks of the files are one job. The tasks of a role may differ only by their index.
+configure a TensorFlow cluster. All tasks in the files belong to one job. The tasks of a role may differ only in
+their index.
 """
 
 from __future__ import annotations
@@ -35,12 +36,17 @@ _KINDS: Final = ("Job", "Pod", "Deployment", "ReplicaSet", "ReplicationControlle
 _GROUPS: Final = ("", "apps", "batch", "extensions")
 _DIGITS: Final = re.compile(r"(\d+)")
 _METADATA: Final[Fields] = {
-    "name": changed("metadata", "name", why="the name of the job is the common prefix of the names"),
+    "name": changed("metadata", "name", why="the job gets the common prefix of the names of its objects"),
     "namespace": carried("metadata", "namespace"),
-    **dict.fromkeys(("labels", "annotations"), dropped("the job consists of several objects")),
+    **dict.fromkeys(
+        ("labels", "annotations"),
+        dropped("the key belongs to one of several objects, and the import merges them to one job"),
+    ),
 }
-_SHARED_LIMIT: Final = changed("spec", "retries", why="the limit applies to each task of the job", sets=False)
-_LIMITS: Final = dropped("the Jobs have different limits, and a job has one limit for all tasks; see spec.retries")
+_SHARED_LIMIT: Final = changed(
+    "spec", "retries", why="in the imported job, spec.retries is the limit of each task", sets=False
+)
+_LIMITS: Final = dropped("the Jobs have different values of backoffLimit, but spec.retries is one limit for all tasks")
 
 _SHAPE: Final = {
     "metadata": METADATA,
@@ -56,7 +62,7 @@ class _Task(Record):
         template: the pod template.
         command: the command of the main container.
         role: the role of the tasks.
-        index: the index of a single task. None: several tasks, or a task without a literal index.
+        index: the index of the task. None: the object has several tasks, or no literal index.
         replicas: the number of tasks.
     """
 
@@ -69,7 +75,7 @@ class _Task(Record):
 
 
 class _DifferentError(Exception):
-    """Tasks of a role differ at a path, and the difference is not their index."""
+    """Error: the tasks of a role differ at a path, and not only by their index."""
 
     def __init__(self, path: tuple[str | int, ...]) -> None:
         self.path = path
@@ -85,7 +91,7 @@ def is_task(item: Part) -> bool:
 
 
 class _HandWritten(JobReader):
-    """Reader of all tasks of a job."""
+    """Reader of the objects that are the tasks of one job."""
 
     format = FORMAT
 
@@ -93,20 +99,22 @@ class _HandWritten(JobReader):
 def read(
     items: Sequence[Part], companions: Sequence[Part], options: Options, report: ImportReport
 ) -> ForeignJob | None:
-    """Read the job of some tasks. Return None if the import report has problems.
+    """Read the job that a list of objects runs. Return None if the import report has problems.
 
     Args:
         items: the objects that are tasks; at least one.
         companions: all other objects of the files, such as Services, and ConfigMaps with hosts.
         options: the options of the import.
-        report: gets the outcome of each line.
+        report: the import report, which gets the outcome of each line.
     """
     tasks = [task for item in items if (task := _task(item, report))]
     if report.problems:
         return None
     job = options.name or _name([name(item) for item in items])
     if not job:
-        report.refuse(items[0], "the names of the objects have no common prefix; set the name of the job with --name")
+        report.refuse(
+            items[0], "the names of the objects have no common prefix to name the job; set the name with --name"
+        )
         return None
     _refuse_missing(tasks, report)
     _drop_services(tasks, companions, report)
@@ -132,13 +140,13 @@ def read(
 
 
 def _shared_limit(tasks: Sequence[_Task]) -> Part | None:
-    """Return the backoffLimit that all Jobs with a limit share, or None."""
+    """Return the backoffLimit if all Jobs that set it have the same value, or None."""
     limits = [limit for task in tasks if kind(task.item) == "Job" and (limit := task.item.get("spec", "backoffLimit"))]
     return limits[0] if len({limit.value for limit in limits}) == 1 else None
 
 
 def _root(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
-    """Return the tasks as one object, with the number of tasks of each role and the template of each object."""
+    """Combine all tasks in one object: the number of tasks of each role, and the pod template of each task object."""
     first = tasks[0].item
     by_name: dict[str, Part] = {}
     replicas: dict[str, Part] = {}
@@ -155,7 +163,7 @@ def _root(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
 
 
 def rendered(objects: Sequence[Mapping[str, Any]], root: Part) -> dict[str, Any]:
-    """Return the objects of a rendered job as one object, in the shape of `_root`."""
+    """Combine the objects of a rendered job in one object, in the same shape as `_root`, for a comparison."""
     specs: dict[str, Mapping[str, Any]] = {
         item["spec"]["template"]["metadata"]["labels"].get(keys.ROLE): item["spec"]
         for item in objects
@@ -205,13 +213,13 @@ def _task(item: Part, report: ImportReport) -> _Task | None:
 
 
 def _name(names: Sequence[str]) -> str:
-    """Return the common prefix of all names, without a role."""
+    """Return the common prefix of the names of all objects, without a role such as `worker` at the end."""
     prefix = "".join(str(letter) for letter in shared(tuple(name) for name in names))
     return re.sub(r"[^a-z0-9]+$", "", re.sub(r"-?(ps|worker|chief|master)-?\d*$", "", prefix.rstrip("-")))
 
 
 def _refuse_missing(tasks: Sequence[_Task], report: ImportReport) -> None:
-    """Refuse tasks with a list of more hosts than tasks, because files of some tasks are missing."""
+    """Report a problem if a task lists more hosts than the files have tasks, because some files are missing."""
     numbers = {role: sum(task.replicas for task in tasks if task.role == role) for role in ROLE_NAMES}
     for task in tasks:
         for role_type, host_list in task.command.hosts.items():
@@ -231,11 +239,11 @@ def _drop_services(tasks: Sequence[_Task], companions: Sequence[Part], report: I
     for item in companions:
         selector = {key: part.as_text for key, part in item.entries("spec", "selector")}
         if kind(item) == "Service" and selector and any(selector.items() <= labels.items() for labels in pod_labels):
-            report.drop(item, "one Service of tfgen gives each task a host name")
+            report.drop(item, "tfgen creates one Service, which gives each task a host name")
 
 
 def _drop_hosts(tasks: Sequence[_Task], companions: Sequence[Part], report: ImportReport) -> None:
-    """Drop the ConfigMaps that contain nothing but the cluster configuration."""
+    """Report the ConfigMaps that contain only the cluster configuration as dropped."""
     sources: dict[str, set[str]] = {}
     for task in tasks:
         main = pod_template.main_container(task.template)
@@ -253,7 +261,7 @@ def _drop_hosts(tasks: Sequence[_Task], companions: Sequence[Part], report: Impo
 
 
 def _fold(role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report: ImportReport) -> ForeignRole | None:
-    """Fold the tasks of a role into one role. None: the role has no tasks, or the report has the problems."""
+    """Merge the tasks of a role into one role. Return None if there are no tasks, or if their merge has problems."""
     tasks = [task for task in tasks if task.role == role]
     if not tasks:
         return None
@@ -279,25 +287,25 @@ def _fold(role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report:
     except _DifferentError as error:
         pairs = ((n, (data[0], data[n]), (indexes[0], indexes[n])) for n in range(1, len(tasks)))
         different = next((n for n, pair, index_pair in pairs if not _can_fold(pair, index_pair)), 1)
-        problem = f"the tasks of {role} differ in {path_name(error.path[1:])}, and not only by their index"
+        problem = f"the tasks of {role} differ in {path_name(error.path[1:])}, not only in their index"
         report.refuse(tasks[different].item, f"{problem}; make the tasks equal")
         return None
     for task in tasks[1:]:
-        report.note(task.item, f"the object is a task of the role {role}")
+        report.note(task.item, f"the object becomes a task of the role {role}")
     secrets = pod_template.join_pull_secrets(pods, report)
     pod = pods[0].replaced(role=folded["role"], storage=folded["storage"], pull_secrets=secrets)
     return ForeignRole(tasks[0].item, number, pod)
 
 
 def _shared_storage(tasks: Sequence[_Task], pods: Sequence[PodData], report: ImportReport) -> dict[str, Any]:
-    """Return the volumes of all tasks of a role. In the job, each task mounts all of them."""
+    """Return the volumes of all tasks of a role. In the imported job, each task mounts all of these volumes."""
     storage: dict[str, Any] = {}
     for pod in pods:
         storage |= {key: volume for key, volume in pod.storage.items() if key not in storage}
     for key in storage:
         mounting = [task for task, pod in zip(tasks, pods, strict=True) if key in pod.storage]
         if len(mounting) < len(tasks):
-            report.note(mounting[0].item, f"all tasks of the role mount the volume {key}, not only this task")
+            report.note(mounting[0].item, f"in the imported job, all tasks of the role mount the volume {key}")
     return storage
 
 
@@ -307,7 +315,7 @@ def _pod(task: _Task, tasks: Sequence[_Task], is_shared_limit: bool, report: Imp
         report.change(policy, "spec", "retries", why=RESTARTS)
     node = template.get("spec", "nodeName")
     if node and len({task.template.text_at("spec", "nodeName") for task in tasks}) > 1:
-        report.drop(node, "the tasks of a role cannot have different nodes; see spec.placement")
+        report.drop(node, "the tasks of a role cannot name different nodes; see spec.placement")
         template = template.without_path(("spec", "nodeName"))
     problems = len(report.problems)
     _report_object(task, is_shared_limit, report)
@@ -315,7 +323,7 @@ def _pod(task: _Task, tasks: Sequence[_Task], is_shared_limit: bool, report: Imp
 
 
 def _without_labels(task: _Task, report: ImportReport) -> Part:
-    """Return the template without its labels, by which Services and controllers find the task."""
+    """Return the pod template without its labels, because tfgen selects the pods by different labels."""
     template = task.template
     if kind(task.item) == "Pod":
         for key in ("name", "namespace"):
@@ -323,12 +331,12 @@ def _without_labels(task: _Task, report: ImportReport) -> Part:
                 report.carry(part, "metadata", key)
                 template = template.without_path(("metadata", key))
     for key, part in template.entries("metadata", "labels"):
-        report.drop(part, f"tfgen selects a task by tfgen/role and the index of the pod, not by the label {key}")
+        report.drop(part, f"tfgen selects the pods by its own labels, such as tfgen/role, and not by the label {key}")
     return template.without_path(("metadata", "labels"))
 
 
 def _report_object(task: _Task, is_shared_limit: bool, report: ImportReport) -> None:
-    """Report the fields of an object outside its pod template."""
+    """Report the fields of a task object that are outside its pod template."""
     item, is_job = task.item, kind(task.item) == "Job"
     drop_server_fields(item, report)
     reader = _HandWritten(item, item, Options(), report)
@@ -337,17 +345,17 @@ def _report_object(task: _Task, is_shared_limit: bool, report: ImportReport) -> 
         return
     if claims := item.get("spec", "volumeClaimTemplates"):
         report.refuse(claims, "a job cannot have a claim for each task; use one claim with subPathExpr: $(TASK_INDEX)")
-    controller_field = dropped(f"tfgen sets the fields of its workload, which may not be a {kind(item)}")
+    controller_field = dropped(f"the field belongs to the {kind(item)}, and tfgen may render the tasks as another kind")
     job_fields: Fields = {"backoffLimit": _SHARED_LIMIT if is_shared_limit else _LIMITS, POLICY: None} if is_job else {}
     read = dict.fromkeys(("template", "replicas", "volumeClaimTemplates"))
     reader.fields(item.get("spec"), {ANY_KEY: controller_field, **read, **job_fields})
 
 
 def _folded(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int, ...]) -> Any:
-    """Return one value for all tasks, with $(TASK_INDEX) in place of their indexes.
+    """Merge the values of all tasks into one value, with $(TASK_INDEX) in place of the index of each task.
 
     Raises:
-        _DifferentError: the values have another difference.
+        _DifferentError: the values differ not only in the index.
     """
     first = values[0]
     if all(value == first for value in values):
@@ -366,7 +374,7 @@ def _folded(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int
 
 
 def _can_fold(values: Sequence[Any], indexes: Sequence[int]) -> bool:
-    """Return whether tasks differ only by their indexes."""
+    """Return whether the values of several tasks differ only in the index of the task."""
     try:
         _folded(values, indexes, ())
     except _DifferentError:
@@ -375,7 +383,7 @@ def _can_fold(values: Sequence[Any], indexes: Sequence[int]) -> bool:
 
 
 def _folded_text(values: Sequence[str], indexes: Sequence[int], path: tuple[str | int, ...]) -> str:
-    # The shell expands ${TASK_INDEX} in a script, and Kubernetes expands $(TASK_INDEX) in all further texts.
+    # The shell expands ${TASK_INDEX} in a script. Kubernetes expands $(TASK_INDEX) in all other texts.
     is_script = "command" in path and any(character in values[0] for character in " \n")
     reference = "${TASK_INDEX}" if is_script else "$(TASK_INDEX)"
     text = ""

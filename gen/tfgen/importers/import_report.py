@@ -20,12 +20,12 @@ from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import path_name, printable
 
 Outcome: TypeAlias = Literal["carried", "changed", "dropped", "kept"]
-"""Carried with the same meaning, changed in meaning, dropped, or kept: an object that stays beside the job."""
+"""Outcome for a part: carried unchanged, changed in meaning, dropped, or kept (an object that stays in use)."""
 
 REFUSED: Final = "import"
-"""The rule of a part that cannot be imported."""
+"""The rule id of a problem with a part that tfgen cannot import."""
 _LONGEST_MESSAGE: Final = 500
-"""Characters of a message. A message that quotes the source would have no limit without this one."""
+"""Maximum number of characters of a message, because a message may quote a long text of the source."""
 
 
 class Entry(Record):
@@ -33,9 +33,9 @@ class Entry(Record):
 
     Attributes:
         source: the path of the part in its object.
-        target: the path in the job that has the part's value. None: the job has no such path.
+        target: the path in the job that has the part's value, or None.
         why: the reason, for each outcome except a plain "carried".
-        covers: whether the entry explains all differences in the part.
+        covers: whether the entry accounts for all differences between the part and the rendered objects.
     """
 
     file: str
@@ -55,7 +55,7 @@ class Entry(Record):
 
 
 class ImportReport:
-    """Entries and problems of a job, in the order in which the readers add them.
+    """Import report of a job: its entries and problems, in the order in which the readers add them.
 
     The reports of all jobs of an import share their problems and the set of read scalars, because a part may belong to
     several jobs.
@@ -67,30 +67,30 @@ class ImportReport:
         self._read: set[int] = parent._read if parent else set()
 
     def carry(self, part: Part, *target: str | int, why: str = "") -> None:
-        """Report that the job has the value of a part at the target."""
+        """Report a part as carried: the job has the value of the part at the target."""
         self.add_entry(part, "carried", target, why)
 
     def change(self, part: Part, *target: str | int, why: str) -> None:
-        """Report that the job, at the target or by a default, differs in meaning from a part."""
+        """Report a part as changed: the target, or a default of the job, has a different meaning."""
         self.add_entry(part, "changed", target, why)
 
     def drop(self, part: Part, why: str) -> None:
-        """Report that the job lacks a part."""
+        """Report a part as dropped: the job has no equivalent."""
         self.add_entry(part, "dropped", (), why)
 
     def keep(self, part: Part, why: str) -> None:
-        """Report an object that stays, and that the job only refers to."""
+        """Report an object as kept: the user continues to apply the object, and the job may refer to it."""
         self.add_entry(part, "kept", (), why)
 
     def refuse(self, part: Part, message: str) -> None:
-        """Add a problem at a part, which makes the import fail. After `MAX_PROBLEMS` problems, add no more."""
+        """Add a problem at a part, so that the import fails. Ignore the problem if there are `MAX_PROBLEMS` already."""
         if len(self.problems) < MAX_PROBLEMS:
             cut = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}..."
             self.problems.append(part.problem(f"{part.name}: {cut}", REFUSED))
         self.mark_read(part)
 
     def refuse_target(self, target: Path, root: Part, message: str) -> None:
-        """Add a problem about a path of the job, at the part that set the path or else at the root."""
+        """Add a problem about a path of the job, at the source part that set the path, or at the root without one."""
         sources = self.sources()
         entry = next((sources[target[:n]] for n in range(len(target), 0, -1) if target[:n] in sources), None)
         file, position = (entry.file, entry.position) if entry else (root.file, root.key)
@@ -98,11 +98,11 @@ class ImportReport:
             self.problems.append(Problem(file, position, message, REFUSED))
 
     def note(self, part: Part, why: str, *, covers: bool = False) -> None:
-        """Report a change that a part causes. The part still needs an entry for its own value."""
+        """Report an additional change that a part causes. The value of the part still needs a separate entry."""
         self.entries.append(Entry(part.file, part.key, "changed", part.name, None, why, covers))
 
     def mark_read(self, part: Part) -> None:
-        """Mark the scalars of a part as read, without an entry."""
+        """Mark the scalars of a part as read, without an entry in the report."""
         self._read.update(id(leaf) for leaf in part.leaves())
 
     def unread(self, part: Part) -> Iterator[Part]:
@@ -110,19 +110,19 @@ class ImportReport:
         return (leaf for leaf in part.leaves() if id(leaf) not in self._read)
 
     def move_targets(self, moved: Mapping[Path, Path]) -> None:
-        """Replace the beginnings of targets, after values have moved, for example from the roles to the job."""
+        """Update the targets of the entries after values have moved, for example from the roles to the job."""
         if moved:
             self.map_targets(lambda target: _moved(target, moved))
 
     def map_targets(self, new_target: Callable[[Path], Path]) -> None:
-        """Replace each target by the result of a function."""
+        """Replace the target of each entry by the result of a function."""
         self.entries = [
             entry.replaced(target=new_target(entry.target)) if entry.target is not None else entry
             for entry in self.entries
         ]
 
     def change_target(self, target: Path, why: str) -> bool:
-        """Turn the entries of a target into changed ones, with a reason. Return whether an entry changed."""
+        """Set the outcome of the entries of a target to `changed`, with a reason. Return whether any entry changed."""
         before = self.entries
         self.entries = [
             entry.replaced(outcome="changed", why=why) if entry.target == target else entry for entry in before
@@ -130,11 +130,11 @@ class ImportReport:
         return self.entries != before
 
     def sources(self) -> Mapping[Path, Entry]:
-        """Return the first entry of each target."""
+        """Return the first entry for each path of the job, that is, the source of its value."""
         return {entry.target: entry for entry in reversed(self.entries) if entry.target}
 
     def add_entry(self, part: Part, outcome: Outcome, target: Path, why: str) -> None:
-        """Add the entry of a part."""
+        """Add an entry for a part, and mark the part as read."""
         self.entries.append(Entry(part.file, part.key, outcome, part.name, target or None, why))
         self.mark_read(part)
 

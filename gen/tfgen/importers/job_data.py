@@ -1,6 +1,6 @@
-"""Writer of job.yaml's data for a foreign job.
+"""Conversion of a foreign job to the data of job.yaml.
 
-The writer moves the fields that all roles share to the job, and omits defaults, so that job.yaml is short.
+To make job.yaml short, fields that all roles share move from the roles to the job, and defaults are omitted.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tfgen.schema import file as schema_file
 from tfgen.schema.key_order import key_order
 
 _OVERRIDABLE: Final = ("image", "imagePullPolicy", "command", "args", "workingDir")
-"""Fields that the job sets for most roles, and that single roles override. All further fields need equal roles."""
+"""Fields that move to the job if most roles agree. The other roles override them. All other fields need equal roles."""
 _BY_KEY: Final = ("env", "nodeSelector", "labels", "annotations")
-"""Maps whose entries move to the job one by one."""
+"""Maps whose entries move from the roles to the job one by one."""
 _POD_TEMPLATE: Final = "podTemplate"
 
 
@@ -46,7 +46,7 @@ def full_spec(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
 
 
 def document(name: str, namespace: str | None, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document of a job: its spec without defaults, in the order of `tfgen init`."""
+    """Return the document of a job, without defaults, with the keys in the same order as `tfgen init` writes."""
     short = _without_defaults(spec, ("spec",))
     short["strategy"] = spec["strategy"]
     short["roles"] = {role: short.get("roles", {}).get(role, {}) for role in spec["roles"]}
@@ -91,7 +91,7 @@ def _storage(
 
 
 def _rename_volume(data: Any, old: str, new: str) -> None:
-    """Rename a volume in the mounts of all containers of a role."""
+    """Replace the old name of a volume by the new name in the mounts of all containers of a role."""
     if isinstance(data, dict):
         for mount in data.get("volumeMounts") or ():
             if mount.get("name") == old:
@@ -106,11 +106,11 @@ def _rename_volume(data: Any, old: str, new: str) -> None:
 def hoist_shared(
     spec: Mapping[str, Any], report: ImportReport, model: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the spec in which the fields that all roles share are fields of the job.
+    """Move the fields that all roles share from the roles to the job, and return the new spec.
 
     Args:
         spec: a full spec.
-        report: gets the new targets.
+        report: the import report, which gets the new targets.
         model: the hoisted spec of another environment. The result has the same fields in the job and in the roles, so
             that the environments differ in as few values as possible.
     """
@@ -135,7 +135,7 @@ def hoist_shared(
 
 
 def _hoist_value(path: Path, spec: dict[str, Any], model: Mapping[str, Any] | None) -> dict[Path, Path]:
-    """Move a value of the roles to the job, and return the old and new targets."""
+    """Move a value from the roles to the job, and return the new target for each old target."""
     roles: Mapping[str, dict[str, Any]] = spec["roles"]
     values = [data_path.at(role, path) for role in roles.values() if data_path.has(role, path)]
     if len(values) < len(roles) or _is_role_field(model, path):
@@ -143,7 +143,7 @@ def _hoist_value(path: Path, spec: dict[str, Any], model: Mapping[str, Any] | No
     in_model = data_path.has(model, path) and data_path.at(model, path) in values
     common = data_path.at(model, path) if in_model else max(values, key=values.count)
     is_overridable = path[0] in _OVERRIDABLE and (in_model or values.count(common) > 1)
-    # A role merges a mapping into the mapping of the job, and cannot replace the mapping.
+    # A mapping of a role extends the mapping of the job, so a role cannot remove a key of the job.
     is_entry = path[0] in _BY_KEY and in_model and not any(isinstance(value, Mapping) for value in values)
     if values.count(common) < len(values) and not (is_overridable or is_entry):
         return {}
@@ -160,7 +160,7 @@ def _hoist_value(path: Path, spec: dict[str, Any], model: Mapping[str, Any] | No
 
 
 def _remove(data: dict[Any, Any], path: Path) -> None:
-    """Remove a value, and the mappings that become empty."""
+    """Remove the value at a path, and each parent mapping that becomes empty."""
     key, *steps = path
     if steps:
         _remove(data[key], tuple(steps))
@@ -169,14 +169,14 @@ def _remove(data: dict[Any, Any], path: Path) -> None:
 
 
 def _is_role_field(spec: Mapping[str, Any] | None, path: Path) -> bool:
-    """Return whether a role of a spec has a field that the job lacks."""
+    """Return whether any role of a spec sets a field that the job itself does not set."""
     if spec is None or data_path.has(spec, path):
         return False
     return any(data_path.has(role, path) for role in spec["roles"].values())
 
 
 def _add_pods(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> None:
-    """Add the settings of pods that are settings of the job: pull secrets, the port, rights and instances."""
+    """Add the settings of the pods that job.yaml sets for the whole job, such as pull secrets, port and rights."""
     secrets = join_pull_secrets([role.pod for role in job.roles.values()], report)
     if secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in secrets]
@@ -185,7 +185,7 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> No
         spec["port"] = min(ports, key=lambda number: (number == PORT, str(number)))
         for number, part in ports.items():
             if number != spec["port"]:
-                why = f"all tasks listen on the port {spec['port']}, which TF_CONFIG names"
+                why = f"in the imported job, all tasks listen on port {spec['port']}"
                 report.note(part, why, covers=True)
     if job.has_pod_templates:
         add_rights(spec, job, report)
@@ -193,7 +193,7 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> No
 
 
 def _add_instances(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> None:
-    """Add the settings of the cloud's instances: in ``cloud.eci`` if all pods have the same, or else in the roles."""
+    """Add the settings of the cloud's instances to ``cloud.eci``, or to the roles if the roles have different ones."""
     instances = {name: role.pod.instance for name, role in job.roles.items()}
     settings = [dict(instance.data) for instance in instances.values()]
     is_shared = bool(settings[0]) and all(data == settings[0] for data in settings)
@@ -208,14 +208,14 @@ def _add_instances(spec: dict[str, Any], job: ForeignJob, report: ImportReport) 
 
 
 def _merged(base: Any, patch: Any) -> Any:
-    """Return the merge of two mappings. Lists are concatenated."""
+    """Merge two mappings recursively, and concatenate their lists."""
     if isinstance(base, Mapping) and isinstance(patch, Mapping):
         return {**base, **{key: _merged(base[key], value) if key in base else value for key, value in patch.items()}}
     return [*base, *patch]
 
 
 def _without_defaults(data: Any, path: Path) -> Any:
-    """Return the data in the order of the schema, without defaults and without mappings of nothing but defaults."""
+    """Return the data in the order of the schema, without defaults and without mappings that contain only defaults."""
     if not isinstance(data, Mapping):
         return data
     short: dict[str, Any] = {}
@@ -237,5 +237,5 @@ def _without_defaults(data: Any, path: Path) -> Any:
 
 
 def _may_be_empty(path: Path) -> bool:
-    """Return whether an empty mapping has a meaning at a path: a role, or the source of a volume."""
+    """Return whether an empty mapping at a path has a meaning, for example a role or the volume source emptyDir."""
     return path == ROLES or path[:2] == ("spec", "storage")

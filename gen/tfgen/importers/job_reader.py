@@ -1,4 +1,4 @@
-"""Steps and tables of fields that the readers of all job formats share."""
+"""Functions and field tables that the readers of all foreign job formats share."""
 
 from __future__ import annotations
 
@@ -25,28 +25,30 @@ ROLE_WORDS: Final[Mapping[str, RoleName]] = {
     **dict.fromkeys(("worker", "workers"), "worker"),
     **dict.fromkeys(("evaluator", "eval"), "evaluator"),
 }
-"""The roles by usual names of tasks, and by the task types in TF_CONFIG."""
+"""The role of each common name of a task, such as `master`, and of each task type in TF_CONFIG."""
 
 ROLE_LIST: Final = either(ROLE_NAMES)
-"""The names of the roles, for messages about a task without a role."""
-RESTARTS: Final = "a failed task restarts, up to retries times"
+"""The names of all roles as text, for messages."""
+RESTARTS: Final = "tfgen restarts a failed task up to spec.retries times"
 _METADATA: Final[Fields] = {
     "name": carried("metadata", "name"),
     "namespace": carried("metadata", "namespace"),
-    "generateName": changed("metadata", "name", why="the name of a job is fixed, and each run has a name"),
+    "generateName": changed(
+        "metadata", "name", why="tfgen generates no names; the job has a fixed name, and each run of the job has a name"
+    ),
 }
 WHY_DEADLINE: Final = (
-    "the deadline of tfgen counts the run time of the task that ends the job, without the time in a queue"
+    "spec.deadline limits the run time of the task that ends the job, and does not count time in a queue"
 )
 AS_PODS: Final[Fields] = {
     "activeDeadlineSeconds": changed("spec", "deadline", why=WHY_DEADLINE),
     "ttlSecondsAfterFinished": dropped(
-        "a GitOps tool would create a deleted job again; retire the job with enabled: false"
+        "a GitOps tool would create a deleted job again; to retire the job, set enabled: false"
     ),
 }
-"""Fields of all formats, for a job of another workload kind."""
+"""Fields that all formats share, for a job whose workload kind changes in the import."""
 AS_WORKLOAD: Final[Fields] = {key: carried("spec", "workload", key) for key in ("suspend", "ttlSecondsAfterFinished")}
-"""Fields of all formats, for a job that keeps its workload kind."""
+"""Fields that all formats share, for a job that keeps its workload kind."""
 
 
 class JobReader(FieldReader):
@@ -55,7 +57,7 @@ class JobReader(FieldReader):
     format: ClassVar[str]
     kind: ClassVar[WorkloadKind]
     queue_kinds: ClassVar[str] = ""
-    """The workload kinds that support Kueue's queue for this format, as text. Empty: the label is an ordinary label."""
+    """The workload kinds for a job in a queue of Kueue, as text. Empty: the label of the queue is an ordinary label."""
 
     def __init__(self, item: Part, job: Part, options: Options, report: ImportReport) -> None:
         super().__init__(report)
@@ -65,7 +67,7 @@ class JobReader(FieldReader):
 
     @property
     def keeps_kind(self) -> bool:
-        """Return whether the job keeps the workload kind of the foreign job."""
+        """Return whether the imported job has the same workload kind as the foreign job."""
         return self.options.kind == self.kind
 
     @property
@@ -84,14 +86,16 @@ class JobReader(FieldReader):
             self.set_value({"scheduler": "kueue", "queue": queue.as_text}, "spec", "gang")
             self.report.carry(queue, "spec", "gang", "queue")
         elif queue and self.queue_kinds:
-            why = f"Kueue needs a single object for the job; import with --workload {self.queue_kinds}"
+            why = (
+                f"Kueue can queue the job only if the job is a single object; import with --workload {self.queue_kinds}"
+            )
             self.report.drop(queue, why)
         part = part.without(LAST_APPLIED, *([keys.QUEUE] if self.queue_kinds else []))
         if entries := pod_template.user_keys(part, ("spec", key), self.report):
             self.set_value(entries, "spec", key)
 
     def foreign_job(self, plan: TrainingPlan, **fields: Any) -> ForeignJob:
-        """Return the foreign job with the data that the reader has collected."""
+        """Return the foreign job with the data that this reader has collected."""
         self.spec.update(legacy_keys(self.commands.values()))
         if port := next((command.port for command in self.commands.values() if command.port), None):
             self.spec.setdefault("port", port)
@@ -111,7 +115,7 @@ class JobReader(FieldReader):
 
 
 def command_of(owner: Part, *path: str) -> TaskCommand:
-    """Return the command of the main container in the pod template at a path."""
+    """Return the command of the main container in the pod template at a path of an object."""
     main = pod_template.main_container(owner.get(*path) or owner)
     return read_command(main) if main else TaskCommand()
 
@@ -119,7 +123,7 @@ def command_of(owner: Part, *path: str) -> TaskCommand:
 def read_pod(
     template: Part, role: RoleName, command: TaskCommand, report: ImportReport, port_names: Sequence[str] = ()
 ) -> pod_template.PodData | None:
-    """Return the data of a pod template, without its restart policy and its cluster configuration."""
+    """Convert a pod template, without its restart policy and its TensorFlow cluster configuration."""
     main = pod_template.main_container(template)
     for key in ("command", "args"):
         if command.program.command is not None and main and (part := main.get(key)):
@@ -134,7 +138,7 @@ def read_pod(
 
 
 def by_role(parts: Iterable[Part], role_of: Callable[[Part], RoleName | None]) -> dict[str, Part]:
-    """Return tasks by role. A task without a role, or with the role of an earlier task, gets a key by its name."""
+    """Return the tasks by role. A task whose role is missing or already taken has its name or index as key."""
     tasks: dict[str, Part] = {}
     for position, part in enumerate(parts):
         key = role_of(part) or part.text_at("name") or str(position)

@@ -1,4 +1,4 @@
-"""Reader of JobSets that run TensorFlow. A replicated Job is a role, and has its cluster in TF_CONFIG or flags.
+"""Reader of JobSets that run TensorFlow: each replicated Job is a role, with its cluster in TF_CONFIG or in flags.
 
 Fields: https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/api/jobset/v1alpha2/jobset_types.go.
 """
@@ -40,24 +40,29 @@ _ROLE_WORDS: Final[Mapping[str, RoleName]] = {**ROLE_WORDS, "node": "worker"}
 _JOB_SET: Final = ("spec", "workload", "jobSet")
 _SPEC: Final[Fields] = {
     **AS_PODS,
-    "coordinator": dropped("TF_CONFIG names the chief"),
+    "coordinator": dropped("the tasks do not need the address of a coordinator; TF_CONFIG names the chief"),
     "failurePolicy": None,
     "managedBy": dropped("the field selects another controller for the JobSet"),
     "network": dropped("tfgen gives each task a host name, even before the task is ready"),
     "replicatedJobs": None,
-    "startupPolicy": dropped("all tasks start together, and TensorFlow waits for its ps"),
+    "startupPolicy": dropped("tfgen starts all tasks at once, and TensorFlow waits until each ps is ready"),
     "successPolicy": None,
     "suspend": dropped("the job starts as soon as it is applied; import with --workload JobSet to keep suspend"),
-    "volumeClaimPolicies": dropped("the list is empty"),
+    "volumeClaimPolicies": dropped("the list is empty, and has no effect"),
     ANY_KEY: dropped("job.yaml has no field for {key} of a JobSet"),
 }
 _FAILURES: Final[Fields] = {
-    "maxRestarts": changed("spec", "retries", why="a lost task restarts without the job", sets=False),
-    ANY_KEY: dropped("tfgen sets the rules of restarts; see spec.retries"),
+    "maxRestarts": changed(
+        "spec",
+        "retries",
+        why="a JobSet restarts all tasks after a failure; tfgen restarts only the failed task",
+        sets=False,
+    ),
+    ANY_KEY: dropped("tfgen sets the failure policy; see spec.retries and spec.restart"),
 }
 _JOB: Final[Fields] = {
     **dict.fromkeys(("template", "parallelism", "completions", POLICY)),
-    ANY_KEY: dropped("tfgen sets this field of a role's Jobs; see spec.retries"),
+    ANY_KEY: dropped("tfgen sets this field of the Jobs that it creates; see spec.retries"),
 }
 
 
@@ -66,7 +71,7 @@ JOB_SHAPE: Final = {
     "replicas": SCALAR,
     "template": {"metadata": METADATA, "spec": {"completions": SCALAR, "parallelism": SCALAR}},
 }
-"""The shape of a replicated Job."""
+"""The shape of an entry of replicatedJobs."""
 _SHAPE: Final = {
     "metadata": METADATA,
     "spec": {
@@ -103,7 +108,7 @@ def _command(job: Part) -> TaskCommand:
 
 
 def _role(job: Part) -> RoleName | None:
-    """Return the role of a replicated Job, from its command or else from its name."""
+    """Return the role of a replicated Job, from its command, or from its name if the command has no role."""
     words = re.split(r"[-_]", job.text_at("name").lower())
     return _ROLE_WORDS.get((_command(job).role or "").lower()) or _ROLE_WORDS.get(words[-1])
 
@@ -147,7 +152,7 @@ class _JobSet(JobReader):
             role = _role(job)
             if role is None or role in roles:
                 name = job.text_at("name")
-                problem = "no role" if role is None else f"the role {role}, which an earlier Job already has"
+                problem = "no role" if role is None else f"the role {role}, which an earlier Job has as well"
                 cure = f"name the Job {ROLE_LIST}, or set the role in TF_CONFIG or --job_name"
                 report.refuse(job, f"the Job {name} has {problem}; {cure}")
             elif read_role := self._read_role(role, job, command):
@@ -184,12 +189,12 @@ class _JobSet(JobReader):
             report.change(part, "spec", "retries", why=RESTARTS)
         self.fields(job.get("template", "spec"), _JOB)
         if part := job.get("template", "metadata"):
-            report.drop(part, "tfgen sets the labels and annotations of Jobs")
+            report.drop(part, "tfgen sets the labels and annotations of the Jobs that it creates")
         pod = read_pod(template, role, command, report)
         if pod is None:
             return None
         if pod.scheduler:
-            report.drop(pod.scheduler, "use spec.gang for a gang scheduler")
+            report.drop(pod.scheduler, "to use a gang scheduler, set spec.gang")
         return ForeignRole(job, replicas, pod)
 
     def _read_spec(self) -> None:
@@ -201,13 +206,13 @@ class _JobSet(JobReader):
 
 
 def _completion_by(item: Part, roles: Mapping[RoleName, ForeignRole], report: ImportReport) -> CompletionBy:
-    """Return the role whose end completes the job, and report the success policy. Without one, all Jobs must end."""
+    """Return the role that completes the job, and report the success policy. Without a policy, all Jobs must end."""
     completion_by: CompletionBy = "Chief" if "chief" in roles else "AllWorkers"
-    end = f"the job ends with {'its chief' if 'chief' in roles else 'all workers'}"
+    end = f"the imported job ends when {'the chief ends' if 'chief' in roles else 'all workers end'}"
     policy = item.get("spec", "successPolicy")
     if policy is None:
         if "ps" in roles:
-            report.note(item.value["spec"], f"the JobSet ends with all of its Jobs, but a ps never ends; {end}")
+            report.note(item.value["spec"], f"the JobSet ends when all Jobs end, but a ps never ends; {end}")
         return completion_by
     by_name = {job.text_at("name"): job for job in item.items("spec", "replicatedJobs")}
     names = policy.texts_at("targetReplicatedJobs") or [*by_name]
@@ -216,15 +221,15 @@ def _completion_by(item: Part, roles: Mapping[RoleName, ForeignRole], report: Im
     if role not in targets:
         ends = either(sorted(targets))
         cure = f"set targetReplicatedJobs to the Job of the {role}"
-        report.refuse(policy, f"the JobSet ends with its {ends}, expected its {role}; {cure}")
+        report.refuse(policy, f"the JobSet ends when its {ends} ends, expected its {role}; {cure}")
         return completion_by
     jobs = sum(_number(job.get("replicas")) for key, job in by_name.items() if key in names)
     operator = policy.get("operator")
     if operator and operator.value == "Any" and jobs > 1:
-        why = f"the JobSet ended with the first of {jobs} Jobs; {end}"
+        why = f"the JobSet ended when the first of {jobs} Jobs ended; {end}"
         report.change(policy, "spec", "completion", "by", why=why)
     elif targets != {role}:
-        why = f"the JobSet ended with its {either(sorted(targets), 'and')} together; {end}"
+        why = f"the JobSet ended when all of its {either(sorted(targets), 'and')} Jobs ended; {end}"
         report.change(policy, "spec", "completion", "by", why=why)
     else:
         report.carry(policy, "spec", "completion", "by")

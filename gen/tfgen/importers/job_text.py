@@ -1,6 +1,6 @@
-"""Writer of a new job.yaml, with short collections in one line and a comment above each decision of the import.
+"""Writer of job.yaml: short collections are in one line, and each decision of the import has a comment.
 
-The writer uses ruamel.yaml for comments and styles. It quotes a scalar in the same way as `yaml_text`.
+The writer uses ruamel.yaml for comments and styles, and quotes scalars in the same way as `yaml_text`.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from tfgen.errors import MissingPackageError
 from tfgen.text.yaml_text import scalar
 
 _WIDTH: Final = 100
-"""The longest line of a list or a mapping in flow style."""
+"""Maximum length of a line with a list or a mapping in flow style, such as `{cpu: 4}`."""
 _UNLIMITED_WIDTH: Final = 1 << 20
-"""A width at which ruamel.yaml never folds a scalar."""
+"""A line width so large that ruamel.yaml never breaks a scalar into several lines."""
 _BLOCKS: Final = ("spec", "roles", "env", "storage", "podTemplate", "containers", "environments")
 """Keys of collections that have one line for each entry, down to `_DEEPEST_BLOCK`."""
 _DEEPEST_BLOCK: Final = 6
 _SECTIONS: Final = ("image", "roles", "env", "storage", "gang", "environments", "workload", "completion", "security")
-"""Keys of spec that follow an empty line."""
+"""Keys of spec that have an empty line above."""
 
 
 def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Path, str]) -> str:
-    """Return the text of a document.
+    """Return the YAML text of a document.
 
     Args:
         data: the document.
         head: the lines of the comment at the top.
-        comments: comments above keys, by path.
+        comments: the comments above keys, by the path of the key.
 
     Raises:
         MissingPackageError: ruamel.yaml is not installed.
@@ -41,7 +41,7 @@ def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Pat
         from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
     except ImportError as error:
         raise MissingPackageError(
-            "ruamel.yaml, which writes text with comments, is not installed", "ruamel.yaml"
+            "ruamel.yaml, which writes YAML with comments, is not installed", "ruamel.yaml"
         ) from error
 
     def styled(value: Any, path: Path, indent: int) -> Any:
@@ -71,7 +71,7 @@ def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Pat
         return SingleQuotedScalarString(value) if quoted.startswith("'") else value
 
     yaml = YAML()
-    # ruamel.yaml writes null as an empty value, which looks like a mistake.
+    # By default, ruamel.yaml writes null as an empty value, which looks like a mistake.
     yaml.representer.add_representer(
         type(None), lambda base, _: base.represent_scalar("tag:yaml.org,2002:null", "null")
     )
@@ -108,7 +108,7 @@ def _is_flow(value: Any, path: Path, indent: int, comments: Mapping[Path, str]) 
 
 
 def _has_bare_pair(value: Any) -> bool:
-    """Return whether ruamel.yaml would write a list with a bare pair, such as `[name: hub]`, which few readers know."""
+    """Return whether ruamel.yaml would write a mapping in a list without braces, such as `[name: hub]`."""
     if isinstance(value, list):
         return any(isinstance(item, Mapping) and len(item) == 1 for item in value)
     return isinstance(value, Mapping) and any(_has_bare_pair(item) for item in value.values())

@@ -1,4 +1,4 @@
-"""Live object without the fields that the API server, its defaults and the controllers added.
+"""Removal of the fields that the API server and the controllers added to a live object.
 
     user_object({"kind": "StatefulSet", "metadata": {"uid": ..., "name": "a"}, "spec": ..., "status": ...})
         ->  {"kind": "StatefulSet", "metadata": {"name": "a"}, "spec": ...}
@@ -62,7 +62,7 @@ _PROBE_DEFAULTS: Final[Mapping[str, Any]] = {
     "timeoutSeconds": 1,
 }
 _ACCESS_VOLUME: Final = "kube-api-access-"
-"""The prefix of the volume with the token of the pod's service account."""
+"""The name prefix of the volume that the API server adds for the token of the service account."""
 
 
 def is_controlled(item: Object) -> bool:
@@ -73,7 +73,7 @@ def is_controlled(item: Object) -> bool:
 
 
 def user_object(item: Object) -> dict[str, Any]:
-    """Return an object with the fields that its user wrote."""
+    """Return a live object with only the fields that its user wrote."""
     group = item["apiVersion"].rpartition("/")[0]
     fields = {key: value for key, value in item.items() if key not in ("metadata", "status")}
     metadata = _metadata(item["metadata"])
@@ -141,7 +141,7 @@ def _container(container: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _default_pull_policy(image: str) -> str:
-    """Return the pull policy that Kubernetes sets for an image without a policy."""
+    """Return the imagePullPolicy that Kubernetes sets by default: Always for the tag latest or no tag."""
     tag = image.rpartition("/")[2].partition(":")[2]
     return "Always" if tag in ("", "latest") and "@" not in image else "IfNotPresent"
 

@@ -1,4 +1,4 @@
-"""Objects of foreign files, and the fields that the API server adds to live objects."""
+"""Objects in imported files: their kind and name, and the reasons to keep objects that are not part of a job."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _DEFAULT_REASON: Final = "the object is not part of the job; continue to apply the object"
 _REASONS: Final[Mapping[str, str]] = {
     "PersistentVolumeClaim": "the job refers to the claim by name; keep the claim, which may contain the model",
-    "PersistentVolume": "a claim uses the volume; do not delete the volume",
+    "PersistentVolume": "a claim of the job may use this volume; do not delete the volume",
     **dict.fromkeys(
         ("ConfigMap", "Secret", "ServiceAccount"), "the job refers to the object by name; continue to apply the object"
     ),
     "Namespace": "the job runs in the namespace; continue to apply the namespace",
     "Service": "tfgen creates the Services of the job; continue to apply this Service only if a client uses its name",
 }
-"""The reason to keep an object of the files that no job was made of, by kind."""
+"""For each kind: the reason to keep an object that the import did not convert to a job."""
 
 
 def objects(documents: Iterable[Document]) -> Iterator[Part]:
-    """Yield the objects of some documents, and the items of a List in place of the List."""
+    """Yield the objects of YAML documents. In place of an object of kind List, yield its items."""
     for document in documents:
         yield from _items(document_part(document))
 
@@ -55,7 +55,7 @@ def api_group(item: Part) -> str:
 
 
 def api_version(item: Part) -> str:
-    """Return the version of an object's API group."""
+    """Return the version in the apiVersion of an object, such as v1 for apps/v1."""
     return item.text_at("apiVersion").rpartition("/")[2]
 
 
@@ -70,7 +70,7 @@ def name(item: Part) -> str:
 
 
 def drop_server_fields(item: Part, report: ImportReport) -> None:
-    """Mark the fields that the API server adds to a live object as read. The user did not write these fields."""
+    """Mark the fields that the API server adds to a live object as read, so that the import report omits them."""
     for key, part in item.entries("metadata"):
         if key in _SERVER_FIELDS:
             report.mark_read(part)
@@ -82,5 +82,5 @@ def drop_server_fields(item: Part, report: ImportReport) -> None:
 
 
 def keep_object(item: Part, report: ImportReport) -> None:
-    """Report an object that stays beside the job."""
+    """Report an object as kept, with the reason for its kind."""
     report.keep(item, _REASONS.get(kind(item), _DEFAULT_REASON))

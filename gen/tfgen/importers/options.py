@@ -8,12 +8,12 @@ from tfgen.schema.workload_kinds.facts import WorkloadKind
 
 
 class Options(Record):
-    """Options for the reader of a foreign job.
+    """Options for the readers of foreign jobs.
 
     Attributes:
         kind: the workload kind of the imported job.
         name: the name of the imported job. None: the name of the foreign job.
-        operator: the version of the training operator, as major and minor. None: no version was given.
+        operator: the version of the training operator (major, minor), or None if the user sets no version.
         single_task_strategy: the strategy of a job with a single task.
     """
 

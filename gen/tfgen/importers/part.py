@@ -1,8 +1,6 @@
-"""Foreign object as a tree of parts, whose values have their positions in the user's file.
+"""Foreign object as a tree of parts: each part is a value with its position in the user's file.
 
-    part = document_part(document)
-    part.get("spec", "replicas").value    -> 2
-    part.get("spec", "replicas").key      -> Position(line=6, column=3)
+For example, `document_part(document).get("spec", "replicas")` has the value 2 and the position line 6, column 3.
 
 A reader may move parts into the shape of a later version of the format. Each part keeps its position and its path.
 """
@@ -19,11 +17,11 @@ from tfgen.text.document import Document, SourceTree
 from tfgen.words import path_name
 
 _LONGEST_NAME: Final = 63
-"""Characters of an object's name in a message. Kubernetes allows 63 for most names."""
+"""Maximum number of characters of an object's name in a message. Kubernetes allows 63 for most names."""
 
 
 class Part(Record):
-    """Value of a foreign object.
+    """Value in a foreign object, with its path and position.
 
     Attributes:
         path: the path in the object, as the user wrote the object.
@@ -50,7 +48,7 @@ class Part(Record):
 
     @property
     def data(self) -> Any:
-        """The plain data, without the null values of mappings."""
+        """The value as plain Python data, without the null values of mappings."""
         if isinstance(self.value, Mapping):
             return {key: part.data for key, part in self.value.items() if part.value is not None}
         if isinstance(self.value, list):
@@ -59,13 +57,13 @@ class Part(Record):
 
     @property
     def as_text(self) -> str:
-        """The text of a scalar: `1.10` for the number 1.10. Empty for null."""
+        """The text of a scalar as in the file, for example `1.10` for the number 1.1; empty for null."""
         if isinstance(self.value, str):
             return self.value
         return "" if self.value is None else self.text or ""
 
     def get(self, *keys: str) -> Part | None:
-        """Return the part at some keys, or None. Null is None, because Kubernetes ignores a null field."""
+        """Return the part at a path of keys, or None. A null value counts as None, as in Kubernetes."""
         part = self
         for key in keys:
             child = part.value.get(key) if isinstance(part.value, Mapping) else None
@@ -75,28 +73,28 @@ class Part(Record):
         return part
 
     def text_at(self, *keys: str) -> str:
-        """Return the text of the scalar at some keys. Missing keys give an empty text."""
+        """Return the text of the scalar at a path of keys; empty for a missing key."""
         part = self.get(*keys)
         return part.as_text if part else ""
 
     def texts_at(self, *keys: str) -> list[str]:
-        """Return the texts of the items of the list at some keys."""
+        """Return the texts of the items in the list at a path of keys."""
         return [part.as_text for part in self.items(*keys)]
 
     def entries(self, *keys: str) -> Iterator[tuple[str, Part]]:
-        """Yield the keys and parts of the mapping at some keys, without null values."""
+        """Yield each key with its part in the mapping at a path of keys, without null values."""
         parent = self.get(*keys)
         if parent is not None and isinstance(parent.value, Mapping):
             yield from ((key, part) for key, part in parent.value.items() if part.value is not None)
 
     def items(self, *keys: str) -> Iterator[Part]:
-        """Yield the items of the list at some keys."""
+        """Yield the items of the list at a path of keys."""
         parent = self.get(*keys)
         if parent is not None and isinstance(parent.value, list):
             yield from parent.value
 
     def leaves(self) -> Iterator[Part]:
-        """Yield the scalars of the part, without null."""
+        """Yield all scalars in the part and its children, without null."""
         if isinstance(self.value, (Mapping, list)):
             for part in self.value.values() if isinstance(self.value, Mapping) else self.value:
                 yield from part.leaves()
@@ -104,11 +102,11 @@ class Part(Record):
             yield self
 
     def scalar(self, value: Any) -> Part:
-        """Return a scalar at the position of this part."""
+        """Return a new scalar that has the position and the path of this part."""
         return self.replaced(value=value, text=str(value))
 
     def with_part(self, path: Sequence[str], part: Part) -> Part:
-        """Return this part with another part at a path. A missing mapping gets the position of the nearest part."""
+        """Return a copy of this part with a part set at a path. A new mapping gets the position of its parent."""
         if not path:
             return part
         fields = self.value if isinstance(self.value, Mapping) else {}
@@ -116,13 +114,13 @@ class Part(Record):
         return mapping(self, {**fields, path[0]: child.with_part(path[1:], part)})
 
     def without(self, *keys: str) -> Part:
-        """Return the mapping without some keys. A part that is not a mapping stays unchanged."""
+        """Return a copy of the mapping without the given keys. A part that is not a mapping stays unchanged."""
         if not isinstance(self.value, Mapping):
             return self
         return self.replaced(value={key: part for key, part in self.value.items() if key not in keys})
 
     def without_path(self, path: Path) -> Part:
-        """Return the part without the value at a path. The last step of the path is a key."""
+        """Return a copy of the part without the value at a path. The last step of the path is a key."""
         step, *remaining_steps = path
         if not remaining_steps:
             return self.without(str(step))
@@ -135,17 +133,17 @@ class Part(Record):
         return self
 
     def problem(self, message: str, rule: str) -> Problem:
-        """Return an error at the position of the part."""
+        """Return a problem of severity error at the position of the part."""
         return Problem(self.file, self.key, message, rule)
 
 
 def document_part(document: Document) -> Part:
-    """Return the root part of a document."""
+    """Convert a YAML document to a tree of parts, and return the root."""
     return _part(document.file, (), document.root.position, document.root, document.data)
 
 
 def part_of(data: Any, path: Path = ()) -> Part:
-    """Return plain data as a part without a file."""
+    """Convert plain data to a part that has no file and no real positions."""
     start = Position(1, 1)
     value = data
     if isinstance(data, Mapping):
@@ -156,12 +154,12 @@ def part_of(data: Any, path: Path = ()) -> Part:
 
 
 def scalar_part(file: str, position: Position, name: str, value: str) -> Part:
-    """Return a scalar of a command, such as a flag. The messages call the scalar by its name."""
+    """Return a part for a word of a command line, such as a flag. Messages use the name of the part."""
     return Part(file, (name,), position, position, value, value)
 
 
 def build_part(anchor: Part, shape: Any) -> Part:
-    """Return a part of a shape at the position of another part: a part, a mapping or a list of shapes, or a scalar."""
+    """Convert nested mappings and lists of parts or scalars to one part, with the position of an anchor part."""
     if isinstance(shape, Mapping):
         return mapping(anchor, {key: build_part(anchor, value) for key, value in shape.items() if value is not None})
     if isinstance(shape, list):
@@ -170,12 +168,12 @@ def build_part(anchor: Part, shape: Any) -> Part:
 
 
 def mapping(anchor: Part, parts: Mapping[str, Part | None]) -> Part:
-    """Return a mapping of parts, without missing ones, at the position of another part."""
+    """Return a mapping part with the position of an anchor part. Omit the keys whose value is None."""
     return anchor.replaced(text=None, value={key: part for key, part in parts.items() if part is not None})
 
 
 def sequence(anchor: Part, parts: Sequence[Part]) -> Part:
-    """Return a list of parts at the position of another part."""
+    """Return a list part with the position of an anchor part."""
     return anchor.replaced(text=None, value=list(parts))
 
 

@@ -1,7 +1,7 @@
 """Converter of a foreign pod template to the fields of a role in job.yaml.
 
-A setting without a field in a role goes into ``podTemplate``. A setting of the job (the scheduler, the port, the
-rights) is a separate attribute of `PodData`.
+A setting without a field in a role goes into ``podTemplate``. Settings of the whole job (the scheduler, the port, the
+rights) are separate attributes of `PodData`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PORT: Final = 2222
 """The default port of TensorFlow."""
 
 RESTART_POLICY: Final = ("spec", "restartPolicy")
-"""The path of the restart policy in a pod template. tfgen sets the policy."""
+"""The path of the restart policy in a pod template. tfgen itself sets the restart policy of its pods."""
 
 _ROLE: Final = ("spec", "roles", ROLE)
 _POD: Final = (*_ROLE, "podTemplate", "spec")
@@ -39,14 +39,14 @@ _POD_FIELD: Final = carried(*_POD, KEY)
 
 
 def _by_default(*target: str | int, **values: Any) -> dict[str, Row]:
-    """Return rows of fields with their defaults in Kubernetes."""
+    """Return the rows of fields that need no entry in job.yaml if they have the default of Kubernetes."""
     return {
         key: carried(*target, KEY, default=value, why_default="Kubernetes' default") for key, value in values.items()
     }
 
 
 def _as_tfgen(*target: str | int, **values: Any) -> dict[str, Row]:
-    """Return rows of fields with the values that tfgen sets in its pods."""
+    """Return the rows of fields that need no entry in job.yaml if they have the value that tfgen sets in its pods."""
     return {key: carried(*target, KEY, default=value) for key, value in values.items()}
 
 
@@ -59,13 +59,15 @@ _SPEC: Final[Fields] = {
     **_by_default(*_POD, dnsPolicy="ClusterFirst", hostIPC=False, hostNetwork=False, hostPID=False),
     **_by_default(*_POD, setHostnameAsFQDN=False, shareProcessNamespace=False),
     **_as_tfgen(*_POD, automountServiceAccountToken=False, enableServiceLinks=False),
-    "activeDeadlineSeconds": dropped("the limit is for one pod; use deadline, which limits the task that ends the job"),
-    "ephemeralContainers": dropped("ephemeral containers are for debugging a running pod"),
+    "activeDeadlineSeconds": dropped(
+        "the limit applies to one pod; set spec.deadline, which limits the task that ends the job"
+    ),
+    "ephemeralContainers": dropped("ephemeral containers exist only in a running pod, for debugging"),
     "hostname": dropped("tfgen sets the host name of each task"),
-    "priority": dropped("Kubernetes sets the priority from priorityClassName"),
+    "priority": dropped("Kubernetes computes the number from priorityClassName"),
     "subdomain": dropped("tfgen sets the subdomain to the Service of the job"),
 }
-"""The outcomes of the fields of a pod.
+"""The conversion of each field of a pod spec.
 
 Defaults: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/.
 """
@@ -75,7 +77,7 @@ _CONTAINER_FIELDS: Final[Fields] = {
     **_by_default(*_MAIN, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File"),
     ANY_KEY: carried(*_MAIN, KEY),
 }
-"""The outcomes of the fields of the main container."""
+"""The conversion of each field of the main container."""
 _SECURITY: Final = carried(*_ROLE, "security", KEY)
 _PROFILE: Final = {"type": "RuntimeDefault"}
 _POD_SECURITY: Final[Fields] = {
@@ -101,16 +103,16 @@ _OPERATOR_LABEL: Final = re.compile(
     r"(training\.kubeflow\.org|volcano\.sh|batch\.kubernetes\.io|jobset\.sigs\.k8s\.io)/"
     r"|tf[-_]job|tf-replica|group[-_]name$|job[-_](name|role|type)$|replica-(index|type)$|runtime_id$|task_index$"
 )
-"""Keys of labels that operators add to their pods. The pods of tfgen lack these labels."""
+"""Pattern of the label keys that operators add to their pods. The pods of tfgen do not have these labels."""
 
-_WHY_PULL_SECRETS: Final = "a job has one list of imagePullSecrets for all roles"
-"""The reason for an additional Secret in a pod."""
+_WHY_PULL_SECRETS: Final = "in job.yaml, all roles share one list of imagePullSecrets"
+"""The reason in the import report for a pod that gets an additional Secret."""
 
 _NODE_PORT_FIELDS: Final = ("hostIP", "hostPort")
-"""The fields of a port that open a port of the node."""
+"""The fields of a container port that also open a port of the node."""
 
 _RUN_VARIABLES: Final = ("TFGEN_RUN", "TFGEN_RUN_FOLDER")
-"""Variables that tfgen sets, and that a rendered manifest contains."""
+"""Variables that are in rendered manifests because tfgen sets them."""
 PULL_SECRETS: Final = ("spec", "imagePullSecrets")
 """The path of the pull secrets in a job."""
 _HELM_2_LABELS: Final = ("chart", "heritage", "release")
@@ -118,12 +120,12 @@ _HELM_2_LABELS: Final = ("chart", "heritage", "release")
 
 
 class Program(Record):
-    """Program of the main container without its cluster configuration.
+    """Program of the main container, without the TensorFlow cluster configuration.
 
     Attributes:
         command: the program and its first arguments. None: the command of the container is unchanged.
         args: the arguments after the command.
-        omitted: the variables to omit, each with the reason.
+        omitted: the variables that the import drops, each with the reason.
     """
 
     command: Sequence[str] | None = None
@@ -132,15 +134,15 @@ class Program(Record):
 
 
 class PodData(Record):
-    """Pod template in the fields of job.yaml.
+    """Result of the conversion of a pod template to the fields of job.yaml.
 
     Attributes:
         role: the fields of the role.
         storage: the volumes that the main container mounts, by name.
         pull_secrets: the names of the pull secrets.
         security: the fields of ``security``.
-        port: the part with the port of TensorFlow, if any.
-        scheduler: the part with a scheduler other than the default, if any.
+        port: the part of the source with the port of TensorFlow, or None.
+        scheduler: the part of the source with a scheduler other than the default, or None.
         instance: the settings of the cloud's instances.
     """
 
@@ -154,7 +156,7 @@ class PodData(Record):
 
 
 def join_pull_secrets(pods: Sequence[PodData], report: ImportReport) -> list[str]:
-    """Return the pull secrets of all pods of a job. Report a change if a pod has fewer secrets."""
+    """Return the pull secrets of all pods of a job. Report a change for each pod that gets an additional secret."""
     names = list(dict.fromkeys(name for pod in pods for name in pod.pull_secrets))
     if any({*pod.pull_secrets} < {*names} for pod in pods):
         report.change_target(PULL_SECRETS, _WHY_PULL_SECRETS)
@@ -162,7 +164,7 @@ def join_pull_secrets(pods: Sequence[PodData], report: ImportReport) -> list[str
 
 
 def main_container(template: Part) -> Part | None:
-    """Return the container of the program: the container named tensorflow, or the first container."""
+    """Return the main container: the container named tensorflow, or the first container."""
     containers = [item for item in template.items("spec", "containers") if isinstance(item.value, Mapping)]
     by_name = (item for item in containers if (name := item.get("name")) and name.value == CONTAINER)
     return next(by_name, containers[0] if containers else None)
@@ -176,9 +178,9 @@ def translate(
     Args:
         template: a PodTemplateSpec.
         role: the role of the pods.
-        report: gets the outcome of each line.
-        ports: the names and the number of TensorFlow's port, in order of preference.
-        program: the program without its cluster configuration.
+        report: the import report, which gets the outcome of each line.
+        ports: the possible names and the number of TensorFlow's port, in order of preference.
+        program: the program without the TensorFlow cluster configuration.
     """
     valid = valid_template(template, report)
     if valid is None:
@@ -195,7 +197,7 @@ def translate(
 
 
 def valid_template(template: Part, report: ImportReport) -> Part | None:
-    """Return the template without unknown fields. None: a field has the wrong type, and the report has the problem."""
+    """Return the template without unknown fields. Return None if a field has a wrong type, which is a problem."""
     is_valid = True
     valid = template
 
@@ -217,13 +219,13 @@ def valid_template(template: Part, report: ImportReport) -> Part | None:
             report.refuse(part, misfit.message.partition(": ")[2] or misfit.message)
             is_valid = False
         else:
-            report.drop(part, f"{misfit.message}; Kubernetes drops the field as well")
+            report.drop(part, f"{misfit.message}; Kubernetes drops this field as well")
             valid = valid.without_path(misfit.path)
     return valid if is_valid else None
 
 
 def _plain_data(part: Part) -> Any:
-    """Return the plain data with octal file modes as numbers, because Kubernetes reads YAML 1.1."""
+    """Return the plain data, with file modes such as 0644 read as octal numbers, as in Kubernetes (YAML 1.1)."""
     if isinstance(part.value, Mapping):
         return {key: _plain_data(child) for key, child in part.value.items()}
     if isinstance(part.value, list):
@@ -246,20 +248,20 @@ class _PodReader(FieldReader):
         self.scheduler: Part | None = None
 
     def set_value(self, value: Any, *path: str | int) -> None:
-        """Set a value of the role or of its podTemplate. Skip an empty value of the role."""
+        """Set a value of the role or of its podTemplate. Skip an empty value, except in podTemplate."""
         if path[:-1] != self.role_path or value not in ("", [], {}):
             super().set_value(value, *path)
 
     def pod_data(self, ports: Sequence[str | int], program: Program) -> PodData:
-        """Return the data of the pod."""
+        """Convert all fields of the pod template, and return the result."""
         for key, part in self.template.entries("metadata"):
             if key in ("labels", "annotations"):
                 self.set_value(user_keys(part, (*self.role_path, key), self.report), *self.role_path, key)
             else:
-                self.report.drop(part, "the pods of tfgen have their own names and namespaces")
+                self.report.drop(part, "tfgen sets the name and the namespace of each pod")
         self._read_main_container(ports, program)
         for key in ("command", "args"):
-            # A reader of a script in args may turn the script into a command without args.
+            # A script in args may become a command without args.
             self.set_value(list(getattr(program, key) or ()), *self.role_path, key)
         volume_data = volumes.translate(self.template, self.main, self.role_path, self.report)
         for key, value in volume_data.role.items():
@@ -308,14 +310,16 @@ class _PodReader(FieldReader):
 
     def _service_account(self, _key: str, part: Part) -> None:
         if data_path.has(self.data, (*self.role_path, "serviceAccountName")):
-            self.report.drop(part, "serviceAccountName has the same meaning")
+            self.report.drop(part, "the field is deprecated, and serviceAccountName is set as well")
         else:
             super().set_value(part.as_text, *self.role_path, "serviceAccountName")
             self.apply_row(part, _TOKEN._replace(sets=False))
 
     def _grace_period(self, key: str, part: Part) -> None:
         if part.value == 0:
-            self.report.drop(part, "0 kills a task at once; tfgen gives a task 5 or 30 seconds to stop")
+            self.report.drop(
+                part, "with 0, Kubernetes kills a task at once; tfgen gives each task 5 or 30 seconds to stop"
+            )
         else:
             self.apply_row(part, _ROLE_FIELD, key)
 
@@ -324,7 +328,7 @@ class _PodReader(FieldReader):
         self._report_operator_labels(part)
 
     def _report_operator_labels(self, part: Part) -> None:
-        """Report each selector of an operator's label, because the pods of tfgen lack these labels."""
+        """Report each affinity term that selects a label of an operator, because the pods of tfgen lack such labels."""
         for scalar in part.leaves():
             names = [step for step in scalar.path if isinstance(step, str)]
             keys = [scalar.as_text] if names[-1:] == ["key"] else names[-1:] if names[-2:-1] == ["matchLabels"] else []
@@ -337,8 +341,8 @@ class _PodReader(FieldReader):
         if name := self.main.get("name"):
             self.report.mark_read(name)
             if name.value != CONTAINER:
-                self.report.note(name, f"in the job the name of the container is {CONTAINER}")
-        # The reader of the format reports a command that it changes.
+                self.report.note(name, f"in the imported job, the name of the container is {CONTAINER}")
+        # A changed command is already in the import report: `read_pod` adds the entry.
         arguments = self._arguments if program.command is None else None
         readers: Fields = {
             **dict.fromkeys(("command", "args"), arguments),
@@ -364,13 +368,15 @@ class _PodReader(FieldReader):
             if name is None:
                 continue
             if name.as_text in _RUN_VARIABLES:
-                self.report.drop(item, "tfgen sets the variable")
+                self.report.drop(item, "tfgen sets the value of this variable")
                 continue
             if name.as_text in program.omitted:
                 self.report.drop(item, program.omitted[name.as_text])
                 continue
             if name.as_text in parts:
-                self.report.drop(parts[name.as_text], f"a later entry of {name.as_text} wins")
+                self.report.drop(
+                    parts[name.as_text], f"the list contains {name.as_text} again, and the last entry counts"
+                )
             parts[name.as_text] = item
             value = _variable(item, self.name)
             if value is None:
@@ -400,13 +406,13 @@ class _PodReader(FieldReader):
             self.set_value(host_ports, *self.container_path, "ports")
 
     def _host_port(self, port: Part) -> dict[str, Any] | None:
-        """Return the port of podTemplate that opens a port of the node, or None. Report the fields of the node."""
-        # In Kubernetes, hostPort 0 means no port of the node.
+        """Return the port for podTemplate if the port has a hostPort, or None. Report hostPort and hostIP."""
+        # In Kubernetes, hostPort 0 is the same as no hostPort.
         node_fields = {key: part for key in _NODE_PORT_FIELDS if (part := port.get(key)) and part.value != 0}
         network = self.template.get("spec", "hostNetwork")
         if network and network.value is True:
             for part in node_fields.values():
-                self.report.drop(part, "hostNetwork opens all ports of the pod on the node")
+                self.report.drop(part, "with hostNetwork, all ports of the pod are open on the node")
             return None
         for part in node_fields.values():
             self.report.carry(part, *self.container_path, "ports")
@@ -424,7 +430,7 @@ class _PodReader(FieldReader):
         return sum(1 for key in ("containers", "initContainers") for _ in self.template.items("spec", key)) == 1
 
     def _read_sidecars(self, names: Mapping[str, str]) -> None:
-        """Read the init containers, and the containers that run beside the main container."""
+        """Convert the init containers, and convert all containers except the main container to sidecars."""
         containers: dict[str, list[Any]] = {"initContainers": [], "sidecars": []}
         for container in self.template.items("spec", "initContainers"):
             policy = container.get("restartPolicy")
@@ -434,13 +440,13 @@ class _PodReader(FieldReader):
         for container in self.template.items("spec", "containers"):
             if container is not self.main:
                 containers["sidecars"].append(self._container_data(container, names))
-                why = "a sidecar is ready before the program starts, and stops with the program"
+                why = "the container becomes a sidecar, which starts before the main container and stops after it"
                 self.report.change(container, *self.role_path, "sidecars", why=why)
         for key, items in containers.items():
             self.set_value(items, *self.role_path, key)
 
     def _container_data(self, container: Part, names: Mapping[str, str]) -> dict[str, Any]:
-        """Return a sidecar with the names of volumes and of the main container in the job."""
+        """Return the data of a sidecar, with the new names of the volumes and of the main container."""
         data = container.data
         data.pop("restartPolicy", None)
         if mounts := data.get("volumeMounts"):
@@ -450,7 +456,7 @@ class _PodReader(FieldReader):
 
 
 def with_container(data: Any, name: str) -> Any:
-    """Return the data of a pod with tfgen's name of the main container in each resourceFieldRef.
+    """Replace the name of the main container in each resourceFieldRef by the name that tfgen uses.
 
     Args:
         data: any part of a pod.
@@ -484,15 +490,15 @@ def _variable(item: Part, container: str) -> Any:
 
 
 def user_keys(part: Part, target: Path, report: ImportReport) -> dict[str, str]:
-    """Return the labels or annotations of the user. Drop the keys that tfgen or a controller sets."""
+    """Return the labels or annotations of the user. Report the keys that tfgen or a controller sets as dropped."""
     reserved = schema_file.target(schema_file.load(), "#/definitions/ownLabelKey")["not"]["pattern"]
     entries: dict[str, str] = {}
     helm_labels = _HELM_2_LABELS if part.get("heritage") else ()
     for key, value in part.entries():
         if key in helm_labels:
-            report.drop(value, "the label is from the chart of the manifest; the chart of tfgen sets its own labels")
+            report.drop(value, "a Helm chart set the label on the manifest; the chart of tfgen sets its own labels")
         elif re.search(reserved, key):
-            report.drop(value, "tfgen or a controller sets this key")
+            report.drop(value, "tfgen or a controller sets this label or annotation")
         else:
             entries[key] = value.as_text
             report.carry(value, *target, key)

@@ -1,7 +1,7 @@
 """Converter of a foreign container's requests and limits to the ``resources`` of a role.
 
-limits: {cpu: 4, nvidia.com/gpu: 1}, requests: {cpu: 4, memory: 8Gi}
-    ->  {cpu: 4, requests: {memory: 8Gi}, gpu: {count: 1}}
+For example, the limits ``{cpu: 4, nvidia.com/gpu: 1}`` with the requests ``{cpu: 4, memory: 8Gi}`` become
+``{cpu: 4, requests: {memory: 8Gi}, gpu: {count: 1}}``.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from tfgen.kubernetes import quantity
 
 NVIDIA_GPU: Final = "nvidia.com/gpu"
 ALPHA_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
-"""The resource name of a GPU before Kubernetes 1.10."""
+"""The resource name of NVIDIA GPUs before Kubernetes 1.10."""
 _GPUS: Final = (NVIDIA_GPU, "amd.com/gpu", "gpu.intel.com/i915")
 
 _LARGEST: Final = 999_999
-"""The largest amount that the import writes as a number. A larger amount is a text."""
+"""The largest amount that the import writes as a number. A larger amount becomes a quoted string."""
 
 
 def translate(part: Part, target: Path, report: ImportReport) -> dict[str, Any]:
-    """Return the ``resources`` of a role."""
+    """Convert the requests and limits of a container to the ``resources`` of a role."""
     requests, limits = dict(part.entries("requests")), dict(part.entries("limits"))
     data: dict[str, Any] = {"requests": {}, "limits": {}}
     for name in dict.fromkeys((*limits, *requests)):
@@ -44,7 +44,7 @@ def translate(part: Part, target: Path, report: ImportReport) -> dict[str, Any]:
                 report.carry(request, *target, "limits", name)
     for key, field in part.entries():
         if key not in ("requests", "limits"):
-            report.drop(field, "job.yaml has only requests and limits; use podTemplate for resource claims")
+            report.drop(field, "job.yaml has only requests and limits; set resource claims in podTemplate")
     order = ("cpu", "memory", "requests", "limits", "gpu")
     return {key: data[key] for key in order if data.get(key)}
 
@@ -55,13 +55,15 @@ def _gpu(
     count = limit or request
     assert count is not None  # noqa: S101 - one of the two has the name
     if count.value in (0, "0"):
-        _carry(report, (request, limit), (*target, "gpu"), why="the default is no GPU")
+        _carry(report, (request, limit), (*target, "gpu"), why="a role has no GPU by default")
         return
     data["gpu"] = {"count": int(count.as_text)}
     if name == ALPHA_GPU:
         for part in (request, limit):
             if part:
-                report.change(part, *target, "gpu", "count", why=f"since Kubernetes 1.10 the resource is {NVIDIA_GPU}")
+                report.change(
+                    part, *target, "gpu", "count", why=f"Kubernetes 1.10 renamed the resource to {NVIDIA_GPU}"
+                )
         return
     if name != NVIDIA_GPU:
         data["gpu"]["resource"] = name

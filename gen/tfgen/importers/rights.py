@@ -1,7 +1,7 @@
-"""Rights of the pods of a foreign job: the user, and the access to the files of the image.
+"""Security settings of the imported pods: the user, and write access to the root file system.
 
 By default, the pods of tfgen run as user 1000 with a read-only root file system. Foreign pods without a user run as the
-user of their image, which is often root. An imported job keeps this behavior: it sets the user to null.
+user of their image, which is often root. The imported job keeps this behavior by the user null.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _COMMENT: Final = "As before the import, the pods run as the user of their image
 
 
 def add_rights(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> None:
-    """Add the rights of the pods to a full spec.
+    """Set the user and the write access of the pods in a spec.
 
     Args:
-        spec: the spec, which the function changes.
+        spec: the spec, which this function changes.
         job: the foreign job.
-        report: gets the new targets.
+        report: the import report, which gets the new targets.
     """
     security = {name: role.pod.security for name, role in job.roles.items()}
     rights: dict[str, Any] = {}
@@ -52,7 +52,7 @@ def add_rights(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> N
 
 
 def _non_root(spec: Mapping[str, Any]) -> list[str]:
-    """Return the roles whose pods set runAsNonRoot, so that Kubernetes refuses an image that runs as root."""
+    """Return the roles whose pods set runAsNonRoot, with which Kubernetes refuses an image that runs as root."""
     return [name for name, role in spec["roles"].items() if at(role, (*_CONTEXT, "runAsNonRoot"))]
 
 
@@ -69,7 +69,7 @@ def _with_read_only_files(role: Mapping[str, Any]) -> Any:
 
 
 def comments(data: Mapping[str, Any]) -> dict[Path, str]:
-    """Return the comments of job.yaml about the rights of the pods, by path."""
+    """Return the comments for job.yaml about the user and the write access of the pods, by path."""
     context = at(data, ("spec", *_CONTEXT)) or {}
     is_image_user = "runAsUser" in context and context["runAsUser"] is None
     return {("spec", "security"): _COMMENT} if is_image_user and not at(data, ("spec", "security", _READ_ONLY)) else {}

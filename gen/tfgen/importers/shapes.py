@@ -1,9 +1,9 @@
-"""Shapes of the fields around the pod templates of foreign objects. `pod_template` checks the templates.
+"""Check of the types of values in foreign objects, except in pod templates, which `pod_template` checks.
 
     refuse_misshapen(item, {"metadata": METADATA, "spec": {"tasks": [{"name": SCALAR}]}}, report)
 
-A shape is a mapping of shapes by key, a list with one shape for all items, or `SCALAR`. A shape allows each field that
-the shape does not name, and each null.
+A shape is a mapping of shapes by key, a list with one shape for all items, or `SCALAR`. A shape allows null
+everywhere, and allows every field that the shape does not name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ METADATA: Final = {
 
 
 def refuse_misshapen(part: Part, shape: Any, report: ImportReport) -> bool:
-    """Refuse each value of the wrong type in a part. Return whether a value has the wrong type."""
+    """Report a problem for each value of the wrong type in a part. Return whether there is such a value."""
     misshapen = list(_misshapen(part, shape))
     for value, expected in misshapen:
         report.refuse(value, f"found {found_words(value.value, value.text or '')}, expected {expected}")
@@ -39,7 +39,7 @@ def refuse_misshapen(part: Part, shape: Any, report: ImportReport) -> bool:
 
 
 def _misshapen(part: Part, shape: Any) -> Iterator[tuple[Part, str]]:
-    """Yield each value of the wrong type, with the expected type in words."""
+    """Yield each value of the wrong type, with a text that names the expected type."""
     if isinstance(shape, Mapping) and isinstance(part.value, Mapping):
         for key, field in part.entries():
             if (field_shape := shape.get(key, shape.get(ANY_KEY))) is not None:

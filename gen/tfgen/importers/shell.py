@@ -3,8 +3,8 @@ r"""Splitter of a shell script into statements, for scripts that set TF_CONFIG b
 >>> [statement.text for statement in statements("A=`cat f`; export B=1\npython x.py && echo done")]
 ['A=`cat f`', 'export B=1', 'python x.py', 'echo done']
 
-The splitter knows the ends of statements, quotes and blocks. All other syntax of the shell stays unchanged in its
-statement.
+The splitter understands the ends of statements, quotes and blocks such as `if ... fi`. All other shell syntax stays
+unchanged inside a statement.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 _SHELLS: Final = re.compile(r"(/usr)?(/bin/)?(ba|da|a|z)?sh")
 _SCRIPT_FLAG: Final = re.compile(r"-[a-z]*c")
 _PLAIN: Final = re.compile(r"[^$`|&;<>(){}*?\[\]~#!\\\n]+")
-"""A command that means the same without a shell. It may have quotes."""
+"""Pattern of a command that means the same without a shell. The command may have quotes."""
 _ASSIGNMENT: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _OPENS: Final = re.compile(
     r"(?:(?:then|do|else)\s+)?(?:(?:if|for|while|until|case|select)\b|(?:function\s+)?[\w-]+\s*\(\)|\{\s)"
@@ -26,7 +26,7 @@ _CLOSES: Final = re.compile(r"(?:fi|done|esac)\b|\}")
 
 
 class Statement(NamedTuple):
-    """Statement and its end: a newline, a semicolon, `&&`, or an empty text."""
+    """Statement of a script, and the separator after the statement: a newline, a semicolon, `&&`, or an empty text."""
 
     text: str
     end: str
@@ -48,7 +48,7 @@ def statements(script: str) -> list[Statement]:
 
 
 def _with_blocks(pieces: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a script, and join the pieces of a block."""
+    """Join the pieces of each block, such as `if ... fi`, to one piece, and yield all pieces of a script."""
     block: list[str] = []
     depth = 0
     for text, end in pieces:
@@ -130,7 +130,7 @@ def _has_second_word(value: str) -> bool:
 
 
 def joined(parts: list[Statement]) -> str:
-    """Return the statements as a script."""
+    """Join statements to the text of a script."""
     text = "".join(part.text + (part.end if number < len(parts) - 1 else "") for number, part in enumerate(parts))
     return re.sub(r";(?=\S)", "; ", text)
 

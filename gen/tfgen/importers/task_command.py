@@ -1,4 +1,4 @@
-"""Reader of the cluster configuration in a container: the role, the index and the hosts of a task.
+"""Reader of the TensorFlow cluster configuration in a container: the role, the index and the hosts of a task.
 
 Foreign manifests pass the cluster configuration to a task in four ways. tfgen replaces all of them:
 
@@ -44,34 +44,34 @@ WHY_TF_CONFIG: Final = "tfgen sets TF_CONFIG for each task"
 _HOST_VARIABLES: Final = ("PS_HOSTS", "WORKER_HOSTS")
 WHY_CLUSTER: Final = "tfgen sets the role, the index and the hosts of each task"
 _VARIABLES: Final[Mapping[str, str]] = {
-    "JOB_NAME": "tfgen sets the variable to the role of the task: chief, ps, worker or evaluator",
-    "TASK_INDEX": "tfgen sets the variable to the index of the task",
-    **dict.fromkeys(_HOST_VARIABLES, "tfgen sets the variable to the hosts of the role"),
+    "JOB_NAME": "tfgen sets this variable to the role of the task: chief, ps, worker or evaluator",
+    "TASK_INDEX": "tfgen sets this variable to the index of the task",
+    **dict.fromkeys(_HOST_VARIABLES, "tfgen sets this variable to the hosts of the role"),
 }
-"""The variables that tfgen sets for a job with `legacyVariables`, and the reason to omit each from ``env``."""
+"""The variables that tfgen sets for a job with `legacyVariables`, each with the reason why ``env`` omits it."""
 _WHOLE_REFERENCE: Final = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
 _INDEX_FIELD: Final = re.compile(
     r"metadata\.(labels|annotations)\["
     r"'(apps\.kubernetes\.io/pod-index|batch\.kubernetes\.io/job-completion-index|(training\.kubeflow\.org/|tf-)?"
     r"replica-index|jobset\.sigs\.k8s\.io/job-index|volcano\.sh/task-index)'\]"
 )
-"""The path of the label or annotation in which a controller stores the index of a task."""
+"""Pattern of the fieldPath of the label or annotation in which a controller stores the index of a task."""
 
 
 class TaskCommand(Record):
-    """Command of a container and its cluster configuration.
+    """Command of a container, and the TensorFlow cluster configuration of the container.
 
     Attributes:
-        program: the command without the cluster configuration, and the variables to omit.
-        role: the type of the task. None: the configuration names no type.
-        index: the text of the index. None: the configuration has no index.
-        hosts: the comma-separated hosts of each task type that the manifest lists.
+        program: the command without the cluster configuration, and the variables that the import drops.
+        role: the type of the task, or None if the configuration does not name the type.
+        index: the text of the index, or None if the configuration has no index.
+        hosts: the comma-separated hosts of each task type.
         port: the port of TensorFlow in the lists of hosts.
         has_cluster: whether the container has a cluster configuration.
         legacy: whether flags contain the configuration.
         legacy_variables: whether variables with the names of the flags contain the configuration.
-        references: the variables that the removed configuration uses.
-        flag_role: the role in a --job_name without hosts, which is not a cluster configuration.
+        references: the names of the variables to which the removed configuration refers.
+        flag_role: the role in a --job_name without hosts, which alone is not a cluster configuration.
         notes: changes for the import report.
         refusal: the message about a command that cannot be imported; empty for all other commands.
     """
@@ -112,7 +112,7 @@ def read_command(container: Part) -> TaskCommand:
 
 
 def variables_of_tf_config(container: Part) -> Mapping[str, str]:
-    """Return TF_CONFIG and the variables that only TF_CONFIG uses, each with the reason to omit the variable.
+    """Return TF_CONFIG and the variables that only TF_CONFIG uses, each with the reason why the import drops it.
 
     The command of the container is unchanged, so a variable that the command uses is not in the result.
     """
@@ -121,7 +121,7 @@ def variables_of_tf_config(container: Part) -> Mapping[str, str]:
 
 
 def legacy_keys(commands: Iterable[TaskCommand]) -> dict[str, bool]:
-    """Return the fields of spec that pass the cluster configuration in the same way as some commands."""
+    """Return `legacyFlags` or `legacyVariables` for commands that get the cluster by flags or by variables."""
     commands = list(commands)
     keys = {
         "legacyFlags": any(command.legacy for command in commands),
@@ -131,44 +131,44 @@ def legacy_keys(commands: Iterable[TaskCommand]) -> dict[str, bool]:
 
 
 def change_reason(command: TaskCommand) -> str:
-    """Return the reason for a changed command."""
+    """Return the reason in the import report for a changed command."""
     if not command.legacy:
-        return "tfgen sets TF_CONFIG"
+        return "the command no longer sets TF_CONFIG, because tfgen sets TF_CONFIG for each task"
     if command.hosts:
-        return "tfgen sets the flags of the cluster configuration"
-    return "tfgen sets the flags of the cluster configuration; the hosts have other names than before the import"
+        return "tfgen adds the flags of the cluster configuration, such as --ps_hosts"
+    return "tfgen adds the flags of the cluster configuration; the host names differ from the names before the import"
 
 
 def no_cluster_message(kind: str, commands: Iterable[TaskCommand], expected: str) -> str:
-    """Return the message about a job without a cluster configuration.
+    """Return the error message for a job that does not configure a TensorFlow cluster.
 
     Args:
         kind: the kind of the job.
         commands: the commands of all tasks.
-        expected: the cluster configurations that the kind supports.
+        expected: the ways to configure a cluster that tfgen supports for this kind.
     """
     role = next((command.flag_role for command in commands if command.flag_role), "")
-    hint = f"; --job_name={role} without the hosts is not enough" if role else ""
+    hint = f"; --job_name={role} alone is not enough, add the hosts" if role else ""
     return f"the {kind} does not configure a TensorFlow cluster; expected {expected}{hint}"
 
 
 def _tf_config_text(env: Mapping[str, Part]) -> str | None:
-    """Return the text of a variable TF_CONFIG, or None without such a variable. Empty: the value has another source."""
+    """Return the value of the variable TF_CONFIG: empty for a value from a valueFrom, None without the variable."""
     item = env.get(TF_CONFIG)
     value = item.get("value") if item else None
     return (value.as_text if value else "") if item else None
 
 
 def _env(container: Part) -> dict[str, Part]:
-    """Return the entries of a container's env by name. As in Kubernetes, the last entry of a name wins."""
+    """Return the entries of a container's env by name. As in Kubernetes, the last of several equal names counts."""
     return {name.as_text: item for item in container.items("env") if (name := item.get("name"))}
 
 
-# -- variables of the flags' names -------------------------------------------------------------------------------
+# -- variables with the names of flags ---------------------------------------------------------------------------
 
 
 def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
-    """Add the cluster configuration in the container's variables to the configuration in the command."""
+    """Extend the cluster configuration of a command by the configuration in the container's variables."""
     env = _env(container)
     by_variables = not read.hosts and _has_host_variables(env)
     replaced = {TF_CONFIG: WHY_TF_CONFIG}
@@ -210,7 +210,7 @@ def _words(container: Part) -> list[str]:
 def _omitted(
     references: Iterable[str], env: Mapping[str, Part], replaced: Mapping[str, str], words: Iterable[str]
 ) -> dict[str, str]:
-    """Return the variables of a container that the job does not need, each with the reason."""
+    """Return the variables of a container that the imported job does not need, each with the reason."""
     omitted = {**dict.fromkeys(_cluster_variables(references, env, replaced, words), WHY_CLUSTER), **replaced}
     return {name: why for name, why in omitted.items() if name in env}
 
@@ -234,7 +234,7 @@ def _cluster_variables(
         if name not in unused:
             unused.add(name)
             pending += (reference for reference in _names(values[name]) if reference in env)
-    # The command and all further variables may use some of these variables as well. The job needs those.
+    # The job keeps the variables that the command or another variable uses as well.
     pending = [name for word in words for name in _names(word)]
     remaining = [name for name in env if name not in unused and name not in replaced]
     pending += (reference for name in remaining for reference in _names(values[name]))
@@ -247,7 +247,7 @@ def _cluster_variables(
 
 
 def _resolved(text: str | None, env: Mapping[str, Part]) -> str | None:
-    """Return the literal value of a text that is a reference to a variable. All other texts stay unchanged."""
+    """Return the literal value of the variable for a reference such as `$(A)`; return all other texts unchanged."""
     visited: set[str] = set()
     while text and (match := _WHOLE_REFERENCE.fullmatch(text)):
         name = next(group for group in match.groups() if group)
@@ -260,7 +260,7 @@ def _resolved(text: str | None, env: Mapping[str, Part]) -> str | None:
 
 
 def _index_problem(variable: Part | None) -> str:
-    """Return the message about a TASK_INDEX that is not the index of the task; empty for a number or an index field."""
+    """Return the error message for a variable TASK_INDEX that does not have the index of the task, or an empty text."""
     if variable is None:
         return ""
     value, field = variable.get("value"), variable.get("valueFrom", "fieldRef", "fieldPath")
@@ -269,8 +269,8 @@ def _index_problem(variable: Part | None) -> str:
     if field and _INDEX_FIELD.fullmatch(field.as_text):
         return ""
     return (
-        f"TASK_INDEX is {field.as_text if field else 'not a number'}, and tfgen sets TASK_INDEX to the index of the "
-        "task; change the program to use this index"
+        f"found TASK_INDEX with {field.as_text if field else 'a value that is not a number'}, but tfgen sets "
+        "TASK_INDEX to the index of the task; change the program to use this index"
     )
 
 
@@ -284,7 +284,7 @@ def _port_in(hosts: Iterable[str]) -> int | None:
 
 
 def _tf_config(text: str) -> TaskCommand:
-    """Read a literal TF_CONFIG. From a text that is not JSON, because it has variables, read only the type."""
+    """Read a literal TF_CONFIG. From a text with variables, which is not JSON, read only the task type."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -326,7 +326,7 @@ def _read_words(command: list[str], args: list[str], env: Mapping[str, Part]) ->
 
 
 def _take_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
-    """Yield the words without the flags of the cluster configuration. Add these flags to a mapping."""
+    """Yield the words without the flags of the cluster configuration, and add the values of these flags to `flags`."""
     pending = iter(words)
     for word in pending:
         match = _FLAG.fullmatch(word)
@@ -337,11 +337,11 @@ def _take_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
 
 
 def _have_cluster(flags: Mapping[str, str], env: Mapping[str, Part]) -> bool:
-    """Return whether flags are a part of the cluster configuration.
+    """Return whether the flags of a command configure a TensorFlow cluster.
 
-    A program may use --job_name for another purpose. Without further flags, --job_name is the role only if the
-    variables configure the cluster without the role. Next to a JOB_NAME or a TF_CONFIG with the role, --job_name stays
-    in the command.
+    A program may use --job_name for a different purpose. If --job_name is the only such flag, it is the role only if
+    the variables configure the cluster and do not set the role. If JOB_NAME or TF_CONFIG sets the role, --job_name
+    stays in the command.
     """
     if not flags or flags.keys() - {"job_name"}:
         return bool(flags)
@@ -379,12 +379,12 @@ def _legacy_command(flags: Mapping[str, str], program: Program) -> TaskCommand:
 
 
 class _Script(NamedTuple):
-    """Shell script and its TF_CONFIG.
+    """Shell script, split into the TF_CONFIG that the script sets and all other statements.
 
     Attributes:
         statements: the statements that do not set TF_CONFIG.
         hosts: the values of the variables that the script sets from Volcano's host files.
-        config: the shell's text of TF_CONFIG, or None for a script that does not set TF_CONFIG.
+        config: the value of TF_CONFIG in shell syntax, or None for a script that does not set TF_CONFIG.
         port: the first port in the hosts or in TF_CONFIG.
     """
 
@@ -424,7 +424,7 @@ def _read_script(command: list[str], args: list[str], env: Mapping[str, Part]) -
 
 
 def _split_script(script: str) -> _Script:
-    """Separate the statements of a script that set TF_CONFIG, and the comments behind them, from the program."""
+    """Separate the statements that set TF_CONFIG, and their comments, from the other statements of a script."""
     remaining: list[Statement] = []
     hosts: dict[str, str] = {}
     config: str | None = None
@@ -447,14 +447,14 @@ def _split_script(script: str) -> _Script:
 
 
 def _without_unused(statements: list[Statement], config: str) -> list[Statement]:
-    """Return the statements without assignments that only TF_CONFIG uses, such as the index of a task."""
+    """Remove the assignments of variables that only TF_CONFIG uses, such as the index of a task."""
     config_variables = set(_VARIABLE.findall(config))
     while True:
         used = {name for statement in statements for name in _VARIABLE.findall(statement.text)}
         remaining = [statement for statement in statements if not _only_sets(statement, config_variables - used)]
         if len(remaining) == len(statements):
             return statements
-        # A removed assignment may be the only use of another variable.
+        # A removed assignment may have been the only use of another variable, so check again.
         removed = [statement for statement in statements if statement not in remaining]
         config_variables |= {name for statement in removed for name in _VARIABLE.findall(statement.text)}
         statements = remaining
@@ -480,7 +480,7 @@ def _take_flags_in_script(text: str, flags: dict[str, str]) -> str:
 
 
 def _program(head: list[str], script: str, script_args: list[str], *, has_flags: bool) -> Program:
-    """Return the program of a script, without the shell if the script is one plain command."""
+    """Convert a script to a program: the words of a single plain command, or a shell that runs the script."""
     words = shell.words(script.replace(' "$@"', ""))
     if words and not script_args:
         return Program(words, [])
@@ -490,12 +490,12 @@ def _program(head: list[str], script: str, script_args: list[str], *, has_flags:
 
 
 def _script_problem(script: str, hosts: Mapping[str, str]) -> str:
-    """Return the message about a script that still sets or uses the cluster configuration, or an empty text."""
+    """Return the error message for a script that still sets or uses the cluster configuration, or an empty text."""
     if re.search(rf"\b{TF_CONFIG}=", script):
-        return "the script sets TF_CONFIG in a way that tfgen cannot remove; remove these lines: tfgen sets TF_CONFIG"
+        return "tfgen sets TF_CONFIG, but cannot remove the lines of the script that set TF_CONFIG; remove these lines"
     cure = "tfgen provides the hosts only in TF_CONFIG; read the hosts from TF_CONFIG"
     if _HOST_FILE.search(script):
-        return f"the script uses Volcano's host files not only for TF_CONFIG; {cure}"
+        return f"the script uses Volcano's host files for more than TF_CONFIG; {cure}"
     used = sorted({name for name in _VARIABLE.findall(script) if name in hosts})
     return f"the script uses ${used[0]}, which has the content of Volcano's host files; {cure}" if used else ""
 
@@ -503,4 +503,4 @@ def _script_problem(script: str, hosts: Mapping[str, str]) -> str:
 def _unset_variables(config: str, names: Iterable[str], script: str) -> Iterator[str]:
     for name in dict.fromkeys(_VARIABLE.findall(config)):
         if name not in (*names, *_INDEX_NAMES) and not re.search(rf"\b{name}=", script):
-            yield f"TF_CONFIG used ${name}, which was not set; the TF_CONFIG of tfgen is complete"
+            yield f"the script used ${name} in TF_CONFIG without setting the variable; tfgen sets a complete TF_CONFIG"

@@ -1,4 +1,4 @@
-"""Reader of Kubeflow's TFJobs, in the shapes of all versions.
+"""Reader of Kubeflow's TFJobs in all versions of their API.
 
     tensorflow.org/v1alpha1                 kind TfJob, later TFJob; the same fields as kubeflow.org/v1alpha1
     kubeflow.org/v1alpha1                   spec.replicaSpecs[].tfReplicaType
@@ -6,7 +6,7 @@
     kubeflow.org/v1beta2, v1 up to 1.0.0    and spec.activeDeadlineSeconds, spec.backoffLimit
     kubeflow.org/v1                         spec.runPolicy, spec.tfReplicaSpecs
 
-`canonical` converts each shape to the last one, and the reader reads only this one. Source of the fields and defaults:
+`canonical` converts all versions to the last version of this list, which the reader reads. Source of the fields:
 https://github.com/kubeflow/trainer/tree/release-1.9/pkg/apis/kubeflow.org/v1, and pkg/apis/tensorflow/VERSION/types.go
 of its earlier branches.
 """
@@ -51,32 +51,34 @@ _TYPES: Final[Mapping[str, str]] = {
 
 _POLICY_KEYS: Final = ("activeDeadlineSeconds", "backoffLimit", "cleanPodPolicy", "ttlSecondsAfterFinished")
 _MOVED: Final[Mapping[str, str]] = {**{key: key for key in _POLICY_KEYS}, "cleanupPodPolicy": "cleanPodPolicy"}
-"""The names in spec.runPolicy of the fields that were fields of spec in earlier versions."""
+"""Fields of spec in earlier versions, each with its name in spec.runPolicy of the current version."""
 
 _OLD_FIELDS: Final[Fields] = {
-    "RuntimeId": dropped("the operator sets the field"),
-    "tfImage": dropped("the field is the image that the operator used for a ps without a template"),
+    "RuntimeId": dropped("the operator sets this field"),
+    "tfImage": dropped("the operator used this image for a ps without a template; the imported ps has an image"),
 }
-"""Fields of v1alpha1 that a job does not need."""
+"""Fields of the version v1alpha1 that the imported job does not need."""
 
 _DEFAULT_RESTART_POLICY: Final = "Never"
 """The restart policy of a replica without restartPolicy (pkg/apis/kubeflow.org/v1/tensorflow_defaults.go)."""
 
 _CLEANS_NO_PODS: Final = (1, 6)
-"""The first version of the operator that keeps all pods of a TFJob without cleanPodPolicy."""
+"""First version of the operator that deletes no pods if a TFJob does not set cleanPodPolicy."""
 _EVALUATOR_IN_CLUSTER: Final = (1, 1)
-"""The first version of the operator that lists the evaluator in the TF_CONFIG of all tasks."""
+"""First version of the operator that lists the evaluator in the TF_CONFIG of all tasks."""
 
-_WHY_SINGLE_TASK: Final = "a single task gets no TF_CONFIG; before the import, the program had this value"
-"""The reason to drop a variable TF_CONFIG that the operator did not replace."""
+_WHY_SINGLE_TASK: Final = "a job with a single task gets no TF_CONFIG; before the import, the program read this value"
+"""The reason to drop the variable TF_CONFIG of a TFJob with a single task, which the operator did not overwrite."""
 _TENSORBOARD: Final = "tensorboard"
-"""A field of v1alpha1, in lower case. The operator ignores the case of the field, as Go does in JSON."""
+"""The field tensorBoard of v1alpha1 in lower case, because the operator ignores the case of this field."""
 
 _TF_JOB: Final = ("spec", "workload", "tfJob")
 _POLICY: Final[Fields] = {
     **AS_PODS,
     "backoffLimit": changed(
-        "spec", "retries", why="retries limits the failures of each task, not of all tasks together"
+        "spec",
+        "retries",
+        why="spec.retries limits the failures of each task; backoffLimit limited the failures of all tasks together",
     ),
     "cleanPodPolicy": None,
     "managedBy": dropped("the field selects another controller for the TFJob"),
@@ -91,7 +93,9 @@ _TF_JOB_POLICY: Final[Fields] = {
     "backoffLimit": carried("spec", "retries"),
 }
 """Fields of runPolicy that differ for a job that stays a TFJob."""
-_DYNAMIC: Final = dropped("TF_CONFIG lists all tasks; another number of workers needs a new run", default=False)
+_DYNAMIC: Final = dropped(
+    "the number of workers cannot change in a run, because TF_CONFIG lists all tasks", default=False
+)
 _DYNAMIC_TF_JOB: Final = carried(*_TF_JOB, "enableDynamicWorker", default=False)
 
 _RUN_POLICY: Final = {
@@ -123,7 +127,7 @@ def is_tf_job(item: Part) -> bool:
 
 
 def canonical(item: Part) -> Part:
-    """Return the object in the shape of kubeflow.org/v1, with the positions of the parts in the file."""
+    """Convert a TFJob of any version to the shape of kubeflow.org/v1. Each part keeps its position in the file."""
     spec = item.get("spec")
     if spec is None or not isinstance(spec.value, Mapping):
         return item
@@ -159,7 +163,7 @@ def _replica_specs(spec: Part) -> Part:
 
 
 def _written_type(replica: Part) -> str:
-    """Return the type of a replica in the list of v1alpha1. MASTER is the default of the operator."""
+    """Return the type of a replica of the version v1alpha1. The default of the operator is MASTER."""
     return replica.text_at("tfReplicaType") or "MASTER"
 
 
@@ -172,16 +176,16 @@ def _type(text: str) -> str:
 
 
 def _refuse_second_replicas(item: Part, report: ImportReport) -> None:
-    """Refuse the second replicas of each role."""
+    """Report a problem for each role that occurs twice, for example as Chief and as Master."""
     replicas = [(_written_type(replica), replica) for replica in item.items("spec", "replicaSpecs")]
     replicas += [*item.entries("spec", "tfReplicaSpecs")]
     roles: set[RoleName | None] = {None}
     for text, part in replicas:
         role = _role(text)
         if role == "chief" and role in roles:
-            report.refuse(part, "the TFJob has a second chief; Chief and Master are the same role: keep one of them")
+            report.refuse(part, "the TFJob has both Chief and Master, which are the same role; keep only one of them")
         elif role and role in roles:
-            report.refuse(part, f"the TFJob has {_type(text)} twice; keep one of them")
+            report.refuse(part, f"the TFJob has {_type(text)} twice; keep only one of them")
         roles.add(role)
 
 
@@ -197,7 +201,7 @@ def read(item: Part, companions: Sequence[Part], options: Options, report: Impor
     ):
         return None
     if len(boards) > 1:
-        report.refuse(boards[1], f"the TFJob has the field twice, first as {boards[0].path[-1]}; keep one of them")
+        report.refuse(boards[1], f"the TFJob has the field twice, first as {boards[0].path[-1]}; keep only one of them")
     _refuse_second_replicas(item, report)
     return _TFJob(item, companions, options, report).read()
 
@@ -217,7 +221,7 @@ class _TFJob(JobReader):
 
     @property
     def _is_single_task(self) -> bool:
-        """Return whether the job is a single task, which gets no TF_CONFIG."""
+        """Return whether the TFJob has a single task, which gets no TF_CONFIG."""
         numbers = {role: part.get("replicas") for role, part in self.job.entries("spec", "tfReplicaSpecs")}
         tasks = {role: number.value if number else 1 for role, number in numbers.items() if not number or number.value}
         return self.options.single_task_strategy == "Single" and list(tasks.values()) == [1] and "PS" not in tasks
@@ -273,7 +277,7 @@ class _TFJob(JobReader):
             self.report.refuse(part, "the replica has no pod template; add template")
             return None
         if pod_policy := template.get("spec", "restartPolicy"):
-            self.report.drop(pod_policy, "the operator uses the restartPolicy of the replica")
+            self.report.drop(pod_policy, "the operator ignores this policy, and uses the restartPolicy of the replica")
         binding = gang.unbind(template)
         self.bindings += binding.parts
         self.commands[role] = command = self._command(binding.template)
@@ -287,9 +291,9 @@ class _TFJob(JobReader):
         return ForeignRole(part, replicas, pod)
 
     def _command(self, template: Part) -> TaskCommand:
-        """Return the command of a pod template, whose cluster configuration may be flags or variables.
+        """Return the command of a pod template, with its cluster configuration from flags or variables.
 
-        A job that stays a TFJob keeps its command, because the names of its hosts stay the same.
+        If the imported job is a TFJob, the command stays unchanged, because the host names stay the same.
         """
         command = TaskCommand() if self.keeps_kind else command_of(template)
         if not legacy_keys([command]):
@@ -304,7 +308,7 @@ class _TFJob(JobReader):
         return command
 
     def _borrowed_template(self, part: Part, parts: Mapping[RoleName, Part]) -> Part | None:
-        """Return the template of the worker or the chief, for a ps of v1alpha1 without a template.
+        """Return the template of the worker or the chief, for a ps without a template in the version v1alpha1.
 
         The operator of v1alpha1 ran its own server for such a ps.
         """
@@ -312,10 +316,10 @@ class _TFJob(JobReader):
         template = peer.get("template") if peer and self.version == "v1alpha1" else None
         if template is None or peer is part:
             return None
-        why = "the operator ran its own server as the ps; in the job, the program must contain the code of the ps"
+        why = "the operator ran a built-in server as the ps; in the imported job, the program must run the ps itself"
         self.report.note(part, why, covers=True)
         self.comments[(*ROLES, "ps")] = (
-            "The operator ran its own server; now the program must contain the code of the ps."
+            "The operator ran a built-in server as the ps; now the program must run the ps itself."
         )
         containers = [c for c in template.items("spec", "containers") if isinstance(c.value, Mapping)]
         main = pod_template.main_container(template)
@@ -329,20 +333,20 @@ class _TFJob(JobReader):
     # -- fields of the job -----------------------------------------------------------------------------------------
 
     def _completion_by(self, roles: Mapping[RoleName, ForeignRole]) -> CompletionBy:
-        """Return the role whose end completes the job, as in updateJobStatus of the operator's TFJob controller."""
+        """Return the role that completes the job, as in updateJobStatus of the operator's TFJob controller."""
         completion_by: CompletionBy = "Worker0"
         policy = self.job.get("spec", "successPolicy")
         if policy and policy.value == "AllWorkers":
             if "chief" in roles:
-                self.report.drop(policy, "the job ends with its chief")
+                self.report.drop(policy, "the job ends when the chief ends, regardless of the workers")
             elif sum(role.replicas for role in roles.values()) == 1:
-                self.report.drop(policy, "the job ends with its single task")
+                self.report.drop(policy, "the job ends when its single task ends")
             else:
                 completion_by = "AllWorkers"
                 self.report.carry(policy, "spec", "completion", "by")
         elif policy:
             if policy.value == "":
-                self.report.carry(policy, why="the operator's default")
+                self.report.carry(policy, why="an empty text is the default of the operator")
             else:
                 self.report.refuse(policy, f"found {policy.as_text}, expected AllWorkers or an empty text")
         if chief := self.job.get("spec", "terminationPolicy", "chief"):
@@ -350,7 +354,7 @@ class _TFJob(JobReader):
         return completion_by
 
     def _read_termination_chief(self, chief: Part, roles: Mapping[RoleName, ForeignRole]) -> None:
-        """Read the task that completes a job of v1alpha1."""
+        """Check that terminationPolicy.chief of v1alpha1 names the task that completes the imported job."""
         replica, index = chief.get("replicaName"), chief.get("replicaIndex")
         role = _role(replica.as_text if replica else "master") or "chief"
         last_role = "chief" if "chief" in roles else "worker"
@@ -363,7 +367,7 @@ class _TFJob(JobReader):
             self.report.carry(chief, "spec", "completion", "by")
 
     def _with_policies(self, roles: Mapping[RoleName, ForeignRole]) -> dict[RoleName, ForeignRole]:
-        """Return the roles with the restart policies of a TFJob. For all other kinds, report how tasks restart."""
+        """Add restart policies to the roles of a TFJob. For other workload kinds, report how the tasks restart."""
         by_role: dict[RoleName, str] = {
             role: policy.as_text if (policy := self.policies[role]) else _DEFAULT_RESTART_POLICY for role in roles
         }
@@ -393,7 +397,7 @@ class _TFJob(JobReader):
         restarts = "a stopped ps always restarts" if role == "ps" else RESTARTS
         if policy != "ExitCode":
             return restarts
-        codes = "in the operator, an exit code below 128 failed the job at once"
+        codes = "under the operator, an exit code below 128 failed the job at once"
         if self.options.operator is None or self.options.operator < (1, 5):
             codes += " (up to version 1.4: all exit codes except 130, 137, 138 and 143)"
         return f"{restarts}, after any exit code; {codes}"
@@ -403,14 +407,16 @@ class _TFJob(JobReader):
         if plan.completion_by != default:
             self.set_value(plan.completion_by, *_COMPLETION, "by")
             if plan.completion_by == "Worker0":
-                self.comments[(*_COMPLETION, "by")] = "Without a chief, the job ends with worker 0."
+                self.comments[(*_COMPLETION, "by")] = "Without a chief, the job ends when worker 0 ends."
         spec, policy = self.item.value["spec"], self.job.get("spec", "runPolicy", "cleanPodPolicy")
         if policy:
             self._clean(policy)
         elif self._cleans_no_pods():
             self.set_value("Keep", *_COMPLETION, "release")
             version = ".".join(map(str, self.options.operator or _CLEANS_NO_PODS))
-            self.report.note(spec, f"without cleanPodPolicy, version {version} of the operator deletes no pods")
+            self.report.note(
+                spec, f"the TFJob has no cleanPodPolicy, so version {version} of the operator deletes no pods"
+            )
         elif self.version == "v1" and self.options.operator is None:
             why = (
                 "the TFJob has no cleanPodPolicy; when the job ends, tfgen releases the running tasks, as the operator "
@@ -435,7 +441,9 @@ class _TFJob(JobReader):
             case "All" if self.keeps_kind:
                 self.apply_row(part, carried(*_TF_JOB, "cleanPodPolicy"))
             case "All":
-                why = "tfgen releases the running tasks; ended pods stay, with their logs"
+                why = (
+                    "when the job ends, tfgen releases the running tasks, but does not delete ended pods and their logs"
+                )
                 self.report.change(part, *release, why=why)
             case _:
                 self.report.refuse(part, f"found {part.as_text}, expected None, Running or All")
@@ -449,17 +457,17 @@ class _TFJob(JobReader):
             if is_master:
                 self.set_value("Master", *_TF_JOB, "leader")
         elif is_master and plan.strategy == "Single":
-            self.report.note(replicas.value["Master"], "a single task gets no TF_CONFIG")
+            self.report.note(replicas.value["Master"], "a job with a single task gets no TF_CONFIG")
         elif is_master:
             self.report.note(
-                replicas.value["Master"], "TF_CONFIG names the task chief, a synonym of master in TensorFlow"
+                replicas.value["Master"], "in TF_CONFIG, the task type is chief, which TensorFlow treats as master"
             )
         dynamic = _DYNAMIC_TF_JOB if self.keeps_kind else _DYNAMIC
         read = ("runPolicy", "successPolicy", _TENSORBOARD, "tfReplicaSpecs", "terminationPolicy")
         self.fields(self.job.get("spec"), {**self._ignored_fields("a TFJob", *read), "enableDynamicWorker": dynamic})
         in_cluster = self.options.operator is None or self.options.operator >= _EVALUATOR_IN_CLUSTER
         if "evaluator" in plan.roles and not self.keeps_kind and in_cluster:
-            why = "the evaluator appears only in its own TF_CONFIG; the operator listed it in all, from version 1.1"
+            why = "the TF_CONFIG of the other tasks no longer lists the evaluator; the operator from 1.1 listed it"
             self.report.note(plan.roles["evaluator"].part, why)
 
     def _gang(self, plan: TrainingPlan) -> None:
@@ -481,10 +489,10 @@ class _TFJob(JobReader):
             self.set_value("Operator", *_TF_JOB, "gang")
             for key in ("schedulerName", "scheduleTimeoutSeconds"):
                 if self.spec["gang"].pop(key, None) is not None:
-                    self.report.note(policy or self.item, f"the operator creates the PodGroup, and sets {key}")
+                    self.report.note(policy or self.item, f"the operator creates the PodGroup, and sets {key} itself")
 
     def _tensorboard(self) -> Mapping[str, Any]:
-        """Read the TensorBoard of v1alpha1, and return its volumes."""
+        """Convert the TensorBoard of a TFJob of v1alpha1, and return the volumes of TensorBoard."""
         board = self.job.get("spec", _TENSORBOARD)
         if board is None:
             return {}
@@ -511,7 +519,7 @@ class _TFJob(JobReader):
     # -- fields that the operator ignores --------------------------------------------------------------------------
 
     def _ignored_fields(self, owner: str, *read: str) -> Fields:
-        """Return a table that drops all fields except the ones that another step reads."""
+        """Return a table that drops all fields, except the fields that another function reads."""
         return {**_OLD_FIELDS, **dict.fromkeys(read), ANY_KEY: lambda key, part: self._drop_ignored(key, part, owner)}
 
     def _drop_ignored(self, key: str, part: Part, owner: str) -> None:

@@ -1,8 +1,8 @@
 """Reader of TrainJobs of Kubeflow Trainer v2 that run TensorFlow, with their runtimes.
 
-A runtime contains the template of a JobSet, and a TrainJob changes this template. As Trainer does, this module merges
-both to one JobSet, and `job_set` reads the result. Each part of the JobSet keeps its position in the TrainJob or in the
-runtime. Source of the fields and of their precedence: https://github.com/kubeflow/trainer/tree/v2.2.0,
+A runtime contains the template of a JobSet, and a TrainJob changes this template. In the same way as Kubeflow Trainer,
+this module merges both to one JobSet, and `job_set` reads the result. Each part of the JobSet keeps its
+position in the TrainJob or in the runtime. Source of the fields and of their precedence: https://github.com/kubeflow/trainer/tree/v2.2.0,
 pkg/apis/trainer/v1alpha1 and pkg/runtime/framework/plugins/jobset/builder.go.
 """
 
@@ -29,17 +29,17 @@ _RUNTIMES: Final = ("ClusterTrainingRuntime", "TrainingRuntime")
 _PODS: Final = ("template", "spec", "template")
 """The path of the pod template in a replicated Job."""
 _STEP: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
-"""The label of the replicated Job that gets the ``trainer`` of a TrainJob."""
+"""The label of the replicated Job to which the ``trainer`` of a TrainJob applies."""
 _NODE: Final = "node"
-"""The name of this Job's container, and the usual name of the Job."""
+"""The name of the container in that Job, and the usual name of the Job."""
 _QUEUE: Final = "scheduling.volcano.sh/queue-name"
 
 _MERGED: Final[Mapping[str, str]] = {**MERGE_KEYS, "replicatedJobs": "name"}
 _ATOMIC_KEYS: Final = ("env", "resources")
-"""Fields that a TrainJob replaces without a merge: an entry of env, and all resources."""
-_WHY_REPLACED: Final = "the TrainJob replaces this value"
+"""Fields whose entries a TrainJob replaces completely, without a merge."""
+_WHY_REPLACED: Final = "the TrainJob overrides this value of its runtime"
 _MAX_CHANGES: Final = 100
-"""The limit of overrides and patches. Each of them merges the whole runtime, and usual TrainJobs have few."""
+"""Maximum number of overrides and patches, because the merge of each takes time. Usual TrainJobs have few."""
 _FOREIGN_FRAMEWORKS: Final = ("flux", "jax", "mpi", "torch", "xgboost")
 
 
@@ -74,7 +74,7 @@ def read(item: Part, companions: Sequence[Part], options: Options, report: Impor
     if runtime and refuse_misshapen(runtime, _RUNTIME_SHAPE, report):
         return None
     if initializer := item.get("spec", "initializer"):
-        message = "tfgen does not support a step before the tasks; fetch the data in an initContainer of the role"
+        message = "tfgen does not support an initializer; fetch the data in an initContainer of the role"
         report.refuse(initializer, message)
         return None
     changes = [*item.items("spec", "podTemplateOverrides"), *item.items("spec", "runtimePatches")]
@@ -94,14 +94,14 @@ def read(item: Part, companions: Sequence[Part], options: Options, report: Impor
         report.change(deadline, "spec", "deadline", why=WHY_DEADLINE)
     if runtime and "gang" not in spec:
         spec |= _gang(runtime, report)
-    # The parts of the default template have the name of this part. The user did not write them.
+    # Omit the entries of the default template, which the user did not write. Their source is the name of this part.
     default = (item.get("spec", "trainer") or item.value["spec"]).name
     report.entries = [entry for entry in report.entries if entry.source != default]
     return job.replaced(format=FORMAT, spec=spec)
 
 
 def _runtime(item: Part, companions: Sequence[Part]) -> Part | None:
-    """Return the runtime of a TrainJob, or None for a runtime that is not among the files."""
+    """Return the runtime of a TrainJob, or None if the runtime is not among the imported files."""
     runtime_name = item.text_at("spec", "runtimeRef", "name")
     runtime_kind = item.text_at("spec", "runtimeRef", "kind") or _RUNTIMES[0]
     runtimes = (item for item in companions if kind(item) == runtime_kind and api_group(item) == GROUP)
@@ -109,7 +109,7 @@ def _runtime(item: Part, companions: Sequence[Part]) -> Part | None:
 
 
 def _job_set(item: Part, runtime: Part | None, report: ImportReport) -> Part | None:
-    """Return the JobSet that Trainer creates for a TrainJob. Return None if the import report has problems."""
+    """Return the JobSet that Kubeflow Trainer creates for a TrainJob, or None if the report has problems."""
     spec = item.get("spec") or item
     template = runtime.get("spec", "template") if runtime else None
     template = template or _bare_template(spec)
@@ -133,14 +133,14 @@ _HEAD: Final[Mapping[str, str]] = {"apiVersion": f"{job_set.GROUP}/v1alpha2", "k
 
 
 def _bare_template(spec: Part) -> Part:
-    """Return the default template, for a runtime that is not among the files: one replicated Job with the nodes."""
+    """Return the template for a TrainJob whose runtime is not among the files: one replicated Job named node."""
     pods = {"spec": {"containers": [{"name": _NODE}]}}
     job = {"name": _NODE, "template": {"spec": {"template": pods}}}
     return build_part(spec.get("trainer") or spec, {"spec": {"replicatedJobs": [job]}})
 
 
 def _patches(item: Part, template: Part, report: ImportReport) -> Iterator[Part]:
-    """Yield the changes of a TrainJob to the template of its runtime, in the order of Trainer."""
+    """Yield the changes that a TrainJob makes to the template of its runtime, in the order of Kubeflow Trainer."""
     for override in item.items("spec", "podTemplateOverrides"):
         targets = [part.text_at("name") for part in override.items("targetJobs") if part.get("name")]
         if part := override.get("targetJobs"):
@@ -162,9 +162,9 @@ def _patches(item: Part, template: Part, report: ImportReport) -> Iterator[Part]
 
 
 def _merged(base: Part, patch: Part, report: ImportReport, key: str = "") -> Part:
-    """Return the strategic merge of a patch into a part, and report the replaced parts as dropped.
+    """Apply a strategic merge patch to a part, and report the replaced values as dropped.
 
-    `kubernetes.merge` merges plain data by the same rules. This function keeps the position of each part.
+    This function follows the rules of `kubernetes.merge`, but also keeps the position of each part.
     """
     if isinstance(base.value, Mapping) and isinstance(patch.value, Mapping) and key not in _ATOMIC_KEYS:
         values = dict(base.value)
@@ -191,14 +191,14 @@ def _identity(item: Part, key: str, number: int) -> str | int:
 
 
 def _trainer_job(jobs: Sequence[Part]) -> Part | None:
-    """Return the replicated Job that gets the ``trainer``: the Job with the label, or the Job with the usual name."""
+    """Return the replicated Job to which ``trainer`` applies: the Job with the label, or the Job named node."""
     steps = {number: job.get("template", "metadata", "labels", _STEP) for number, job in enumerate(jobs)}
     labelled = next((jobs[number] for number, part in steps.items() if part and part.value == "trainer"), None)
     return labelled or next((job for job in jobs if job.text_at("name") == _NODE), None)
 
 
 def _with_trainer(job: Part, spec: Part, runtime: Part | None, report: ImportReport) -> Part:
-    """Return a replicated Job with the program and the number of nodes of a TrainJob."""
+    """Apply the program and the number of nodes of a TrainJob to a replicated Job."""
     trainer = spec.get("trainer")
     pods = job.get(*_PODS) or job
     containers = list(pods.items("spec", "containers"))
@@ -207,7 +207,7 @@ def _with_trainer(job: Part, spec: Part, runtime: Part | None, report: ImportRep
     if main is not None and trainer is not None:
         fields = {key: trainer.get(key) for key in ("image", "command", "args", "env")}
         program = _merged(main, mapping(trainer, {**fields, "resources": trainer.get("resourcesPerNode")}), report)
-        # `job_set` takes the first container as the main container.
+        # The program comes first, because `job_set` takes the first container as the main container.
         sidecars = [container for container in containers if container is not main]
         pods = pods.with_part(("spec", "containers"), sequence(pods, [program, *sidecars]))
     job = job.with_part(_PODS, pods)
@@ -218,28 +218,28 @@ def _with_trainer(job: Part, spec: Part, runtime: Part | None, report: ImportRep
     if nodes := nodes or default_nodes:
         for key in ("parallelism", "completions"):
             if number := job.get("template", "spec", key):
-                report.drop(number, "numNodes replaces this number")
+                report.drop(number, "numNodes of the TrainJob or of its runtime replaces this number")
             job = job.with_part(("template", "spec", key), nodes)
         if number := job.get("replicas"):
-            report.drop(number, "Trainer creates a single Job")
+            report.drop(number, "Kubeflow Trainer creates a single Job, and ignores this number")
             job = job.without("replicas")
     return job
 
 
 def _cluster_hint(item: Part, runtime: Part | None) -> str:
-    """Return the place in which a TF_CONFIG is missing."""
+    """Return the part of an error message that tells the user where to add TF_CONFIG."""
     reference = item.get("spec", "runtimeRef", "name")
     if runtime is not None:
         framework = next((key for key in _FOREIGN_FRAMEWORKS if runtime.get("spec", "mlPolicy", key) is not None), None)
         kind_of_runtime = f" for {framework}" if framework else ""
         return f"expected TF_CONFIG in the TrainJob or in its runtime {name(runtime)[:63]}{kind_of_runtime}"
     if reference is None:
-        return "expected TF_CONFIG, because the TrainJob names no runtime"
-    return f"the runtime {reference.as_text[:63]} is not among the files; add the file of the runtime, or TF_CONFIG"
+        return "expected TF_CONFIG in the TrainJob, because the TrainJob names no runtime"
+    return f"the runtime {reference.as_text[:63]} is not among the files; import its file as well, or set TF_CONFIG"
 
 
 def _metadata(item: Part, template: Part, report: ImportReport) -> Part:
-    """Return the metadata of a TrainJob, with the labels and annotations of its runtime's JobSet."""
+    """Return the metadata of a TrainJob, merged with the labels and annotations of its runtime."""
     metadata = item.get("metadata") or item.replaced(value={})
     merged = metadata
     for key in ("labels", "annotations"):
@@ -251,14 +251,14 @@ def _metadata(item: Part, template: Part, report: ImportReport) -> Part:
 
 
 def _gang(runtime: Part, report: ImportReport) -> dict[str, Any]:
-    """Return the gang of a runtime with a podGroupPolicy. Trainer creates a PodGroup of all tasks."""
+    """Return the gang of a runtime with a podGroupPolicy, for which Trainer creates a PodGroup of all tasks."""
     policy = runtime.get("spec", "podGroupPolicy")
     if policy is None:
         return {}
     scheduler = "volcano" if "volcano" in policy.value else "coscheduling"
     gang: dict[str, Any] = {"scheduler": scheduler}
     report.mark_read(policy)
-    report.note(policy, f"the job gets a gang of {scheduler} with all tasks", covers=True)
+    report.note(policy, f"the imported job gets a gang of all tasks, with the scheduler {scheduler}", covers=True)
     timeout = policy.get("coscheduling", "scheduleTimeoutSeconds")
     if timeout is not None:
         gang["scheduleTimeoutSeconds"] = timeout.value
@@ -268,7 +268,7 @@ def _gang(runtime: Part, report: ImportReport) -> dict[str, Any]:
         gang["queue"] = queue.as_text
         report.carry(queue, "spec", "gang", "queue")
     if topology := policy.get("volcano", "networkTopology"):
-        report.drop(topology, "use spec.placement")
+        report.drop(topology, "to place the tasks near each other, set spec.placement")
     return {"gang": gang}
 
 
@@ -280,13 +280,13 @@ def _report_train_job(item: Part, runtime: Part | None, report: ImportReport) ->
     reference = item.get("spec", "runtimeRef")
     trainer = item.get("spec", "trainer")
     if (processes := trainer.get("numProcPerNode") if trainer else None) is not None:
-        report.drop(processes, "the field is for PyTorch and MPI; a task of TensorFlow is one process")
+        report.drop(processes, "the field applies to PyTorch and MPI; a task of TensorFlow has one process")
     if reference and runtime:
-        report.carry(reference, why="the job contains the fields of its runtime")
-        report.keep(runtime.value["metadata"], "further TrainJobs may use the runtime")
+        report.carry(reference, why="the imported job contains the fields of this runtime")
+        report.keep(runtime.value["metadata"], "other TrainJobs may use this runtime")
         for key, part in runtime.entries("spec", "mlPolicy"):
             if key != "numNodes":
-                report.drop(part, f"the field is for {key}, not for TensorFlow")
+                report.drop(part, f"the field applies to {key}, not to TensorFlow")
     elif reference:
         why = (
             "the runtime is not among the files, so the job lacks its settings; import the file of the runtime as well"

@@ -40,36 +40,36 @@ GROUP: Final = "batch.volcano.sh"
 _FOREIGN_PLUGINS: Final = ("mpi", "pytorch", "ray", "hcclrank")
 _PORT_NAMES: Final = ("tfjob-port", "tensorflow")
 _TASK: Final[Fields] = {
-    "dependsOn": dropped("all tasks start together, and TensorFlow waits for its ps"),
-    "maxRetry": dropped("spec.retries applies to all tasks of a job"),
-    "minAvailable": dropped("gang.minAvailable applies to the whole job"),
+    "dependsOn": dropped("tfgen starts all tasks at once, and TensorFlow waits until each ps is ready"),
+    "maxRetry": dropped("in tfgen, the limit applies to all tasks of a job; set spec.retries"),
+    "minAvailable": dropped("in tfgen, the minimum applies to the whole job; set spec.gang.minAvailable"),
     "partitionPolicy": dropped("tfgen does not support partitions of a role"),
-    "topologyPolicy": dropped("tfgen does not support NUMA policies; the policy of the kubelet applies"),
+    "topologyPolicy": dropped("tfgen does not support NUMA policies; the topology policy of the kubelet applies"),
 }
 _PLUGINS: Final[Fields] = {
-    "env": carried(why="tfgen sets the index of each task"),
-    "svc": carried(why="tfgen gives each task a host name"),
-    "ssh": dropped("TensorFlow does not need ssh between tasks"),
+    "env": carried(why="tfgen passes the index to each task, as this plugin does"),
+    "svc": carried(why="tfgen gives each task a host name, as this plugin does"),
+    "ssh": dropped("the tasks of TensorFlow do not connect by ssh"),
     ANY_KEY: dropped("tfgen does not support the plugin {key}"),
 }
 _VOLCANO_JOB: Final = ("spec", "workload", "volcanoJob")
 _SPEC: Final[Fields] = {
     **AS_PODS,
     **dict.fromkeys(("tasks", "policies", "plugins")),
-    "minSuccess": dropped("a job ends with one of its roles; see spec.completion"),
-    "networkTopology": dropped("the PodGroup of tfgen has no such field; import with --workload VolcanoJob"),
-    "runningEstimate": dropped("the field is for Volcano's simulator"),
+    "minSuccess": dropped("in tfgen, a job ends when one of its roles ends; see spec.completion"),
+    "networkTopology": dropped("only a Volcano Job can set this field; import with --workload VolcanoJob"),
+    "runningEstimate": dropped("only the simulator of Volcano reads this field"),
     ANY_KEY: dropped("job.yaml has no field for {key} of a Volcano Job"),
 }
 _VOLCANO_JOB_SPEC: Final[Fields] = {
     "networkTopology": carried(*_VOLCANO_JOB, "networkTopology"),
     "ttlSecondsAfterFinished": AS_WORKLOAD["ttlSecondsAfterFinished"],
 }
-"""Fields of spec that differ for a job that stays a Volcano Job."""
+"""Fields of spec whose conversion differs if the imported job is a Volcano Job."""
 _RESTART_POLICIES: Final = (("PodEvicted", "RestartJob"), ("PodFailed", "RestartJob"))
-"""The event and the action of the policies that restart a job after the loss of a pod."""
+"""The policies that restart the whole job after the loss of a pod, as pairs of event and action."""
 _MAX_RETRY: Final = 3
-"""The default of Volcano."""
+"""The default of maxRetry in Volcano."""
 
 
 _POLICY: Final = {"action": SCALAR, "event": SCALAR, "events": [SCALAR], "exitCode": SCALAR}
@@ -97,7 +97,7 @@ def is_volcano_job(item: Part) -> bool:
 
 
 def canonical(item: Part) -> Part:
-    """Return the object with its tasks by role. A task without a role keeps its name."""
+    """Return the Volcano Job with its tasks as a mapping by role. A task without a role has its name as key."""
     spec, tasks = item.get("spec"), item.get("spec", "tasks")
     if spec is None or tasks is None or not isinstance(tasks.value, list):
         return item
@@ -107,7 +107,7 @@ def canonical(item: Part) -> Part:
 
 
 def _plugin_roles(item: Part) -> dict[str, RoleName]:
-    """Return the roles in the arguments of the plugin tensorflow, by the names of the tasks."""
+    """Return the role of each task that the arguments of the plugin tensorflow name, by the name of the task."""
     if item.get("spec", "plugins", "tensorflow") is None:
         return {}
     tasks: dict[RoleName, str] = {"ps": "ps", "worker": "worker", "chief": "chief", "evaluator": "evaluator"}
@@ -118,7 +118,7 @@ def _plugin_roles(item: Part) -> dict[str, RoleName]:
 
 
 def _role(task: Part, plugin: Mapping[str, RoleName]) -> RoleName | None:
-    """Return the role of a task: from the plugin, or else from the command, or else from the name."""
+    """Return the role of a task, from the first of these that has a role: the plugin, the command, the name."""
     name = task.text_at("name").lower()
     texts = ((command_of(task, "template").role or "").lower(), name, re.split(r"[-_]", name)[-1])
     roles = (ROLE_WORDS[text] for text in texts if text in ROLE_WORDS)
@@ -189,7 +189,7 @@ class _VolcanoJob(JobReader):
     def _refuse_role(self, task: Part) -> None:
         role = _role(task, _plugin_roles(self.item))
         if role:
-            message = f"the role of the task is {role}, as of another task; change the role in TF_CONFIG or --job_name"
+            message = f"two tasks have the role {role}; change the role of this task in TF_CONFIG or --job_name"
         else:
             name = task.text_at("name")
             message = (
@@ -204,7 +204,9 @@ class _VolcanoJob(JobReader):
             return None
         task_name = task.get("name")
         if task_name and task_name.as_text != role:
-            self.report.change(task_name, *ROLES, role, why="a role has the name of its task type in TensorFlow")
+            self.report.change(
+                task_name, *ROLES, role, why="in job.yaml, a role has the name of its task type in TensorFlow"
+            )
         elif task_name:
             self.report.carry(task_name, *ROLES, role)
         replicas = number_of_tasks(task, role, self.report)
@@ -212,7 +214,7 @@ class _VolcanoJob(JobReader):
             return None
         if policy := template.get("spec", "restartPolicy"):
             default = "OnFailure" if self.keeps_kind else None
-            why = "a failed program restarts in its pod" if self.keeps_kind else RESTARTS
+            why = "in the imported job, a failed program restarts in its pod" if self.keeps_kind else RESTARTS
             if policy.value == default:
                 self.apply_row(policy, TFGEN_DEFAULT)
             else:
@@ -233,7 +235,7 @@ class _VolcanoJob(JobReader):
     # -- the job --------------------------------------------------------------------------------------------------
 
     def _completion_by(self, tasks: Mapping[str, Part], roles: Mapping[RoleName, ForeignRole]) -> CompletionBy:
-        """Return the role whose end completes the job, and report all policies."""
+        """Return the role that completes the job, and report all policies of the Volcano Job."""
         last_role: RoleName = "chief" if "chief" in roles else "worker"
         policy_roles: set[str] = set()
         for key, task in tasks.items():
@@ -245,7 +247,9 @@ class _VolcanoJob(JobReader):
                     self._read_policy(policy)
         for policy in self.job.items("spec", "policies"):
             if self._event(policy) == ("TaskCompleted", "CompleteJob"):
-                self.report.change(policy, "spec", "completion", "by", why=f"in tfgen, a job ends with its {last_role}")
+                self.report.change(
+                    policy, "spec", "completion", "by", why=f"the imported job ends when its {last_role} ends"
+                )
                 policy_roles.add(last_role)
             else:
                 self._read_policy(policy)
@@ -253,15 +257,16 @@ class _VolcanoJob(JobReader):
         if policy_roles and last_role not in policy_roles:
             ends = either(sorted(policy_roles))
             cure = f"set the policy TaskCompleted: CompleteJob for the {last_role}"
-            self.report.refuse(spec, f"the job ends with its {ends}, expected its {last_role}; {cure}")
+            self.report.refuse(spec, f"the job ends when its {ends} ends, expected its {last_role}; {cure}")
         if not policy_roles and "ps" in roles:
             self.report.note(
-                spec, f"no policy completes the job, and a ps never ends; the job ends with its {last_role}"
+                spec,
+                f"no policy completes the job, and a ps never ends; the imported job ends when its {last_role} ends",
             )
         return "Chief" if "chief" in roles else "AllWorkers"
 
     def _event(self, policy: Part) -> tuple[str, str]:
-        """Return the event and the action of a policy. A policy with several events has the event ""."""
+        """Return the event and the action of a policy. For a policy with several events, the event is an empty text."""
         events = [part.as_text for part in (policy.get("event"), *policy.items("events")) if part]
         action = policy.get("action")
         return (events[0] if len(events) == 1 else "", action.as_text if action else "")
@@ -272,11 +277,16 @@ class _VolcanoJob(JobReader):
         if (event, action) in _RESTART_POLICIES and self.keeps_kind:
             self.apply_row(policy, TFGEN_DEFAULT)
         elif (event, action) in _RESTART_POLICIES:
-            self.report.change(policy, "spec", "retries", why="a lost task restarts without the job")
+            self.report.change(
+                policy,
+                "spec",
+                "retries",
+                why="Volcano restarts all tasks after the loss of a pod; tfgen restarts only the lost task",
+            )
         else:
             code = policy.get("exitCode")
             trigger = f"exit code {code.as_text}" if code else event or "a list of events"
-            why = f"tfgen does not support the action {action or 'nothing'} for {trigger}; lost tasks restart"
+            why = f"tfgen does not support the action {action or 'nothing'} for {trigger}; tfgen restarts lost tasks"
             self.report.drop(policy, why)
 
     def _workload(self) -> None:
@@ -316,21 +326,26 @@ class _VolcanoJob(JobReader):
         if plan.strategy != "Single" or self.keeps_kind:
             self.spec["gang"] = {"scheduler": "volcano", **gang}
         elif gang:
-            self.report.note(spec, "a single task needs no gang")
+            self.report.note(spec, "a job with a single task needs no gang")
 
     def _retries(self, _key: str, part: Part) -> None:
         if not isinstance(part.value, int) or part.value < 1:
-            self.report.drop(part, f"Volcano uses its default {_MAX_RETRY} in place of this value")
+            self.report.drop(part, f"Volcano ignores this value, and uses its default {_MAX_RETRY}")
             return
-        # Volcano counts the first start as well.
+        # maxRetry also counts the first start.
         self.set_value(part.value - 1, "spec", "retries")
         if self.keeps_kind:
             self.report.carry(part, "spec", "retries", why="maxRetry includes the first start")
         else:
-            self.report.change(part, "spec", "retries", why="retries limits the failures of each task, not of the job")
+            self.report.change(
+                part,
+                "spec",
+                "retries",
+                why="spec.retries limits the failures of each task, and maxRetry limited the restarts of the job",
+            )
 
     def _volumes(self, _key: str, volumes: Part) -> None:
-        """Read the volumes of all tasks: existing claims, and claims that Volcano creates for the job."""
+        """Convert the volumes that all tasks mount: existing claims, and claims that Volcano creates for the job."""
         storage = self.spec.setdefault("storage", {})
         for volume in volumes.items():
             path, claim = volume.get("mountPath"), volume.get("volumeClaimName")
@@ -340,7 +355,9 @@ class _VolcanoJob(JobReader):
             key = volume_name(path.as_text)
             source: dict[str, Any] | None = {"name": claim.as_text} if claim else _claim(volume.get("volumeClaim"))
             if source is None:
-                self.report.drop(volume, "the volume has no claim and no size; Volcano mounts an empty folder")
+                self.report.drop(
+                    volume, "the volume has no claim and no size, so Volcano and tfgen mount an empty folder"
+                )
                 storage[key] = {"mountPath": path.as_text, "emptyDir": {}}
                 continue
             storage[key] = {"mountPath": path.as_text, "claim": source}

@@ -1,4 +1,4 @@
-"""Converter of a foreign pod's volumes and of the mounts of its main container to ``storage``."""
+"""Converter of the volumes and mounts in a foreign pod template to ``storage`` of job.yaml."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tfgen.schema import file as schema_file
 _SHM: Final = "/dev/shm"  # noqa: S108 - a path in the pod
 _TMP: Final = "/tmp"  # noqa: S108 - a path in the pod
 _RESERVED_NAMES: Final = ("tmp", "shm")
-"""Names of volumes that tfgen adds to pods."""
+"""Names of volumes that tfgen itself adds to pods, so that imported volumes cannot have these names."""
 _MOUNT_FIELDS: Final = ("name", "mountPath", "subPath", "subPathExpr", "readOnly")
 """Fields of a mount that ``storage`` supports."""
 _MODES: Final = ("defaultMode", "mode")
 
 
 class VolumeData(Record):
-    """Volumes of a pod in the fields of job.yaml.
+    """Result of the conversion of a pod's volumes to the fields of job.yaml.
 
     Attributes:
         storage: the entries of ``storage`` by name, without ``for``.
-        role: the fields of the role: ``shm``, or no field.
+        role: the fields of the role that replace a volume: ``shm``, or nothing.
         volumes: the volumes that ``storage`` does not support, for podTemplate.
         mounts: the mounts of the main container that ``storage`` does not support, for podTemplate.
         names: the new names of renamed volumes, by the names in the foreign pod.
@@ -93,7 +93,7 @@ class _Volumes:
 
     def _volume(self, name: str, source: Part, mounts: Sequence[Part]) -> None:
         if not mounts and name not in self.sidecar_mounts:
-            self.report.drop(source, "no container mounts the volume")
+            self.report.drop(source, "no container mounts this volume")
             return
         storage_source = _storage_source(source) if mounts and not _is_raw(mounts[0]) else None
         if storage_source is None:
@@ -102,7 +102,7 @@ class _Volumes:
             for mount in mounts:
                 self._raw_mount(mount)
             return
-        # An entry of storage has a single mount path. All further mounts go to podTemplate.
+        # An entry of storage has a single mount path. The second and later mounts go to podTemplate.
         first, *extra_mounts = mounts
         if self._is_built_in(name, storage_source, first, extra_mounts):
             return
@@ -113,7 +113,9 @@ class _Volumes:
         target = (*self.role_path, "storage", self._job_name(name))
         self.storage[self._job_name(name)] = {**entry, **storage_source}
         if (claim := source.get("persistentVolumeClaim", "readOnly")) and claim.value is True:
-            self.report.change(claim, *target, "readOnly", why="readOnly is a field of the mount in job.yaml")
+            self.report.change(
+                claim, *target, "readOnly", why="in job.yaml, readOnly belongs to the mount, not to the claim"
+            )
         self.report.carry(source, *target)
         self.report.carry(first, *target, "mountPath")
         for mount in extra_mounts:
@@ -122,14 +124,14 @@ class _Volumes:
     def _is_built_in(
         self, name: str, storage_source: Mapping[str, Any], first: Part, extra_mounts: Sequence[Part]
     ) -> bool:
-        """Return whether the volume is the /tmp that tfgen adds to each pod, or the volume of ``shm``."""
+        """Return whether a volume needs no entry in ``storage``, because tfgen creates it: /tmp, or ``shm``."""
         is_plain = {key for key, part in first.entries() if part.value is not False} <= {"name", "mountPath"}
         if "emptyDir" not in storage_source or extra_mounts or name in self.sidecar_mounts or not is_plain:
             return False
         source, mount_path = storage_source["emptyDir"], clean_path(first.value["mountPath"].as_text)
         if mount_path == _TMP and not source.get("medium"):
             for part in (self.sources[name], first):
-                self.report.carry(part, why="tfgen adds an empty /tmp to each pod")
+                self.report.carry(part, why="tfgen mounts an empty /tmp in each pod by default")
             return True
         if mount_path == _SHM and source.get("medium") == "Memory" and source.get("sizeLimit"):
             self.role["shm"] = source["sizeLimit"]
@@ -152,17 +154,17 @@ def _is_raw(mount: Part) -> bool:
 
 
 def volume_name(path: str) -> str:
-    """Return a name for a volume that has only a path, as in a Volcano Job."""
+    """Return a name for a volume without a name, such as a volume of a Volcano Job, from its mount path."""
     return re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "data"
 
 
 def clean_path(path: str) -> str:
-    """Return a path without the slashes at its end, which Kubernetes ignores."""
+    """Remove the slashes at the end of a path, which Kubernetes ignores."""
     return path.rstrip("/") or "/"
 
 
 def _storage_source(source: Part) -> dict[str, Any] | None:
-    """Return the source of a volume as fields of ``storage``, or None for an unsupported source."""
+    """Convert the source of a volume to fields of ``storage``, or return None for an unsupported source."""
     kinds = [(key, part) for key, part in source.entries() if key != "name"]
     if not kinds:
         return {"emptyDir": {}}
@@ -182,7 +184,7 @@ def _storage_source(source: Part) -> dict[str, Any] | None:
 
 
 def _data(part: Part) -> Any:
-    """Return the plain data, with file modes as decimal numbers."""
+    """Return the plain data of a part, with octal file modes such as 0644 converted to decimal numbers."""
     if isinstance(part.value, Mapping):
         return {key: _data(child) for key, child in part.value.items() if child.value is not None}
     if isinstance(part.value, list):
