@@ -225,7 +225,7 @@ spec:
             tensorboard: {logDir: /logs, image: "a:1"}
             """,
             "7:69: warning: storage.logs is a ReadWriteOnce claim of 2 pods (1 of chief and 1 of tensorboard), so"
-            " all pods must run on one node; set accessMode to ReadWriteMany, or list fewer roles in for"
+            " all pods must run on one node; set accessMode to ReadWriteMany, or list fewer roles in storage.logs.for"
             " [claim-access-mode]\n",
         ),
         (
@@ -242,7 +242,7 @@ spec:
             """\
             storage: {logs: {mountPath: /logs, claim: {name: logs}, for: [tensorboard]}}
             """,
-            "7:65: storage.logs.for lists tensorboard, but the roles of the job are chief [unknown-role]\n",
+            "7:65: storage.logs.for lists tensorboard, but the job has only chief [unknown-role]\n",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Affinities whose shape Kubernetes does not accept.
+"""Affinities with unknown keys, or with values of a type that Kubernetes does not accept.
 
 The schema accepts any content under the three kinds of affinity. This rule validates the content against the types of
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#scheduling.

@@ -1,4 +1,4 @@
-"""Claims that more pods mount than the access mode of the claim allows.
+"""Claims whose access mode does not allow as many pods or nodes as mount the claim.
 
 https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes. The rules check only the claims that the
 job creates, because the job does not state the access mode of an existing claim.
@@ -16,11 +16,13 @@ from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import either
 
+_CURE: Final = "set accessMode to ReadWriteMany, or list fewer roles in storage.{}.for"
+
 
 def _check_nodes(view: View) -> Iterator[Finding]:
     for path, mode, volume, description in _shared_claims(view):
         if mode == "ReadWriteOnce":
-            message = "so all pods must run on one node; set accessMode to ReadWriteMany, or list fewer roles in for"
+            message = f"so all pods must run on one node; {_CURE.format(path[1])}"
             yield Finding(path, f"{description}, {message}", cause=f"{mode} {path}")
         elif mode == "ReadOnlyMany" and not volume.get("readOnly"):
             message = "so the pods cannot write to the claim; set accessMode to ReadWriteMany, or set readOnly: true"
@@ -30,12 +32,12 @@ def _check_nodes(view: View) -> Iterator[Finding]:
 def _check_one_pod(view: View) -> Iterator[Finding]:
     for path, mode, _, description in _shared_claims(view):
         if mode == "ReadWriteOncePod":
-            message = "so only one pod would start; set accessMode to ReadWriteMany, or list fewer roles in for"
+            message = f"so only one pod would start; {_CURE.format(path[1])}"
             yield Finding(path, f"{description}, {message}", cause=f"{mode} {path}")
 
 
 def _shared_claims(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], str]]:
-    """Yield each created claim that several pods mount: path of the access mode, access mode, volume, description."""
+    """Yield each created claim that several pods mount: path of its access mode, access mode, volume, description."""
     for name, volume in view.values["storage"].items():
         claim = volume.get("claim", {})
         mounting = [role.name for role in view.roles if name in view.volumes(role.name)]

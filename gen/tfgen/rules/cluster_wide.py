@@ -1,4 +1,4 @@
-"""Cluster-wide objects that a GitOps tool would apply from two overlays, so that each apply reverts the previous."""
+"""Cluster-wide objects that two overlays contain, so that a GitOps tool would apply two versions in turn."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
                 where = f"the cluster {cluster}" if cluster else "one cluster"
                 owner = owner_environment if owner_job == job else f"{owner_environment} of the job {owner_job}"
                 message = (
-                    f"the environments {owner} and {environment} both create the {kind} {name} in {where}, and would "
-                    f"overwrite and delete the same object; {cure}"
+                    f"the environments {owner} and {environment} both create the {kind} {name} in {where}, so "
+                    f"each would overwrite or delete the object of the other; {cure}"
                 )
                 yield Clash(number, ("spec", "environments", environment), message)
 
 
 def _cluster_objects(job: str, spec: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield each cluster-wide object of an environment: its kind, its name, and the cure for a clash."""
+    """Yield each cluster-wide object of an environment: its kind, its name, and the advice for the message."""
     if not settings.get("enabled", True):
         return
     classes = {**spec.get("priorityClasses", _EMPTY), **settings.get("priorityClasses", _EMPTY)}

@@ -1,4 +1,4 @@
-"""Code that the pods cannot receive, or that may differ for a task that restarts."""
+"""Code that the pods cannot fetch or mount, or that may change before a task restarts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tfgen.rules.view import View
 from tfgen.tree.file_tree import path_fault
 from tfgen.words import shown
 
-# These patterns are plain text, because few jobs need a compiled pattern.
+# These patterns are compiled only when they are used, because few jobs need them.
 _COMMIT: Final = r"[0-9a-f]{40}|[0-9a-f]{64}"
 _SHORTENED: Final = r"(?=.*[0-9])[0-9a-f]{7,63}"
-# A name that contains a version, such as v2, 1.4.0 or train/v1.4.0-rc.1, is a tag. Tags of versions do not move.
+# A name that contains a version, such as v2 or train/v1.4.0-rc.1, is probably a tag, which does not move.
 _TAG: Final = r"v[0-9]+(\.[0-9]+)?|(.*[-_/@])?v?[0-9]+\.[0-9]+\.[0-9]+([-.+].*)?"
 
 

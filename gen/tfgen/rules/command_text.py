@@ -65,10 +65,7 @@ def _check_quotes(view: View) -> Iterator[Finding]:
         for word in list_words(view, role.name):
             if match := _CURLY.search(word.text):
                 plain = _PLAIN.get(match[0], '"')
-                message = (
-                    f"the quotation mark {match[0]} in {shown(word.text)} is a plain character, not a quote; write "
-                    f"{plain}"
-                )
+                message = f"the quotation mark {match[0]} in {shown(word.text)} does not quote text; write {plain}"
                 yield Finding(word.path, message)
 
 
@@ -86,14 +83,14 @@ def _check_operators(view: View) -> Iterator[Finding]:
 
 
 def list_words(view: View, role: RoleName) -> Iterator[Word]:
-    """Yield the words of a role's command, then the words of the role's arguments."""
+    """Yield the words of a role's command, then the words of the role's args."""
     for field in ("command", "args"):
         path, words = view.effective_field(role, field)
         yield from (Word((*path, index), text) for index, text in enumerate(words))
 
 
 def has_shell(view: View, role: RoleName) -> bool:
-    """Check for a shell among a role's words: as the program, or as a program that `env` or `tini` starts."""
+    """Return True if a role runs a shell, directly or through a program such as `env` or `tini`."""
     return any(PurePosixPath(word.text).name in _SHELLS for word in list_words(view, role))
 
 

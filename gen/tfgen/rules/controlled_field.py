@@ -40,7 +40,7 @@ _POD_OVERRIDING: Final = (
 _JOB_KEYS: Final = {"activeDeadlineSeconds": "deadline", "serviceAccount": "serviceAccountName"}
 _CONTAINER_OVERRIDING: Final = ("args", "command", "envFrom", "image", "imagePullPolicy", "resources", "workingDir")
 
-# tfgen fills these lists. A null, or the removal of the main container, would empty the lists.
+# tfgen adds items to these lists, and a null in podTemplate would remove the items.
 _POD_LISTS: Final = ("containers", "volumes")
 _CONTAINER_LISTS: Final = ("env", "ports", "volumeMounts")
 
@@ -56,7 +56,7 @@ def _check(view: View) -> Iterator[Finding]:
             gang_fields = (field for field in _binding(view, role.name).spec if isinstance(field, str))
             breaking = {
                 **_POD_BREAKING,
-                **dict.fromkeys(gang_fields, "the scheduler of the gang needs the value of tfgen"),
+                **dict.fromkeys(gang_fields, "the gang scheduler needs the value that tfgen sets"),
             }
             yield from (
                 _refusal((*spec.path, field), f"set {field}", breaking[field])
@@ -127,14 +127,14 @@ def _fields(part: Part, role: RoleName, overriding: tuple[str, ...], lists: tupl
     for field in part.data:
         if field in overriding:
             key = _job_key(part, role, field)
-            message = f"podTemplate sets {field}, so that no environment can change the value; set {key} of the job"
+            message = f"podTemplate sets {field}, and no environment could change it there; set {key} of the job"
             yield Finding((*part.path, field), message)
         elif field in lists and part.data[field] is None:
             yield _refusal((*part.path, field), f"set {field} to null", "tfgen adds items to the list")
 
 
 def _job_key(part: Part, role: RoleName, field: str) -> str:
-    """Return the key of job.yaml for a field of a pod. ROLE means any role, if only roles have the key."""
+    """Return the key of job.yaml that sets a field of a pod, for example `roles.ROLE.ports` for a key of roles only."""
     field = _JOB_KEYS.get(field, field)
     is_in_role = part.path[:1] == ("roles",)
     job_has, role_has = (schema_file.node(schema_file.load(), ("spec", *path, field)) for path in ((), ("roles", role)))

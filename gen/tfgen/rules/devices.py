@@ -28,7 +28,7 @@ def _resources(view: View) -> Iterator[tuple[RoleName, Path, Mapping[str, Any]]]
 
 
 def _amounts(resources: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, str | int]]]:
-    """Yield every map of amounts in a role's resources."""
+    """Yield each mapping of resource names to amounts in a role's resources."""
     yield from (((key,), resources[key]) for key in ("requests", "limits"))
     yield ("gpu", "share"), resources["gpu"]["share"]
 

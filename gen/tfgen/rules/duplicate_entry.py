@@ -1,4 +1,4 @@
-"""Entries with equal keys in a list that Kubernetes merges as a map: Kubernetes drops or refuses the second entry.
+"""List entries that Kubernetes treats as the same entry, so that Kubernetes drops or refuses the second entry.
 
 https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy
 """
@@ -45,7 +45,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def has_second_container(view: View) -> bool:
-    """Check for a podTemplate with two containers of the same name."""
+    """Return True if a podTemplate has two containers of the same name."""
     specs = (spec for role in view.roles for spec in pod_parts.template_specs(view, role.name))
     findings = (finding for spec in specs for finding in _keyed_lists(spec.path, spec.data, "PodSpec"))
     return any(finding.path[-2] == "containers" for finding in findings)
@@ -59,7 +59,7 @@ def _check_patches(view: View) -> Iterator[Finding]:
 
 
 def _check_objects(view: View) -> Iterator[Finding]:
-    """Check the objects of Kubernetes' kinds, because kustomize merges equal items when it patches such an object."""
+    """Find duplicates in the entries of `objects`, because kustomize merges equal items when it patches an object."""
     for name, item in view.values["objects"].items():
         if group(item) in STRATEGIC_GROUPS:
             path: Path = ("objects", name)
@@ -94,7 +94,7 @@ def _find_reserved_ports(view: View, path: Path, ports: Sequence[Mapping[str, An
     for index, item in enumerate(ports):
         if item["containerPort"] == port:
             message = (
-                f"{path_name(path)}: TensorFlow uses containerPort {port}; remove the port, or set a different port of "
+                f"{path_name(path)}: TensorFlow uses containerPort {port}; remove the port, or change spec.port of "
                 "the job"
             )
             yield Finding((*path, index), message)
@@ -109,7 +109,7 @@ def _find_duplicates(path: Path, items: Sequence[Any], keys: Sequence[str]) -> I
             continue
         name = item.get(keys[0]) if keys else item
         if name is None or isinstance(name, (Mapping, list)):
-            continue  # the rule wrong-shape reports the item
+            continue  # The rule wrong-shape reports this item.
         namesakes = items_by_name.setdefault(name, [])
         if any(_has_equal_keys(item, namesake, keys[1:]) for namesake in namesakes):
             message = f"{path_name(path)}: {_name_item(item, keys)} is already in the list; {_cure(keys)}"
@@ -119,7 +119,7 @@ def _find_duplicates(path: Path, items: Sequence[Any], keys: Sequence[str]) -> I
 
 
 def _has_equal_keys(item: Any, namesake: Any, keys: Sequence[str]) -> bool:
-    """Compare the remaining keys of two items that have the same first key. A missing key equals every value.
+    """Compare the remaining keys of two items that have the same first key. A missing key matches every value.
 
     kustomize compares the protocols of ports only if every port of the list sets a protocol.
     """

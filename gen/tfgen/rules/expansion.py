@@ -1,6 +1,6 @@
 """References `$(X)` in environment variables, commands and arguments that Kubernetes does not expand.
 
-Kubernetes expands a reference to a variable of envFrom or to a variable earlier in the list, and leaves every different
+Kubernetes expands a reference to a variable of envFrom or to a variable earlier in the list, and leaves every other
 reference unchanged, without an error
 (https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/). `$$(X)` is
 the text `$(X)`. tfgen cannot read the names that envFrom sets, so a container with envFrom may set every name.
@@ -36,7 +36,7 @@ class _Reference(NamedTuple):
         path: the path of the variable.
         name: the name of the variable.
         target: the name to which the variable refers.
-        order: the index of each variable in the list.
+        order: the position of each variable in the list, by name.
         has_env_from: true if envFrom may set further variables.
     """
 
@@ -57,13 +57,13 @@ def find_references(text: str) -> tuple[str, ...]:
     return _names_in_short(text) if len(text) <= _SHORT else _names_in(text)
 
 
-@functools.lru_cache(maxsize=256)  # several rules ask for the same text, for each role and environment of a job
+@functools.lru_cache(maxsize=256)  # Several rules search the same text, for each role and environment of a job.
 def _names_in_short(text: str) -> tuple[str, ...]:
     return _names_in(text)
 
 
 def _names_in(text: str) -> tuple[str, ...]:
-    # Cut the text after the last bracket. For many "$(" without a bracket, the search would take quadratic time.
+    # Cut the text after the last bracket. The search for many unclosed "$(" would take quadratic time.
     closed = text[: text.rfind(")") + 1]
     return tuple(name for name in dict.fromkeys(_REFERENCE.findall(closed)) if name)
 

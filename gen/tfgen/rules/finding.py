@@ -1,4 +1,4 @@
-"""A mistake that a rule finds in a job."""
+"""Result of a rule: a mistake in a job."""
 
 from __future__ import annotations
 

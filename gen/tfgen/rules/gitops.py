@@ -20,7 +20,7 @@ _ENVIRONMENTS: Final[Path] = ("spec", "environments")
 _OUTPUTS: Final[Path] = ("spec", "outputs")
 _PROFILE: Final[Path] = ("spec", "security", "profile")
 _MAX_NAME_LENGTH: Final = 63
-"""Maximum length of a label's value, because Flux writes the names of its objects into labels."""
+"""Maximum length of the names of Flux objects, because Flux writes these names into labels."""
 
 _Place: TypeAlias = tuple[str, str]
 
@@ -88,7 +88,7 @@ def _same_place(document: Document) -> Iterator[Finding]:
 
 
 def _place(document: Document, environment: Mapping[str, Any]) -> _Place | None:
-    """Return the cluster and the namespace of an environment; None if the job does not set a place."""
+    """Return the cluster and the namespace of an environment, or None if the job does not set a namespace."""
     has_place = _gitops(document) is not None or "namespace" in environment or "cluster" in environment
     namespace = environment.get("namespace", document.data["metadata"].get("namespace"))
     return (environment.get("cluster", ""), namespace) if has_place and namespace else None
@@ -124,7 +124,7 @@ def _conflicts(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _part(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
-    """Return the jobs with one part of their records, without the jobs whose part is empty."""
+    """Return one part of each job's record, without the jobs whose part is empty."""
     return [job._replace(record=job.record[name]) for job in jobs if job.record[name]]
 
 
@@ -157,7 +157,7 @@ def _describe(place: _Place) -> str:
 
 
 def _file_record(document: Document) -> Any:
-    """Return the digests of the files of a job that the tools read, by path."""
+    """Return the digest of each file that a job renders for Argo CD and Flux, by path."""
     if _gitops(document) is None:
         return None
     return {path: digest(objects) for path, objects in _files(document).items()}
@@ -208,11 +208,11 @@ def _is_in_sets(document: Document) -> bool:
 
 
 def _files(document: Document) -> dict[str, Any]:
-    """Return the files of a job that the tools read, by path, without the objects of the environments.
+    """Return the files that a job renders for Argo CD and Flux, by path, without the Namespaces.
 
-    `_namespace_profiles` compares the Namespaces, so this function leaves the Namespaces out.
+    `_namespace_profiles` compares the Namespaces.
     """
-    from tfgen.targets.gitops.gitops import gitops  # 5 ms, which jobs without gitops save
+    from tfgen.targets.gitops.gitops import gitops  # takes 5 ms, which jobs without gitops do not need
 
     job = TrainingJob.from_document(document.data)
     files = gitops(job, {environment.name: {} for environment in job.environments})
@@ -221,7 +221,7 @@ def _files(document: Document) -> dict[str, Any]:
 
 
 def _applied(document: Document) -> tuple[TrainingJob, GitOps] | None:
-    """Return a job with its GitOps settings; None without settings, before the job is read, which takes time."""
+    """Return a job with its GitOps settings, or None without reading a job that has no such settings."""
     if _gitops(document) is None:
         return None
     job = TrainingJob.from_document(document.data)

@@ -20,7 +20,7 @@ def _check(view: View) -> Iterator[Finding]:
     counted = {gpu["resource"]: gpu["count"]} if gpu["count"] and gpu["resource"] not in limits else {}
     for resource, amount in {**counted, **view.bindings("ps")[DEVICES.name]}.items():
         if resource not in counted and resource not in limits:
-            continue  # a share of the GPUs that gpu.count counts
+            continue  # This resource is a share of the GPUs in gpu.count, so skip it.
         key: Path = ("gpu", "count") if resource in counted else ("limits", resource)
         message = (
             f"role ps requests {amount} of {resource} for each task, but a parameter server only holds variables and "

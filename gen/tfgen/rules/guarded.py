@@ -1,4 +1,4 @@
-"""Rules for the guards of `graph.guards`: a job may not have values that its chart refuses at installation.
+"""Rules that check the guards in `graph.guards`: conditions that the chart also checks at installation.
 
 A rule that checks more than the guard, for example a podTemplate, calls `find_broken_guards` itself.
 """
@@ -50,7 +50,7 @@ def find_broken_guards(rule: str, view: View) -> Iterator[Finding]:
         steps = guard.path.split(".") if isinstance(guard.path, str) else guard.path
         path: Path = tuple(evaluate(step, scope) for step in steps)
         message = f"{evaluate(guard.message, scope)}{_ADVICE.get(rule, _no_advice)(guard, view)}"
-        # One run name makes the hosts of every role too long. The longest message names the longest host.
+        # A long run name makes the hosts of all roles too long. Report only the longest host.
         message_by_path[path] = max(message, message_by_path.get(path, ""), key=len)
     yield from map(Finding, message_by_path.keys(), message_by_path.values())
 
@@ -60,7 +60,7 @@ def _no_advice(_guard: Guard, _view: View) -> str:
 
 
 def _max_workers(guard: Guard, view: View) -> str:
-    """Return the advice with the maximum number of workers, found by bisection because only the guard counts bytes."""
+    """Return the advice with the largest number of workers that the guard accepts, found by bisection."""
     roles = view.values["roles"]
 
     def too_many(workers: int) -> bool:

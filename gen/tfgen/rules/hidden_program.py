@@ -61,10 +61,10 @@ def _check_code(view: View) -> Iterator[Finding]:
 
 
 def program_of(view: View, role: RoleName) -> PurePosixPath | None:
-    """Return the file of a role's program in the container; None where the command does not name the file."""
+    """Return the path of the program that a role runs, or None if the command does not name a path."""
     words = [*list_words(view, role)]
     if not words or words[0].path[-2] != "command":
-        return None  # the entry point of the image is unknown
+        return None  # Without a command, the entry point of the image runs, which tfgen cannot read.
     name = find_program_file([word.text for word in words])
     folder = view.effective_field(role, "workingDir")[1]
     path = PurePosixPath(folder or ".", name) if name else None
@@ -72,7 +72,7 @@ def program_of(view: View, role: RoleName) -> PurePosixPath | None:
 
 
 def _volume_over(view: View, role: RoleName, program: PurePosixPath) -> str | None:
-    """Return the volume whose mount contains a file, the innermost mount for several."""
+    """Return the volume whose mount path contains a file. Of several volumes, return the one with the deepest path."""
     mounts = {
         name: PurePosixPath(volume["mountPath"])
         for name, volume in view.volumes(role).items()
@@ -82,7 +82,7 @@ def _volume_over(view: View, role: RoleName, program: PurePosixPath) -> str | No
 
 
 def _is_empty(view: View, role: RoleName, name: str) -> bool:
-    """Check that a volume starts empty, and that no container except the main container can fill the volume."""
+    """Return True if a volume starts empty and only the main container can write to the volume."""
     volume: Mapping[str, Any] = view.values["storage"][name]
     containers = (*pod_parts.extra_containers(view, role), *pod_parts.template_items(view, role, "initContainers"))
     filled = any(

@@ -26,7 +26,7 @@ def _check(view: View) -> Iterator[Finding]:
 def _idle(view: View) -> Iterator[tuple[Path, str]]:
     structure = view.job.structure
     for idle in idle_values(view.spec):
-        if not idle.path.startswith("gang."):  # guards report the fields of a gang as errors
+        if not idle.path.startswith("gang."):  # The guards already report the fields of a gang as errors.
             yield tuple(idle.path.split(".")), idle.why
     wait: Path = ("lockWait",)
     if not any(values.get("deadline") for values in _readers(view, wait)):
@@ -69,7 +69,7 @@ def _has_gpus(values: Mapping[str, Any], role: str) -> bool:
 
 
 def _readers(view: View, path: Path) -> tuple[Mapping[str, Any], ...]:
-    """Return the values of the variants that may read a value: for a value of the job, the values of all variants."""
+    """Return the values of each variant that uses the value at a path. All variants use a value of the job itself."""
     return (view.values,) if view.is_set_in_environment(path) else view.all_values
 
 

@@ -67,7 +67,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def locate_amount(view: View, path: Path, map_: str, name: str) -> Path:
-    """Return the path of an amount: in the map, at the short key for both maps, or at ``gpu.count``."""
+    """Return the path that sets an amount: in `requests` or `limits`, in the short form for both, or `gpu.count`."""
     resources: Any = view.values
     for key in path:
         resources = resources[key]

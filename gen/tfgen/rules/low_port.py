@@ -16,7 +16,7 @@ from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 _FIRST: Final = 1024
-"""The first port that a user without rights may listen on (ip_unprivileged_port_start of Linux)."""
+"""The lowest port on which a user other than root may listen (ip_unprivileged_port_start of Linux)."""
 
 
 def _check(view: View) -> Iterator[Finding]:
@@ -24,12 +24,12 @@ def _check(view: View) -> Iterator[Finding]:
     if not view.job.structure.is_distributed or port >= _FIRST or user == 0:
         return
     if not all(_lets_listen(view, role.name) for role in view.roles):
-        message = f"the user {user} may not listen on port {port} in every cluster; choose a port from {_FIRST}"
+        message = f"in some clusters, the user {user} may not listen on port {port}; choose port {_FIRST} or higher"
         yield Finding(view.reported_path(("port",), ("security", "runAsUser")), message)
 
 
 def _lets_listen(view: View, role: RoleName) -> bool:
-    """Check for a podTemplate of a role that grants low ports, by a sysctl, a capability or another user."""
+    """Return True if the podTemplate of a role allows low ports, by a sysctl, a capability or another user."""
     contexts = [
         context
         for part in (*pod_parts.template_specs(view, role), *pod_parts.main_container(view, role))

@@ -1,4 +1,4 @@
-"""Containers, volumes and ports of a pod with the same name."""
+"""Containers, volumes or ports of a pod that have the same name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _containers(view: View, role: RoleName) -> Iterator[Finding]:
-    """Check the init containers and sidecars, then the containers of podTemplate.
+    """Find equal names among the init containers and sidecars, and among the containers of podTemplate.
 
     A container of podTemplate may have the name of a container in the same list, because Kubernetes merges the two.
     """

@@ -1,4 +1,4 @@
-"""Objects of the job whose kind does not exist in the group of the object."""
+"""Objects of the job whose kind does not exist in the API group of the object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _check_kinds(view: View) -> Iterator[Finding]:
 
 
 def _kind_fault(group_name: str, kind: str, version: str) -> str:
-    """Return the message about a kind of a Kubernetes group; empty for a correct kind and for a custom group."""
+    """Return the message for a kind that its Kubernetes API group lacks; empty for a correct kind or a custom group."""
     kinds = KINDS.get(group_name)
     if kinds is None or kind in kinds:
         return ""

@@ -1,4 +1,4 @@
-"""Amounts that are valid but probably a slip, such as half a byte of memory or a claim of 100 bytes."""
+"""Amounts that are valid but probably a mistake, such as half a byte of memory or a claim of 100 bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patches without a target, and patches of fields that tfgen or a key of the job controls."""
+"""Patches for objects that do not exist, and patches of fields that tfgen or a key of the job controls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _check_targets(view: View) -> Iterator[Finding]:
 
 
 def _check_fields(view: View) -> Iterator[Finding]:
-    """Report the fields that a patch may not change, except in a patch whose shape the rule wrong-shape reports."""
+    """Report the fields that a patch may not change. Skip a patch that the rule wrong-shape reports."""
     if not _has_patches(view):
         return
     misfits = [misfit.path for misfit in misfits_of_patches(view)]
@@ -55,7 +55,7 @@ def _faults(view: View) -> Sequence[Fault]:
 
 
 def _variant_parts(view: View, by_environment: Mapping[str, Sequence[_Part]]) -> Sequence[_Part]:
-    """Return the parts of this variant, without the parts that the job has in every environment."""
+    """Return the parts that only this variant has, without the parts that the job sets for every environment."""
     if view.environment is None:
         return by_environment[""]
     return [part for part in by_environment.get(view.environment, ()) if part not in by_environment[""]]

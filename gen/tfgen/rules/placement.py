@@ -1,4 +1,4 @@
-"""Roles with both a placement and an affinity, which contradict each other."""
+"""Roles with both `placement` and `affinity`, of which only the affinity would apply."""
 
 from __future__ import annotations
 

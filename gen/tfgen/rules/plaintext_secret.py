@@ -18,7 +18,7 @@ from tfgen.secret_text import find_secret_arguments, has_secret, looks_secret, n
 from tfgen.words import path_name
 
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
-"""Boundary between the words of a camel case name such as akSecret. The options of drivers have such names."""
+"""Boundary between the words of a camel case name such as akSecret, as the options of storage drivers have."""
 
 _SECRET_DATA: Final = ("data", "stringData")
 
@@ -90,7 +90,7 @@ def _variables(view: View) -> Iterator[tuple[Path, str, Any]]:
 
 
 def _options(view: View) -> Iterator[tuple[Path, str, str]]:
-    """Yield the options of the storage drivers."""
+    """Yield the options that volumes pass to storage drivers."""
     for volume, source_fields in view.values["storage"].items():
         for source, field in (("flexVolume", "options"), ("csi", "volumeAttributes")):
             for name, value in source_fields.get(source, {}).get(field, {}).items():
@@ -98,7 +98,7 @@ def _options(view: View) -> Iterator[tuple[Path, str, str]]:
 
 
 def _arguments(view: View) -> Iterator[tuple[Path, Sequence[Any]]]:
-    """Yield the list of the command and the list of the arguments of every container of a task."""
+    """Yield the command and the args of every container of a task."""
     for role in view.roles:
         for field in ("command", "args"):
             yield view.effective_field(role.name, field)

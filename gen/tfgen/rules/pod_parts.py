@@ -1,9 +1,7 @@
 """Parts of a pod that a user writes in the syntax of Kubernetes, each with its path.
 
-    extra_containers(view, "worker")             -> the init containers and sidecars of the job, then of the role
-    items(part, "volumeMounts")        -> Part(("sidecars", 0, "volumeMounts", 0), {"name": "data", ...}), ...
-
-The functions skip a part with a wrong shape, because the rule `wrong_shape` reports the part.
+For example, the items of `volumeMounts` in the first sidecar have the paths ("sidecars", 0, "volumeMounts", 0), and so
+on. The functions skip a part of a wrong type, because the rule `wrong_shape` reports the part.
 """
 
 from __future__ import annotations
@@ -82,13 +80,13 @@ def items(part: Part, key: str) -> Iterator[Part]:
 
 
 def name(part: Part) -> str:
-    """Return the name of an item; empty for an item without a name, or with a name that is not text."""
+    """Return the name of an item, or an empty text if the name is missing or is not text."""
     text = part.data.get("name")
     return text if isinstance(text, str) else ""
 
 
 def removes(part: Part) -> bool:
-    """Check for the directive that removes the item of the same name from the pod."""
+    """Return True if an item has the directive `$patch: delete`, which removes the item of that name from the pod."""
     return part.data.get("$patch") == "delete"
 
 

@@ -61,13 +61,13 @@ _SYSCTLS: Final = frozenset(
 
 
 class WeakField(NamedTuple):
-    """A field that a stronger profile refuses.
+    """A field that a stronger Pod Security profile refuses.
 
     Attributes:
         path: the path of the field.
         profile: the strongest profile that allows the field.
         description: the field and its value, in words.
-        cure: the change that lets the field pass under a stronger profile.
+        cure: the change after which a stronger profile accepts the field.
     """
 
     path: Path
@@ -77,7 +77,7 @@ class WeakField(NamedTuple):
 
 
 def find_weak_fields(part: Part) -> Iterator[WeakField]:
-    """Yield the fields of a mapping that a stronger profile refuses, for a pod spec, a container or a volume."""
+    """Yield the fields of a pod spec, a container or a volume that need a profile weaker than restricted."""
     yield from _check_pod(part)
     if isinstance(part.data.get("image"), str) or isinstance(part.data.get("securityContext"), Mapping):
         yield from _check_container(part)
@@ -155,7 +155,7 @@ def _check_removed_context(part: Part) -> Iterator[WeakField]:
 
 
 def _check_context(context: Part) -> Iterator[WeakField]:
-    """Check the fields that the security contexts of pods and of containers have in common."""
+    """Yield the weak fields that security contexts of pods and of containers have in common."""
     if context.data.get("runAsNonRoot") is False:
         yield WeakField((*context.path, "runAsNonRoot"), "baseline", "runAsNonRoot: false")
     user = context.data.get("runAsUser")

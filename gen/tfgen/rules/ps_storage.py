@@ -28,14 +28,14 @@ def _check(view: View) -> Iterator[Finding]:
         roles = volume.get("for", ["ps"])
         if "chief" in roles and "ps" not in roles and _is_shared(volume):
             message = (
-                f"storage.{name} is for chief and not for ps, but ps writes parts of checkpoints; add ps, set "
-                f"readOnly, or save with tf.train.CheckpointOptions(experimental_io_device='{_CHIEF}')"
+                f"storage.{name}.for lists chief, but not ps, which writes parts of checkpoints; add ps, set readOnly, "
+                f"or save with tf.train.CheckpointOptions(experimental_io_device='{_CHIEF}')"
             )
             yield Finding(("storage", name, "for"), message)
 
 
 def _is_shared(volume: Mapping[str, Any]) -> bool:
-    """Check that several nodes can write to a volume."""
+    """Return True if pods on several nodes can write to a volume."""
     writable = any(source in volume for source in WRITABLE) and not volume.get("readOnly")
     return writable and volume.get("claim", {}).get("accessMode") not in _SINGLE_NODE_MODES
 

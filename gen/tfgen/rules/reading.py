@@ -1,9 +1,6 @@
 """Record of the values that a rule reads, so that the rule skips each environment that changes none of the values.
 
-reading = Reading()
-values = TrackedValues(job.values, reading)
-values["roles"]["worker"]["replicas"]
-reading.paths                           -> {("roles", "worker", "replicas")}
+A read of `values["roles"]["worker"]["replicas"]` adds the path ("roles", "worker", "replicas") to the record.
 """
 
 from __future__ import annotations
@@ -15,15 +12,15 @@ from tfgen.data_path import Path
 from tfgen.schema import tunables
 
 ALL: Final[Path] = ()
-"""Path of data that differs in every environment, such as the name of the environment."""
+"""Path that stands for data which differs in every environment, such as the name of the environment."""
 
 
 class Reading:
-    """Reads of a rule.
+    """Record of the reads of a rule.
 
     Attributes:
         paths: the values paths that the rule reads, each with all values under the path.
-        queried_paths: the paths for which the rule asks if the environment sets the value.
+        queried_paths: the paths for which the rule checks if the environment sets the value.
     """
 
     def __init__(self) -> None:
@@ -36,7 +33,7 @@ class Reading:
 
 
 class TrackedValues(Mapping[str, Any]):
-    """Complete values, or a mapping within the values, that records each read. The values in a leaf are plain data."""
+    """The values of a job, or a mapping within the values, that records each read. Lists and scalars are plain data."""
 
     def __init__(self, values: Mapping[str, Any], reading: Reading, path: Path = ()) -> None:
         self._values, self._reading, self._path = values, reading, path

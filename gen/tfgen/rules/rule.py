@@ -1,4 +1,4 @@
-"""Rules as data: an id, a severity, a summary, and the function that finds mistakes.
+"""Records of rules: an id, a severity, a summary, and the function that finds mistakes.
 
 RULE = Rule("gpu-on-ps", "warning", "A parameter server requests GPUs.", check)
 """
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from tfgen.text.document import Document
 
 _MAX_NAMES: Final = 200
-"""Maximum number of names in the search for a similar name, which takes time for each name."""
+"""Maximum number of names that the search for a similar name compares, because each comparison takes time."""
 
 
 class Recorded(NamedTuple):
-    """Record of a job for a rule that compares jobs.
+    """The data of one job for a rule that compares several jobs.
 
     Attributes:
-        number: the index of the job among the compared jobs.
+        number: the position of the job in the list of compared jobs.
         job: the name of the job.
         record: the result of the rule's `record`, possibly read from JSON, in which tuples are lists.
     """
@@ -37,7 +37,7 @@ class Recorded(NamedTuple):
 
 
 class Clash(NamedTuple):
-    """A mistake between several jobs: the index of the reported job, the path in its document, and the message."""
+    """A conflict between several jobs: the index of the reported job, the path in its document, and the message."""
 
     number: int
     path: Path
@@ -59,8 +59,8 @@ class AcrossRule(Record):
     The rule compares small records of the documents, so that tfgen does not read a document whose record is cached.
 
     Attributes:
-        record: the function that returns the record of a document as JSON data; None for a document that cannot clash.
-        check: the function that finds clashes between the records, without the records that are None.
+        record: the function that returns the record of a document as JSON data, or None if no conflict is possible.
+        check: the function that finds conflicts between the records. It does not receive the records that are None.
     """
 
     id: str
@@ -88,5 +88,5 @@ def _recorded_clashes(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def did_you_mean(name: str, names: Collection[str]) -> str:
-    """Return a hint with the name that is most similar to a name that does not exist; empty without a similar name."""
+    """Return a hint such as `; did you mean "data"?` for a name that does not exist, or an empty text."""
     return meant(nearest(name, names)) if len(names) <= _MAX_NAMES else ""

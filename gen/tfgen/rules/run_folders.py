@@ -1,4 +1,4 @@
-"""Volumes with `runs` that no task can lock."""
+"""Volumes with a folder for each run (`runs`) that no task can lock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def _check(view: View) -> Iterator[Finding]:
         elif ends not in volume.get("for", [ends]):
             yield Finding(
                 ("storage", name, "runs"),
-                f"storage.{name} has runs, but is not for {ends}, which locks the volume; add {ends}",
+                f"storage.{name} has runs, but {ends}, which locks the volume, does not mount the volume; add {ends} "
+                f"to storage.{name}.for",
             )
 
 

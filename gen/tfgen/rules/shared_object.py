@@ -33,17 +33,17 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
             if (owner_job, owner_environment) != (job, environment):
                 owner = owner_environment if owner_job == job else f"{owner_environment} of the job {owner_job}"
                 message = (
-                    f"the environments {owner} and {environment} both create {description}, and would overwrite and "
-                    f"delete the same object; change metadata.name, or write objects: {{{name}: null}} in one "
+                    f"the environments {owner} and {environment} both create {description}, so each would overwrite or "
+                    f"delete the object of the other; change metadata.name, or write objects: {{{name}: null}} in one "
                     "environment"
                 )
                 yield Clash(number, ("spec", "environments", environment, "objects", name), message)
 
 
 def _objects(document: Document, settings: EnvironmentData) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Yield each object of an environment: its place and name in the cluster, its key in ``objects``, its description.
+    """Yield each object of an environment: its cluster, namespace and name, its key in ``objects``, and a description.
 
-    The function skips the objects of an environment without a namespace, because the place of the objects is unknown.
+    The function skips the objects of an environment without a namespace, because their namespace is not known.
     """
     if not settings.get("enabled", True):
         return

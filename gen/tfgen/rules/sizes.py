@@ -22,7 +22,7 @@ from tfgen.rules.view import View
 
 
 class _String(NamedTuple):
-    """An argument or a variable, with its path, the name of the variable (None for an argument), and its bytes."""
+    """An argument or a variable: its path, the name of the variable (None for an argument), and the number of bytes."""
 
     path: Path
     variable: str | None
@@ -74,7 +74,7 @@ def _is_main(part: Part) -> bool:
 
 
 def _variables(items: Sequence[tuple[Path, Mapping[str, Any]]], sizes: dict[str, int]) -> Iterator[_String]:
-    """Yield the variables of a list in order, and add the size of each value to ``sizes``."""
+    """Yield the variables of a list in order, and store the size of each value in ``sizes``."""
     for path, item in items:
         name, value = item.get("name"), item.get("value", "")
         if isinstance(name, str):

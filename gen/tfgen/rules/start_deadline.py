@@ -1,4 +1,4 @@
-"""Start deadlines that have no effect if the image cannot be pulled, because the finisher runs in the roles image."""
+"""Start deadlines that have no effect if the image cannot be pulled, because the finisher runs in it."""
 
 from __future__ import annotations
 

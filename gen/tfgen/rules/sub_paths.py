@@ -1,4 +1,4 @@
-"""Folders within a volume that a pod cannot mount.
+"""Subfolders of a volume (`subPath`, `subPathExpr`) that a pod cannot mount.
 
 https://kubernetes.io/docs/concepts/storage/volumes/#using-subpath-expanded-environment
 """
@@ -30,7 +30,7 @@ def _check_variables(view: View) -> Iterator[Finding]:
     for role in view.roles:
         referring = {n: v["subPathExpr"] for n, v in view.volumes(role.name).items() if v.get("subPathExpr")}
         if not referring or view.effective_field(role.name, "envFrom")[1]:
-            continue  # envFrom may set every name
+            continue  # envFrom may set any variable.
         variables_by_role[role.name] = set(_variables(view, role.name))
         for volume, text in referring.items():
             for target in find_references(text):

@@ -1,4 +1,4 @@
-"""Defaults of a tfgen.yaml with a surprising effect: replaced tolerations, and an environment of every job."""
+"""Defaults of a tfgen.yaml with a surprising effect, such as an environment that every job of the folder gets."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tfgen.rules.view import View
 from tfgen.words import shown
 
 _IMAGE: Final = re.compile(r"(?:.*/)?tensorflow/tensorflow:(?:(\d+)\.(\d+)|nightly)")
-"""Pattern of the published image of TensorFlow in any registry, which contains no further Python packages."""
+"""Pattern of the official image of TensorFlow in any registry, which contains no additional Python packages."""
 _FIRST_WITHOUT: Final = (2, 21)
 """The first version of TensorFlow that does not install TensorBoard."""
 
@@ -42,7 +42,7 @@ def _check_log_dir(view: View) -> Iterator[Finding]:
     log_dir = clean_path(view.values["tensorboard"]["logDir"])
     volumes = {clean_path(volume["mountPath"]): volume for volume in view.volumes(ROLE).values()}
     mount = max((mount for mount in volumes if posixpath.commonpath((mount, log_dir)) == mount), key=len, default="")
-    # Pods do not share an emptyDir.
+    # An emptyDir belongs to a single pod, so TensorBoard cannot read the files of a task.
     if not mount or "emptyDir" in volumes[mount]:
         message = (
             f"tensorboard.logDir {shown(log_dir)} is not on a volume that TensorBoard shares with the job; mount a "

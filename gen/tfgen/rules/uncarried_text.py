@@ -1,4 +1,4 @@
-"""Text that kustomize changes or cannot read, with or without quotes.
+"""Texts of a job that kustomize changes or cannot read, even in quotes.
 
 When kustomize 5 applies a patch, kustomize reads the keys of an object's annotations as YAML 1.1, even in quotes, and
 writes the values as blocks whose indentation kustomize cannot read again. kustomize also reads these names as YAML 1.1:
@@ -20,7 +20,7 @@ from tfgen.schema.workload_kinds import FACTS
 from tfgen.text.yaml_text import is_misread_by_kustomize
 from tfgen.words import path_name, shown
 
-# The texts that resolve.go of goyaml does not read as a string and that a label key can have.
+# The label keys that kustomize reads as a number, date, boolean or null (resolve.go of goyaml).
 NOT_TEXT: Final = re.compile(
     r"""
       null | Null | NULL | true | True | TRUE | false | False | FALSE
@@ -87,7 +87,7 @@ def _check_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding
 
 
 def _map(part: Any) -> Mapping[str, Any]:
-    """Return a mapping unchanged, and an empty mapping for a value of a wrong shape, which wrong-shape reports."""
+    """Return the value if it is a mapping, or an empty mapping. The rule wrong-shape reports other values."""
     return part if isinstance(part, Mapping) else {}
 
 

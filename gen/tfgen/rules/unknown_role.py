@@ -1,4 +1,4 @@
-"""Roles that a volume names and that the job does not have."""
+"""Roles in the `for` list of a volume that the job does not have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _check(view: View) -> Iterator[Finding]:
     for name, volume in view.values["storage"].items():
         for index, role in enumerate(volume.get("for", ())):
             if role not in roles:
-                message = f"storage.{name}.for lists {role}, but the roles of the job are {either(roles, 'and')}"
+                message = f"storage.{name}.for lists {role}, but the job has only {either(roles, 'and')}"
                 yield Finding(("storage", name, "for", index), message)
 
 

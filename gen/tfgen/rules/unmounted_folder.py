@@ -1,4 +1,4 @@
-"""Folders whose path is almost the path of a volume, although no volume has the folder."""
+"""Folders that no volume contains, but whose path resembles the mount path of a volume."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _IMAGE_FOLDERS: Final = frozenset(
 )
 """Folders that an image may have, by the Filesystem Hierarchy Standard."""
 _URL_NAMES: Final = re.compile("url|route|endpoint|metrics|health|path[-_]?prefix|base[-_]?path", re.IGNORECASE)
-"""The names of flags and variables whose value is the path of an HTTP request."""
+"""Pattern of the names of flags and variables whose value is the path of a URL, not a folder."""
 
 
 def _check(view: View) -> Iterator[Finding]:
-    """Report folders only under a read-only root: a program may make folders in a root that it can write."""
+    """Report folders only for a read-only root file system, because a program can create folders in a writable one."""
     if not view.values["security"]["readOnlyRootFilesystem"]:
         return
     volumes = {str(PurePosixPath(volume["mountPath"])): name for name, volume in view.values["storage"].items()}
@@ -51,7 +51,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _present(view: View, role: RoleName) -> Iterator[str]:
-    """Yield the folders that a role's container has: mounts, and the folders of the image that the job names."""
+    """Yield the folders that exist in a role's container: mount paths, and folders of the image."""
     yield from FOLDERS_OF_EVERY_POD
     yield from (mount for _, mount in mounts_of(view, role))
     program, folder = program_of(view, role), view.effective_field(role, "workingDir")[1]

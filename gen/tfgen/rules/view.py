@@ -1,7 +1,7 @@
 """View of one variant of a job for the rules: its values, and the line that sets each value.
 
-    view.values["roles"]["worker"]["replicas"]             -> 8, in prod
-    view.place(("roles", "worker", "replicas"))            -> the line of prod or of the job that sets the value
+For example, in the view of the environment prod, `view.values["roles"]["worker"]["replicas"]` is the number of workers
+in prod, and `view.place(("roles", "worker", "replicas"))` is the line of the job file that sets the number.
 
 All paths are paths of the chart's values, without `spec`: keys of mappings and indexes of lists.
 """
@@ -41,7 +41,7 @@ class View(Record):
         document: the document, which the schema accepts.
         job: the job of the document.
         values: the complete values of the variant, with defaults for all missing values.
-        all_values: the complete values of the job, then the values of each environment.
+        all_values: the complete values of the job itself, then of each environment.
     """
 
     document: Document
@@ -85,7 +85,7 @@ class View(Record):
 
     @property
     def scope(self) -> Scope:
-        """The scope that fills the holes for a release with the name of the job.
+        """The values and built-in objects for expressions of the chart, for a Helm release with the name of the job.
 
         The view cannot record the reads of a scope, so each variant has separate findings.
         """
@@ -93,12 +93,12 @@ class View(Record):
         return self._scope
 
     def evaluate(self, node: Node) -> Any:
-        """Return the value of an expression."""
+        """Return the value of an expression of the object graph for this variant."""
         self._reading.paths |= whole_values(reads(node))
         return evaluate(node, self._scope)
 
     def evaluate_in_role(self, role: RoleName, node: Node) -> Any:
-        """Return the value of an expression in the document of a role, which has the bindings of the pod template."""
+        """Return the value of an expression that may use the variables of a role's pod template."""
         self._reading.paths |= whole_values(pod.reads_in_role(self.job.structure, role, (node,)))
         return evaluate(node, self._role_scopes[role])
 
@@ -110,7 +110,7 @@ class View(Record):
                 yield guard, scope
 
     def bindings(self, role: RoleName) -> Mapping[str, Any]:
-        """Return the values that the pod template of a role binds to names."""
+        """Return the value of each variable that the pod template of a role defines."""
         self._reading.paths |= self._shape.bound[role]
         return self._role_scopes[role].bound
 
@@ -145,7 +145,7 @@ class View(Record):
 
     @property
     def has_tensorboard(self) -> bool:
-        """True if TensorBoard is enabled."""
+        """True if TensorBoard is enabled in this variant."""
         return bool(self.values.get("tensorboard", {}).get("enabled"))
 
     def volumes(self, role: str) -> Mapping[str, Any]:
@@ -161,7 +161,7 @@ class View(Record):
         data = self.spec["environments"][self._environment]
         for step in path:
             if not isinstance(data, Mapping):
-                return True  # a list or a scalar replaces the complete value of the job
+                return True  # A list or a scalar of an environment replaces the complete value of the job.
             if step not in data:
                 return False
             data = data[step]
@@ -176,7 +176,7 @@ class View(Record):
         return next((path for path in paths if self.is_set_in_environment(path)), paths[0])
 
     def place(self, path: Path) -> Place:
-        """Return the place of the value at a path: in the environment, in the job, or of the nearest parent key."""
+        """Return the line that sets a value in the environment or in the job, or the line of the nearest parent key."""
         return self.document.place(self._in_document(path))
 
     def text(self, path: Path) -> str:
@@ -190,14 +190,14 @@ class View(Record):
         return (*base, *path)
 
     def locate(self, path: Path) -> tuple[Place, str | None]:
-        """Return the place of a mistake, and the environment that the message must name.
+        """Return the place of a mistake, and the environment that the message must name, or None.
 
         The environment is None for the job, and for a place inside the environment.
         """
         return self.place(path), None if self.is_set_in_environment(path) else self._environment
 
     def matches(self, reading: Reading) -> bool:
-        """Return True if this variant has the same data as the job, for all recorded reads of the job."""
+        """Return True if this variant has the same values as the job at all paths that a rule has read."""
         return self._differences.isdisjoint(reading.paths) and not any(
             map(self.is_set_in_environment, reading.queried_paths)
         )
@@ -233,7 +233,7 @@ def find_in_variants(
     for finding in check(job):
         findings.append(finding)
         yield job, finding
-    # Compare all variants before the next check, because each check of an environment adds reads to the record.
+    # Compare all variants before the next check, because each check adds paths to the record.
     matches = [variant.matches(job._reading) for variant in environments]
     for variant, is_match in zip(environments, matches, strict=True):
         for finding in findings if is_match else check(variant):

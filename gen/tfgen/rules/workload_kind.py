@@ -24,7 +24,7 @@ def _check(view: View) -> Iterator[Finding]:
             yield Finding(path, f"the workload kind {kind} does not support {name}{value_text}: {lack.way_out}")
     if view.environment is not None:
         yield from _empty_records(view, view.variant_data)
-    else:  # an environment cannot change the structure
+    else:  # An environment cannot change the workload kind, so check only the job.
         for key in kinds.only(view.spec):
             value = kinds.value_of(view.spec, key.path)
             if value is not None and value not in key.values:
@@ -36,7 +36,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _empty_records(view: View, settings: Any, parent: Path = ()) -> Iterator[Finding]:
-    """Report the empty records of an environment without a field that the workload kind supports."""
+    """Report each mapping of an environment that is empty because the workload kind supports none of its keys."""
     for key, value in settings.items():
         path = (*parent, key)
         node = schema_file.node(schema_file.load(), ("spec", *path))
@@ -48,7 +48,7 @@ def _empty_records(view: View, settings: Any, parent: Path = ()) -> Iterator[Fin
 
 
 def _find_values(data: Any, steps: Sequence[str], parent: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield the values at a path in which ``*`` means any key, with their paths."""
+    """Yield each value, with its path, that matches a pattern path in which ``*`` stands for any key."""
     if not steps:
         yield parent, data
     elif isinstance(data, Mapping):

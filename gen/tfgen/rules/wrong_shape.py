@@ -1,4 +1,4 @@
-"""Values that Kubernetes receives unchanged and that do not have the type of Kubernetes, or that cannot be merged.
+"""Values that tfgen copies to Kubernetes objects, and that Kubernetes would refuse because of their type.
 
 `schema.kubernetes_fields` has the types. A strategic merge compares the items of a list by a key (`name`, `mountPath`).
 So the value must be a list, and each item a mapping with that key. Of the directives of a merge, tfgen supports
@@ -26,7 +26,7 @@ from tfgen.schema.messages import found_words
 from tfgen.words import path_name
 
 _ANYTHING: Final = ...
-"""Base of a template that may have every field."""
+"""Marker for a base template in which every field is allowed."""
 
 
 def _misfits(view: View) -> Iterator[Misfit]:
@@ -49,10 +49,10 @@ def _misfits(view: View) -> Iterator[Misfit]:
 
 
 def has_objects(view: View) -> bool:
-    """Check that tfgen can build the objects of the job.
+    """Return True if tfgen can build the objects of the job.
 
-    tfgen cannot build the objects with a value of a wrong shape, or with two containers of the same name. A patch of a
-    wrong shape does not matter, because tfgen does not apply the patch.
+    tfgen cannot build the objects from a value of a wrong type, or from two containers of the same name. A patch with
+    a wrong type does not matter, because tfgen does not apply the patch.
     """
     is_misshapen = any(misfit.mistake == "shape" and misfit.path[0] != "patches" for misfit in _misfits(view))
     return not is_misshapen and not has_second_container(view)
@@ -69,7 +69,7 @@ def _object_misfits(view: View) -> Iterator[Misfit]:
 
 
 def _kustomize_misfits(path: Path, item: Mapping[str, Any], view: View) -> Iterator[Misfit]:
-    """Yield the values of an object at which kustomize stops, whatever the group of the kind."""
+    """Yield the values of an object that make kustomize fail, for built-in and custom kinds."""
     for steps, value, expected in unreadable(item):
         field_path = (*path, *steps)
         value_text = found_words(value, view.text(field_path))
