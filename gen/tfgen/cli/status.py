@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, clusters_of, read_all_runs, read_run, release_argument
-from tfgen.cli.output import job_name_argument, path, print_json
+from tfgen.cli.output import is_in_colour, job_name_argument, path, print_json
 from tfgen.errors import UsageError
 from tfgen.words import for_terminal
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 2.0
 """The time between two requests of `--watch`."""
-_CLEAR: Final = "\033[H\033[2J"
+_CLEAR: Final = "\033[2J"
+_HOME: Final = "\033[H"
+_CLEAR_LINE: Final = "\033[K"
+_CLEAR_BELOW: Final = "\033[J"
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -29,7 +32,12 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     job_name_argument(parser)
     parser.add_argument("--env", metavar="ENV", help="the environment (for a job.yaml none, for a folder all)")
-    parser.add_argument("-w", "--watch", action="store_true", help="print each new state until the runs have ended")
+    parser.add_argument(
+        "-w",
+        "--watch",
+        action="store_true",
+        help="print each new state until the runs have ended; on a terminal, redraw a tree",
+    )
     release_argument(parser)
     cluster_arguments(parser)
 
@@ -55,11 +63,15 @@ def _run(args: Namespace) -> int:
     elif args.release is not None:
         raise UsageError("--release needs a job file; name the file")
     previous: Sequence[RunState] = ()
-    is_screen = args.watch and sys.stdout.isatty()
+    is_screen = args.watch and args.format == "text" and sys.stdout.isatty()
+    if is_screen:
+        print(_CLEAR, end="")
     while True:
         states = read_states(clusters, runs, with_logs=is_one)
-        if is_screen or states != previous:
-            _show(args, states, is_one=is_one, is_screen=is_screen)
+        if is_screen:
+            _redraw(states)
+        elif states != previous:
+            _show(args, states, is_one=is_one)
         if not args.watch or all(state.end or not state.run.is_enabled for state in states):
             return PROBLEMS if args.watch and any(map(_has_failed, states)) else OK
         previous = states
@@ -70,8 +82,8 @@ def _has_failed(state: RunState) -> bool:
     return state.end is not None and state.end.result != "Succeeded"
 
 
-def _show(args: Namespace, states: Sequence[RunState], *, is_one: bool, is_screen: bool) -> None:
-    """Print the states of the runs. On a screen, the new states replace the previous states."""
+def _show(args: Namespace, states: Sequence[RunState], *, is_one: bool) -> None:
+    """Print the states of the runs as text or JSON."""
     from datetime import UTC, datetime
 
     from tfgen.report.status import as_table, as_text, rows
@@ -81,7 +93,21 @@ def _show(args: Namespace, states: Sequence[RunState], *, is_one: bool, is_scree
         return
     now = datetime.now(UTC)
     text = as_text(states[0], now) if is_one else as_table(states, now)
-    print(f"{_CLEAR if is_screen else ''}{for_terminal(text)}", end="", flush=True)
+    print(for_terminal(text), end="", flush=True)
+
+
+def _redraw(states: Sequence[RunState]) -> None:
+    """Draw the states of the runs over the previous states, without a cleared screen in between."""
+    import shutil
+    from datetime import UTC, datetime
+
+    from tfgen.report.status_tree import screen, tree_lines
+
+    size = shutil.get_terminal_size()
+    lines = [for_terminal(line) for line in tree_lines(states, datetime.now(UTC))]
+    text = screen(lines, size.columns, size.lines, colour=is_in_colour(sys.stdout))
+    drawn = text.replace("\n", f"{_CLEAR_LINE}\n")
+    print(f"{_HOME}{drawn}{_CLEAR_BELOW}", end="", flush=True)
 
 
 COMMAND: Final = Command(

@@ -82,18 +82,26 @@ def age(timestamp: str, now: datetime) -> str:
     return f"{seconds}s"
 
 
-def _lines(state: RunState, now: datetime) -> Iterator[str]:
+def title(state: RunState, now: datetime) -> str:
+    """Return the first line about a run: "mnist in ml: Partial for 8s"."""
     since = f" for {age(state.since, now)}" if state.since and not state.end else ""
     if state.end:
         since = f" {age(state.end.at, now)} ago" if state.end.at else ""
-    yield f"{state.run.title} in {state.namespace}: {state.phase}{since}"
-    if state.phase in ("Absent", "Disabled") and not any(role.tasks for role in state.roles):
-        return
-    yield ""
-    yield from _columns(
-        [["TASK", "READY", "STATE", "RESTARTS", "NODE", "AGE"], *_task_rows(state.roles, now)]
-    ).splitlines()
-    yield ""
+    return f"{state.run.title} in {state.namespace}: {state.phase}{since}"
+
+
+def reason_lines(state: RunState, now: datetime) -> Iterator[str]:
+    """Yield the reasons why a run waits or fails, the lost nodes, and the usual errors of the failed tasks."""
+    for cause in state.causes:
+        yield f"why:      {_subjects(cause)}: {_reason(cause)}"
+    for node in state.lost:
+        yield from _lost_lines(node, now)
+    for error in state.errors:
+        yield f"error:    {error}"
+
+
+def progress_lines(state: RunState) -> Iterator[str]:
+    """Yield the training step, the GPUs and the finisher of a run."""
     if state.step is not None:
         yield f"step:     {state.step}"
     yield f"GPUs:     {state.gpus} held"
@@ -102,16 +110,34 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
         yield f"finisher: {state.finisher}{log}"
     if state.unreleased and state.finisher:
         yield f"held:     {either(state.unreleased, 'and')}; {_RELEASE}"
-    for cause in state.causes:
-        yield f"why:      {_subjects(cause)}: {_reason(cause)}"
-    for node in state.lost:
-        yield from _lost_lines(node, now)
-    for error in state.errors:
-        yield f"error:    {error}"
+
+
+def note_lines(state: RunState) -> Iterator[str]:
+    """Yield the numbers that differ from job.yaml, and the objects that the account may not read."""
     for text in state.differences:
         yield f"differs:  {text}"
     for text in state.unreadable:
         yield f"not seen: {printable(text)}"
+
+
+def listed_tasks(role: RoleState, most: int = _TASKS) -> tuple[TaskState, ...]:
+    """Return the tasks of a role that are listed: none of more than `most` tasks that are ready without a restart."""
+    is_well = role.ready == role.requested and not role.restarts
+    return role.tasks if not is_well or len(role.tasks) <= most else ()
+
+
+def _lines(state: RunState, now: datetime) -> Iterator[str]:
+    yield title(state, now)
+    if state.phase in ("Absent", "Disabled") and not any(role.tasks for role in state.roles):
+        return
+    yield ""
+    yield from _columns(
+        [["TASK", "READY", "STATE", "RESTARTS", "NODE", "AGE"], *_task_rows(state.roles, now)]
+    ).splitlines()
+    yield ""
+    yield from progress_lines(state)
+    yield from reason_lines(state, now)
+    yield from note_lines(state)
 
 
 def _lost_lines(node: LostNode, now: datetime) -> Iterator[str]:
@@ -159,9 +185,7 @@ def _task_rows(roles: Iterable[RoleState], now: datetime) -> Iterator[list[str]]
     for role in roles:
         restarts = str(role.restarts)
         yield [role.role, f"{role.ready}/{role.requested}", "", restarts, "", ""]
-        is_well = role.ready == role.requested and not role.restarts
-        tasks = role.tasks if not is_well or len(role.tasks) <= _TASKS else ()
-        yield from (_task_row(task, now) for task in tasks)
+        yield from (_task_row(task, now) for task in listed_tasks(role))
 
 
 def _task_row(task: TaskState, now: datetime) -> list[str]:
