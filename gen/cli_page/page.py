@@ -17,18 +17,21 @@ _EVERYWHERE = ("--help", "--debug")
 _HEAD = """\
 # The command line
 
-`make cli` writes this page from the commands' parsers; `tfgen COMMAND --help` prints the same.
+The command `make cli` writes this page from the help texts of the commands. The command `tfgen COMMAND --help` prints
+the same help text on a terminal.
 
 {exit_codes}
 
-A command prints data on standard output, and messages on standard error. With `--format json`, a command prints a
-single JSON object. `--debug` prints the traceback of an error.
+Each command prints data on standard output, and messages on standard error. With the option `--format json`, a command
+prints a single JSON object. With the option `--debug`, a command prints the Python traceback of an error.
 
-On a terminal, tfgen prints problems with their lines of the file, and shows the progress of long work. `COLUMNS` sets
-the width if the terminal has no width, and `NO_COLOR` turns the colours off: see <https://no-color.org>.
+If the output is a terminal, tfgen prints each problem with the line of the file that causes the problem, and shows the
+progress of long work. The environment variable `COLUMNS` sets the width of the output if tfgen cannot read the width of
+the terminal. The environment variable `NO_COLOR` turns the colours off: see <https://no-color.org>.
 
-A shell completes commands, options, job files, environments and the keys of a job after the shell has read the script
-of `tfgen completion`:
+The command `tfgen completion` prints a script for a shell. When a shell has read this script, the shell completes
+commands, options, job files, environments and the keys of a job. The following table shows the line that loads the
+script when the shell starts:
 
 | Shell | Line for its start-up file |
 |---|---|

@@ -57,7 +57,7 @@ def _run(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "commit",
-    "check jobs, render them, and commit them with their rendered files",
+    "check and render jobs, and commit the jobs with their rendered files",
     _arguments,
     _run,
     example="tfgen commit jobs --push",

@@ -99,7 +99,7 @@ def _streams(args: Namespace, output: dict[int, bytes]) -> Iterator[LocalStreams
 
 COMMAND: Final = Command(
     "exec",
-    "run a command in the container of a task, and exit with its exit code",
+    "run a command in the container of a task, and exit with the exit code of the command",
     _arguments,
     _run,
     example="tfgen exec job.yaml --env prod --role worker --index 1 -- nvidia-smi",

@@ -154,7 +154,7 @@ def _environment(text: str) -> tuple[str, Path]:
 
 COMMAND: Final = Command(
     "import",
-    "write a job.yaml from a TFJob or from further manifests",
+    "convert a TFJob or other manifests to a job.yaml",
     _arguments,
     _run,
     example="tfgen import tfjob.yaml --out mnist/job.yaml",

@@ -263,7 +263,7 @@ def _failure(text: str) -> Failure:
 
 COMMAND: Final = Command(
     "local",
-    "run a job on this machine, each task as a process",
+    "run a job on this machine, with one process for each task",
     _arguments,
     _run,
     example="tfgen local job.yaml --env dev --set roles.worker.replicas=2",

@@ -27,7 +27,7 @@ def _run(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "merge-driver",
-    "merge a rendered file; git runs this command in a merge",
+    "merge a rendered file when git merges two branches",
     _arguments,
     _run,
     example="tfgen merge-driver .merge_O .merge_A .merge_B charts/cifar/Chart.yaml",

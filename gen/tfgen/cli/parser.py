@@ -122,7 +122,10 @@ def parsers(names: Iterable[str]) -> Parsers:
         prog="tfgen",
         formatter_class=formatter,
         description="Helm charts and kustomize overlays for distributed TensorFlow, from one job.yaml.",
-        epilog="Exit codes: 0 success, 1 problems found, 2 wrong usage, 3 an error of tfgen, the disk or a tool.",
+        epilog=(
+            "The exit code is 0 for success, 1 for problems, 2 for wrong usage, and 3 for an error of "
+            "tfgen, the disk or a tool."
+        ),
     )
     root.add_argument("--version", action="version", version=f"tfgen {__version__}", help="print the version of tfgen")
     common = _Parser(add_help=False, formatter_class=formatter)

@@ -131,7 +131,7 @@ def _print_size(source: str, objects: Iterable[Object]) -> None:
 
 COMMAND: Final = Command(
     "plan",
-    "print whether jobs fit on the nodes of a cluster, and which resources they lack",
+    "print whether jobs fit on the nodes of a cluster, and name the missing resources",
     _arguments,
     _run,
     example="tfgen plan jobs --env prod --nodes nodes.yaml",

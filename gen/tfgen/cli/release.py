@@ -72,7 +72,7 @@ def _lost_rows(items: Iterable[ReleasedPod]) -> Iterator[Mapping[str, str]]:
 
 COMMAND: Final = Command(
     "release",
-    "free the GPUs of a run now, also before the run ends",
+    "free the GPUs of a run, even if the run has not ended",
     _arguments,
     _run,
     example="tfgen release job.yaml --env prod",

@@ -96,7 +96,7 @@ def _remove(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "rm",
-    "remove a job from git, or retire it in an environment",
+    "remove a job from git, or retire the job in one environment",
     _arguments,
     _run,
     example="tfgen rm job.yaml --env prod",

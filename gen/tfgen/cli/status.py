@@ -112,7 +112,7 @@ def _redraw(states: Sequence[RunState]) -> None:
 
 COMMAND: Final = Command(
     "status",
-    "print the state of a run in its cluster, and the reason why it waits",
+    "print the state of a run in its cluster, and the reason why the run waits",
     _arguments,
     _run,
     example="tfgen status job.yaml",

@@ -66,7 +66,7 @@ def _port(text: str) -> int:
 
 COMMAND: Final = Command(
     "tensorboard",
-    "forward a local port to the TensorBoard of a job, until Ctrl-C",
+    "forward a local port to the TensorBoard of a job, until you press Ctrl-C",
     _arguments,
     _run,
     example="tfgen tensorboard job.yaml --env prod",

@@ -31,7 +31,7 @@ def _run(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "wait",
-    "wait until a run ends, and exit with code 0 if it succeeded",
+    "wait until a run ends, and exit with code 0 if the run succeeded",
     _arguments,
     _run,
     example="tfgen wait job.yaml --env prod --timeout 2h",
