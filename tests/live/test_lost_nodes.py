@@ -21,9 +21,9 @@ FAILED = Path(__file__).parent / "failed"
 NOW = datetime(2026, 11, 22, 9, 50, tzinfo=UTC)
 LINES = """\
 lost:     ps-1 and worker-2 on node-2, which has not been ready for 6m (Kubelet stopped posting node status.); \
-held: 2 GPUs and the claim mnist-model
-cure:     if node-2 is off: kubectl taint nodes node-2 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute
-cure:     or delete these pods alone: tfgen release --lost
+still in use: 2 GPUs and the claim mnist-model
+fix:      if node-2 is off: kubectl taint nodes node-2 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute
+fix:      or delete only these pods: tfgen release --lost
 """
 SINCE = "2026-11-22T09:44:00Z"
 
@@ -87,7 +87,7 @@ def test_status_names_the_tasks_of_a_lost_node_and_what_they_hold() -> None:
     seen = snapshot.replaced(pods=pods, nodes={"node-2": node("Unknown", "Kubelet stopped posting node status.")})
     state = judge(read_run(FAILED / "job.yaml", None), seen, "ml")
     shown = as_text(state, NOW)
-    assert [line for line in shown.splitlines() if line.startswith(("lost:", "cure:"))] == LINES.splitlines()
+    assert [line for line in shown.splitlines() if line.startswith(("lost:", "fix:"))] == LINES.splitlines()
     assert rows([state])[0]["lost"] == [
         {
             "node": "node-2",
@@ -102,15 +102,15 @@ def test_status_names_the_tasks_of_a_lost_node_and_what_they_hold() -> None:
     ]
 
 
-def test_a_node_whose_kubelet_answers_has_no_cure() -> None:
+def test_a_node_whose_kubelet_answers_has_no_fix() -> None:
     snapshot, _, _ = read_recorded(FAILED / "cluster.json")
     seen = snapshot.replaced(nodes={"node-2": node("False", "runtime is down")})
     shown = as_text(judge(read_run(FAILED / "job.yaml", None), seen, "ml"), NOW)
     assert (
-        "lost:     ps-1 and worker-2 on node-2, which has not been ready for 6m (runtime is down); held: 2 GPUs\n"
-        in shown
+        "lost:     ps-1 and worker-2 on node-2, which has not been ready for 6m (runtime is down); "
+        "still in use: 2 GPUs\n" in shown
     )
-    assert "cure:" not in shown
+    assert "fix:" not in shown
 
 
 def test_a_ready_node_and_a_pod_that_has_ended_are_not_lost() -> None:

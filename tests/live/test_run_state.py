@@ -45,9 +45,9 @@ def test_a_finisher_that_does_not_run_is_a_reason_also_after_the_end() -> None:
     pods = tuple(pod | {"status": IMAGE} if "finisher" in pod["metadata"]["name"] else pod for pod in snapshot.pods)
     state = judge(read_run(SUCCEEDED / "job.yaml", None), snapshot.replaced(pods=pods), "ml")
     assert as_text(state, now).split("GPUs: ")[1].splitlines() == [
-        "    6 held",
+        "    6 in use",
         "finisher: Pending",
-        "held:     ps and worker; to free the nodes now: tfgen release",
+        "held:     nodes of ps and worker; to free the nodes now: tfgen release",
         'why:      finisher: ImagePullBackOff: Back-off pulling image "pythn:3"',
     ]
 
@@ -56,9 +56,9 @@ def test_the_last_line_of_a_finisher_that_cannot_release_is_shown() -> None:
     snapshot, _, now = read_recorded(SUCCEEDED / "cluster.json")
     state = judge(read_run(SUCCEEDED / "job.yaml", None), snapshot.replaced(logs={"mnist-finisher-77h56": LOG}), "ml")
     assert as_text(state, now).split("GPUs: ")[1].splitlines() == [
-        "    6 held",
+        "    6 in use",
         "finisher: Releasing: 2026-11-22T09:46:07Z jobs/mnist-chief: timed out",
-        "held:     ps and worker; to free the nodes now: tfgen release",
+        "held:     nodes of ps and worker; to free the nodes now: tfgen release",
     ]
 
 

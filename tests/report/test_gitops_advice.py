@@ -56,7 +56,7 @@ def test_a_new_job_prints_the_lines_that_it_needs(
     if not fields:
         assert "note: mnist" not in printed
         return
-    assert f"note: mnist: no gitops. An Application or a Kustomization that you write by hand {effect}\n" in printed
+    assert f"note: mnist: gitops is not set. A hand-written Application or Kustomization {effect}\n" in printed
     application, kustomization = (
         yaml.safe_load(block.partition(":\n\n")[2]) for block in printed.split("To the spec of ")[1:]
     )
@@ -73,4 +73,4 @@ def test_a_new_job_prints_the_lines_that_it_needs(
 
 def test_many_jobs_are_counted():
     advice = gitops_advice({f"job-{number}": [STATEFUL_SET] for number in range(4)})
-    assert advice.startswith("note: 4 jobs: no gitops.")
+    assert advice.startswith("note: 4 jobs: gitops is not set.")

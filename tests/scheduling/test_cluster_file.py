@@ -81,7 +81,7 @@ def test_a_file_without_nodes_is_no_cluster_without_room(
 def test_a_time_is_read_as_it_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     node = "{kind: Node, metadata: {name: a, creationTimestamp: 2026-01-01T00:00:00Z}, status: {allocatable: {cpu: 9}}}"
     assert plan(tmp_path, node) == cli.PROBLEMS
-    assert "chief lacks 1 place for a pod" in capsys.readouterr().out
+    assert "chief lacks room for 1 pod" in capsys.readouterr().out
 
 
 def test_a_cluster_option_without_the_cluster_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

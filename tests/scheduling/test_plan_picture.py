@@ -69,8 +69,8 @@ def test_pods_without_a_place_have_no_slots(tmp_path: Path, capsys: pytest.Captu
     assert (
         capsys.readouterr().out
         == """\
-mnist: does not fit: chief lacks 1 nvidia.com/gpu (1 pod without a place); \
-worker lacks 2 nvidia.com/gpu (1 pod without a place)
+mnist: does not fit: chief lacks 1 nvidia.com/gpu (1 pod without a node); \
+worker lacks 2 nvidia.com/gpu (1 pod without a node)
 
 NODES  SLOTS    TASKS
 gpu-1  [WW WW]  finisher, 2 ps, 2 worker

@@ -1,1 +1,1 @@
-"""Language server for job.yaml and tfgen.yaml: the records of the rooms below, as types of the protocol."""
+"""Language server for job.yaml and tfgen.yaml: problems, completion, hover, definitions and quick fixes."""

@@ -1,4 +1,4 @@
-"""The check of one open file, with the steps of `tfgen check` that need no other file of jobs and no rendered file.
+"""Checks one open file, with the steps of `tfgen check` that need neither other job files nor rendered files.
 
 analyse(Source("job.yaml", "..."))  ->  Analysis(problems=(Problem("job.yaml", ...), ...), ...)
 """
@@ -22,9 +22,9 @@ class Analysis(Record):
     """The documents of a file and their problems.
 
     Attributes:
-        documents: the documents over their defaults, also documents with errors.
-        accepted: the documents that the schema accepts, over defaults without errors.
-        problems: the problems of the file and of each tfgen.yaml under the file, in order.
+        documents: the documents with the defaults from each tfgen.yaml, including documents with errors.
+        accepted: the documents without errors of the schema, in the file and in each tfgen.yaml that applies.
+        problems: the problems of the file and of each tfgen.yaml that applies to the file, in order.
         is_parsed: whether the YAML of the file has no errors.
         of_objects: the problems of the Kubernetes objects of the jobs; empty until `check_built_objects`.
     """
@@ -37,11 +37,11 @@ class Analysis(Record):
     of_objects: tuple[Problem, ...] = ()
 
     def accepted_at(self, root: Position) -> Document | None:
-        """Return the accepted document that begins at a position."""
+        """Return the document without errors of the schema that begins at a position."""
         return next((document for document in self.accepted if document.root.position == root), None)
 
     def document_above(self, line: int) -> Document | None:
-        """Return the last document that begins at a line or above the line, also a document with errors."""
+        """Return the document that contains a line, even a document with errors."""
         return next((document for document in reversed(self.documents) if document.root.position.line <= line), None)
 
 
@@ -59,7 +59,7 @@ def analyse(source: Source) -> Analysis:
 
 
 def check_built_objects(analysis: Analysis) -> Analysis:
-    """Return the analysis of a job file with the problems of the objects, if the jobs have no errors.
+    """Add the problems of the Kubernetes objects to the analysis of a job file, if the jobs have no errors.
 
     Raises:
         UsageError: a tfgen.yaml names policies, and the library that evaluates policies is not installed.

@@ -19,10 +19,10 @@ class Cursor(NamedTuple):
     """A key or a scalar value, and its place in the text.
 
     Attributes:
-        root: the position of the document, as `Document.root` has the position.
+        root: the position where the document begins; equal to `Document.root`.
         path: the path of the key, or of the value.
         start: the first character.
-        end: the character behind the last one.
+        end: the position after the last character.
     """
 
     root: Position
@@ -32,7 +32,7 @@ class Cursor(NamedTuple):
 
 
 def find_key(text: str, position: Position) -> Cursor | None:
-    """Return the key or the scalar value at a position; None for a blank or a comment, or for text that is no YAML."""
+    """Return the key or the scalar value at a position; None for a blank, a comment, or a text that is not YAML."""
     text = text.replace("\r\n", "\n")
     starts = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
     if position.line > len(starts):

@@ -1,4 +1,4 @@
-"""The lines that set or enforce a value: of a tfgen.yaml, or of the job for a value of an environment.
+"""Go to definition: finds the lines that set or enforce a value, in each tfgen.yaml and in the job.
 
 set_or_enforced(document, ("spec", "gang", "queue"))
     ->  [Place("tfgen.yaml", Position(4, 9)), Place("tfgen.yaml", Position(2, 11))]
@@ -20,10 +20,10 @@ from tfgen.text.document import Document
 
 
 def set_or_enforced(document: Document, path: Path) -> list[Place]:
-    """Return the lines outside of a value that set or enforce the value, the nearest first.
+    """Return the lines that set or enforce a value, except the line of the value itself, the nearest file first.
 
     Args:
-        document: a document that the schema accepts, over its defaults.
+        document: a document without errors of the schema, with the defaults from each tfgen.yaml.
         path: the path of a key or of a value in the document.
     """
     keys = tuple(takewhile(lambda step: isinstance(step, str), path))
@@ -46,7 +46,7 @@ def _enforcing(document: Document, path: Path) -> Iterator[Place]:
 
 
 def _covers(document: Document, enforced: Enforced, path: Path) -> bool:
-    """Return True for an entry of `enforce` that holds for a path or for a key below the path."""
+    """Test whether an entry of `enforce` applies to a path or to a key below the path."""
     if len(path) <= 1:
         return False
     for form, _ in enforced_values(document.alone().data, enforced):
@@ -58,7 +58,7 @@ def _covers(document: Document, enforced: Enforced, path: Path) -> bool:
 
 
 def _registry(document: Document, path: Path) -> Iterator[Place]:
-    """Yield the line of the registry of an image that names no registry, and the line that enforces the registry."""
+    """Yield the lines that set and enforce the default registry, for a path of an image without a registry."""
     image = data_path.at(document.alone().data, path)
     if path[-1:] != ("image",) or not isinstance(image, str) or document.under is None:
         return

@@ -1,4 +1,4 @@
-"""The explanation of a key, and each tfgen.yaml that sets a value below the key.
+"""Hover: the description of a key, and the values that the job inherits for the key from each tfgen.yaml.
 
 spec.gang.queue: text
 ...
@@ -23,21 +23,21 @@ from tfgen.text.document import Document
 from tfgen.words import path_name, shown
 
 _MOST = 12
-"""Inherited values that are shown. A hover has little space."""
+"""Maximum number of inherited values in a hover, which has little space."""
 
 _ENVIRONMENT = 3
-"""Steps of the path of an environment."""
+"""Length of the path of an environment: `spec`, `environments`, name."""
 
 
 def explain_key(analysis: Analysis, cursor: Cursor) -> str | None:
-    """Return the text of `tfgen explain` on a key, with the inherited values; None for an unknown key."""
+    """Return the text of `tfgen explain` for a key, with the inherited values; None for an unknown key."""
     schema = schema_file.DEFAULTS if is_defaults(analysis.source.file) else schema_file.NAME
     try:
         text = explain_at(cursor.path, schema)
     except UsageError:
         return None
     lines = [f"  {line}\n" for line in _inherited(analysis, cursor)]
-    hidden = f"  and {len(lines) - _MOST} further values\n" if len(lines) > _MOST else ""
+    hidden = f"  and {len(lines) - _MOST} more values\n" if len(lines) > _MOST else ""
     return f"{text}\nInherited:\n\n{''.join(lines[:_MOST])}{hidden}" if lines else text
 
 
@@ -58,7 +58,7 @@ def _is_inherited(document: Document, file: str) -> bool:
 
 
 def split_environment(path: Path) -> tuple[str | None, Path]:
-    """Return the environment of a path and the same path of the job; None for a path outside of environments."""
+    """Return the environment that a path is in, and the path without the environment. Outside: None and the path."""
     if path[:2] == ("spec", "environments") and len(path) >= _ENVIRONMENT:
         return str(path[2]), ("spec", *path[_ENVIRONMENT:])
     return None, path

@@ -1,4 +1,4 @@
-"""Files that are open in an editor, whose text counts in place of the text on disk.
+"""Files that are open in an editor: the unsaved text replaces the text on disk.
 
 files = OpenFiles()
 files.update("tfgen.yaml", "apiVersion: ...")
@@ -14,7 +14,7 @@ from tfgen.job.sources import Source, defaults_under, holds_job, read_defaults_f
 from tfgen.real_path import real_path
 
 JOB_FILE = "job.yaml"
-"""The name of a file that is a job before its first line is written."""
+"""The name of a job file. An empty file with this name counts as a job."""
 
 
 class OpenFiles:
@@ -28,7 +28,7 @@ class OpenFiles:
         self._texts[real_path(Path(file))] = text
 
     def remove(self, file: str) -> None:
-        """Forget a file. The text on disk counts again."""
+        """Remove a closed file. tfgen then reads the text on disk again."""
         self._texts.pop(real_path(Path(file)), None)
 
     def text(self, file: str) -> str:
@@ -36,7 +36,7 @@ class OpenFiles:
         return self._texts.get(real_path(Path(file)), "")
 
     def source(self, file: str) -> Source:
-        """Return an open file over its defaults, as `tfgen check` reads the file.
+        """Return an open file with each tfgen.yaml that applies to the file, as `tfgen check` reads the file.
 
         Raises:
             UsageError: a tfgen.yaml on disk cannot be read.
@@ -52,12 +52,12 @@ class OpenFiles:
 
 
 def is_defaults(file: str) -> bool:
-    """Return True for a tfgen.yaml."""
+    """Test whether a file is a tfgen.yaml."""
     return Path(file).name == FILE
 
 
 def is_checked(file: str, text: str) -> bool:
-    """Return True for a tfgen.yaml or a job. An editor also opens YAML files of other programs."""
+    """Test whether a file is a tfgen.yaml or a job. An editor also opens YAML files of other programs."""
     return is_defaults(file) or Path(file).name == JOB_FILE or holds_job(_encode(text))
 
 

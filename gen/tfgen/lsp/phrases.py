@@ -1,4 +1,4 @@
-"""The cures that the message of a problem names, as data.
+"""Parses the fixes that the message of a problem proposes, such as `write 4Gi`.
 
 >>> [*phrases('unknown key "replica" in spec; did you mean "replicas"?')]
 [Phrase(verb='mean', words='replicas')]
@@ -24,7 +24,7 @@ _CUT: Final = re.compile(
     r" \((?:an error by|warnings are|in the|also in|allowed)|, (?:in seconds|without|which|each)\b"
     r"| (?:for|to switch|first|instead)\b|: the environment\b|;"
 )
-"""The start of an explanation behind a cure."""
+"""The start of an explanation that follows a fix."""
 _OR: Final = re.compile(r",? or ")
 _SECOND_EDIT: Final = ", and "
 
@@ -37,22 +37,22 @@ _ONE_EDIT: Final = {
     "quote": re.compile(r"it: .+"),
     "use": re.compile("blanks"),
 }
-"""The words of a cure that is one edit, by verb."""
+"""For each verb, the words of a fix that a single edit can apply."""
 _PLACEHOLDER: Final = re.compile(r"\.\.\.|\bLINE\b")
-"""A part that the person has to fill in."""
+"""A part of a fix that the user has to fill in."""
 _PRONOUNS: Final = ("it", "them", "that", "those", "one")
 _DUPLICATE: Final = "one of the two entries"
 
 
 class Phrase(NamedTuple):
-    """A cure: "mean" for a name that was meant, or the verb of the cure, and the words behind the verb."""
+    """A fix that a message proposes: the verb, or "mean" for `did you mean NAME?`, and the words after the verb."""
 
     verb: str
     words: str
 
 
 def phrases(message: str) -> Iterator[Phrase]:
-    """Yield the cures of a message that are one edit, in their order."""
+    """Yield the fixes in a message that a single edit can apply, in the order of the message."""
     if meant := _MEANT.search(message):
         names = meant["names"]
         for name in [json.loads(names)] if names.startswith('"') else names.split(" or "):
@@ -74,7 +74,7 @@ def phrases(message: str) -> Iterator[Phrase]:
 
 
 def _alternatives(clause: str) -> Iterator[str]:
-    """Yield the parts of a clause between "or", without explanations; a part that asks for two edits is left out."""
+    """Split a clause at "or", without explanations, and omit each part that needs two edits."""
     part, at, is_explained, is_one_edit = "", 0, False, True
     while at < len(clause):
         if (choice := _OR.match(clause, at)) and part:
@@ -92,7 +92,7 @@ def _alternatives(clause: str) -> Iterator[str]:
 
 
 def _group_end(text: str, start: int) -> int:
-    """Return the end of the quoted or bracketed text at an offset; of the character for other text."""
+    """Return the end of the quoted or bracketed text that starts at an offset; for other text, the next offset."""
     group = _GROUP.match(text, start)
     if group is None or group[0] not in ("{", "["):
         return group.end() if group else start + 1

@@ -1,8 +1,8 @@
-"""The edits that cure a problem: for each cure that the message names, the text of the file after the edit.
+"""Quick fixes: for each fix that the message of a problem proposes, the text of the file after the edit.
 
     quick_fixes(analysis, problem)  ->  [QuickFix('Change to "replicas"', "apiVersion: ...")]
 
-An edit is a quick fix if a check of the edited text no longer reports the problem, and no further error.
+An edit is a quick fix if a check of the edited text does not report the problem, and reports no new error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tfgen.text.parse import parse
 from tfgen.words import nearest, path_name, shown
 
 _MOST: Final = 30
-"""Edits of a cure that are checked."""
+"""Maximum number of edits that tfgen checks for one fix."""
 
 _ENTRY: Final = re.compile(r'(?P<key>[\w.\-/]+(?:\["[^"]*"\])?): (?P<value>.+)')
 _SETTING: Final = re.compile(r"(?P<key>[\w.\-]+) to (?P<value>.+)")
@@ -43,14 +43,14 @@ _WORD: Final = re.compile(r"[\w./-]+")
 
 
 class QuickFix(NamedTuple):
-    """An edit of a file: the title for the person, and the text of the file after the edit."""
+    """A quick fix: the title that the editor shows, and the text of the file after the edit."""
 
     title: str
     text: str
 
 
 def quick_fixes(analysis: Analysis, problem: Problem) -> list[QuickFix]:
-    """Return the edits that cure a problem of the file itself, at most one for each cure."""
+    """Return the edits that fix a problem of the file itself, at most one for each fix that the message proposes."""
     text = analysis.source.text()
     if isinstance(text, Problem) or problem.file != analysis.source.file:
         return []
@@ -70,10 +70,10 @@ def _title(phrase: Phrase) -> str:
 
 
 def _is_cure(analysis: Analysis, problem: Problem, phrase: Phrase, edited: str) -> bool:
-    """Return True for a text without the problem and without further errors.
+    """Test whether an edited text is without the problem and without new errors.
 
-    The rules see only what the schema accepts, and parts of objects only under a name that Kubernetes knows. So the
-    cure of an error of the schema or of a shape, and a name that was meant, may show problems of rules.
+    A new error of a rule is allowed after the fix of a misspelled name or of a schema error, because the rules check
+    only text that the schema accepts.
     """
     checked = analyse(analysis.source.replaced(content=edited))
     before, after = ([(item.rule, item.message) for item in form.problems] for form in (analysis, checked))
@@ -93,12 +93,12 @@ def _errors(analysis: Analysis) -> list[str]:
 
 
 def _is_of_text(rule: str) -> bool:
-    """Return True for a rule of the reader of YAML or of the schema."""
+    """Test whether a rule belongs to the YAML reader or to the schema."""
     return rule in SCHEMA_RULES or rule.startswith("yaml-") or rule == "duplicate-key"
 
 
 def _edits(analysis: Analysis, text: str, problem: Problem, phrase: Phrase) -> Iterator[str]:
-    """Yield texts that may be cured, the likeliest first."""
+    """Yield edited texts in which the problem may be fixed, the most probable first."""
     yield from _edits_of_line(text, problem.position, phrase)
     document = analysis.document_above(problem.position.line)
     if document is None or not analysis.is_parsed:
@@ -116,7 +116,7 @@ def _edits(analysis: Analysis, text: str, problem: Problem, phrase: Phrase) -> I
 
 
 def _paths_at(document: Document, problem: Problem) -> list[Path]:
-    """Return the paths whose key or value is at the position of a problem, the path in the message first."""
+    """Return the paths of the keys and values at the position of a problem. The path in the message is first."""
     paths = _positions(document.root, (), problem.position)
     return sorted(paths, key=lambda path: (not problem.message.startswith(f"{path_name(path)}:"), -len(path)))
 
@@ -131,7 +131,7 @@ def _positions(tree: SourceTree, path: Path, position: Position) -> Iterator[Pat
 
 
 def _edits_of_line(text: str, position: Position, phrase: Phrase) -> Iterator[str]:
-    """Yield texts with a change at a position, in the line alone."""
+    """Yield texts in which only the line of a position is changed."""
     lines = text.split("\n")
     if position.line > len(lines):
         return
@@ -144,7 +144,7 @@ def _edits_of_line(text: str, position: Position, phrase: Phrase) -> Iterator[st
 
 
 def _changed_lines(before: str, token: str, tail: str, phrase: Phrase) -> Iterator[tuple[str, ...]]:
-    """Yield the line, or no line, that a cure may mean, for a line with a token between two parts."""
+    """Yield the possible results of a fix for one line, which is split into text before a token, token and tail."""
     match phrase:
         case Phrase("mean", name):
             words = [word for word in _WORD.findall(token) if word != name]
@@ -182,7 +182,7 @@ def _without(text: str, is_odd: Callable[[str], object], instead: str) -> str:
 
 
 def _assignments(document: Document, path: Path, problem: Problem, phrase: Phrase) -> Iterator[list[Assignment]]:
-    """Yield the changes of a document that a cure may mean, for a problem at a path."""
+    """Yield the possible changes of a document that apply a fix to a problem at a path."""
     value, words = _at(document, path), phrase.words
     match phrase.verb:
         case "mean":
@@ -216,7 +216,7 @@ def _assignments(document: Document, path: Path, problem: Problem, phrase: Phras
 
 
 def _removals(document: Document, path: Path) -> Iterator[list[Assignment]]:
-    """Yield the removal of a key, of the item that the key names, and of the mappings that have no further key."""
+    """Yield the removal of a key, of the list item with the key, and of mappings that would become empty."""
     if path[-1:] in (("name",), ("value",)) and isinstance(path[-2], int):
         yield [Assignment(path[:-1], REMOVED)]
     yield [Assignment(path, REMOVED)]
@@ -228,7 +228,7 @@ def _removals(document: Document, path: Path) -> Iterator[list[Assignment]]:
 
 
 def _with_entry(path: Path, key: str, value: Any, *, replaces: bool) -> Iterator[list[Assignment]]:
-    """Yield changes that set a key of the document, or a key below a path or around the path.
+    """Yield changes that set a key: in the mapping at a path, in its parents, or in the document.
 
     Args:
         path: the path of the problem.
@@ -248,7 +248,7 @@ def _with_entry(path: Path, key: str, value: Any, *, replaces: bool) -> Iterator
 
 
 def _named(tree: SourceTree, path: Path, name: str) -> Iterator[Path]:
-    """Yield the paths of a document that end with a key."""
+    """Yield the existing paths of a document that end with the given key."""
     for step, (_, child) in tree.children.items():
         if step == name:
             yield (*path, step)
@@ -256,7 +256,7 @@ def _named(tree: SourceTree, path: Path, name: str) -> Iterator[Path]:
 
 
 def _targets(owner: Path, name: str) -> Iterator[Path]:
-    """Yield the paths that a name may mean: below a mapping, and in the document."""
+    """Yield the paths that a name in a message can refer to: below a mapping, and in the whole document."""
     steps = tuple(name.split("."))
     yield (*owner, *steps)
     try:
@@ -266,7 +266,7 @@ def _targets(owner: Path, name: str) -> Iterator[Path]:
 
 
 def _at(document: Document, path: Path) -> Any:
-    """Return what the file itself has at a path; None for nothing."""
+    """Return the value at a path in the file, without defaults; None for a missing value."""
     try:
         return data_path.follow(document.alone().data, path)
     except (LookupError, TypeError):
@@ -274,7 +274,7 @@ def _at(document: Document, path: Path) -> Any:
 
 
 def _value(text: str) -> Any:
-    """Return the data of a value in one line."""
+    """Parse a YAML value that is written in one line."""
     documents = parse(f"- {text}\n", "").documents
     items = documents[0].data if documents else [text]
     return items[0]

@@ -1,4 +1,4 @@
-"""Positions of tfgen as ranges of the protocol.
+"""Converts positions of tfgen to ranges of the language server protocol, and back.
 
 tfgen counts lines and columns from 1, and columns in characters. The protocol counts from 0, and columns in the units
 that editor and server agree on, which a codec of pygls converts.
@@ -17,13 +17,13 @@ from tfgen.report.excerpts import token_at
 
 
 def to_lsp(codec: PositionCodec, lines: Sequence[str], position: Position) -> LspPosition:
-    """Return a position for the editor."""
+    """Convert a position of tfgen to a position of the protocol."""
     line = lines[position.line - 1] if position.line <= len(lines) else ""
     return LspPosition(position.line - 1, codec.client_num_units(line[: position.column - 1]))
 
 
 def from_lsp(codec: PositionCodec, lines: Sequence[str], position: LspPosition) -> Position:
-    """Return a position that the editor sent."""
+    """Convert a position that the editor sent to a position of tfgen."""
     decoded = codec.position_from_client_units(lines, position)
     return Position(decoded.line + 1, decoded.character + 1)
 
@@ -37,7 +37,7 @@ def to_range(codec: PositionCodec, lines: Sequence[str], position: Position) -> 
 
 
 def to_edit(codec: PositionCodec, before: str, after: str) -> TextEdit:
-    """Return the edit that makes one text of another: the part between their common start and their common end."""
+    """Return the edit that changes one text to another: the part between the common start and the common end."""
     start = _common_start(before, after)
     end = _common_start(before[start:][::-1], after[start:][::-1])
     changed = Range(_at(codec, before, start), _at(codec, before, len(before) - end))
@@ -45,12 +45,12 @@ def to_edit(codec: PositionCodec, before: str, after: str) -> TextEdit:
 
 
 def _common_start(first: str, second: str) -> int:
-    """Return the number of characters with which two texts begin alike."""
+    """Return the length of the common beginning of two texts."""
     shorter = min(len(first), len(second))
     return next((index for index in range(shorter) if first[index] != second[index]), shorter)
 
 
 def _at(codec: PositionCodec, text: str, offset: int) -> LspPosition:
-    """Return the position of an offset in a text."""
+    """Convert an offset in a text to a position of the protocol."""
     line = text.count("\n", 0, offset)
     return LspPosition(line, codec.client_num_units(text[text.rfind("\n", 0, offset) + 1 : offset]))

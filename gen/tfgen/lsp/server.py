@@ -1,4 +1,4 @@
-"""The language server: messages of an editor in, records of the rooms below as types of the protocol out.
+"""The language server: receives the messages of an editor, and answers with types of the protocol.
 
 pygls reads and writes the messages. The working directory of the server is the folder that the editor opens, so that
 problems name files as `tfgen check` does in this folder.
@@ -36,7 +36,7 @@ def create_server() -> LanguageServer:
 
 
 def _take_texts(server: LanguageServer, session: Session) -> None:
-    """Follow the texts of the editor and the files on disk."""
+    """Register the handlers that check a file after the editor opens or changes it, or after it changes on disk."""
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
@@ -64,7 +64,7 @@ def _take_texts(server: LanguageServer, session: Session) -> None:
 
 
 def _answer_requests(server: LanguageServer, session: Session) -> None:
-    """Answer questions about the text at the cursor."""
+    """Register the handlers for hover, quick fixes, completion and go to definition."""
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(params: types.HoverParams) -> types.Hover | None:

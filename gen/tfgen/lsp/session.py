@@ -29,10 +29,10 @@ from tfgen.problems import Place, Problem, in_order
 from tfgen.schema import file as schema_file
 
 PAUSE: Final = 0.05
-"""Seconds without a further key after which a file is checked."""
+"""Seconds after the last key press until a file is checked."""
 
 OBJECTS_PAUSE: Final = 0.5
-"""Seconds without a further key after which the objects of a job are checked. Thousands of workers take 0.3 s."""
+"""Seconds after the last key press until the objects of a job are checked; the check takes up to 0.3 s."""
 
 _SEVERITIES: Final = {
     "error": types.DiagnosticSeverity.Error,
@@ -43,7 +43,7 @@ _SEVERITIES: Final = {
 class Session:
     """The open files of one editor and their analyses, by the name of each file.
 
-    A file that does not parse has two: the analysis with the problems, and the last one whose text did parse.
+    A file that does not parse has two analyses: the analysis with the problems, and the last analysis of valid YAML.
     """
 
     def __init__(self, server: LanguageServer) -> None:
@@ -81,14 +81,14 @@ class Session:
             self._publish()
 
     def check(self, file: str) -> None:
-        """Check a file now, and with a tfgen.yaml all open files."""
+        """Check a file now. After a change of a tfgen.yaml, check all open files."""
         files = [*self._uris] if is_defaults(file) else [file]
         for checked in files:
             self._analyse(checked)
         self._publish(files)
 
     def check_all_soon(self) -> None:
-        """Check all open files, because a tfgen.yaml has changed that is not open."""
+        """Check all open files, because a tfgen.yaml has changed on disk."""
         for file in self._uris:
             self.check_soon(file, pause=0)
 
@@ -112,7 +112,7 @@ class Session:
         return self._analyses.get(file)
 
     def choices(self, uri: str, position: types.Position) -> list[types.CompletionItem]:
-        """Return the keys, values and names that may follow; the last text without errors of YAML gives the names."""
+        """Return the completions at a position. Names of roles and volumes come from the last valid text."""
         file, lines = file_of(uri), self._lines(uri)
         at = from_lsp(self._codec, lines, position)
         text = self._files.text(file)
@@ -138,7 +138,7 @@ class Session:
         ]
 
     def actions(self, uri: str, selected: types.Range) -> list[types.CodeAction]:
-        """Return the quick fixes of the problems whose lines are selected."""
+        """Return the quick fixes for the problems in the selected lines."""
         file, analysis = file_of(uri), self.analysis(uri)
         lines = self._lines(uri)
         selected_lines = range(selected.start.line + 1, selected.end.line + 2)
@@ -159,16 +159,16 @@ class Session:
         return actions
 
     def cursor(self, uri: str, position: types.Position) -> Cursor | None:
-        """Return the key or the value that the editor points at."""
+        """Return the key or the value at a position of the editor; None if the position has neither."""
         return find_key(self._files.text(file_of(uri)), from_lsp(self._codec, self._lines(uri), position))
 
     def location(self, place: Place) -> types.Location:
-        """Return a place for the editor."""
+        """Convert a place in a file to a location of the protocol."""
         uri = self._uri(place.file)
         return types.Location(uri, to_range(self._codec, self._lines(uri), place.position))
 
     def span(self, uri: str, cursor: Cursor) -> types.Range:
-        """Return the range of a key or a value."""
+        """Return the range of a key or a value as a range of the protocol."""
         lines = self._lines(uri)
         return types.Range(*(to_lsp(self._codec, lines, end) for end in (cursor.start, cursor.end)))
 
@@ -183,7 +183,7 @@ class Session:
                 self._parsed[file] = self._analyses[file]
 
     def _check_objects(self, file: str) -> None:
-        """Check the objects of all open jobs below a tfgen.yaml, or of one file."""
+        """Check the objects of a job file, or, for a tfgen.yaml, of all open jobs that inherit from it."""
         for checked in self._uris if is_defaults(file) else (file,):
             if checked in self._analyses:
                 with self._errors_shown(checked):
@@ -192,7 +192,7 @@ class Session:
 
     @contextmanager
     def _errors_shown(self, file: str) -> Iterator[None]:
-        """Show an error of the block to the person, each error once. The server goes on with the next key."""
+        """Show an error that the `with` block raises to the user, each error once. The server continues."""
         try:
             yield
         except TfgenError as error:
@@ -206,7 +206,7 @@ class Session:
             self._server.window_show_message(types.ShowMessageParams(types.MessageType.Error, message))
 
     def _publish(self, files: Collection[str] = ()) -> None:
-        """Send the problems of some checked files, and of each file whose problems have changed."""
+        """Send the problems of the given files, and of each other file whose problems have changed."""
         analyses = self._analyses.values()
         problems = in_order(problem for item in analyses for problem in (*item.problems, *item.of_objects))
         by_file: dict[str, list[Problem]] = {file: [] for file in (*self._published, *self._analyses)}
@@ -228,14 +228,14 @@ class Session:
         return self._uris.get(file) or uris.from_fs_path(str(Path(file).absolute())) or ""
 
     def _lines(self, uri: str) -> Sequence[str]:
-        """The lines of a file, open or on disk; empty for a file that cannot be read."""
+        """Return the lines of a file, from the editor or from disk; empty for a file that cannot be read."""
         with suppress(OSError, UnicodeError):
             return self._server.workspace.get_text_document(uri).lines
         return ()
 
 
 def file_of(uri: str) -> str:
-    """Return the name of a file, relative to the working directory."""
+    """Convert a URI to the name of a file, relative to the working directory."""
     path = uris.to_fs_path(uri) or uri
     return os.path.relpath(path)
 

@@ -1,9 +1,9 @@
-r"""The place in a text where a person types a key or a value, also in a text that is not YAML yet.
+r"""Finds the place in a text where the user types a key or a value. The text need not be valid YAML.
 
     find_spot("spec:\n  gang: {sche", Position(2, 14))  ->  Spot(("spec", "gang"), is_value=False, word="sche", ...)
 
-The parser reads only the lines that the place belongs to by indentation, and a word in place of the typed key or value.
-So a mistake in another line changes nothing.
+The parser reads only the parent lines of the place, found by indentation, with a placeholder for the typed word. A
+mistake in another line therefore has no effect.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tfgen.problems import Position
 from tfgen.text.yaml_node import nodes
 
 _TYPED: Final = "tfgen-lsp-typed-word"
-"""The word that stands for the typed key or value."""
+"""The placeholder that replaces the typed key or value."""
 
 _WORD: Final = re.compile(r"[\w./][\w./-]*\Z")
 _TAIL: Final = re.compile(r"[\w./-]*")
@@ -34,10 +34,10 @@ class Spot(NamedTuple):
 
     Attributes:
         path: the path of the mapping that takes the key, or the path of the value.
-        is_value: whether a value is typed, and no key.
+        is_value: True for a value, False for a key.
         word: the typed part of the key or value.
-        tail: the part of the same key or value that follows.
-        has_colon: whether a colon follows, as behind a key that is there already.
+        tail: the part of the key or value after the cursor.
+        has_colon: whether a colon follows, as after an existing key.
         is_flow: whether the place is within braces or brackets.
     """
 
@@ -50,7 +50,7 @@ class Spot(NamedTuple):
 
 
 def find_spot(text: str, position: Position) -> Spot | None:
-    """Return the place at a position; None for a place that takes neither a key nor a value, such as a comment."""
+    """Return the place at a position; None where neither a key nor a value can be typed, such as in a comment."""
     lines = text.replace("\r\n", "\n").split("\n")[: position.line]
     if len(lines) < position.line:
         return None
@@ -74,7 +74,7 @@ def find_spot(text: str, position: Position) -> Spot | None:
 
 
 def _typed_forms(before: str, bracket: str) -> Iterator[str]:
-    """Yield the forms of the typed word that the text before the word allows: a value, or a key."""
+    """Yield the placeholder as a value and as a key, as far as the text before the typed word allows them."""
     if before.endswith(":"):
         yield _TYPED
     elif bracket == "{":
@@ -90,7 +90,7 @@ def _typed_forms(before: str, bracket: str) -> Iterator[str]:
 
 
 def _ancestors(earlier: list[str], before: str) -> Iterator[str]:
-    """Yield the lines that a line belongs to, the nearest first.
+    """Yield the parent lines of a line by indentation, the nearest first.
 
     Args:
         earlier: the lines above.
@@ -112,7 +112,7 @@ def _ancestors(earlier: list[str], before: str) -> Iterator[str]:
 
 
 def _open_brackets(text: str) -> str:
-    """Return the braces and brackets that a text opens and leaves open."""
+    """Return the braces and brackets that a text opens and does not close."""
     opened = ""
     for line in _QUOTED.sub("", text).split("\n"):
         for character in _COMMENT.split(line, maxsplit=1)[0]:
@@ -124,7 +124,7 @@ def _open_brackets(text: str) -> str:
 
 
 def _path(text: str) -> Path | None:
-    """Return the path of the typed word in a text; None for text that is no YAML."""
+    """Return the path of the placeholder in a text; None for a text that is not YAML."""
     try:
         roots = nodes(text)
     except yaml.YAMLError:

@@ -1,4 +1,4 @@
-"""The description of a picture as plain data, for JSON."""
+"""Converts the description of a picture to plain data, for JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tfgen.pictures.picture import Picture
 
 
 def as_data(picture: Picture) -> dict[str, Any]:
-    """Return the description of the picture as maps and lists."""
+    """Return the description of the picture as dicts and lists."""
     return {
         "job": picture.title,
         "panels": [

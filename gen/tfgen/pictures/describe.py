@@ -1,4 +1,4 @@
-"""The description of a job's picture, read from the objects that the job becomes.
+"""Describes a job's picture from the Kubernetes objects of the job.
 
 describe(document, "prod")  ->  Picture("mnist", (Panel("prod", ...),))
 """
@@ -39,7 +39,7 @@ def describe(document: Document, environment: str | None) -> Picture:
 
     Args:
         document: the job, which has no errors.
-        environment: the only environment to draw; None for all of them, or for the job itself where none exist.
+        environment: the only environment to draw; None for all environments, or for a job without environments.
 
     Raises:
         UsageError: the job has no such environment.
@@ -52,7 +52,7 @@ def describe(document: Document, environment: str | None) -> Picture:
 
 
 class _Variant(Record):
-    """The facts of one environment that several parts of its panel need.
+    """The objects and facts of one environment, which several functions of this module need.
 
     Attributes:
         objects: the plain objects.
@@ -89,7 +89,7 @@ def _roles(run: DeclaredRun) -> list[str]:
 
 
 def _pod_specs(objects: Sequence[Object]) -> dict[str, Mapping[str, Any]]:
-    """Return the PodSpec of each role that an object has a pod template for; an operator's kind may have none."""
+    """Return the PodSpec of each role with a pod template in an object. An operator's object may have no template."""
     return {
         template_pods.labels[keys.ROLE]: template_pods.spec
         for item in objects
@@ -107,7 +107,7 @@ def _facts(run: DeclaredRun) -> Iterator[str]:
 
 
 def _gang(run: DeclaredRun, objects: Sequence[Object]) -> str:
-    """Return scheduler, queue and size of the gang, which a PodGroup, a Volcano Job or a queue of Kueue starts."""
+    """Return a text with size, queue and scheduler of the gang, from a PodGroup, a Volcano Job or a queue of Kueue."""
     for item in objects:
         spec, queue = item.get("spec") or {}, (item["metadata"].get("labels") or {}).get(keys.QUEUE)
         if run.gang is not None and identity(item) == run.gang[0]:
@@ -145,7 +145,7 @@ def _tasks(role: str, variant: _Variant) -> Tasks:
 
 
 def _devices(requests: Mapping[str, Any], product: str) -> str:
-    """Return the GPUs of a pod with their product, as the node selector names the product."""
+    """Return the GPUs of a pod as text, with the GPU model from the node selector, such as "1 NVIDIA-T4"."""
     return ", ".join(
         f"{amount(name, value)} {product if product and name.endswith('/gpu') else name}"
         for name, value in requests.items()
@@ -162,7 +162,7 @@ def _start(role: str, variant: _Variant) -> str:
 
 
 def _hosts(objects: Sequence[Object]) -> Mapping[str, Sequence[str]]:
-    """Return the hosts of each role, as the ConfigMap for TF_CONFIG lists them; none where an operator names them."""
+    """Return the hosts of each role from the ConfigMap for TF_CONFIG; empty if an operator creates the names."""
     for item in objects:
         if item["kind"] == "ConfigMap" and "cluster" in item.get("data", {}):
             hosts: Mapping[str, Sequence[str]] = json.loads(item["data"]["cluster"])
@@ -171,7 +171,7 @@ def _hosts(objects: Sequence[Object]) -> Mapping[str, Sequence[str]]:
 
 
 def _span(hosts: Sequence[str]) -> str:
-    """Return the first and the last of some hosts as one text.
+    """Return consecutive hosts as one text, such as `m-ps-{0..2}.m:2222`.
 
     >>> _span(["m-ps-0.m:2222"]), _span(["m-ps-0.m:2222", "m-ps-1.m:2222", "m-ps-2.m:2222"])
     ('m-ps-0.m:2222', 'm-ps-{0..2}.m:2222')
@@ -190,7 +190,7 @@ def _mounts(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _volumes(variant: _Variant) -> Iterator[Volume]:
-    """Yield the volumes that the tasks mount, by name, and then the claims that no task mounts."""
+    """Yield the volumes that the tasks mount, sorted by name, and then the claims that no task mounts."""
     claims = {item["metadata"]["name"]: item for item in variant.objects if item["kind"] == _CLAIM}
     specs = [variant.specs[role] for role in _roles(variant.run)]
     mounted = {mount["name"] for spec in specs for mount in _mounts(spec)}

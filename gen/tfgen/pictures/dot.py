@@ -1,4 +1,4 @@
-"""The picture of a job as Graphviz text: https://graphviz.org/doc/info/lang.html."""
+"""Writes the picture of a job as Graphviz text: https://graphviz.org/doc/info/lang.html."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _panel(index: int, panel: Panel) -> Iterator[str]:
 
 
 def _text(lines: list[str]) -> str:
-    r"""Return lines as a quoted string.
+    r"""Return lines of text as a quoted string of Graphviz.
 
     >>> _text(['a "b"', "c"])
     '"a \\"b\\"\\nc"'

@@ -1,6 +1,6 @@
-"""The picture of a job as a Mermaid flowchart, which GitHub and GitLab draw in Markdown.
+"""Writes the picture of a job as a Mermaid flowchart, which GitHub and GitLab draw in Markdown.
 
-A node's text is quoted, and characters that Mermaid reads as syntax are written as its entity codes:
+The text of a node is quoted. Characters that Mermaid reads as syntax are replaced by entity codes:
 https://mermaid.js.org/syntax/flowchart.html#entity-codes-to-escape-characters
 """
 
@@ -40,7 +40,7 @@ def _panel(index: int, panel: Panel) -> Iterator[str]:
 
 
 def _text(lines: list[str]) -> str:
-    """Return lines as the text of a node: letters, digits and some marks unchanged, everything else as a code."""
+    """Return lines as the text of a Mermaid node, with entity codes for characters that may be syntax."""
     return "<br/>".join("".join(c if c.isalnum() or c in _PLAIN else f"#{ord(c)};" for c in line) for line in lines)
 
 

@@ -1,6 +1,6 @@
 """Records that describe the picture of a job, without colours or coordinates.
 
-Each writer (`svg`, `mermaid`, `dot`) reads these records alone, so that all formats show the same facts.
+The modules `svg`, `mermaid` and `dot` read only these records, so that all formats show the same facts.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class Tasks(Record):
         devices: GPUs of one task, such as "1 NVIDIA-T4"; empty without GPUs.
         resources: CPU and memory that one task requests, such as "4 CPU, 8Gi".
         controller: kind and name of the object that creates the pods.
-        hosts: host name and port of the tasks, such as "mnist-worker-{0..3}.mnist:2222"; empty where an operator
-            chooses the names.
+        hosts: host name and port of the tasks, such as "mnist-worker-{0..3}.mnist:2222"; empty if an operator creates
+            the names.
         start: the time at which the tasks start, such as "with the gang".
-        in_gang: whether the scheduler starts the tasks together with those of the other roles.
+        in_gang: whether the scheduler starts the tasks together with the tasks of other roles.
         ends: whether the exit of these tasks ends the job.
         mounts: mount path by the name of the volume.
     """
@@ -45,7 +45,7 @@ class Volume(Record):
     Attributes:
         name: name of the volume in the job.
         source: source of the volume, such as "claim mnist-model, 20Gi, ReadWriteMany".
-        is_kept: whether the volume outlives the run and the job: a claim.
+        is_kept: whether the volume is a claim, which remains after the run and after the job is deleted.
     """
 
     name: str
@@ -54,15 +54,15 @@ class Volume(Record):
 
 
 class Panel(Record):
-    """An environment of a job, or the job itself.
+    """The part of a picture that shows one environment of a job, or a job without environments.
 
     Attributes:
         title: name of the environment, or of the job.
         facts: namespace, cluster, run and image.
         gang: scheduler, queue and size of the gang; empty without a gang.
-        tasks: the roles in the order chief, ps, worker, evaluator; empty where the environment is retired.
+        tasks: the roles in the order chief, ps, worker, evaluator; empty for a retired environment.
         volumes: the volumes of all roles, by name.
-        notes: label and text of further facts: end, network, TensorBoard, delivery.
+        notes: label and text of additional facts: end, network, TensorBoard, delivery.
     """
 
     title: str
@@ -74,7 +74,7 @@ class Panel(Record):
 
 
 class Picture(Record):
-    """A job: one panel for each environment."""
+    """The picture of a job, with one panel for each environment."""
 
     title: str
     panels: tuple[Panel, ...]

@@ -1,4 +1,4 @@
-"""The picture of a job as SVG: one column for each environment.
+"""Writes the picture of a job as SVG, with one column for each environment.
 
 A task is a square, which is filled if the task has a GPU. A dot in a volume's column says that the tasks of the row
 mount the volume. Each text has a separate row, and long text is wrapped, so that labels never overlap for any number
@@ -17,15 +17,15 @@ from tfgen.plural import count
 from tfgen.record import Record
 from tfgen.words import either
 
-_WIDTH: Final = 560  # of a panel, in pixels, with two columns of volumes
-_GAP: Final = 24  # between two panels, and around all
-_PAD: Final = 14  # between a box and its content
-_LINE: Final = 18  # from one line of text to the next
-_COLUMN: Final = 22  # of a volume
+_WIDTH: Final = 560  # width of a panel with two columns of volumes, in pixels
+_GAP: Final = 24  # space between two panels, and around all panels
+_PAD: Final = 14  # space between a box and its content
+_LINE: Final = 18  # height of a line of text
+_COLUMN: Final = 22  # width of the column of a volume
 _LABEL: Final = 172  # from the left edge of a row to its tasks
 _INDENT: Final = 84  # from a label to its text
-_MANY: Final = 60  # tasks of a role from which on squares are small
-_CHARACTER: Final = 6.6  # pixels of a character at 12 px: no common font is wider on average
+_MANY: Final = 60  # number of tasks of a role from which the squares are small
+_CHARACTER: Final = 6.6  # width of a character at 12 px: no common font is wider on average
 
 _STYLE: Final = """\
   text { font: 12px ui-sans-serif, system-ui, sans-serif; fill: #1f2328; }
@@ -57,7 +57,7 @@ _STYLE: Final = """\
 
 
 class _Block(Record):
-    """Lines of SVG whose top is at 0, and their height."""
+    """Lines of SVG that start at y = 0, and the height that they need."""
 
     lines: tuple[str, ...]
     height: float
@@ -89,7 +89,7 @@ def as_svg(picture: Picture) -> str:
 
 
 def _summary(panel: Panel) -> str:
-    """Return a panel in one sentence, for a screen reader."""
+    """Describe a panel in one sentence, for a screen reader."""
     roles = [f"{count(tasks.count, f'{tasks.role} task')}{_per_task(tasks)}" for tasks in panel.tasks]
     return f"{panel.title}: {', '.join([*roles, *filter(None, [panel.gang])]) or 'no tasks'}"
 
@@ -137,7 +137,7 @@ def _volume_text(volume: Volume, panel: Panel) -> str:
 
 
 def _column(index: int, panel: Panel, content_width: float) -> float:
-    """Return the middle of a volume's column, from the left edge of the panel's content."""
+    """Return the x coordinate of the middle of a volume's column, from the left edge of the panel's content."""
     return content_width - _PAD - _COLUMN * (len(panel.volumes) - index) + _COLUMN / 2
 
 
@@ -202,7 +202,7 @@ def _text(text: str, style: str, width: float) -> _Block:
 
 
 def _labelled(label: str, text: str, style: str, width: float) -> _Block:
-    """Return a label, and text beside the label."""
+    """Return a block with a label on the left and a text on the right."""
     content = _text(text, "small", width - _INDENT)
     return _Block(
         (f'<text class="{style}" y="{_LINE - 5}">{escape(label)}</text>', *_shifted(content, _INDENT).lines),
@@ -215,7 +215,7 @@ def _shifted(block: _Block, x: float) -> _Block:
 
 
 def _stack(blocks: Sequence[_Block], left: float = _PAD, top: float = _PAD, *, gap: float = 8) -> _Block:
-    """Return blocks one below the other, with space around and between them."""
+    """Stack blocks vertically, with space around and between the blocks."""
     lines: list[str] = []
     y = top
     for block in blocks:

@@ -1,4 +1,4 @@
-"""Converts a difference of jobs to plain data."""
+"""Converts the differences between two versions of jobs to plain data for JSON."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rows(diff: JobDiff) -> dict[str, Any]:
 
 
 def _totals_row(totals: Totals | None) -> dict[str, Any] | None:
-    """Return totals as numbers: CPU in cores, memory in bytes."""
+    """Return the requested amounts as numbers: CPU in cores, memory in bytes."""
     if totals is None:
         return None
     requests = {name: int(value) if value.denominator == 1 else float(value) for name, value in totals.requests.items()}
@@ -52,6 +52,6 @@ def _object_row(item: ObjectDiff) -> dict[str, Any]:
 
 
 def field_row(change: FieldChange) -> dict[str, Any]:
-    """Return a changed field. A missing old or new value has no key."""
+    """Return a changed field as plain data. A missing old or new value has no key."""
     sides = {"before": change.before, "after": change.after}
     return {"path": str(change.path), **{side: value for side, value in sides.items() if value is not NOTHING}}

@@ -1,4 +1,4 @@
-"""Prints a difference of jobs as Markdown for a comment on a pull request: a summary, tables, and folded objects."""
+"""Prints the differences of jobs as Markdown for a comment on a pull request: a summary, tables, and folded objects."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from tfgen.kubernetes.quantity import Amount
 
 LONGEST: Final = 60_000
-"""Characters of the comment: GitHub accepts 65,536."""
+"""Maximum number of characters of the comment. GitHub accepts 65,536."""
 
 _ARROW: Final = "→"
-"""Replacement for "->", whose escape would be visible to readers of the Markdown source, as in a mail."""
+"""Arrow in Markdown. The escape of "->" would be visible in the Markdown source, for example in an e-mail."""
 
 _SHARE: Final = 0.5
-"""Share of `LONGEST` for the tables. The remaining characters are for the fields."""
+"""Part of the maximum length that the tables may use. The lists of fields use the remaining characters."""
 
 
 def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
-    """Return the difference in at most `longest` characters. A last line counts the parts that do not fit."""
+    """Return the differences in at most `longest` characters. A last line counts the parts that do not fit."""
     changed = [diff for diff in diffs if diff]
     if not changed:
         return "No object changes.\n"
@@ -119,7 +119,7 @@ def _list(heading: str, lines: Sequence[str]) -> str:
 
 
 def _place_lines(environment: EnvironmentDiff) -> Iterator[str]:
-    """Yield the lines about an environment that moves: old place, new place and kept claims."""
+    """Yield the lines about an environment that moves to a different namespace or cluster, and the kept claims."""
     for change in place_changes(environment):
         yield f"{title(environment)}: {change.path} {change.before or 'none'} {_ARROW} {change.after or 'none'}"
     yield from (f"{title(environment)}: {line}" for line in environment.kept_claims)
@@ -138,7 +138,7 @@ def _problem(problem: Problem) -> str:
 
 
 def _distinct(diff: JobDiff) -> list[EnvironmentDiff]:
-    """Return the environments with changed objects, and of environments with equal changes only the first."""
+    """Return the environments with changed objects. Of several environments with equal changes, return the first."""
     distinct: list[EnvironmentDiff] = []
     for environment in diff.environments:
         if environment.objects and not any(changes_alike(previous, environment) for previous in distinct):
@@ -167,7 +167,7 @@ def _folded(name: str, objects: Sequence[ObjectDiff]) -> str:
 
 
 def _diff_line(line: str) -> str:
-    """Return a line for a block of `diff`. GitHub colours such a line by the sign in the first column."""
+    """Move the sign of a line to the first column, as a `diff` block in Markdown needs for GitHub's colours."""
     stripped = line.lstrip(" ")
     sign, indent = stripped[:1], len(line) - len(stripped)
     if sign in ("+", "-"):
@@ -176,7 +176,7 @@ def _diff_line(line: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text with escapes for the characters that are markup in Markdown and HTML."""
+    """Escape the characters of a text that are markup in Markdown and HTML."""
     return re.sub(r"([\\`*_{}\[\]<>|#~&!])", lambda match: f"&#{ord(match[1])};", text)
 
 

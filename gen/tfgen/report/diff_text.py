@@ -1,4 +1,4 @@
-"""Prints a difference of jobs for a terminal.
+"""Prints the differences between two versions of jobs for a terminal.
 
 mnist (jobs/mnist.yaml)
   prod: pods 8 -> 12, cpu 22 -> 38, memory 44Gi -> 76Gi
@@ -27,13 +27,13 @@ from tfgen.words import for_terminal, shown
 SIGNS: Final = {"added": "+", "changed": "~", "removed": "-"}
 
 _ONE_LINE: Final = 90
-"""Largest number of characters of the old and the new value in a common line."""
+"""Maximum total length of an old and a new value that are printed in one line."""
 _LONGEST: Final = 100
-"""Characters of a value in a separate line."""
+"""Maximum length of a value that is printed in a separate line."""
 _LEAD: Final = 20
-"""Characters of the common beginning of two long texts that are shown before the difference."""
+"""Number of characters of the common beginning that are shown before the difference of two long texts."""
 _MOST_LINES: Final = 12
-"""Lines of a changed text."""
+"""Maximum number of lines that are shown of a changed text."""
 
 _COLOURS: Final = {"+": "32", "-": "31", "~": "33", "name": "1"}
 
@@ -41,13 +41,13 @@ Paint = Callable[[str, str], str]
 
 
 def diff_text(diffs: Sequence[JobDiff], *, colour: bool = False) -> str:
-    """Return the whole difference. An unchanged job has no lines."""
+    """Return all differences as text. An unchanged job has no lines."""
     paint = _painted if colour else _plain
     return "".join(f"{line}\n" for diff in diffs if diff for line in _job(diff, paint))
 
 
 def ends_text(diffs: Sequence[JobDiff]) -> str:
-    """Return the lines of `diff_text` about the ends of runs and about claims, without the objects of the runs."""
+    """Return the part of `diff_text` that shows which runs end and which claims remain, without changed objects."""
     return "".join(f"{line}\n" for diff in diffs for line in _ends(diff))
 
 
@@ -62,7 +62,7 @@ def _ends(diff: JobDiff) -> Iterator[str]:
 
 
 def title(environment: EnvironmentDiff) -> str:
-    """Return the title of an environment."""
+    """Return the title of an environment in the output: its name, or a text for the job without environments."""
     return environment.environment or "no environment"
 
 
@@ -85,7 +85,7 @@ def _amounts(totals: Totals | None) -> dict[str, str]:
 
 
 def state(environment: EnvironmentDiff, arrow: str = "->") -> str:
-    """Return the state of an environment, such as ` (new)` or ` (retired)`, and a new run; empty for a mere change."""
+    """Return a suffix such as ` (new)`, ` (retired)` or ` (new run: 1 -> 2)`; empty for other changes."""
     if environment.before is None:
         return " (new)"
     if environment.after is None:
@@ -101,12 +101,12 @@ _RETIRED: Final = {False: "retired", True: "enabled again"}
 
 
 def place_changes(environment: EnvironmentDiff) -> tuple[FieldChange, ...]:
-    """Return the changes of an environment's place, without `enabled`, which `state` shows."""
+    """Return the changes of namespace, cluster and similar settings, without `enabled`, which `state` shows."""
     return tuple(change for change in environment.place if str(change.path) != "enabled")
 
 
 def delivery_title(item: ObjectDiff) -> str:
-    """Return the title of a GitOps object with the file, and the effect of a removal on the applied objects."""
+    """Return the title and the file of a GitOps object, and the effect of its removal on the applied objects."""
     sharing = ", shared between jobs" if item.is_shared else ""
     is_deleting = item.action == "removed" and _deletes(item)
     effect = ": the tool deletes the applied objects except claims" if is_deleting else ""
@@ -133,7 +133,7 @@ def changes_alike(environment: EnvironmentDiff, peer: EnvironmentDiff) -> bool:
 
 
 def groups(items: Sequence[ObjectDiff]) -> list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]]:
-    """Return the objects in groups of equal changes. A new or removed object is a separate group."""
+    """Group the objects that have equal changes. A new or removed object is a separate group."""
     grouped: list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]] = []
     for item in items:
         group = next((group for group, fields in grouped if item.fields and fields == item.fields), None)
@@ -175,7 +175,7 @@ def _job(diff: JobDiff, paint: Paint) -> Iterator[str]:
 
 
 def _place_lines(environment: EnvironmentDiff, paint: Paint) -> Iterator[str]:
-    """Yield the resources and the place of an environment, and the kept claims."""
+    """Yield the lines about resources, namespace and cluster of an environment, and about the kept claims."""
     resources = summary(environment.before, environment.after)
     yield f"  {paint('name', title(environment))}{state(environment)}: {resources}"
     for change in place_changes(environment):
@@ -196,7 +196,7 @@ def _painted(style: str, text: str) -> str:
 
 
 def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
-    """Yield the lines of a changed field: a single line if the values fit, or a line for each value."""
+    """Yield the lines of a changed field: one line for both values, or one line for each long value."""
     sides = _sides(change.before, change.after)
     signs = "".join(sign for sign, _ in sides)
     path = for_terminal(str(change.path))
@@ -211,7 +211,7 @@ def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
 
 
 def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
-    """Return the old and the new value with their signs. A long text is cut to the different lines or part."""
+    """Return the old value with `-` and the new value with `+`. A long text is shortened to the different part."""
     if isinstance(before, str) and isinstance(after, str):
         if "\n" in before or "\n" in after:
             return _lines(before, after)
@@ -227,7 +227,7 @@ def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
 
 
 def _lists(before: str, after: str) -> list[tuple[str, str]]:
-    """Return the changed lengths of the lists in two JSON objects, such as the host lists of TF_CONFIG."""
+    """Return the lists in two JSON objects whose lengths differ, such as "worker: 4 -> 8 items" for TF_CONFIG."""
     try:
         was, now = json.loads(before), json.loads(after)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Problems for a person at a terminal, each with the line of the file and a caret. Many problems of a rule are folded.
+"""Prints problems for a terminal, each with the line of the file and a caret. Repeated problems are omitted.
 
     job.yaml:9:15: unknown key "replica" in spec.roles.worker; did you mean "replicas"? [unknown-key]
       |
@@ -23,12 +23,12 @@ Lines = Callable[[str], Sequence[str]]
 """Function that returns the lines of a file; an empty list for an unreadable file."""
 
 MOST_ALIKE: Final = 5
-"""Shown problems per rule."""
+"""Maximum number of shown problems per rule."""
 
 _WIDTH: Final = 100
-"""Shown characters of a line."""
+"""Maximum number of shown characters of a line."""
 _BEFORE: Final = 40
-"""Shown characters before the caret in a longer line."""
+"""Number of characters that are shown before the caret in a longer line."""
 
 _TOKEN: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s,:\[\]{}#]+(?::[^\s,\[\]{}]+)*""")
 
@@ -70,7 +70,7 @@ def _excerpt(problem: Problem, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _visible(text: str) -> str:
-    """Return the text as shown: a tab has the width of its escape."""
+    """Return a text with visible escapes for control characters, such as a tab."""
     return printable(text)
 
 

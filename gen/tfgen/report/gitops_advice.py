@@ -1,4 +1,4 @@
-"""Advice for jobs without ``gitops``: lines for a GitOps object that a person writes by hand."""
+"""Prints advice for jobs without ``gitops``: lines that the user adds to a hand-written GitOps object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfgen.text.yaml_text import dump
 from tfgen.words import either
 
 _MOST: Final = 3
-"""The largest number of jobs that the note names."""
+"""Maximum number of jobs that the note names."""
 
 
 def gitops_advice(jobs: Mapping[str, Sequence[ChangedField]]) -> str:
@@ -33,14 +33,14 @@ def gitops_advice(jobs: Mapping[str, Sequence[ChangedField]]) -> str:
         "syncPolicy": {"syncOptions": ["RespectIgnoreDifferences=true"]},
     }
     return (
-        f"note: {subject}: no gitops. An Application or a Kustomization that you write by hand {_effect(fields)}.\n"
+        f"note: {subject}: gitops is not set. A hand-written Application or Kustomization {_effect(fields)}.\n"
         f"To the spec of an Application of Argo CD, add:\n\n{_indented(application)}\n"
         f"To the spec of a Kustomization of Flux, add:\n\n{_indented({'ignore': ignore(fields)})}"
     )
 
 
 def _effect(fields: Mapping[ChangedField, None]) -> str:
-    """Return the effect of a sync without the lines."""
+    """Return the effect of a sync if the advised lines are missing, such as "starts the tasks ... again"."""
     scaled = any(field == "/spec/replicas" for _, _, field in fields)
     started = any(field != "/spec/replicas" for _, _, field in fields)
     effects = {"starts the tasks of a finished run again": scaled, "stops a run that has left its queue": started}

@@ -1,4 +1,4 @@
-"""Print an import report, and the differences between the imported jobs and their originals."""
+"""Prints an import report, and the differences between the imported jobs and their originals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
 
 
 def summary(entries: Sequence[Entry]) -> str:
-    """Return the number of entries per outcome, as text."""
+    """Return the number of entries per outcome as text, such as "12 carried, 3 changed, 1 dropped"."""
     return ", ".join(f"{sum(entry.outcome == outcome for entry in entries)} {outcome}" for outcome in get_args(Outcome))
 
 
@@ -70,7 +70,7 @@ def verified_rows(verified: Iterable[Verified]) -> list[dict[str, Any]]:
 
 
 def verified_text(verified: Iterable[Verified]) -> str:
-    """Return the reasons for all differences, and each difference without a reason."""
+    """Return the comparison as text: each reason for a difference once, and each difference without a known reason."""
     return "".join(f"{printable(line)}\n" for result in verified for line in _lines(result))
 
 
@@ -85,4 +85,4 @@ def _lines(result: Verified) -> Iterator[str]:
 
 
 def _unexplained(difference: Difference) -> str:
-    return f"{difference.field} {difference.change}, for an unknown reason"
+    return f"{difference.field} {difference.change}; the reason is unknown"

@@ -1,4 +1,4 @@
-"""Changes of objects in a cluster, as text and as rows."""
+"""Prints the changes that a command makes to objects in a cluster, as text and as plain data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfgen.report.diff_text import field_lines
 
 
 def change_lines(change: ObjectChange, *, is_detailed: bool) -> Iterator[str]:
-    """Yield the line of an object, and with `is_detailed` the lines of each changed field."""
+    """Yield the line about a changed object, and with `is_detailed` the lines about its changed fields."""
     _, kind, name = change.identity
     reason = f": {change.reason}" if change.reason else ""
     yield f"{change.outcome:<9}  {kind} {name}{reason}"
@@ -20,7 +20,7 @@ def change_lines(change: ObjectChange, *, is_detailed: bool) -> Iterator[str]:
 
 
 def change_row(change: ObjectChange) -> dict[str, Any]:
-    """Return an object as plain data for JSON."""
+    """Return the change of an object as plain data for JSON."""
     version, kind, name = change.identity
     fields = [field_row(field) for field in change.fields]
     reason = {"reason": change.reason} if change.reason else {}

@@ -1,4 +1,4 @@
-"""Verdicts on runs: a run fits a cluster or not, as text and as rows."""
+"""Prints the result of `tfgen plan`, whether runs fit a cluster, as text and as plain data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfgen.words import either, printable
 
 def verdict_text(verdict: Verdict) -> str:
     """Return the verdict on a run in one line, such as "mnist: does not fit: worker lacks 3 nvidia.com/gpu"."""
-    competitors = f"beside {either(verdict.competitors, 'and')}: " if verdict.competitors else ""
+    competitors = f"together with {either(verdict.competitors, 'and')}: " if verdict.competitors else ""
     reasons = [*_lack_texts(verdict.lacks), *map(_doubt_text, verdict.doubts)]
     text = ": ".join(filter(None, (verdict.run.title, verdict.answer, competitors + "; ".join(reasons))))
     return printable(text)
@@ -36,11 +36,11 @@ def rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
 
 
 def _lack_texts(lacks: Iterable[Lack]) -> Iterator[str]:
-    """Yield a text for each role."""
+    """Yield a text for each role that does not fit, such as "worker lacks 3 nvidia.com/gpu"."""
     for _, of_role in groupby(lacks, key=lambda lack: lack.role):
         first, *further = of_role
         nodes = f" on {first.nodes}" if first.nodes else ""
-        unplaced = f"{count(first.pods, 'pod')} without a place"
+        unplaced = f"{count(first.pods, 'pod')} without a node"
         if first.resource:
             amounts = either([_amount_text(lack) for lack in (first, *further)], "and")
             yield f"{first.role} lacks {amounts}{nodes} ({unplaced})"
@@ -49,7 +49,7 @@ def _lack_texts(lacks: Iterable[Lack]) -> Iterator[str]:
 
 
 def _amount_text(lack: Lack) -> str:
-    return f"{_amount(lack)} {lack.resource}" if lack.resource != PODS else f"{count(lack.count, 'place')} for a pod"
+    return f"{_amount(lack)} {lack.resource}" if lack.resource != PODS else f"room for {count(lack.count, 'pod')}"
 
 
 def _doubt_text(doubt: Doubt) -> str:

@@ -11,7 +11,7 @@ from tfgen.words import printable
 
 
 def as_text(problems: Iterable[Problem]) -> str:
-    """Return a line for each problem."""
+    """Return one line for each problem: file, line, column, message and rule."""
     return "".join(f"{p}\n" for p in in_order(problems))
 
 
@@ -31,7 +31,7 @@ def rows(problems: Iterable[Problem]) -> list[dict[str, str | int]]:
 
 
 def as_github(problems: Iterable[Problem]) -> str:
-    """Return a line for each problem. GitHub Actions turns the line into an annotation of the file.
+    """Return one workflow command for each problem. GitHub Actions shows the command as an annotation of the file.
 
     Source of the escapes: https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts
     """

@@ -16,11 +16,11 @@ from tfgen.problems import Problem, in_order
 
 
 def sarif(problems: Iterable[Problem], notes: Iterable[str], summaries: Mapping[str, str]) -> dict[str, Any]:
-    """Return the SARIF log of a run of tfgen.
+    """Return the SARIF log of one execution of tfgen.
 
     Args:
-        problems: results of the run.
-        notes: messages about the run.
+        problems: results of the execution.
+        notes: messages about the execution itself.
         summaries: summaries of rules, by rule id; a rule may have no summary.
     """
     ordered = in_order(problems)
@@ -74,7 +74,7 @@ def _result(problem: Problem, rule_index: int) -> dict[str, Any]:
 
 
 def _location(file: str) -> dict[str, str]:
-    """Return the address of a file. A relative path starts at the root of the sources, the folder where tfgen runs."""
+    """Return the SARIF location of a file. Relative paths start at the folder in which tfgen runs."""
     path = Path(file)
     if path.is_absolute():
         return {"uri": path.as_uri()}

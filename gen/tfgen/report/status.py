@@ -1,4 +1,4 @@
-"""States of runs, as text and as rows."""
+"""Prints the states of runs as text, as a table, and as plain data."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tfgen.plural import count
 from tfgen.words import either, printable
 
 _TASKS: Final = 8
-"""Largest number of healthy tasks of a role that are listed separately."""
+"""Maximum number of healthy tasks of a role that are listed separately."""
 _SUBJECTS: Final = 6
-"""Number of tasks that a reason names. Further tasks are counted."""
+"""Maximum number of tasks that a reason names. The number of unnamed tasks follows."""
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 """The taint by which Kubernetes deletes all pods of a node and detaches their volumes:
 https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown."""
@@ -24,7 +24,7 @@ _RELEASE: Final = "to free the nodes now: tfgen release"
 
 
 def as_table(states: Sequence[RunState], now: datetime) -> str:
-    """Return a table with a line for each run."""
+    """Return a table with one line per run."""
     rows = [["RUN", "NAMESPACE", "PHASE", "READY", "GPUS", "AGE", "WHY"]]
     for state in states:
         ready, requested = sum(role.ready for role in state.roles), sum(role.requested for role in state.roles)
@@ -45,12 +45,12 @@ def as_table(states: Sequence[RunState], now: datetime) -> str:
 
 
 def as_text(state: RunState, now: datetime) -> str:
-    """Return the lines about a run."""
+    """Return all lines of `tfgen status` about one run."""
     return "".join(f"{line}\n" for line in _lines(state, now))
 
 
 def as_line(state: RunState) -> str:
-    """Return a run in a single line, which is different after each change of the run."""
+    """Return the state of a run in one line, such as "mnist: Running, 7/7 ready, step 600"."""
     ready, requested = sum(role.ready for role in state.roles), sum(role.requested for role in state.roles)
     parts = [f"{state.run.title}: {state.phase}"]
     if state.phase not in ("Absent", "Disabled"):
@@ -60,7 +60,7 @@ def as_line(state: RunState) -> str:
     parts += [f"{_subjects(cause)}: {_reason(cause)}" for cause in state.causes]
     if state.is_stuck:
         log = f": {printable(state.finisher_log)}" if state.finisher_log else ""
-        parts += [f"finisher: {state.finisher}{log}", f"held: {either(state.unreleased, 'and')}; {_RELEASE}"]
+        parts += [f"finisher: {state.finisher}{log}", f"held: nodes of {either(state.unreleased, 'and')}; {_RELEASE}"]
     return ", ".join(parts)
 
 
@@ -91,7 +91,7 @@ def title(state: RunState, now: datetime) -> str:
 
 
 def reason_lines(state: RunState, now: datetime) -> Iterator[str]:
-    """Yield the reasons why a run waits or fails, the lost nodes, and the usual errors of the failed tasks."""
+    """Yield the reasons why a run waits or fails, the lost nodes, and the common errors of the failed tasks."""
     for cause in state.causes:
         yield f"why:      {_subjects(cause)}: {_reason(cause)}"
     for node in state.lost:
@@ -104,12 +104,12 @@ def progress_lines(state: RunState) -> Iterator[str]:
     """Yield the training step, the GPUs and the finisher of a run."""
     if state.step is not None:
         yield f"step:     {state.step}"
-    yield f"GPUs:     {state.gpus} held"
+    yield f"GPUs:     {state.gpus} in use"
     if state.finisher:
         log = f": {printable(state.finisher_log)}" if state.unreleased and state.finisher_log else ""
         yield f"finisher: {state.finisher}{log}"
     if state.unreleased and state.finisher:
-        yield f"held:     {either(state.unreleased, 'and')}; {_RELEASE}"
+        yield f"held:     nodes of {either(state.unreleased, 'and')}; {_RELEASE}"
 
 
 def note_lines(state: RunState) -> Iterator[str]:
@@ -121,7 +121,7 @@ def note_lines(state: RunState) -> Iterator[str]:
 
 
 def listed_tasks(role: RoleState, most: int = _TASKS) -> tuple[TaskState, ...]:
-    """Return the tasks of a role that are listed: none of more than `most` tasks that are ready without a restart."""
+    """Return the tasks that get a separate line: none for a large role whose tasks are ready without a restart."""
     is_well = role.ready == role.requested and not role.restarts
     return role.tasks if not is_well or len(role.tasks) <= most else ()
 
@@ -141,7 +141,7 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
 
 
 def _lost_lines(node: LostNode, now: datetime) -> Iterator[str]:
-    """Yield the pods on a node that is not ready, the resources of the pods, and the two cures."""
+    """Yield the lines about a node that is not ready: its pods, their GPUs and claims, and two possible fixes."""
     since = f" for {age(node.since, now)}" if node.since else ""
     message = f" ({printable(node.message)})" if node.message else ""
     claims = "claim" if len(node.claims) == 1 else "claims"
@@ -150,11 +150,11 @@ def _lost_lines(node: LostNode, now: datetime) -> Iterator[str]:
         *([f"the {claims} {either(node.claims, 'and')}"] if node.claims else []),
     ]
     pods = f"{either(node.tasks, 'and')} on {node.name}, which has not been ready{since}{message}"
-    resources = f"; held: {either(holds, 'and')}" if holds else ""
+    resources = f"; still in use: {either(holds, 'and')}" if holds else ""
     yield f"lost:     {pods}{resources}"
     if node.is_silent:
-        yield f"cure:     if {node.name} is off: kubectl taint nodes {node.name} {_OUT_OF_SERVICE}"
-        yield f"cure:     or delete these pods alone: {_RELEASE_LOST}"
+        yield f"fix:      if {node.name} is off: kubectl taint nodes {node.name} {_OUT_OF_SERVICE}"
+        yield f"fix:      or delete only these pods: {_RELEASE_LOST}"
 
 
 def _lost_row(node: LostNode) -> dict[str, Any]:

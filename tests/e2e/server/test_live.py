@@ -143,7 +143,7 @@ def test_plan_needs_the_role_of_its_page(
     nodes = tmp_path / "nodes.yaml"
     nodes.write_text(cluster.kubectl("get", "nodes,pods", "--all-namespaces", "-o", "yaml"), encoding="utf-8")
     assert cli.run(["plan", str(job), "--nodes", str(nodes)]) == cli.PROBLEMS
-    assert "mnist: does not fit: worker lacks 18 nvidia.com/gpu (2 pods without a place)" in capsys.readouterr().out
+    assert "mnist: does not fit: worker lacks 18 nvidia.com/gpu (2 pods without a node)" in capsys.readouterr().out
 
 
 def test_a_plan_of_who_may_list_little_says_what_it_left_out(
@@ -847,7 +847,7 @@ def test_release_needs_the_role_of_its_page(
     assert cli.run(arguments) == cli.OK
     assert capsys.readouterr().out == RELEASED.replace("FATE", "already released")
     assert status(job, cluster.admin) == cli.OK
-    assert re.search(r": Suspended for .*^GPUs: +0 held$", capsys.readouterr().out, re.DOTALL | re.MULTILINE)
+    assert re.search(r": Suspended for .*^GPUs: +0 in use$", capsys.readouterr().out, re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.usefixtures("running")
@@ -868,16 +868,16 @@ def test_a_finisher_that_cannot_work_is_shown_and_release_leaves_the_result(
     eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("completionTime"), "its end")
     assert status(job, cluster.admin) == cli.OK
     assert capsys.readouterr().out.partition("\nGPUs: ")[2].splitlines()[:4] == [
-        "    2 held",
+        "    2 in use",
         "finisher: Pending",
-        "held:     ps and worker; to free the nodes now: tfgen release",
+        "held:     nodes of ps and worker; to free the nodes now: tfgen release",
         "why:      finisher: ImagePullBackOff: no such image",
     ]
     monkeypatch.setattr("tfgen.commands.wait._RELEASE_SECONDS", 3)
     assert cli.run(["wait", str(job), "--kubeconfig", str(cluster.admin)]) == cli.PROBLEMS
     first, last = capsys.readouterr().out.splitlines()
     assert first.endswith(", finisher: ImagePullBackOff: no such image")
-    assert last == f"{first}, finisher: Pending, held: ps and worker; to free the nodes now: tfgen release"
+    assert last == f"{first}, finisher: Pending, held: nodes of ps and worker; to free the nodes now: tfgen release"
     assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
     assert capsys.readouterr().out.splitlines()[-1] == "Job mnist-chief already ended"
     assert status(job, cluster.admin) == cli.OK
@@ -1044,7 +1044,7 @@ def test_a_retired_run_is_disabled_and_can_be_released_and_deleted(
     assert status(job, cluster.admin, "--env", "dev") == cli.OK
     out = capsys.readouterr().out
     assert out.startswith(f"mnist/dev in {namespace}: Disabled for ")
-    assert "\nGPUs:     1 held\n" in out
+    assert "\nGPUs:     1 in use\n" in out
     assert (
         "why:      chief, ps and worker: Disabled: the job is retired in this environment, but the tasks still run"
         in out

@@ -150,8 +150,8 @@ def test_the_pods_of_a_lost_node_are_shown_and_replaced(
     assert cli.run(["status", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
     shown = capsys.readouterr().out
     lost = r"lost:     chief-0 and worker-0 on lost-node, which has not been ready for \d+s \(Kubelet stopped posting "
-    assert re.search(lost + r"node status\.\); held: 1 GPU\n", shown), shown
-    assert "cure:     or delete these pods alone: tfgen release --lost\n" in shown
+    assert re.search(lost + r"node status\.\); still in use: 1 GPU\n", shown), shown
+    assert "fix:      or delete only these pods: tfgen release --lost\n" in shown
     account(CLUSTER_ROLE)
     viewer = account(ROLE)
     assert cli.run(["release", "--lost", str(job), "--kubeconfig", str(viewer)]) == cli.OK
