@@ -42,7 +42,7 @@ OBJECT_SCHEMA: Final = "object-schema"
 OBJECT_SIZE: Final = "object-size"
 
 RULES: Final[Mapping[str, str]] = {
-    OBJECT_LINKS: "Two objects of a job do not fit together.",
+    OBJECT_LINKS: "Two objects of a job contradict each other.",
     OBJECT_SIZE: "An object of a job is larger than a cluster can store.",
     OBJECT_SCHEMA: "An object of a job does not match its schema.",
 }

@@ -90,7 +90,7 @@ def _run_in_git(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "diff",
-    "print the changes of each object of jobs",
+    "print the changes of each object of a job",
     _arguments,
     _run,
     example="tfgen diff jobs --format markdown",

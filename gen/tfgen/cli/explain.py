@@ -106,7 +106,7 @@ def _origin(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "explain",
-    "explain a key of job.yaml or a rule, or name the lines of the job that set a value or a rendered line",
+    "explain a key of job.yaml or a rule, or print the source of a value or of a rendered line",
     _arguments,
     _run,
     example="tfgen explain spec.roles.worker.resources.gpu",

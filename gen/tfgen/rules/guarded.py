@@ -38,7 +38,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "service-account-default": "A job would create the ServiceAccount `default` of a namespace.",
     "service-name": "The name of the Service of a run is not a DNS label.",
     "statefulset-name": "The name of a StatefulSet is too long for the names of its pods.",
-    "tensorboard-name": "The name of TensorBoard is too long, or is the name of a run.",
+    "tensorboard-name": "The name of the TensorBoard objects is too long, or is also the name of a run.",
     "tf-config-size": "TF_CONFIG exceeds the maximum size of an environment variable.",
 }
 

@@ -40,7 +40,7 @@ RULES: Final = (
     Rule(
         "job-set-rules",
         "error",
-        "Two rules of a JobSet have the same name, or a rule names a role that the job does not have.",
+        "Two failure policy rules of a JobSet have the same name, or a rule names a role that the job does not have.",
         _check,
     ),
 )

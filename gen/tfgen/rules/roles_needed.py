@@ -76,7 +76,7 @@ def _check_flags(view: View) -> Iterator[Finding]:
 
 
 RULES: Final = (
-    Rule("nothing-ends-the-job", "error", "The end of no task would end the job.", _check_end),
+    Rule("nothing-ends-the-job", "error", "The job has no task whose exit ends the job.", _check_end),
     Rule("missing-role", "error", "The strategy needs a role that the job does not have.", _check_required),
     Rule("unused-role", "error", "The job has a role that the strategy does not use.", _check_used),
     Rule(
