@@ -1,1 +1,1 @@
-"""Placement of pods on nodes: the arithmetic of the Kubernetes scheduler, without the scheduler."""
+"""Computes whether pods fit on nodes by the rules of the Kubernetes scheduler, without a running scheduler."""

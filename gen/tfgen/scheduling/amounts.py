@@ -33,7 +33,7 @@ def counts_of(quantities: Mapping[str, Any]) -> dict[str, int]:
 
 
 def counts_of_pod(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> dict[str, int]:
-    """Return the amounts that a pod takes of a node, and its place among the node's pods. Amounts of 0 are left out.
+    """Return the amounts that a pod uses of a node: its requests, and 1 of `pods`. Amounts of 0 are omitted.
 
     Args:
         spec: the PodSpec.
@@ -47,7 +47,7 @@ def counts_of_pod(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) ->
 
 
 def amount_of(resource: str, number: int) -> Amount:
-    """Return a count as a number of cores, bytes or devices."""
+    """Convert a count, such as thousandths of a core, to a number of cores, bytes or devices."""
     whole, remainder = divmod(number, _MILLI)
     if resource != _CPU:
         return number

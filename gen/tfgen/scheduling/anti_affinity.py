@@ -1,4 +1,4 @@
-"""Terms of required pod anti-affinity: a term keeps pods off the nodes near the pod that has the term.
+"""Terms of required pod anti-affinity: a term forbids selected pods in the zone, or on the node, of its own pod.
 
 https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity
 """
@@ -18,13 +18,13 @@ _TERMS: Final = ("affinity", "podAntiAffinity", "requiredDuringSchedulingIgnored
 
 
 class Term(Record):
-    """A term of a pod's anti-affinity.
+    """A term of the required anti-affinity of a pod.
 
     Attributes:
-        key: the label of nodes; nodes with an equal value are in one domain.
-        selector: the labels of the pods that the term keeps away.
+        key: the topology key: a label of nodes. Nodes with an equal value form one domain.
+        selector: the labels of the pods that the term forbids in the domain.
         namespaces: the namespaces of these pods.
-        namespace_labels: the labels that select further namespaces; None if the term selects no namespaces by labels.
+        namespace_labels: the labels that select additional namespaces; None without a selection by labels.
     """
 
     key: str
@@ -33,11 +33,11 @@ class Term(Record):
     namespace_labels: Mapping[str, Any] | None
 
     def selects(self, labels: Mapping[str, str], namespace: str, labels_of: Mapping[str, Mapping[str, str]]) -> bool:
-        """Return whether the term keeps a pod away.
+        """Test whether the term forbids a pod.
 
         Args:
-            labels: of the pod.
-            namespace: of the pod.
+            labels: the labels of the pod.
+            namespace: the namespace of the pod.
             labels_of: the labels of each known namespace.
         """
         is_selected = namespace in self.namespaces or (
@@ -49,14 +49,14 @@ class Term(Record):
     def needs_namespace(
         self, labels: Mapping[str, str], namespace: str, labels_of: Mapping[str, Mapping[str, str]]
     ) -> bool:
-        """Return whether the answer of `selects` depends on labels of a namespace that nobody knows."""
+        """Test whether the result of `selects` depends on the labels of a namespace that is not in `labels_of`."""
         if namespace in self.namespaces or namespace in labels_of or not self.namespace_labels:
             return False
         return label_keys(self.namespace_labels) != {NAMESPACE_NAME} and matches(self.selector, labels)
 
 
 def terms_of(spec: Mapping[str, Any], labels: Mapping[str, str], namespace: str) -> tuple[Term, ...]:
-    """Return the anti-affinity of a pod, from its PodSpec, its labels and its namespace."""
+    """Return the terms of a pod's required anti-affinity, from its PodSpec, its labels and its namespace."""
     return tuple(_terms(spec, labels, namespace))
 
 

@@ -1,4 +1,4 @@
-"""Sets of equal pods that are to be placed on nodes, and the relations of these sets. A board never changes."""
+"""The input of a placement: nodes, sets of equal pods, and the rules between these sets. A board never changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.scheduling.pod_set import PodSet
 
 
 class Domains:
-    """The domains of one topology spread of one set of pods, on a board.
+    """The domains of one topology spread constraint of a set of pods, such as the zones of the cluster.
 
     Attributes:
         of_node: the domain of each node that counts, by the index of the node.
@@ -27,7 +27,7 @@ class Domains:
 
 
 class Board:
-    """Sets of equal pods, and nodes.
+    """The sets of equal pods that need nodes, and the nodes.
 
     Attributes:
         sites: for each set, the nodes that may take its pods.
@@ -36,7 +36,7 @@ class Board:
         domains: for each set, the domains of its topology spreads.
         counting: for each set, the spreads that count its pods: the index of the spread's set, and the index of the
             spread.
-        conflicts: for each set, the sets that must keep away from its pods: a label of nodes, and the index of the set.
+        conflicts: for each set, the sets that anti-affinity forbids near its pods: a node label, and the set's index.
     """
 
     def __init__(self, pool: NodePool, sets: Sequence[PodSet]) -> None:
@@ -65,5 +65,5 @@ class Board:
 
     @cached_property
     def pods(self) -> int:
-        """The number of all pods."""
+        """The number of pods in all sets."""
         return sum(item.count for item in self.sets)

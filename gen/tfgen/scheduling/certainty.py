@@ -1,7 +1,7 @@
-"""Statements about pods that hold for every order of scheduling and for every preference of nodes.
+"""Proves that pods fit on nodes in whatever order the scheduler places the pods.
 
 The scheduler takes the pods one after another, in an unpredictable order, and may place each on any node with room. So
-room for all pods does not guarantee that every pod finds a place: small pods may take the node that a large pod needs.
+room for all pods does not guarantee that every pod gets a node: small pods may take the node that a large pod needs.
 Two methods give certainty. `Certainty` computes the maximum that other pods can take away; the method is fast, and may
 miss some certain sets. `outcomes` tries all orders; the method is slow, and gives up if there are too many.
 """
@@ -20,25 +20,25 @@ from tfgen.scheduling.effort import Effort
 from tfgen.scheduling.placement import Placement
 
 STATES: Final = 4_000
-"""Maximum number of states, which takes about a second."""
+"""Maximum number of examined placements, which takes about a second."""
 
 
 class Outcomes(Record):
-    """The outcomes of all orders: whether some place all pods, and whether some leave a pod without a place."""
+    """The results of all orders: whether some orders place all pods, and whether some leave a pod without a node."""
 
     some_place_all: bool
     some_leave_over: bool
 
 
 class Rivals(Record):
-    """Equal pods that may take places from a set of pods.
+    """Equal pods that compete with a set of pods for the same nodes.
 
     Attributes:
         count: the number of these pods.
         room: for each node that may take them, the number of these pods that the node takes.
-        requests: the amounts that one of them takes.
-        is_bounded: whether a topology spread bounds the number of these pods on the nodes in question.
-        keeps_away: whether one of them closes its node to the set of pods.
+        requests: the amounts that one of these pods uses.
+        is_bounded: whether a topology spread limits the number of these pods on the compared nodes.
+        keeps_away: whether anti-affinity forbids the set of pods on a node with one of these pods.
     """
 
     count: int
@@ -49,7 +49,7 @@ class Rivals(Record):
 
 
 class Certainty:
-    """The sets of a board whose pods all have a place in every order of scheduling."""
+    """Tests whether all pods of a set get a node in every order of scheduling."""
 
     def __init__(self, board: Board) -> None:
         self._board = board
@@ -59,9 +59,7 @@ class Certainty:
         self._answers: dict[object, bool] = {}
 
     def always_placed(self, number: int) -> bool:
-        """Return whether each pod of a set has a place in every order of scheduling.
-
-        False means that the answer is not known.
+        """Return True if each pod of a set gets a node in every order of scheduling; False if this is not proved.
 
         A node takes a number of the set's pods. Each pod of another set takes away at most some of these places, by the
         resource of its largest request. If all other pods together cannot take away all places of all nodes, a place
@@ -105,7 +103,7 @@ class Certainty:
         return bool(spread.counts)
 
     def _has_place(self, number: int, nodes: Sequence[int], rivals: Sequence[Rivals], bound: int) -> bool:
-        """Return whether the rivals leave a place for a set on some nodes.
+        """Test whether the rivals always leave room for one pod of a set on the given nodes.
 
         Args:
             number: the index of the set.
@@ -141,10 +139,10 @@ class Certainty:
         rivals: Iterable[Rivals],
         bound: int,
     ) -> int:
-        """Return an upper bound of the places that the rivals take.
+        """Return the maximum number of places for pods of a set that the rivals can take.
 
         Args:
-            requests: the amounts that one pod of the set takes.
+            requests: the amounts that one pod of the set uses.
             places: by the scarce resources, the number of places and the index of each node, most places first.
             rivals: the pods that take places.
             bound: the maximum number of pods of all bounded rivals on these nodes.
@@ -162,7 +160,7 @@ class Certainty:
                 pods = rival.count
                 for count, index in of_scarce:
                     if not pods:
-                        break  # no pods are left to take places of the remaining nodes
+                        break  # no rivals remain for the remaining nodes
                     most = min(rival.room.get(index, 0), pods)
                     if most:
                         losses.append((count if rival.keeps_away else min(loss, count), most))
@@ -174,7 +172,7 @@ class Certainty:
         return lost + _largest(bounded, bound)
 
     def _rivals(self, number: int, counted: Iterable[int] = ()) -> list[Rivals]:
-        """Return all pods except one pod of a set. Pods that take equal places are one group."""
+        """Return all pods except one pod of a set as rivals. Equal pods on equal nodes are one group."""
         board = self._board
         separate = {*counted, *(rival for _, rival in board.conflicts[number])}
         conflicts = {rival for _, rival in board.conflicts[number]}
@@ -192,25 +190,25 @@ class Certainty:
         return [rival for rival in rivals if rival.count]
 
     def _scarce(self, number: int, index: int) -> tuple[str, ...]:
-        """Return the resources of a node of which the other pods can leave too little for a pod of the set."""
+        """Return the resources of a node that may become too scarce for a pod of the set."""
         board = self._board
         requests, free, use = board.sets[number].requests, board.nodes[index].free, self._use[index]
         numbers = self._groups[self._key(number)]
         count = sum(board.sets[member].count for member in numbers)
-        # The pod itself is no rival: on a node that has room for all pods like it, one fewer comes.
+        # The pod does not compete with itself, so a node with room for all equal pods gets one pod less.
         without = 1 if self._room[self._key(number)][index] >= count else 0
         return tuple(
             [name for name, value in requests.items() if use[name] - without * value > free.get(name, 0) - value]
         )
 
     def _key(self, number: int) -> object:
-        """Return a value that is equal for sets whose pods have equal requests on equal nodes."""
+        """Return the key of a group: sets with equal requests and equal nodes have the same key."""
         board = self._board
         site, requests = board.sites[number], board.sets[number].requests
         return (site.nodes, tuple(sorted(requests.items())), number if site.alone_keys else None)
 
     def _is_shared(self, key: str) -> bool:
-        """Return whether two nodes of the board have the same value of a label."""
+        """Test whether two nodes of the board have the same value of a label."""
         values = [node.labels[key] for node in self._board.nodes if key in node.labels]
         return len(set(values)) < len(values)
 
@@ -232,7 +230,7 @@ class Certainty:
 
     @cached_property
     def _use(self) -> Sequence[Mapping[str, int]]:
-        """The maximum that all pods can take of each node's resources, with each group of sets counted separately."""
+        """The maximum use of each node's resources, if each group of sets places all its pods that fit on the node."""
         board = self._board
         uses: list[dict[str, int]] = [{} for _ in board.nodes]
         for key, numbers in self._groups.items():
@@ -245,9 +243,9 @@ class Certainty:
 
 
 def _largest(losses: list[tuple[int, int]], pods: int) -> int:
-    """Return the sum of the largest losses by some pods.
+    """Return the maximum total loss that a number of pods can cause.
 
-    Each item is a loss, and the maximum number of pods with this loss.
+    Each item of `losses` is the loss by one pod, and the maximum number of pods with this loss.
     """
     total = 0
     for loss, most in sorted(losses, reverse=True):
@@ -257,9 +255,9 @@ def _largest(losses: list[tuple[int, int]], pods: int) -> int:
 
 
 def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -> Outcomes | None:
-    """Return the outcomes of all orders and choices of the scheduler; None if there are too many.
+    """Return the results of all orders and choices of the scheduler; None if there are too many.
 
-    Nodes that differ only in their name count as one.
+    Of several nodes that differ only in their names, the search tries one.
     """
     effort = effort or Effort()
     if board.pods > _DEEPEST or not effort.take(len(board.nodes) * len(board.sets)):
@@ -272,7 +270,7 @@ def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -
     ends = {True: False, False: False}
 
     def follow() -> bool:
-        """Follow all moves from the current placement. Return whether all of them were examined."""
+        """Try all next moves from the current placement. Return False if the limit ends the search."""
         key = tuple(
             sorted((kinds[index], tuple(sorted(of_node.items()))) for index, of_node in placement.placed.items())
         )
@@ -296,13 +294,13 @@ def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -
 
 
 _DEEPEST: Final = 200
-"""Maximum number of pods; each pod is a level of Python's stack."""
+"""Maximum number of pods, because the search needs one level of Python's stack per pod."""
 
 
 def _moves(
     board: Board, placement: Placement, kinds: list[int], alike: Mapping[int, list[int]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the sets and the nodes of the possible next moves; only one of several equal nodes."""
+    """Yield each set and node of a possible next move. Of several equal nodes, yield one."""
     empty = (next((index for index in nodes if index not in placement.placed), None) for nodes in alike.values())
     indexes = [*(index for index in empty if index is not None), *placement.placed]
     for number, left in enumerate(placement.left):
@@ -319,7 +317,7 @@ def _moves(
 
 
 def _kinds(board: Board) -> Iterator[int]:
-    """Yield a number for each node, equal for nodes that are equal to all pods."""
+    """Yield a number for each node. Nodes without a difference for any pod have the same number."""
     kinds: dict[object, int] = {}
     all_domains = [domains for of_set in board.domains for domains in of_set]
     sizes = [Counter(domains.of_node.values()) for domains in all_domains]

@@ -1,4 +1,4 @@
-"""Claims of pods: the volumes that decide where a pod may be, and the claims for which no pod starts.
+"""The claims of pods: their volumes, which limit the nodes of a pod, and the problems that prevent the pod's start.
 
 The plugins VolumeBinding and VolumeZone of
 https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/scheduler/framework/plugins
@@ -18,12 +18,12 @@ _ONE_POD: Final = "ReadWriteOncePod"
 
 
 class Claim(Record):
-    """A claim that pods mount, as a cluster has it.
+    """A claim that pods mount, with its state in the cluster.
 
     Attributes:
-        volume: the PersistentVolume behind the claim; None where the claim has none.
-        obstacle: the reason for which no pod with the claim starts, in words; empty where none exists.
-        doubt: the reason for which arithmetic cannot judge the claim, in words; empty where none exists.
+        volume: the PersistentVolume of the claim; None for a claim without a volume.
+        obstacle: the reason why no pod with the claim can start, in words; empty without such a reason.
+        doubt: the reason why tfgen cannot decide about the claim, in words; empty without such a reason.
     """
 
     volume: Object | None = None
@@ -35,7 +35,7 @@ def claims_of(spec: Mapping[str, Any], namespace: str, cluster: Cluster) -> Iter
     """Yield the claims that a PodSpec mounts."""
     for volume in spec.get("volumes") or ():
         if "ephemeral" in volume:
-            yield Claim(doubt=f"the given objects lack the claim of the volume {volume['name']}, made for each pod")
+            yield Claim(doubt=f"the input lacks the claims of the ephemeral volume {volume['name']}")
         name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if name:
             yield _claim(name, namespace, cluster)
@@ -44,7 +44,7 @@ def claims_of(spec: Mapping[str, Any], namespace: str, cluster: Cluster) -> Iter
 def _claim(name: str, namespace: str, cluster: Cluster) -> Claim:
     claim = cluster.claims.get((namespace, name))
     if claim is None:
-        return Claim(doubt=f"the given objects lack the PersistentVolumeClaim {name}")
+        return Claim(doubt=f"the input lacks the PersistentVolumeClaim {name}")
     phase = (claim.get("status") or {}).get("phase")
     volume_name = (claim.get("spec") or {}).get("volumeName")
     volume = cluster.volumes.get(volume_name or "")
@@ -53,20 +53,20 @@ def _claim(name: str, namespace: str, cluster: Cluster) -> Claim:
     if phase == "Lost":
         return Claim(obstacle=f"the claim {name} has lost its volume")
     if not volume_name:
-        return Claim(doubt=f"the given objects lack a PersistentVolume of the claim {name}")
+        return Claim(doubt=f"the input lacks a PersistentVolume for the claim {name}")
     if volume and not _belongs_to(volume, claim):
         owner = volume["spec"]["claimRef"]
         title = f"{owner.get('namespace')}/{owner.get('name')}"
         return Claim(obstacle=f"the volume {volume_name} of the claim {name} belongs to the claim {title}")
     if phase and phase != _BOUND:
-        return Claim(obstacle=f"the claim {name} is {phase}, and not Bound")
+        return Claim(obstacle=f"the claim {name} is {phase} instead of Bound")
     if volume is None:
-        return Claim(doubt=f"the given objects lack the PersistentVolume {volume_name} of the claim {name}")
+        return Claim(doubt=f"the input lacks the PersistentVolume {volume_name} of the claim {name}")
     return Claim(volume=volume, doubt=_doubt(name, volume))
 
 
 def _belongs_to(volume: Object, claim: Object) -> bool:
-    """Return whether a volume is free for a claim: a volume remembers its claim also after the claim is gone."""
+    """Test whether a volume belongs to a claim, or to no claim. A volume still names a claim that was deleted."""
     owner = volume["spec"].get("claimRef")
     if not owner:
         return True
@@ -78,5 +78,5 @@ def _belongs_to(volume: Object, claim: Object) -> bool:
 def _doubt(name: str, volume: Object) -> str:
     spec = volume.get("spec") or {}
     if _ONE_POD in (spec.get("accessModes") or ()):
-        return f"the claim {name} decides, which one pod at a time may mount"
+        return f"only one pod at a time may mount the claim {name} (ReadWriteOncePod)"
     return ""

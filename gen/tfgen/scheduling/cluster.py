@@ -1,4 +1,4 @@
-"""The objects of a cluster that decide the placement of pods: nodes, running pods, and objects that pods name."""
+"""The objects of a cluster that decide the placement of pods: nodes, pods, claims, priority classes and others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Node(Record):
     """A node and its free resources.
 
     Attributes:
-        taints: the taints in Kubernetes, and a taint for a cordoned node.
+        taints: the taints of the node; a cordoned node has an additional taint.
         free: the allocatable amounts minus the requests of its pods; negative for an overcommitted node.
         pods: the pods on the node.
     """
@@ -46,12 +46,12 @@ class Node(Record):
 
 
 class Cluster(Record):
-    """Nodes, and the objects that pods name.
+    """The nodes of a cluster, and the objects that pods refer to.
 
     Attributes:
         waiting: the pods without a node.
         claims: the claims by namespace and name.
-        volumes: the volumes by name. The next two tables are by name as well.
+        volumes: the volumes by name.
         priorities: the value of each PriorityClass.
         default_priority: the priority of a pod without a PriorityClass.
         has_all_priorities: whether `priorities` has every class of the cluster.
@@ -71,7 +71,7 @@ class Cluster(Record):
     csi_nodes: Mapping[str, Object] = EMPTY
 
     def priority(self, spec: Mapping[str, Any]) -> int | None:
-        """Return the priority of a pod; None if its PriorityClass is not known."""
+        """Return the priority of a pod; None if the cluster does not list the pod's PriorityClass."""
         if "priority" in spec:
             value: int = spec["priority"]
             return value
@@ -80,7 +80,7 @@ class Cluster(Record):
 
 
 def cluster_of(objects: Iterable[Object]) -> Cluster:
-    """Return the cluster that has some objects. Objects of kinds outside `KINDS` are ignored."""
+    """Build a cluster from its objects. Objects of kinds outside `KINDS` are ignored."""
     by_kind: dict[str, list[Object]] = defaultdict(list)
     for item in objects:
         by_kind[item["kind"]].append(item)
@@ -119,7 +119,7 @@ def _name(item: Object) -> str:
 
 def _node(item: Object, pods: Sequence[Object]) -> Node:
     spec = item.get("spec") or {}
-    free = counts_of((item.get("status") or {}).get("allocatable") or {})  # a node that has just registered has none
+    free = counts_of((item.get("status") or {}).get("allocatable") or {})  # a new node has no allocatable amounts
     for pod in pods:
         for resource, value in counts_of_pod(pod["spec"], pod.get("status") or {}).items():
             free[resource] = free.get(resource, 0) - value

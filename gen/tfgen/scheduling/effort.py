@@ -1,11 +1,11 @@
-"""A limit on the work of one plan, so that a large cluster takes only a moment. Equal plans do equal work."""
+"""Limits the number of steps of one plan, so that the plan of a large cluster also takes only seconds."""
 
 from __future__ import annotations
 
 from typing import Final
 
 STEPS: Final = 4_000_000
-"""Number of steps, which take about two seconds. A step examines one set of pods on one node."""
+"""Maximum number of steps, which take about two seconds. A step examines one set of pods on one node."""
 
 
 class Effort:
@@ -15,7 +15,7 @@ class Effort:
         self.steps = steps
 
     def take(self, steps: int) -> bool:
-        """Return whether enough steps remain, and take the steps."""
+        """Use some steps, and return True if enough steps remained."""
         if steps > self.steps:
             return False
         self.steps -= steps

@@ -1,4 +1,4 @@
-"""The nodes that a pod may use, independent of running pods: by node selectors, taints and volumes."""
+"""Selects the nodes that a pod may use, independent of running pods: by node selectors, taints and volumes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _TOPOLOGY_LABELS: Final[Mapping[str, str]] = {
     "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-"""The labels that bind a volume to a zone or a region, each with its current name."""
+"""The labels that bind a volume to a zone or a region; each old label with the current label."""
 _ZONES: Final = "__"
 """The separator between two zones of a volume."""
 
 
 def is_selected(spec: Mapping[str, Any], node: Node) -> bool:
-    """Return whether the node selector and the node affinity of a PodSpec select a node.
+    """Test whether the node selector and the node affinity of a PodSpec select a node.
 
     https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/
     """
@@ -49,7 +49,7 @@ def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None
 
 
 def reaches(volume: Object, node: Node) -> bool:
-    """Return whether a node reaches a PersistentVolume: by the volume's node affinity, zone and region.
+    """Test whether a PersistentVolume is usable on a node, by the volume's node affinity, zone and region.
 
     VolumeZone of the scheduler lets a node without such labels pass:
     https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/plugins/volumezone/volume_zone.go
@@ -68,7 +68,7 @@ def reaches(volume: Object, node: Node) -> bool:
 
 
 def selection(spec: Mapping[str, Any]) -> str:
-    """Return the node selection of a PodSpec in words: "nodes with zone=a and gpu=t4"; empty without a selection."""
+    """Return the node selector of a PodSpec in words: "nodes with zone=a and gpu=t4"; empty without a selector."""
     parts = [f"{key}={value}" for key, value in (spec.get("nodeSelector") or {}).items()]
     if data_path.at(spec, _NODE_TERMS):
         parts.append("a match for the node affinity")
@@ -76,7 +76,7 @@ def selection(spec: Mapping[str, Any]) -> str:
 
 
 def refusals(spec: Mapping[str, Any], nodes: Iterable[Node]) -> Iterator[str]:
-    """Yield the reason for which each node refuses the pods of a PodSpec, as in "3 nodes without zone=a"."""
+    """Yield for each node the reason why the node refuses the pods of a PodSpec, such as "without zone=a"."""
     for node in nodes:
         taint = untolerated(spec, node)
         if not is_selected(spec, node):
@@ -87,13 +87,13 @@ def refusals(spec: Mapping[str, Any], nodes: Iterable[Node]) -> Iterator[str]:
 
 
 def _reaches(term: Mapping[str, Any], node: Node) -> bool:
-    """Return whether a term of a volume's node affinity matches: CheckNodeAffinity of Kubernetes reads no field."""
+    """Test whether a node meets a term of a volume's node affinity. Kubernetes ignores `matchFields` here."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     return bool(expressions or fields) and meets(expressions, node.labels)
 
 
 def _is_met(term: Mapping[str, Any], node: Node) -> bool:
-    """Return whether a node meets a term of a NodeSelector. An empty term matches no node."""
+    """Test whether a node meets a term of a NodeSelector. An empty term matches no node."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     return (
         bool(expressions or fields) and meets(expressions, node.labels) and meets(fields, {"metadata.name": node.name})
@@ -101,7 +101,7 @@ def _is_met(term: Mapping[str, Any], node: Node) -> bool:
 
 
 def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
-    """Return whether a toleration matches a taint.
+    """Test whether a toleration matches a taint.
 
     ToleratesTaint of https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration.go, without its alpha feature.
     """

@@ -1,4 +1,4 @@
-"""The nodes of a cluster, and for each set of equal pods the nodes that may take a pod of the set.
+"""The nodes of a cluster, and for each set of equal pods the nodes that may run a pod of the set.
 
 A set of nodes is an integer: bit 3 is the node with index 3. So many sets of pods with the same selectors share one
 result, and the comparison of two sets of nodes is fast.
@@ -24,13 +24,13 @@ from tfgen.scheduling.volume_limits import CsiVolume, NodeVolumes, csi_volumes, 
 from tfgen.words import either
 
 UNBOUND: Final = 1 << 62
-"""A number of pods that no cluster reaches."""
+"""A number of pods that is larger than any real number of pods on a node."""
 
 _NODE_AFFINITY: Final = ("affinity", "nodeAffinity")
 
 
 class SpreadDomains(Record):
-    """The domains of a topology spread of one set of pods, and the pods that they have.
+    """The domains of a topology spread of one set of pods, and the number of counted pods in each domain.
 
     Attributes:
         of_node: the domain of each node that counts, by the node's index.
@@ -43,15 +43,15 @@ class SpreadDomains(Record):
 
 
 class Site(Record):
-    """The nodes that may take the pods of one set, as long as the nodes have room.
+    """The nodes that may run the pods of one set, as long as the nodes have room.
 
     Attributes:
         nodes: the bits of the nodes.
         places: the indexes of the nodes.
-        room: for each of these nodes, the number of the set's pods that the node takes while no further pods come.
-        most: the number of the set's pods that all these nodes take together.
+        room: for each of these nodes, the number of the set's pods that fit if no other pods are placed.
+        most: the number of the set's pods that fit on all these nodes together.
         domains: the domains of each topology spread.
-        alone_keys: the labels of nodes within whose domains the set's pods keep each other away.
+        alone_keys: the labels of nodes by which anti-affinity allows only one pod of the set per value.
     """
 
     nodes: int
@@ -82,7 +82,7 @@ class NodePool:
 
     @cached_property
     def totals(self) -> Mapping[str, int]:
-        """The free amount of each resource on all nodes together."""
+        """The sum of the free amounts of all nodes, by resource."""
         totals: Counter[str] = Counter()
         for node in self.nodes:
             for resource, value in node.free.items():
@@ -90,7 +90,7 @@ class NodePool:
         return totals
 
     def free(self, nodes: int, resource: str) -> int:
-        """Return the free amount of a resource on some nodes together."""
+        """Return the sum of the free amounts of a resource on the nodes of a bit set."""
         return sum(max(self.nodes[index].free.get(resource, 0), 0) for index in self.indexes(nodes))
 
     def indexes(self, nodes: int) -> tuple[int, ...]:
@@ -108,11 +108,11 @@ class NodePool:
         return self._capacities[key]
 
     def selects(self, term: Term, pods: PodSet) -> bool:
-        """Return whether an anti-affinity keeps a set of pods away."""
+        """Test whether an anti-affinity term forbids a set of pods."""
         return term.selects(pods.labels, pods.namespace, self.namespaces)
 
     def refusals(self, pods: PodSet) -> Iterator[str]:
-        """Yield the reason for each node that can run no pod of a set, regardless of the node's free resources."""
+        """Yield for each node the reason why the node can run no pod of a set, if the reason is not a free amount."""
         kept_away = self._kept_away(pods)
         for node in self.nodes:
             taint = untolerated(pods.spec, node)
@@ -127,18 +127,18 @@ class NodePool:
             elif spread is not None:
                 yield f"without the label {spread}"
             elif volume is not None:
-                yield f"out of reach of the volume {volume['metadata']['name']}"
+                yield f"without access to the volume {volume['metadata']['name']}"
             elif near is not None:
                 yield f"near {near}, by podAntiAffinity"
             elif driver := self._volumes[node.name].exceeded(csi_volumes(pods.volumes)):
-                yield f"at the limit of volumes of {driver}"
+                yield f"at the volume limit of {driver}"
 
     def selection(self, pods: PodSet) -> str:
-        """Return the nodes that a set of pods may go to in words; empty where the set may go to every node."""
+        """Return the nodes that a set of pods may use, in words; empty if the set may use every node."""
         volumes = [volume for volume in pods.volumes if self._reached(volume).bit_count() < len(self.nodes)]
         names = [volume["metadata"]["name"] for volume in volumes]
         parts = [
-            f"within reach of the volume {either(names, 'and')}" if names else "",
+            f"with access to the volume {either(names, 'and')}" if names else "",
             f"away from {either(dict.fromkeys(self._kept_away(pods).values()), 'and')}"
             if self._kept_away(pods)
             else "",
@@ -207,14 +207,14 @@ class NodePool:
         return self._mask(f"domain {key}={value}", lambda node: node.labels.get(key) == value)
 
     def _mask(self, name: str, takes: Callable[[Node], bool]) -> int:
-        """Return the bits of the nodes that meet a condition with a name of its own."""
+        """Return the bits of the nodes that meet a condition. The name of the condition is the cache key."""
         if name not in self._masks:
             digits = "".join("1" if takes(node) else "0" for node in reversed(self.nodes))
             self._masks[name] = int(digits or "0", 2)
         return self._masks[name]
 
     def _most(self, room: Mapping[int, int], key: str) -> int:
-        """Return the number of pods of which each domain of a label has one at most."""
+        """Return the number of pods that fit if each value of a node label allows one pod at most."""
         domains: dict[str | int, int] = {}
         for index, pods in room.items():
             domain = self.nodes[index].labels.get(key, index)
@@ -223,7 +223,7 @@ class NodePool:
 
     @cached_property
     def _running(self) -> Mapping[str, list[tuple[int, Mapping[str, str], bool, str]]]:
-        """The pods with a node by namespace: the node's index, the labels, whether deletion has begun, and the name."""
+        """The running pods by namespace: node index, labels, True for a pod that is being deleted, and name."""
         pods = defaultdict(list)
         for index, node in enumerate(self.nodes):
             for pod in node.pods:
@@ -235,7 +235,7 @@ class NodePool:
 
     @cached_property
     def _avoided(self) -> Sequence[tuple[Node, Term, str]]:
-        """The anti-affinity of the pods that have a node, with the node and the name of each pod."""
+        """The anti-affinity terms of the running pods, with the node and the name of each pod."""
         return [
             (node, term, f"{namespace_of(pod)}/{pod['metadata']['name']}")
             for node in self.nodes
@@ -245,7 +245,7 @@ class NodePool:
         ]
 
     def _kept_away(self, pods: PodSet) -> Mapping[tuple[str, str], str]:
-        """Return the domains of nodes that a pod there closes to a set of pods, by an anti-affinity of either."""
+        """Return the domains in which a running pod, or the set itself, forbids the set by anti-affinity."""
         domains: dict[tuple[str, str], str] = {}
         for node, term, pod in self._avoided:
             if term.key in node.labels and self.selects(term, pods):
@@ -259,7 +259,7 @@ class NodePool:
         return domains
 
     def volume_doubts(self, pods: PodSet, placed_sets: Sequence[PodSet]) -> Iterator[str]:
-        """Yield the first reason for which a node may not attach the volumes of a set of pods, in words.
+        """Yield the first reason why a node may not attach the volumes of a set of pods, in words.
 
         Args:
             pods: the set.
@@ -274,14 +274,14 @@ class NodePool:
         for index in self.indexes(nodes & ~self._surely_attaching(coming))[:1]:
             on_node = self._volumes[self.nodes[index].name]
             if on_node.csi_node is None:
-                yield f"the given objects lack the CSINode {on_node.node}, which limits the volumes of the node"
+                yield f"the input lacks the CSINode {on_node.node}, which limits the volumes of the node"
             elif driver := on_node.exceeded(coming):
-                yield f"the pods that wait have more volumes of {driver} than the node {on_node.node} attaches"
+                yield f"the waiting pods have more volumes of {driver} than the node {on_node.node} can attach"
             else:
-                yield f"the given objects lack the volume of the claim {on_node.missing[0]} of a pod on {on_node.node}"
+                yield f"the input lacks the volume of the claim {on_node.missing[0]} of a pod on {on_node.node}"
 
     def doubts(self, pods: PodSet) -> Iterator[str]:
-        """Yield the namespaces whose labels an anti-affinity reads, and which nobody knows, in words."""
+        """Yield a text for each namespace whose labels an anti-affinity needs and the input lacks."""
         namespaces = set()
         for _, term, _ in self._avoided:
             if term.needs_namespace(pods.labels, pods.namespace, self.namespaces):
@@ -291,7 +291,7 @@ class NodePool:
                 if any(term.needs_namespace(labels, namespace, self.namespaces) for _, labels, _, _ in running):
                     namespaces.add(namespace)
         for namespace in sorted(namespaces):
-            yield f"the given objects lack the Namespace {namespace}, whose labels a podAntiAffinity reads"
+            yield f"the input lacks the Namespace {namespace}, whose labels a podAntiAffinity reads"
 
     def _domains(self, pods: PodSet, spread: Spread) -> SpreadDomains:
         nodes = (1 << len(self.nodes)) - 1
@@ -304,12 +304,12 @@ class NodePool:
         of_node = {index: self.nodes[index].labels[spread.key] for index in self.indexes(nodes)}
         counts = dict.fromkeys(of_node.values(), 0)
         for index, labels, is_deleted, _ in self._running.get(pods.namespace, ()):
-            # CountPodsMatchSelector of Kubernetes leaves out a pod that is being deleted.
+            # CountPodsMatchSelector of Kubernetes ignores a pod that is being deleted.
             if index in of_node and not is_deleted and matches(spread.selector, labels):
                 counts[of_node[index]] += 1
         return SpreadDomains(spread, of_node, counts)
 
 
 def capacity(free: Counts, requests: Mapping[str, Any]) -> int:
-    """Return the number of pods with some requests that fit into free resources."""
+    """Return the number of pods with the given requests that fit into the free resources of a node."""
     return max(0, min((free.get(resource, 0) // value for resource, value in requests.items()), default=UNBOUND))

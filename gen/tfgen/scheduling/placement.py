@@ -1,4 +1,4 @@
-"""Placement of pods on nodes, one after another with the filters of the scheduler; first fit by decreasing size."""
+"""Places pods on nodes with the filters of the scheduler: the largest pods first, on the first node with room."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tfgen.scheduling.node_pool import capacity
 
 
 class Placement:
-    """The pods of a board that each node has.
+    """The current placement of a board's pods on the nodes.
 
     Attributes:
-        left: for each set, the number of pods without a place.
+        left: for each set, the number of pods without a node.
         placed: for each node with pods, the number of pods of each set.
     """
 
@@ -27,11 +27,11 @@ class Placement:
         self._near: defaultdict[tuple[str, str, int], int] = defaultdict(int)
 
     def free(self, index: int) -> Counts:
-        """Return the amounts that a node has left."""
+        """Return the free amounts of a node."""
         return self._free.get(index, self.board.nodes[index].free)
 
     def takes(self, number: int, index: int) -> bool:
-        """Return whether the scheduler would place a pod of a set on one of its nodes now."""
+        """Test whether the scheduler could place a pod of a set on a node in the current placement."""
         board, free = self.board, self.free(index)
         if any(free.get(resource, 0) < value for resource, value in board.sets[number].requests.items()):
             return False
@@ -69,7 +69,7 @@ class Placement:
                 self.place(number, index, -self.placed[index][number])
 
     def _is_even(self, number: int, order: int, index: int) -> bool:
-        """Return whether one more pod on a node keeps the domain within the limit of the topology spread."""
+        """Test whether one more pod on a node keeps its domain within the limit of a topology spread."""
         domains: Domains = self.board.domains[number][order]
         counts, spread = self._counts[number][order], domains.spread
         least = counts.least if len(counts.of_domain) >= spread.min_domains else 0
@@ -78,7 +78,7 @@ class Placement:
 
 
 class _DomainCounts:
-    """The counted pods of each domain, and the least of these counts, which is updated with each change."""
+    """The number of counted pods in each domain of a topology spread, and the minimum of these numbers."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         self.of_domain = dict(counts)
@@ -98,14 +98,14 @@ class _DomainCounts:
 
 
 def first_fit(board: Board) -> Placement:
-    """Place the pods of a board on the first nodes that take them, the largest pods first."""
+    """Place the pods of a board on the first nodes with room, the largest pods first."""
     placement = Placement(board)
     fit(placement, range(len(board.sets)))
     return placement
 
 
 def fit(placement: Placement, numbers: Iterable[int]) -> None:
-    """Place the pods of some sets in addition to the placed pods, the largest pods first."""
+    """Place the pods of the given sets in addition to the placed pods, the largest pods first."""
     board = placement.board
     for number in sorted(numbers, key=lambda number: (-_size(board, number), len(board.places[number]))):
         _place(placement, number)
@@ -131,7 +131,7 @@ def _place(placement: Placement, number: int) -> None:
 
 
 def _size(board: Board, number: int) -> float:
-    """Return the largest share of a pod's requests in the total of a resource on all nodes."""
+    """Return the size of a pod: the largest share of its requests in the total amount of a resource on all nodes."""
     totals = board.pool.totals
     shares = (value / totals[name] for name, value in board.sets[number].requests.items() if totals.get(name))
     return max(shares, default=0.0)

@@ -1,4 +1,4 @@
-"""Sets of equal pods that are to be placed, and the properties that the arithmetic cannot evaluate."""
+"""Sets of equal pods that need nodes, and the properties of pods that tfgen cannot evaluate."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _EMPTY: Final[Mapping[str, Any]] = {}
 
 
 class Spread(Record):
-    """A topology spread constraint that keeps pods off nodes.
+    """A topology spread constraint with `whenUnsatisfiable: DoNotSchedule`.
 
     https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/
 
     Attributes:
         key: the label of nodes whose values are the domains.
         selector: selects the counted pods in the namespace of the pod.
-        min_domains: with fewer domains, the least count of a domain is 0.
-        by_selection: whether only the nodes count that the pod selects.
-        by_taints: whether only the nodes count whose taints the pod tolerates.
+        min_domains: with fewer domains, the minimum count of a domain is 0.
+        by_selection: whether only the nodes that the pod selects count.
+        by_taints: whether only the nodes whose taints the pod tolerates count.
     """
 
     key: str
@@ -43,19 +43,19 @@ class Spread(Record):
 
 
 class PodSet(Record):
-    """Equal pods.
+    """A set of equal pods, such as the workers of a run.
 
     Attributes:
-        owner: the title of their run; empty for other pods that wait in the cluster.
-        role: their role in the run.
+        owner: the title of the run of the pods; empty for unrelated pods that wait in the cluster.
+        role: the role of the pods in the run.
         spec: the PodSpec, with the fields that its RuntimeClass adds.
-        requests: the amounts that one pod takes of a node.
-        priority: the priority; None if it is not known.
-        terms: the terms of their anti-affinity.
-        volumes: the PersistentVolumes that they mount.
-        obstacles: the reasons for which no pod of the set starts on any node, in words.
-        doubts: the reasons for which a place that the arithmetic finds may be unusable, in words.
-        is_open: whether they may also have places that the arithmetic does not find.
+        requests: the amounts that one pod uses of a node.
+        priority: the priority; None if the PriorityClass is not known.
+        terms: the terms of the pods' required anti-affinity.
+        volumes: the PersistentVolumes that the pods mount.
+        obstacles: the reasons why no pod of the set can start on any node, in words.
+        doubts: the reasons why a node that tfgen selects may be wrong, in words.
+        is_open: whether the pods may fit on nodes that tfgen does not select.
         in_gang: whether no pod of the set starts unless the whole gang of its owner can start.
     """
 
@@ -76,12 +76,12 @@ class PodSet(Record):
     in_gang: bool
 
     def is_counted_by(self, namespace: str, selector: Mapping[str, Any]) -> bool:
-        """Return whether a topology spread of pods in a namespace counts these pods."""
+        """Test whether a topology spread in a namespace counts these pods."""
         return self.namespace == namespace and matches(selector, self.labels)
 
 
 def pod_set(template: PodTemplate, cluster: Cluster) -> PodSet:
-    """Return the set of pods after the admission of a cluster. The template has all labels of the running pods."""
+    """Return the set of pods of a template, with the changes by the admission of the cluster."""
     spec = _with_runtime_class(template.spec, cluster)
     claims = tuple(claims_of(spec, template.namespace, cluster))
     return PodSet(
@@ -104,7 +104,7 @@ def pod_set(template: PodTemplate, cluster: Cluster) -> PodSet:
 
 
 def _with_runtime_class(spec: Mapping[str, Any], cluster: Cluster) -> Mapping[str, Any]:
-    """Return the PodSpec with the fields of its RuntimeClass.
+    """Return the PodSpec with the fields that the admission copies from its RuntimeClass.
 
     https://kubernetes.io/docs/concepts/containers/runtime-class/#scheduling and #pod-overhead.
     """
@@ -120,23 +120,23 @@ def _with_runtime_class(spec: Mapping[str, Any], cluster: Cluster) -> Mapping[st
 
 
 def _obstacles(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[str]:
-    """Yield the reasons for which Kubernetes admits no pod with a PodSpec.
+    """Yield the reasons why Kubernetes refuses each pod with a PodSpec.
 
     https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#priority and #runtimeclass
     """
     priority_class = spec.get("priorityClassName")
     if priority_class and cluster.has_all_priorities and priority_class not in cluster.priorities:
-        yield f"no pod is made, since the PriorityClass {priority_class} does not exist"
+        yield f"Kubernetes refuses the pods, because the PriorityClass {priority_class} does not exist"
     name = spec.get("runtimeClassName") or ""
     selector = spec.get("nodeSelector") or {}
     for key, value in (_scheduling(cluster, name).get("nodeSelector") or _EMPTY).items():
         if selector.get(key, value) != value:
             reason = f"selects nodes with {key}={value}, but the role selects {key}={selector[key]}"
-            yield f"no pod is made, since the RuntimeClass {name} {reason}"
+            yield f"Kubernetes refuses the pods, because the RuntimeClass {name} {reason}"
 
 
 def _scheduling(cluster: Cluster, runtime_class: str) -> Mapping[str, Any]:
-    """Return the part of a RuntimeClass that chooses nodes."""
+    """Return the field `scheduling` of a RuntimeClass, which selects nodes."""
     scheduling: Mapping[str, Any] = cluster.runtime_classes.get(runtime_class, _EMPTY).get("scheduling") or _EMPTY
     return scheduling
 
@@ -168,20 +168,20 @@ def _doubts(template: PodTemplate, cluster: Cluster) -> Iterator[str]:
     spec = template.spec
     scheduler = spec.get("schedulerName") or DEFAULT_SCHEDULER
     if scheduler != DEFAULT_SCHEDULER:
-        yield f"the scheduler {scheduler} decides"
+        yield f"the scheduler {scheduler} places the pods by its own rules"
     if data_path.at(spec, ("affinity", "podAffinity", _REQUIRED)):
-        yield "its podAffinity decides"
+        yield "tfgen cannot evaluate its podAffinity"
     if _lacks_runtime_class(spec, cluster):
-        yield f"the given objects lack the RuntimeClass {spec['runtimeClassName']}"
+        yield f"the input lacks the RuntimeClass {spec['runtimeClassName']}"
     priority_class = spec.get("priorityClassName")
     if priority_class and not cluster.has_all_priorities and priority_class not in cluster.priorities:
-        yield f"the given objects lack the PriorityClass {priority_class}"
+        yield f"the input lacks the PriorityClass {priority_class}"
     if spec.get("resourceClaims"):
-        yield "its resource claims decide"
+        yield "tfgen cannot evaluate its resourceClaims"
     if spec.get("schedulingGates"):
-        yield "its scheduling gates decide"
+        yield "its schedulingGates delay the scheduling"
     if spec.get("nodeName"):
-        yield f"it names its node, {spec['nodeName']}"
+        yield f"its nodeName is {spec['nodeName']}"
     ports = (port for part in _PARTS for container in spec.get(part) or () for port in container.get("ports") or ())
     if any(port.get("hostPort") for port in ports) or spec.get("hostNetwork"):
-        yield "its ports of the node decide"
+        yield "tfgen cannot evaluate its host ports"

@@ -1,4 +1,4 @@
-"""Equal pods as their controller creates them, split if a selector distinguishes the pods.
+"""Pod templates with the labels that a controller adds. A template is split if a selector distinguishes its pods.
 
 A StatefulSet sets labels on each pod that no other pod has. A topology spread or an anti-affinity that reads such a
 label treats the pods differently, so the pods are no longer equal for the scheduler.
@@ -17,11 +17,11 @@ from tfgen.scheduling import anti_affinity
 from tfgen.scheduling.anti_affinity import label_keys
 
 LabelReader: TypeAlias = tuple[Mapping[str, Any], Sequence[str]]
-"""A label selector, and the label keys whose values the selector copies from its own pod."""
+"""A label selector, and its `matchLabelKeys`: the label keys whose values come from the pod with the selector."""
 
 
 class PodTemplate(Record):
-    """Equal pods as their owner defines them, independent of a cluster. The fields are those of `PodSet`.
+    """Equal pods of a controller, independent of a cluster. `PodSet` describes the fields.
 
     Attributes:
         added: the labels that the controller adds to the pods.
@@ -43,7 +43,7 @@ class LabelReaders:
 
     Attributes:
         keys: the label keys that the selectors read.
-        copied: the label keys whose values the selectors copy from their own pod.
+        copied: the label keys whose values the selectors copy from the pod with the selector.
     """
 
     def __init__(self, specs: Iterable[Mapping[str, Any]]) -> None:
@@ -53,7 +53,7 @@ class LabelReaders:
         self.keys = self.copied.union(*map(label_keys, self._selectors))
 
     def comparing(self, keys: Set[str], labels: Mapping[str, str]) -> set[str]:
-        """Return the label keys whose value decides whether a selector matches a pod with some labels."""
+        """Return the label keys of `keys` that decide whether a selector matches a pod with the labels."""
         return {
             key
             for selector in (self.selectors(keys) if keys & self.keys else ())
@@ -62,17 +62,17 @@ class LabelReaders:
         }
 
     def selectors(self, keys: Set[str]) -> list[Mapping[str, Any]]:
-        """Return the selectors that read one of some label keys."""
+        """Return the selectors that read at least one of the label keys."""
         return [selector for selector in self._selectors if label_keys(selector) & keys]
 
 
 def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]:
-    """Yield the pods of a template with their controller's labels: equal pods as one template."""
+    """Yield the pods of a template with the labels of their controller. Equal pods are one template."""
     added = template.added
     opaque = dict.fromkeys(added.opaque, f"? of {added.controller}")  # equal to no value of a real label
     labels = {**template.labels, **added.common, **opaque}
     doubts = (
-        f"the given objects lack the {added.controller}, which gives its pods the label {key}"
+        f"the input lacks the {added.controller}, which sets the label {key} of its pods"
         for key in sorted(readers.comparing(added.opaque, labels))
     )
     whole = template.replaced(labels=labels, doubts=(*template.doubts, *doubts))
@@ -93,7 +93,7 @@ def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]
 
 
 def _label_readers(spec: Mapping[str, Any]) -> Iterator[LabelReader]:
-    """Yield each selector of a PodSpec by which the scheduler counts pods."""
+    """Yield the label selectors of topology spreads and anti-affinity in a PodSpec."""
     yield from anti_affinity.selectors_of(spec)
     for constraint in spec.get("topologySpreadConstraints") or ():
         if constraint.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
@@ -107,7 +107,7 @@ def _compared_keys(selector: Mapping[str, Any]) -> set[str]:
 
 
 def _without(selector: Mapping[str, Any], keys: Set[str]) -> Mapping[str, Any]:
-    """Return a label selector without the requirements for some label keys."""
+    """Return a label selector without the requirements for the given label keys."""
     labels = selector.get("matchLabels") or {}
     expressions = selector.get("matchExpressions") or ()
     return {

@@ -1,4 +1,4 @@
-"""Certain shortages: sets of pods request more of some nodes than the nodes have, in every placement."""
+"""Detects certain shortages: pods request more than the nodes that may run the pods have in total."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.scheduling.pod_set import PodSet
 
 
 class Demand:
-    """The requests of sets of pods, by the nodes that may take the sets."""
+    """The sums of the requests of pods, by the nodes that may run the pods."""
 
     def __init__(self, pool: NodePool) -> None:
         self._pool = pool
@@ -18,12 +18,12 @@ class Demand:
         self._free: dict[tuple[int, str], int] = {}
 
     def add(self, sets: Iterable[PodSet]) -> None:
-        """Add the pods of some sets."""
+        """Add the requests of the pods of the given sets."""
         for nodes, amounts in self._of(sets).items():
             _add(self._amounts.setdefault(nodes, {}), amounts)
 
     def leaves_too_little(self, sets: Iterable[PodSet]) -> bool:
-        """Return whether the nodes have too little for some sets in addition to the sets that were added."""
+        """Test whether the nodes have too little for the given sets in addition to the added sets."""
         coming = self._of(sets)
         for nodes in {*coming, *self._amounts}:
             if not any(within & ~nodes == 0 for within in coming):

@@ -1,4 +1,4 @@
-"""The answer whether runs fit on the nodes of a cluster: yes, no with the shortage, or not known with the reason."""
+"""Decides whether runs fit on a cluster: `fits`, `does not fit` with the shortage, or `not known` with the reason."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ DOES_NOT_FIT: Final = "does not fit"
 NOT_KNOWN: Final = "not known"
 
 _OF_ONE_POD: Final = ("hostname",)
-"""Fields that differ between pods and do not matter to the scheduler."""
+"""Fields that differ between equal pods and that the scheduler does not read."""
 
 
 class PlannedRun(Record):
-    """A run that is to be placed.
+    """A run whose pods need nodes.
 
     Attributes:
         title: the unique title of the run.
@@ -46,11 +46,11 @@ class Lack(Record):
     """A shortage of a role.
 
     Attributes:
-        pods: the number of its pods without a place.
+        pods: the number of the role's pods without a node.
         resource: the scarce resource; empty for another reason.
-        count: the missing amount, as `amounts` counts.
+        count: the missing amount, in the units of the module `amounts`.
         nodes: the nodes that the role selects, in words; empty for all nodes.
-        reason: the reason in words, if it is not a resource.
+        reason: the reason in words, if the reason is not a resource.
     """
 
     role: str
@@ -62,14 +62,14 @@ class Lack(Record):
 
 
 class Doubt(Record):
-    """The reason for which the arithmetic cannot decide whether the pods of some roles have a place, in words."""
+    """The reason, in words, why tfgen cannot decide whether the pods of some roles fit."""
 
     reason: str
     roles: tuple[str, ...]
 
 
 class Verdict(Record):
-    """The answer for one run.
+    """The answer of `tfgen plan` for one run.
 
     Attributes:
         lacks: the shortages of a run that does not fit.
@@ -99,10 +99,10 @@ class Plan(Record):
 
 
 def judge(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
-    """Return the answer for each run. A run `fits` only if all pods of all runs find a place in every order.
+    """Return the answer for each run. A run `fits` only if all pods of all runs get a node in every order.
 
     A run does not fit if it has no room by itself, or no room in addition to the earlier runs. Waiting pods of the
-    cluster may come before any run.
+    cluster may be scheduled before any run.
     """
     running = (pod["spec"] for node in cluster.nodes for pod in node.pods if pod["spec"].get("affinity"))
     waiting = (pod["spec"] for pod in cluster.waiting)
@@ -138,7 +138,7 @@ def _in_order(board: Board, owners: Iterable[str]) -> Placement:
 
 
 class _Queue:
-    """The runs in the order of their evaluation. Each run is placed in addition to the earlier runs that have room."""
+    """Evaluates the runs in order. Each run is placed in addition to the earlier runs that have room."""
 
     def __init__(self, cluster: Cluster, pool: NodePool, effort: Effort, sets: Sequence[PodSet]) -> None:
         self._cluster, self._pool, self._effort = cluster, pool, effort
@@ -149,7 +149,7 @@ class _Queue:
         self._running = {cluster.priority(pod["spec"]) for node in cluster.nodes for pod in node.pods}
 
     def refusal(self, run: PlannedRun, sets: Sequence[PodSet]) -> Verdict | None:
-        """Return the answer for a run without room; None if the run may have room."""
+        """Return the answer for a run that does not fit; None if the run may fit."""
         lacks = _summed(Lack(item.role, item.count, reason=reason) for item in sets for reason in item.obstacles[:1])
         refusal = (
             Verdict(run, DOES_NOT_FIT, lacks) if lacks else self._alone(run, sets) or self._with_earlier_runs(run, sets)
@@ -178,7 +178,7 @@ class _Queue:
         return self._no_room(run, sets, lacks, self._before)
 
     def _has_no_room(self, before: Sequence[PodSet], sets: Sequence[PodSet], demand: Demand) -> bool:
-        """Return whether the nodes certainly cannot take all pods, in any placement."""
+        """Test whether no placement exists that gives all pods a node."""
         if any(item.count > self._pool.site(item).most for item in sets) or demand.leaves_too_little(sets):
             return True
         ends = outcomes(Board(self._pool, [*before, *sets]), self._effort)
@@ -189,14 +189,16 @@ class _Queue:
     ) -> Verdict:
         doubts = [(reason, item.role) for item in sets if item.is_open for reason in item.doubts]
         priorities = self._running | {item.priority for item in before}
-        doubts += [("pods of less priority may have to go", item.role) for item in sets if _preempts(item, priorities)]
+        doubts += [
+            ("its pods may evict pods of lower priority", item.role) for item in sets if _preempts(item, priorities)
+        ]
         if doubts:
             return Verdict(run, NOT_KNOWN, doubts=_by_reason(doubts))
         return Verdict(run, DOES_NOT_FIT, lacks, competitors=tuple(dict.fromkeys(item.owner for item in before)))
 
 
 def _preempts(pods: PodSet, priorities: Iterable[int | None]) -> bool:
-    """Return whether pods of lower or unknown priority may be preempted for other pods.
+    """Test whether the scheduler may evict pods of lower or unknown priority in favour of a set of pods.
 
     https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
     """
@@ -206,7 +208,7 @@ def _preempts(pods: PodSet, priorities: Iterable[int | None]) -> bool:
 
 
 def _holds_nothing(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
-    """Return whether a run is a gang that can never start, and so takes no place from other pods."""
+    """Test whether a run is a gang that can never start, so that its pods use no node."""
     gang = {item.role for item in sets if item.in_gang}
     return (
         refusal.answer == DOES_NOT_FIT and not refusal.competitors and any(lack.role in gang for lack in refusal.lacks)
@@ -214,7 +216,7 @@ def _holds_nothing(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
 
 
 def _summed(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
-    """Add up lacks of the same kind, because the pods of a role may be several sets."""
+    """Add up the shortages of a role with the same resource, because the pods of a role may be several sets."""
     sums: dict[tuple[str, str, str, str], Lack] = {}
     for lack in lacks:
         key = (lack.role, lack.resource, lack.nodes, lack.reason)
@@ -226,7 +228,7 @@ def _summed(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
 
 
 def _lacks(placement: Placement, number: int) -> Iterator[Lack]:
-    """Yield the shortages of the pods of a set that have no place."""
+    """Yield the shortages that explain why pods of a set have no node."""
     board, left = placement.board, placement.left[number]
     pod_set, places = board.sets[number], board.places[number]
     if not left:
@@ -242,23 +244,23 @@ def _lacks(placement: Placement, number: int) -> Iterator[Lack]:
             yield Lack(pod_set.role, left, resource, (left - room) * value, board.pool.selection(pod_set))
     if not is_short:
         if pod_set.spreads:
-            reason = "its topology spread"
+            reason = "its topology spread allows no more pods"
         elif board.conflicts[number]:
             reason = "podAntiAffinity"
         else:
             resources = either((resource for resource in pod_set.requests if resource != PODS), "and")
-            reason = f"no node has enough {resources} at once"
+            reason = f"no single node has enough {resources}"
         yield Lack(pod_set.role, left, nodes=board.pool.selection(pod_set), reason=reason)
 
 
 def _refused_by_all(pool: NodePool, pod_set: PodSet) -> str:
     reasons = Counter(pool.refusals(pod_set))
     texts = [f"{count(number, 'node')} {reason}" for reason, number in reasons.most_common()]
-    return "; ".join(texts) or "there is no node"
+    return "; ".join(texts) or "the cluster has no node"
 
 
 def _certain(board: Board, effort: Effort) -> set[int]:
-    """Return the sets of a board whose pods all have a place, whatever the scheduler does."""
+    """Return the sets of a board whose pods all get a node, whatever the scheduler does."""
     numbers = set(range(len(board.sets)))
     certainty = Certainty(board)
     certain = {number for number in numbers if certainty.always_placed(number)}
@@ -276,7 +278,7 @@ def _certain(board: Board, effort: Effort) -> set[int]:
 
 
 def _is_above(priority: int | None, replaced: int | None) -> bool:
-    """Return whether a pod with a priority may take the place of a pod with another priority.
+    """Test whether a pod with a priority may evict a pod with the priority `replaced`.
 
     None is an unknown priority.
     """
@@ -293,14 +295,14 @@ def _acceptance(board: Board, certain: set[int], run: PlannedRun) -> Verdict:
     ]
     for left, (number, item) in zip(placement.left, sets, strict=True):
         if left:
-            doubts.append((f"first fit finds no place for {left} of {count(item.count, 'pod')}", item.role))
+            doubts.append((f"tfgen finds no node for {left} of {count(item.count, 'pod')}", item.role))
         elif number not in certain:
-            doubts.append(("there is room, but pods that come before may take it", item.role))
+            doubts.append(("the nodes have room, but pods that are scheduled earlier may use it", item.role))
     return Verdict(run, NOT_KNOWN, doubts=_by_reason(doubts)) if doubts else Verdict(run, FITS)
 
 
 def _by_reason(doubts: Iterable[tuple[str, str]]) -> tuple[Doubt, ...]:
-    """Group pairs of a reason and a role: a doubt has a reason and all its roles."""
+    """Group pairs of a reason and a role by reason, so that each reason appears once."""
     roles: dict[str, dict[str, None]] = {}
     for reason, role in doubts:
         roles.setdefault(reason, {})[role] = None
@@ -308,7 +310,7 @@ def _by_reason(doubts: Iterable[tuple[str, str]]) -> tuple[Doubt, ...]:
 
 
 def _waiting(cluster: Cluster, readers: LabelReaders) -> Iterator[PodTemplate]:
-    """Yield the pods that wait for a node. Equal pods are one template."""
+    """Yield templates of the pods in the cluster that wait for a node. Equal pods are one template."""
     templates: dict[str, PodTemplate] = {}
     for pod in cluster.waiting:
         labels = {key: value for key, value in (pod["metadata"].get("labels") or {}).items() if key in readers.keys}

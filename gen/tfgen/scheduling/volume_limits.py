@@ -1,4 +1,4 @@
-"""The number of volumes of a CSI driver that a node attaches: the scheduler's plugin NodeVolumeLimits.
+"""The maximum number of volumes of a CSI driver on a node, as the scheduler's plugin NodeVolumeLimits counts.
 
 https://kubernetes.io/docs/concepts/storage/storage-limits/
 """
@@ -15,7 +15,7 @@ from tfgen.record import Record
 from tfgen.scheduling.cluster import Cluster, Node, namespace_of
 
 CsiVolume: TypeAlias = tuple[str, str]
-"""A driver, and the handle of a volume in the driver."""
+"""The name of a CSI driver, and the handle by which the driver identifies a volume."""
 
 _CSI: Final = ("spec", "csi")
 
@@ -24,9 +24,9 @@ class NodeVolumes(Record):
     """The volumes of the pods on a node.
 
     Attributes:
-        csi_node: the CSINode of the node; None if the given objects lack it.
+        csi_node: the CSINode of the node; None if the input has no CSINode for the node.
         attached: the volumes of CSI drivers.
-        missing: the claims whose volume the given objects lack, by namespace and name.
+        missing: the claims whose volume is missing in the input, by namespace and name.
     """
 
     node: str
@@ -35,16 +35,16 @@ class NodeVolumes(Record):
     missing: tuple[str, ...]
 
     def limit(self, driver: str) -> int | None:
-        """Return the number of a driver's volumes that the node attaches; None for any number."""
+        """Return the maximum number of a driver's volumes on the node; None for no limit."""
         drivers = data_path.at(self.csi_node or {}, ("spec", "drivers")) or ()
         counts = ((item.get("allocatable") or {}).get("count") for item in drivers if item.get("name") == driver)
         return next(counts, None)
 
     def exceeded(self, volumes: frozenset[CsiVolume], missing: int = 0) -> str:
-        """Return the first driver whose limit some more volumes exceed, or could exceed; empty if no limit is exceeded.
+        """Return the first driver whose limit additional volumes exceed, or could exceed; empty if all volumes fit.
 
         Args:
-            volumes: the volumes that come to the node.
+            volumes: the additional volumes.
             missing: the number of volumes on the node whose driver is not known.
         """
         numbers = Counter(driver for driver, _ in self.attached | volumes)
@@ -56,13 +56,13 @@ class NodeVolumes(Record):
 
 
 def csi_volumes(volumes: Iterable[Object]) -> frozenset[CsiVolume]:
-    """Return the PersistentVolumes that a CSI driver serves."""
+    """Return the driver and handle of each PersistentVolume that a CSI driver serves."""
     sources: Iterator[Mapping[str, Any] | None] = (data_path.at(volume, _CSI) for volume in volumes)
     return frozenset((source["driver"], source["volumeHandle"]) for source in sources if source)
 
 
 def node_volumes(cluster: Cluster, node: Node) -> NodeVolumes:
-    """Return the volumes of the pods that a node has."""
+    """Return the volumes of the pods on a node."""
     bound: list[Object] = []
     missing: dict[str, None] = {}
     for pod in node.pods:
