@@ -72,7 +72,7 @@ tfgen/run: {{ include "tf1-flags.text" .Values.run | quote }}
 {{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ $run }}-{{ $.role }}-{{ $i | int64 }}.{{ $run }}:2222"{{ end }}
 {{- end }}
 
-{{/* The hosts of the tasks of a role, as a flag. Takes root, role, replicas. */}}
+{{/* The hosts of the tasks of a role, as the value of a flag. Takes root, role, replicas. */}}
 {{- define "tf1-flags.hostList" -}}
 {{- $run := include "tf1-flags.run" .root -}}
 {{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}{{ $run }}-{{ $.role }}-{{ $i | int64 }}.{{ $run }}:2222{{ end }}

@@ -1,1 +1,1 @@
-"""The Kubernetes objects of a job. Each module builds one type of object, or one part of a pod, from the structure."""
+"""The Kubernetes objects of a job. Each module builds a type of object, or a part of a pod, from the structure."""

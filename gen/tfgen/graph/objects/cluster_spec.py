@@ -1,4 +1,4 @@
-"""The cluster of TensorFlow: hosts and TF_CONFIG.
+"""TF_CONFIG, which lists the hosts of all tasks of a TensorFlow cluster.
 
     {"cluster":{"chief":["NAME-chief-0.NAME:2222"],"ps":[...],"worker":[...]},"task":{"type":"worker","index":1}}
 
@@ -18,7 +18,7 @@ from tfgen.graph.objects.values import ROLE, value
 from tfgen.job.training_job import RoleName, Structure
 
 PodName: TypeAlias = Callable[[Node, Node], Node]
-"""A function that returns the name of the pod of a task, by role and index. The name is the host name of the pod."""
+"""A function that returns the name of a task's pod, by role and index. The pod has the same host name."""
 
 _REPLICAS: Final = Parameter("replicas", "integer")
 _PARAMETERS: Final = (ROLE.name, _REPLICAS.name)
@@ -32,7 +32,7 @@ def replicas(role: RoleName) -> Node:
 
 
 def hosts(role: RoleName, port: int, pod: PodName) -> Node:
-    """Return the hosts of a role as JSON strings with commas between the strings, by index."""
+    """Return the hosts of a role, sorted by index, as text: `"mnist-ps-0.mnist:2222","mnist-ps-1.mnist:2222"`."""
     if role in SINGLE_TASK_ROLES:
         return Text(('"', names.host(pod(role, 0), port), '"'))
     host = Text(('"', names.host(pod(ROLE, Bound("i", "integer")), port), '"'))
@@ -43,30 +43,32 @@ def hosts(role: RoleName, port: int, pod: PodName) -> Node:
 
 
 def cluster(structure: Structure, pod: PodName) -> Named:
-    """Return the cluster of all tasks except the evaluator, as JSON."""
+    """Return the JSON text with the hosts of all roles except the evaluator."""
     return Named("cluster", "The cluster part of TF_CONFIG.", _json(structure, pod, with_evaluator=False))
 
 
 def evaluator_cluster(structure: Structure, pod: PodName) -> Named:
-    """Return the cluster with the evaluator, as JSON."""
+    """Return the JSON text with the hosts of all roles, including the evaluator."""
     doc = "The cluster part of the evaluator's TF_CONFIG, which contains the evaluator."
     return Named("evaluatorCluster", doc, _json(structure, pod, with_evaluator=True))
 
 
 def host_list(structure: Structure, role: RoleName, pod: PodName) -> Node:
-    """Return the hosts of a role with commas between the hosts, for programs of TensorFlow 1.
+    """Return the hosts of a role, separated by commas, for programs of TensorFlow 1.
 
-    The result is empty if the job does not have the role.
+    The text is empty if the job does not have the role.
     """
     if not structure.role(role):
         return ""
     listed = Repeat(_REPLICAS, names.host(pod(ROLE, Bound("i", "integer")), structure.port))
-    part = Named("hostList", "The hosts of the tasks of a role, as a flag.", listed, parameters=_PARAMETERS)
+    part = Named(
+        "hostList", "The hosts of the tasks of a role, as the value of a flag.", listed, parameters=_PARAMETERS
+    )
     return call(part, role=role, replicas=replicas(role))
 
 
 def flags() -> list[Node]:
-    """Return the flags for programs of TensorFlow 1, which describe the cluster and the task.
+    """Return the flags that tell a program of TensorFlow 1 its cluster and its task, such as `--task_index`.
 
     https://github.com/tensorflow/examples/blob/master/community/en/docs/deploy/distributed.md
     """
@@ -79,12 +81,12 @@ def flags() -> list[Node]:
 
 
 def tf_config(role: Node) -> Text:
-    """Return TF_CONFIG. Kubernetes expands the cluster and the index from two preceding variables."""
+    """Return the value of TF_CONFIG, with references to two earlier variables: the cluster and the index."""
     return Text(('{"cluster":$(TF_CLUSTER),"task":{"type":"', role, '","index":$(TASK_INDEX)}}'))
 
 
 def longest_tf_config(structure: Structure, pod: PodName) -> Node:
-    """Return the number of bytes of the longest TF_CONFIG, as a string of the environment: name, equals sign, value."""
+    """Return the number of bytes of the longest TF_CONFIG, as the text `TF_CONFIG=VALUE` in the environment."""
     fixed_part = len("TF_CONFIG=") + max(len("".join(map(str, tf_config(role.name).parts))) for role in structure.roles)
     # Kubernetes replaces the two references by the cluster and by an index. The schema limits an index to five digits.
     fixed_part += len("10000") - len("$(TF_CLUSTER)") - len("$(TASK_INDEX)")

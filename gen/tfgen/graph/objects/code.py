@@ -1,11 +1,11 @@
-"""Code that the image does not contain. An init container fetches the code from git, or a ConfigMap contains the code.
+"""Training code outside the image. An init container fetches the code from git, or a ConfigMap contains the code.
 
     code: {git: {repository: https://git.example.com/ml/train.git, revision: v1.4.0, folder: training}}
 
-mounts the content of ``training`` read-only at /code of the main container. git-sync fetches the code. The manual of
-its flags: https://github.com/kubernetes/git-sync/blob/v4.4.0/README.md#manual. git-sync checks out the commit into a
-folder with the hash of the commit as its name, and makes a relative link to the folder. The kubelet follows the link
-when it mounts a path below the link.
+With this setting, the folder `training` of the repository is mounted read-only at /code in the main container. The init
+container runs git-sync (flags: https://github.com/kubernetes/git-sync/blob/v4.4.0/README.md#manual), which checks out
+the commit into a folder with the hash of the commit as its name, and makes a relative link to the folder. The kubelet
+follows the link when it mounts a path below the link.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _USER: Final = 65533
 
 
 def init_containers(structure: Structure) -> list[Node]:
-    """Return the containers that run in every pod before the init containers of the user."""
+    """Return the init containers that fetch the code. They run before the init containers of the user."""
     return [_fetch(structure, structure.code)] if isinstance(structure.code, GitCode) else []
 
 
@@ -51,7 +51,7 @@ def volumes(structure: Structure) -> list[dict[Key, Node]]:
 
 
 def mounts(structure: Structure) -> list[Node]:
-    """Return the mounts of the code in the main container."""
+    """Return the volume mounts of the code in the main container."""
     mount: dict[Key, Node] = {"name": VOLUME, "mountPath": value("code.mountPath")}
     match structure.code:
         case FileCode():
@@ -62,7 +62,7 @@ def mounts(structure: Structure) -> list[Node]:
 
 
 def config_map(code: FileCode) -> Node:
-    """Return the ConfigMap of the files. Its name contains their digest, so a restarted task finds the same files."""
+    """Return the ConfigMap with the code. Its name contains a digest, so a restarted task has the same code."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -115,9 +115,9 @@ def _fetch(structure: Structure, git: GitCode) -> Node:
 
 
 def _login(git: GitCode) -> list[Node]:
-    """Return the variables with the keys of a Secret of type kubernetes.io/basic-auth.
+    """Return the environment variables with the user name and the password from a Secret of type basic-auth.
 
-    Variables do not appear in the process list, unlike arguments.
+    The process list would show arguments, but does not show environment variables.
     """
     if git.is_ssh or not git.secret:
         return []

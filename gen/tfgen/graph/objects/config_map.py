@@ -15,7 +15,7 @@ WORKER_HOSTS: Final = "workerHosts"
 
 
 def config_map(structure: Structure, pod: cluster_spec.PodName) -> Node:
-    """Return the ConfigMap. It is immutable, so a restarted task sees the same cluster as the running tasks."""
+    """Return the immutable ConfigMap of a run, so that a restarted task sees the same cluster as the running tasks."""
     data: dict[Key, Node] = {CLUSTER: cluster_spec.cluster(structure, pod)}
     if structure.role("evaluator"):
         data[EVALUATOR_CLUSTER] = cluster_spec.evaluator_cluster(structure, pod)

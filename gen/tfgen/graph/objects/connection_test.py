@@ -23,7 +23,7 @@ for role, hosts in json.loads(os.environ["TF_CLUSTER"]).items():
 
 
 def connection_test(structure: Structure) -> Node:
-    """Return the Pod of the test, with the image of the first role.
+    """Return the Pod for ``helm test``, with the image of the first role.
 
     The Pod has the labels of the run, because the network policy of the run blocks all other pods.
     """

@@ -1,9 +1,7 @@
 """Protection against disruptions: a PodDisruptionBudget for each role, and the pod failure policy of Jobs.
 
-    StatefulSet -> maxUnavailable: 0
-    Job         -> minAvailable: 4, the number of tasks
-
-For pods of a controller without a scale subresource, such as a Job, a budget supports only an integer ``minAvailable``:
+The budget has ``maxUnavailable: 0`` for a StatefulSet. For pods of a controller without a scale subresource, such as a
+Job, a budget supports only an integer ``minAvailable``, which is the number of tasks:
 https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors.
 """
 
@@ -27,7 +25,7 @@ _EXIT_CODES: Final = value("restart.ignoreExitCodes")
 
 
 def failure_policy(*rules: Node) -> Node:
-    """Return the podFailurePolicy of a Job. A disrupted pod costs no retry, and the rules may ignore more failures."""
+    """Return the podFailurePolicy of a Job. An evicted or preempted pod does not use up a retry of the Job."""
     return {"rules": [_IGNORE_DISRUPTIONS, *rules]}
 
 
@@ -39,7 +37,7 @@ IGNORE_EXIT_CODES: Final = When(
         "onExitCodes": {"containerName": names.CONTAINER, "operator": "In", "values": _EXIT_CODES},
     },
 )
-"""The rule for exit codes that cost no retry. The rule ignores the exit codes of sidecars."""
+"""The rule for exit codes of the main container that do not use up a retry of the Job."""
 
 
 RESTART_IN_PLACE: Final[Mapping[Key, Node]] = {
@@ -49,18 +47,18 @@ RESTART_IN_PLACE: Final[Mapping[Key, Node]] = {
         _EXIT_CODES, [{"action": "Restart", "exitCodes": {"operator": "In", "values": _EXIT_CODES}}]
     ),
 }
-"""The keys of a container that starts again in its pod after an exit code that costs no retry.
+"""The fields of a container with which the kubelet restarts the container in its pod after certain exit codes.
 
 https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-restart-rules
 """
 
 
 def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[Template, ...]:
-    """Return the budgets of the roles that train. A drain may always evict the evaluator and the finisher.
+    """Return the PodDisruptionBudgets of all roles except the evaluator, which a drain of a node may always evict.
 
     Args:
         structure: the job.
-        is_scalable: whether the controller of the pods of a role has a scale subresource.
+        is_scalable: whether the controller of a role's pods has a scale subresource.
     """
     roles = [role for role in structure.roles if role.name != "evaluator"]
     return tuple(Template(f"{role.name}-poddisruptionbudget", _budget(role, is_scalable(role))) for role in roles)

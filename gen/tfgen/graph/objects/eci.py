@@ -1,4 +1,4 @@
-"""Elastic Container Instance (ECI) of Alibaba Cloud: the settings of the pods, and the cache of their images.
+"""Elastic Container Instance (ECI) of Alibaba Cloud: the annotations and placement of the pods, and the image cache.
 
     cloud: {eci: {gpuType: P4, imageCache: {make: {size: 40}}}}
 
@@ -25,7 +25,7 @@ def _enabled() -> Expression:
 
 
 def pod_annotations(structure: Structure) -> Mapping[Key, Node]:
-    """Return the annotations of the pods of the tasks, which select the instance."""
+    """Return the annotations of the tasks' pods that select the type of the container instance."""
     if not structure.eci:
         return {}
     annotations: dict[str, Node] = {
@@ -41,12 +41,12 @@ def _joined(path: str) -> Node:
 
 
 def pod_labels(structure: Structure) -> Mapping[Key, Node]:
-    """Return the label for the webhook of Alibaba Cloud, which runs the pod on ECI regardless of its scheduling."""
+    """Return the pod label with which the webhook of Alibaba Cloud runs a pod on ECI without a virtual node."""
     return {keys.ECI: When(_uses_way("Label"), "true")} if structure.eci else {}
 
 
 def node_selector(structure: Structure) -> Mapping[Name, Node]:
-    """Return the labels of the virtual nodes, by which the scheduler runs a pod on ECI."""
+    """Return the node selector for the virtual nodes, which run their pods on ECI."""
     if not structure.eci:
         return {}
     return {label: When(_uses_way(way), text) for way, (label, text) in eci.NODE_LABELS.items()}
@@ -67,7 +67,7 @@ def _uses_way(way: str) -> Expression:
 
 
 def image_cache(structure: Structure) -> Node:
-    """Return the cache of the images of the tasks. The cache belongs to the job, so all runs share the cache."""
+    """Return the ImageCache with the images of the tasks. All runs of the job share the cache."""
     tunable = [value("image"), *(value(f"roles.{role.name}.image") for role in structure.roles)]
     if isinstance(structure.code, GitCode):
         tunable.append(value("code.git.image"))

@@ -72,7 +72,7 @@ _REFERENCE: Final[Mapping[Key, Node]] = {"name": Bound("name"), "valueFrom": Not
 
 
 def env() -> Merged:
-    """Return the value of `ENV`: the defaults of tfgen, overridden by the variables of the job and of the role."""
+    """Return the map of environment variables: the defaults of tfgen, overridden by the job, and then by the role."""
     defaults: dict[Name, Node] = {
         "HOME": "/tmp",  # noqa: S108 - the emptyDir of the pod
         _VISIBLE_DEVICES: When(Not(resources.GPUS), _NO_DEVICES),
@@ -82,13 +82,13 @@ def env() -> Merged:
 
 
 def variables(structure: Structure, role: RoleName, *, index_label: str, has_tf_config: bool) -> list[Node]:
-    """Return the variables of the main container of a role.
+    """Return the environment variables of the main container of a role, as a list.
 
     Args:
         structure: the job.
         role: the role of the container.
-        index_label: the label with the index of the pod, which the controller sets.
-        has_tf_config: whether the variables contain TF_CONFIG. If not, an operator adds TF_CONFIG.
+        index_label: the label with which the controller tells a pod its index.
+        has_tf_config: whether the variables contain TF_CONFIG. If False, an operator adds TF_CONFIG.
     """
     return [
         *(_cluster(structure, role, index_label) if has_tf_config else []),
@@ -99,17 +99,17 @@ def variables(structure: Structure, role: RoleName, *, index_label: str, has_tf_
 
 
 def run() -> list[Node]:
-    """Return the variables with the name of the run and with the name of the folder of the run."""
+    """Return the environment variables with the name of the run, and with the name of its folder."""
     return [{"name": "TFGEN_RUN", "value": value("run")}, {"name": storage.RUN_FOLDER, "value": run_folder()}]
 
 
 def run_folder() -> Default:
-    """Return the name of the folder of the run on a volume with a folder for each run."""
+    """Return the name of the run's folder, on a volume with a folder for each run."""
     return Default(value("resumeFrom"), Default(value("run"), UNNAMED))
 
 
 def _cluster(structure: Structure, role: RoleName, index_label: str) -> list[Node]:
-    """Return the variables that describe the cluster. Kubernetes expands the earlier variables in the last variable."""
+    """Return the variables with the cluster, the index and TF_CONFIG. TF_CONFIG refers to the earlier variables."""
     key = config_map.EVALUATOR_CLUSTER if role == "evaluator" else config_map.CLUSTER
     references = {"TF_CLUSTER": key}
     if structure.legacy_flags or structure.legacy_variables:

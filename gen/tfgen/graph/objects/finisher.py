@@ -1,10 +1,8 @@
 """The finisher: the small Job that releases the tasks of a run when the training ends.
 
-    finisher(structure, Plan(ends="chief", scale=("ps", "worker"), suspend=("evaluator",)))
-      ->  ServiceAccount, Role, RoleBinding, ConfigMap and Job, in the order in which they must be applied
-
-The program is `graph.programs.finisher`. The finisher runs during the training on the default scheduler. It requests no
-GPU and is not a member of the gang. The Job replaces its pod after every failure.
+The finisher consists of a ServiceAccount, a Role, a RoleBinding, a ConfigMap with the program
+(`graph.programs.finisher`), and a Job. The finisher runs during the training on the default scheduler. The finisher
+requests no GPU, and is not a member of the gang. The Job replaces its pod after every failure.
 """
 
 from __future__ import annotations
@@ -41,7 +39,9 @@ from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import Record
 
-ROLE: Final = "finisher"  # the role label of the pod, for which a network policy allows traffic to the API server
+ROLE: Final = (
+    "finisher"  # the role label of the finisher's pod, by which a network policy allows traffic to the API server
+)
 FOLDER: Final = "/finisher"
 FILE: Final = "finisher.py"
 
@@ -56,16 +56,16 @@ NOTIFY: Final = value("completion.notify.secretKeyRef.name")
 
 
 Kind: TypeAlias = Literal["jobs", "statefulsets"]
-"""The kind of the controller of the pods of a role, as RBAC names the kind."""
+"""The resource of a role's controller, as a rule of RBAC names the resource."""
 
 
 class Plan(Record):
-    """The work of the finisher of a run.
+    """The tasks that the finisher watches and releases.
 
     Attributes:
         ends: the role whose Job ends the run.
-        starts: the kinds and roles whose pods must start before the start deadline.
-        start_with: the number of these pods that suffices, if the gang may start without all of them.
+        starts: the roles whose pods must start before the start deadline, with the resource of their controller.
+        start_with: the number of these pods that must start, if the gang may start without all of them.
         scale: the roles whose StatefulSets the finisher scales to 0.
         suspend: the roles whose Jobs the finisher suspends. The evaluator has a grace period.
         deployments: the names of Deployments that the finisher scales to 0, each a name or `When(test, name)`.
@@ -80,7 +80,7 @@ class Plan(Record):
 
     @property
     def releases(self) -> bool:
-        """True if the finisher releases objects at the end of the run."""
+        """True if the finisher scales down or suspends objects at the end of the run."""
         return bool(self.scale or self.suspend or self.deployments)
 
 
@@ -97,7 +97,7 @@ def finisher(structure: Structure, plan: Plan) -> tuple[Template, ...]:
 
 
 def rules(plan: Plan) -> list[Node]:
-    """Return the RBAC rules with the minimal permissions of the program. Each rule names its objects.
+    """Return the RBAC rules with the permissions that the finisher needs. Each rule names its objects.
 
     A rule without names would grant access to all objects, so a rule without objects is omitted.
     https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
@@ -122,7 +122,7 @@ def rules(plan: Plan) -> list[Node]:
 
 
 def _only_read(plan: Plan) -> Iterator[tuple[str, Kind, list[RoleName]]]:
-    """Yield the roles whose objects the program only reads, to detect the start, with the API group and the kind."""
+    """Yield API group, resource and role for each object that the finisher reads, but never changes."""
     only_read = [(kind, name) for kind, name in plan.starts if name not in (plan.ends, *plan.suspend)]
     yield "batch", "jobs", [name for kind, name in only_read if kind == "jobs"]
     yield "apps", "statefulsets", [name for kind, name in only_read if kind == "statefulsets"]
@@ -133,12 +133,12 @@ def _rule(group: str, resource: str, resource_names: list[Node], verbs: list[Nod
 
 
 def _map_name(name: Node, make: Callable[[Node], Node]) -> Node:
-    """Return the result of a function for a name, with the condition of the name."""
+    """Apply a function to a name. If the name has a condition (`When`), the result has the same condition."""
     return When(name.test, make(name.if_true)) if isinstance(name, When) else make(name)
 
 
 def config_map() -> Node:
-    """Return the ConfigMap of the program."""
+    """Return the ConfigMap with the program of the finisher."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -149,7 +149,7 @@ def config_map() -> Node:
 
 
 def job(structure: Structure, plan: Plan) -> Node:
-    """Return the Job. The Job has no deadline, and practically no limit of retries."""
+    """Return the Job of the finisher, which has no deadline and practically no limit of retries."""
     job: dict[Key, Node] = {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -178,7 +178,7 @@ def _pod_template(structure: Structure, plan: Plan) -> Named:
 
 
 def _pod_metadata() -> Node:
-    """Return the metadata of the pod. The pod has no annotation against eviction, because an eviction loses no work."""
+    """Return the metadata of the finisher's pod. An autoscaler may evict the pod, because an eviction loses no work."""
     return {
         "labels": {
             Splice("selector"): labels.run_selector(),
@@ -194,7 +194,7 @@ def _pod_metadata() -> Node:
 
 
 def _pod(structure: Structure, plan: Plan) -> Node:
-    """Return the spec of the pod. Its image is an image of the tasks, so it runs on the same nodes as the tasks."""
+    """Return the spec of the finisher's pod, which has the image and the placement of a task."""
     return pod_spec(
         PodParts(
             priority=if_set(value("priorityClassName")),
@@ -226,7 +226,7 @@ def _pod(structure: Structure, plan: Plan) -> Node:
 
 
 def _webhook_address() -> Node:
-    """Return the variable with the address of the webhook. The finisher must start without the Secret."""
+    """Return the variable with the webhook's address from a Secret. The finisher also starts without the Secret."""
     secret: Node = {
         "name": NOTIFY,
         "key": value("completion.notify.secretKeyRef.key"),
@@ -242,7 +242,7 @@ def image(structure: Structure, plan: Plan) -> When:
 
 
 def _image(structure: Structure, plan: Plan) -> When:
-    """Return the image and the pull policy. The pull policy of a role applies only to the image of the role."""
+    """Return the image and the pull policy of the finisher. If the image is that of a role, so is the pull policy."""
     finisher_image: Node = {"image": _IMAGE, "imagePullPolicy": if_set(value("imagePullPolicy"))}
     return _choose_image(
         structure,
@@ -258,10 +258,10 @@ def _image(structure: Structure, plan: Plan) -> When:
 def _choose_image(
     structure: Structure, plan: Plan, finisher_image: Node, role_image: Callable[[RoleName], Node]
 ) -> When:
-    """Return `finisher_image` if `completion.image` is set, and if not the image of the role that ends the run.
+    """Return `finisher_image` if `completion.image` is set. If not, return the image of the role that ends the run.
 
-    With a start deadline, the image of this role may be the image that cannot be pulled, and the finisher must release
-    the peers nevertheless. So if no peer role has the same image, the finisher runs in the image of a peer role.
+    If the job has a start deadline, and no other role has this image, return the image of another role. A finisher with
+    the first image could not start if the image cannot be pulled, and so could not release the other roles.
     """
     peers = [role.name for role in structure.roles if role.name != plan.ends]
     if not peers:
@@ -272,7 +272,7 @@ def _choose_image(
 
 
 def _arguments(plan: Plan) -> list[Node]:
-    """Return the arguments of the program. Each argument is one word, so the list needs no pairs."""
+    """Return the arguments of the program. An argument has the form `--name=value`, so each list item is complete."""
     grace = Text(("--grace-for=", names.workload("evaluator"), "=", value("completion.evaluatorGrace")))
     return [
         Text(("--ends=", names.workload(plan.ends))),

@@ -1,4 +1,4 @@
-"""The labels, annotations and selectors of every object. `kubernetes.keys` defines their keys."""
+"""The labels, annotations and selectors of all objects of a job. `kubernetes.keys` defines the keys."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BEFORE_PODS: Final[Mapping[Key, Node]] = {
     ): None,
     **plain_mapping(keys.BEFORE_PODS),
 }
-"""The annotation of an object that pods need at their start."""
+"""The annotation of an object that must exist before the pods: the sync wave of Argo CD."""
 
 KEEP: Final[Mapping[Key, Node]] = {
     Comment(
@@ -54,14 +54,14 @@ KEEP: Final[Mapping[Key, Node]] = {
     ): None,
     **plain_mapping(keys.KEEP),
 }
-"""The annotations of an object that outlives the job."""
+"""The annotations of a claim, which remains when the job is deleted."""
 
 UNDISTURBED: Final = Comment(
     "The annotations safe-to-evict and do-not-disrupt keep the pod on its node, because a task that an autoscaler "
     "moves loses its work. A mesh sidecar is disabled, because a Job with such a sidecar never completes."
 )
 
-# The labels of the installation, which are not part of a selector.
+# The labels of the chart and the Helm release, which are not part of a selector.
 INSTALLED: Final[Mapping[Key, Node]] = {
     MANAGED_BY: ChartOnly("{{ .Release.Service }}", filled="tfgen"),
     CHART: ChartOnly('{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}'),
@@ -129,14 +129,14 @@ def literal_metadata(name: Node, key: Node) -> Node:
 
 
 def has_common_labels(item: Mapping[Key, Node]) -> bool:
-    """Return whether an object has the labels of `metadata`. A Pod has the labels of its role."""
+    """Return whether an object has the labels that `metadata` sets. A Pod has the labels of its role instead."""
     metadata = item["metadata"]
     node = metadata["labels"] if isinstance(metadata, dict) else None
     return node == _COMMON or (isinstance(node, dict) and node.get(Splice("labels")) == _COMMON)
 
 
 def tfgen_entries(item: Mapping[Key, Node], field: str) -> dict[Key, Node]:
-    """Return the labels or annotations that tfgen adds to one object, without the labels that all objects have."""
+    """Return the labels or annotations that tfgen sets on an object, without the labels that all objects have."""
     node = _metadata_of(item)[field]
     return {key: child for key, child in node.items() if not isinstance(key, Splice)} if isinstance(node, dict) else {}
 
@@ -144,11 +144,11 @@ def tfgen_entries(item: Mapping[Key, Node], field: str) -> dict[Key, Node]:
 def with_layers(
     item: Mapping[Key, Node], over_labels: Sequence[Expression], over_annotations: Sequence[Expression]
 ) -> Node:
-    """Return an object with additional labels and annotations, which override the present labels and annotations.
+    """Return an object with additional labels and annotations, which override existing labels and annotations.
 
     Args:
         item: the object.
-        over_labels: maps of labels, from the lowest to the highest.
+        over_labels: maps of labels. A later map overrides an earlier map.
         over_annotations: maps of annotations, which may override annotations of tfgen.
     """
     changed, result = {**_metadata_of(item)}, {**item}
@@ -191,12 +191,12 @@ def role_selector(role: Node) -> Node:
 
 
 def pod_labels() -> Merged:
-    """Return the value of `POD_LABELS`: the defaults of tfgen, overridden by the labels of the job and of the role."""
+    """Return the labels of a task's pod: the defaults of tfgen, overridden by the job, and then by the role."""
     return Merged((MapOf({ISTIO_INJECT: "false"}), value("labels"), role_value("labels")))
 
 
 def pod_annotations() -> Merged:
-    """Return the value of `POD_ANNOTATIONS`: the defaults of tfgen, overridden by the annotations of the user."""
+    """Return the annotations of a task's pod: the defaults of tfgen, overridden by the user's annotations."""
     defaults = MapOf({CLUSTER_AUTOSCALER_EVICT: "false", KARPENTER_KEEP: "true", LINKERD_INJECT: "disabled"})
     return Merged((defaults, value("annotations"), role_value("annotations")))
 

@@ -3,9 +3,9 @@
     objects:
       quota: {apiVersion: v1, kind: ResourceQuota, spec: {hard: {requests.nvidia.com/gpu: "8"}}}
 
-The objects are values. So Helm does not evaluate templates in their texts, and an environment may change the objects.
-tfgen adds a name if the object has no name, the labels of every object of the job, and the sync wave of objects that
-pods need at their start.
+The objects are values of the chart. So Helm does not evaluate template expressions in them, and an environment may
+change the objects. tfgen adds the labels of the job, a name if the object has no name, and the sync wave that applies
+the object before the pods if the pods need the object.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _METADATA: Final = Bound("metadata", "map")
 _FIELDS: Final = Bound("fields", "map")
 
 _TFGEN_FIELDS: Final = ("apiVersion", "kind", "metadata")
-"""The fields that tfgen writes. All further fields are printed unchanged."""
+"""The fields that tfgen writes. All other fields are printed unchanged."""
 
 BEFORE_PODS: Final = (
     "ConfigMap",
@@ -58,10 +58,10 @@ BEFORE_PODS: Final = (
     "SecretProviderClass",
     "ServiceAccount",
 )
-"""The kinds that a pod needs at its start, or that limit the pod. These kinds are applied before the pods.
+"""The kinds that a pod needs at its start, or that limit the pod. Argo CD applies these kinds before the pods.
 
-A sync wave waits until the objects of the previous wave are healthy, so each of these kinds must be healthy without a
-pod of the job. All further kinds may wait for the pods, so they have the sync wave of the pods."""
+Argo CD waits until the objects of a sync wave are healthy, so each of these kinds must be healthy without a pod of the
+job. All other kinds may need the pods to become healthy, so Argo CD applies these kinds together with the pods."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Guards of the lengths of the names that a workload kind builds."""
+"""Guards that limit the length of object names, for example of a StatefulSet or a host."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from tfgen.job.training_job import Role, RoleName
 
 
 def stateful_set_guards(roles: Iterable[Role]) -> list[Guard]:
-    """Return the guard of the longest name of a StatefulSet, or no guard without StatefulSets."""
+    """Return the guard of the longest StatefulSet name; an empty tuple if no role has a StatefulSet."""
     return [_stateful_set_guard(role) for role in sorted((role.name for role in roles), key=len)[-1:]]
 
 
 def role_hosts_guard(pod: PodName) -> Guard:
-    """Return the guard of the host names of all roles. The last pod of a role has the longest name."""
+    """Return the guard of the length of the host names. The last pod of a role has the longest host name."""
     last = Sum((Default(role_entry_value("replicas", "integer"), 1), -1))
     return host_name_guard(pod(ROLE_NAME, last)).replaced(over=(ROLE_ENTRIES,))
 
 
 def finisher_name_guard() -> Guard:
-    """Return the guard of the name of the finisher, which is a label value of its pods.
+    """Return the guard of the length of the finisher's name, which is a label value of its pods.
 
-    A distributed job does not need the guard, because its host names are at least as long.
+    A job with several tasks does not need this guard, because its host names are at least as long and have a guard.
     """
     words = ("the finisher's Job would be named ", ", which has ", "a label value")
     return _length_guard("finisher-name", Bound("finisher"), names.finisher(), names.LABEL_VALUE_MAX, words)
 
 
 def host_name_guard(name: Node) -> Guard:
-    """Return the guard of the name of a pod, which is also a host name."""
+    """Return the guard of the length of a pod's name, which is also the host name of the pod."""
     words = ("the host name ", " has ", "a DNS label")
     return _length_guard("host-name", Bound("host"), name, names.HOST_NAME_MAX, words)
 
@@ -48,10 +48,11 @@ def _length_guard(rule: str, bound: Bound, name: Node, maximum: int, words: tupl
 
     Args:
         rule: the id of the rule.
-        bound: the name of the variable for the name in the chart.
+        bound: the variable that contains the name in the chart.
         name: the name.
         maximum: the maximum number of bytes.
-        words: the words of the message before the name, the words after the name, and the object of the limit.
+        words: three parts of the message: the words before the name, the words after the name, and the limited thing,
+            such as `a DNS label`.
     """
     prefix, suffix, limited = words
     return Guard(

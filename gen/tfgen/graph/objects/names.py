@@ -1,9 +1,9 @@
 """The names of all objects and hosts of a job.
 
-An object that belongs to the job, such as a claim, has the name of the release. An object that belongs to a run, such
-as a workload, the Service or a pod, has the name of the run as well, because a run cannot be changed in place. Only a
-chart has the values `nameOverride` and `fullnameOverride` (`schema.chart_values`). In all further outputs both values
-are empty.
+The name of an object that belongs to the job, such as a claim, contains the name of the Helm release. The name of an
+object that belongs to a run, such as a workload, the Service or a pod, also contains the name of the run, because a run
+cannot be changed in place. Only a chart has the values `nameOverride` and `fullnameOverride` (`schema.chart_values`).
+In all other outputs, both values are empty.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ LABEL_VALUE_MAX = 63  # the name of a Job is a label value of its pods
 
 
 def workload(role: Node) -> Text:
-    """Return the name of the controller of the pods of a role."""
+    """Return the name of the workload object of a role, such as a StatefulSet."""
     return Text((RUN, "-", role))
 
 
@@ -65,7 +65,7 @@ def claim(storage: Node) -> Text:
 
 
 def literal(key: Node) -> Text:
-    """Return the name of an object of the job file that has no name."""
+    """Return the name of an object under `objects` of the job file that sets no name."""
     return Text((JOB, "-", key))
 
 
@@ -80,7 +80,7 @@ def code(digest: str) -> Text:
 
 
 def connection_test() -> Text:
-    """Return the name of the pod of ``helm test``."""
+    """Return the name of the test pod that ``helm test`` runs."""
     return Text((RUN, "-connection-test"))
 
 
@@ -108,17 +108,17 @@ def pod(role: Node, index: Node) -> Text:
 
 
 def operator_pod(task: Node, index: Node) -> Text:
-    """Return the name that an operator gives to the pod and to the Service of a task."""
+    """Return the name that an operator, such as that of TFJob, gives to the pod and to the Service of a task."""
     return Text((RUN, "-", task, "-", index))
 
 
 def job_set_pod(role: Node, index: Node) -> Text:
-    """Return the name of the pod of a task in a JobSet. The index 0 is the index of the only Job of the role."""
+    """Return the name of a task's pod in a JobSet: `RUN-ROLE-0-INDEX`. The 0 is the index of the role's only Job."""
     return Text((workload(role), "-0-", index))
 
 
 def elastic_dl_master() -> Text:
-    """Return the name under which the pods and the client of ElasticDL look for the master of a job."""
+    """Return the name of the ElasticDL master's pod, which the pods and the client of ElasticDL require."""
     return Text(("elasticdl-", RUN, "-master"))
 
 
@@ -128,5 +128,5 @@ def elastic_dl_account() -> Text:
 
 
 def host(pod_name: Node, port: int) -> Text:
-    """Return ``HOST:PORT`` of a task, without the namespace, so no object depends on the namespace."""
+    """Return the host of a task as ``POD.SERVICE:PORT``, without the namespace, so that it works in every namespace."""
     return Text((pod_name, ".", RUN, f":{port}"))

@@ -26,7 +26,7 @@ WEBHOOK: Final[Node] = {"ports": [{"port": 80, "protocol": "TCP"}, {"port": 443,
 
 
 def service(structure: Structure) -> Node:
-    """Return the headless Service that gives each task a DNS name, even before the task is ready."""
+    """Return the headless Service, which gives each task a DNS name even before the task is ready."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -42,12 +42,12 @@ def service(structure: Structure) -> Node:
 
 
 def policy_types() -> list[Node]:
-    """Return the directions of traffic that a policy limits."""
+    """Return the `policyTypes` of a network policy: Ingress, and Egress if egress is limited."""
     return ["Ingress", When(_LIMITED, "Egress")]
 
 
 def policy(selector: Node) -> Node:
-    """Return the policy that allows only traffic between the pods of a run, on all ports.
+    """Return the network policy that allows only traffic between the pods of a run, on all ports.
 
     The servers of TensorFlow execute all requests without authentication:
     https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md. NCCL and tf.data use additional ports.
@@ -73,10 +73,10 @@ def policy(selector: Node) -> Node:
 
 
 def api_server_policy(name: Node, role: str, *rules: When) -> Node:
-    """Return the policy that allows a pod to reach the API server.
+    """Return the network policy that allows a pod to reach the API server.
 
-    The policy exists only if the egress of the run is limited. Kubernetes allows all traffic that at least one policy
-    allows, so this policy extends the policy of the run.
+    The policy exists only if the egress of the run is limited. Kubernetes allows traffic that at least one policy
+    allows, so this policy is an exception to the network policy of the run.
 
     Args:
         name: the name of the policy.

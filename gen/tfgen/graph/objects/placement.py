@@ -1,4 +1,4 @@
-"""The placement of pods: node selector, tolerations (with the short form `spot`), affinity (with `placement`)."""
+"""The placement of pods on nodes: node selector, tolerations (with `spot`), and affinity (with `placement`)."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ _TOLERATIONS: Final = Named(
 
 
 def node_selector(structure: Structure) -> Merged:
-    """Return the value of `NODE_SELECTOR`: the labels of the GPU product and of ECI, overridden by the user's labels.
+    """Return the node selector: the labels of the GPU product and of ECI, overridden by the user's labels.
 
-    Tasks of a role without GPUs need no node with the GPU product.
+    A role without GPUs has no label of a GPU product.
     """
     product: dict[Name, Node] = {
         role_value("resources.gpu.productLabel"): When(GPUS, role_value("resources.gpu.product"))
@@ -75,12 +75,12 @@ def tolerations(structure: Structure) -> Node:
 
 
 def job_tolerations() -> Node:
-    """Return the tolerations of a pod without a role, as a list to which a patch can add items."""
+    """Return the tolerations of a pod without a role, such as TensorBoard, as a list to which a patch can add items."""
     return _with_spot(value("spot"), value("tolerations"))
 
 
 def job_scheduling() -> dict[Key, Node]:
-    """Return the scheduling fields of a pod without a role."""
+    """Return the scheduling fields of a pod without a role, such as the pod of the finisher."""
     return {
         "nodeSelector": value("nodeSelector"),
         "tolerations": _tolerations(value("spot"), value("tolerations")),
@@ -92,9 +92,9 @@ def _tolerations(spot: Expression, tolerations: Expression) -> Node:
 
 
 def affinity() -> Node:
-    """Return the affinity of the user, or the affinity for `placement`.
+    """Return the affinity of the user, or an affinity that implements `placement`.
 
-    ``spread`` prefers different nodes for the tasks of a role, and ``pack`` prefers one node for the tasks of a run.
+    ``spread`` prefers different nodes for the tasks of a role. ``pack`` prefers the same node for the tasks of a run.
     """
     affinity, placement = role_or_job_value("affinity"), role_or_job_value("placement")
     spread: Node = {"podAntiAffinity": _preferred(labels.role_selector(ROLE))}
@@ -104,6 +104,6 @@ def affinity() -> Node:
 
 
 def _preferred(selector: Node) -> Node:
-    """Return a preferred term. A required term could block a gang if the cluster has too few nodes."""
+    """Return a preferred pod affinity term, because a required term could block a gang in a cluster with few nodes."""
     term: Node = {"labelSelector": {"matchLabels": selector}, "topologyKey": "kubernetes.io/hostname"}
     return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}

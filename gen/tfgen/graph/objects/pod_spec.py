@@ -1,4 +1,4 @@
-"""The spec of every pod that tfgen makes: of tasks, the finisher, TensorBoard, tests and the ElasticDL master.
+"""The PodSpec of all pods that tfgen renders: tasks, the finisher, TensorBoard, tests and the ElasticDL master.
 
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#PodSpec
 """
@@ -16,7 +16,7 @@ _NO_SERVICE_LINKS = Comment(
 
 
 class PodParts(Record):
-    """The parts of a pod.
+    """The variable parts of a PodSpec.
 
     Attributes:
         security_context: the security context of the pod.
@@ -26,9 +26,9 @@ class PodParts(Record):
         runtime_class: the name of the runtime class.
         account: the name of the service account.
         needs_token: whether the pod calls the API server.
-        lifecycle: the fields of restarts and deadlines, and the subdomain.
-        scheduling: the fields of the placement.
-        pull_secrets: the secrets for the pull of images.
+        lifecycle: the fields for restarts and deadlines, and the subdomain.
+        scheduling: the fields for the placement on nodes.
+        pull_secrets: the secrets with which the kubelet pulls the images.
         init_containers: the init containers and sidecars.
         volumes: the volumes.
     """
@@ -48,7 +48,7 @@ class PodParts(Record):
 
 
 def pod_spec(parts: PodParts) -> dict[Key, Node]:
-    """Return the spec of a pod. Scheduling precedes security, and the containers are last."""
+    """Return a PodSpec, with the scheduling fields before the security fields, and the containers last."""
     spec: dict[Key, Node] = {
         **parts.scheduler,
         "priorityClassName": parts.priority,

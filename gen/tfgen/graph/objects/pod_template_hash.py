@@ -1,13 +1,13 @@
-"""The hash of a pod template, as a label of the pods. The label ensures that all pods of a run have one template.
+"""The hash of a pod template, as a label of the pods. The label ensures that all pods of a run have the same template.
 
 Kubernetes accepts a new pod template for a StatefulSet at any time, and creates replacement pods from the new template.
 Kubernetes rejects a new selector, and a template with labels that the selector does not match. So the selector and the
-template contain the hash, and Kubernetes rejects a new template. A Job rejects a new template in any case, and its hash
-is for the upgrade check of the chart.
+template contain the hash, and Kubernetes rejects a new template. Kubernetes always rejects a new template of a Job. Its
+hash is for the check of the chart before an upgrade.
 https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#pod-selector
 
-The hash is the digest of the filled template without the label. So an input that produces equal pods produces an equal
-hash, for example a new version of tfgen or of the chart, or a new number of replicas.
+The hash is the digest of the filled template without the label. A change that produces equal pods, such as a new
+version of tfgen or a new number of replicas, produces an equal hash.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from tfgen.graph.holes import Bound, Comment, Digest, Key, Let, Named, Node, Par
 from tfgen.kubernetes import keys
 
 HASH: Final = Bound("hash")
-"""The hash, in an object that `hashed` returns."""
+"""The variable for the hash in an object that `hashed` returns."""
 
 PARAMETER: Final = Parameter(HASH.name)
-"""The hash, in a part that is a pod template; null in the template from which the hash is computed."""
+"""The parameter for the hash in a pod template; null in the template from which the hash is computed."""
 
 LABEL: Final[Mapping[Key, Node]] = {
     Comment("The hash of this pod template. A change of the template needs a new run."): None,
     keys.POD_TEMPLATE_HASH: if_set(PARAMETER),
 }
-"""The label with the hash, the last label of a pod template."""
+"""The label with the hash, as the last label of a pod template."""
 
 
 def hashed(pod: Named, arguments: Mapping[str, Node], workload: Callable[[Node], Node]) -> Let:
-    """Return a workload object with `HASH` bound to the hash of its pod template.
+    """Return a workload object in which `HASH` is the hash of the pod template.
 
     Args:
-        pod: the pod template, a part with `LABEL` as a label.
-        arguments: the arguments of the part, without the hash.
+        pod: the pod template: a named part that contains `LABEL`.
+        arguments: the arguments of the named part, without the hash.
         workload: a function that returns the object for the pod template with the hash.
     """
     doc = f"The hash of {pod.name}, for a label of the pods and for the immutable selector of a StatefulSet."

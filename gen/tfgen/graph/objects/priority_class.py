@@ -1,7 +1,7 @@
 """The priority classes of a job. The job file sets their names.
 
-A priority class belongs to the whole cluster, and further objects refer to the class by name. So the name contains
-neither the release nor the run, and two jobs or environments of one cluster must not create the same class.
+A priority class belongs to the whole cluster, and other objects refer to the class by its name. So the name contains
+neither the Helm release nor the run, and two jobs or environments in a cluster must not create the same class.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CLASS: Final = "class"
 
 @cache
 def priority_classes() -> ForEach:
-    """Return the priority classes, by name."""
+    """Return the PriorityClass objects that the job file defines, in the order of their names."""
     return ForEach(
         value("priorityClasses"),
         {

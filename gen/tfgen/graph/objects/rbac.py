@@ -12,8 +12,8 @@ from tfgen.graph.template import Template
 def templates(part: str, name: Node, rules: Sequence[Node]) -> Iterator[Template]:
     """Yield the ServiceAccount, the Role and the RoleBinding, in the order in which they must be applied.
 
-    Pods must request the token of the account explicitly. The subject of the RoleBinding has no namespace, which means
-    the namespace of the RoleBinding.
+    The account does not mount its token into pods by default. The subject of the RoleBinding has no namespace, so
+    Kubernetes uses the namespace of the RoleBinding.
 
     Args:
         part: the prefix of the file names, for example `finisher`.

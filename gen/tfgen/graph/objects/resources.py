@@ -44,40 +44,40 @@ _GPU_COUNT: Final = role_value("resources.gpu.count")
 
 
 def has_gpus() -> Expression:
-    """Return the test that the tasks of a role have a GPU or a part of a GPU: the value of `GPUS`."""
+    """Return the test that the tasks of a role request a GPU or a share of a GPU."""
     return AnyOf((_GPU_COUNT, DEVICES))
 
 
 def devices() -> Filtered:
-    """Return the value of `DEVICES`: the limits of GPUs. `LIMITS` must be bound."""
+    """Return the entries of the limits that are GPUs or shares of GPUs. `LIMITS` must be bound."""
     name, amount = Bound("name"), Text((Bound("value"),))
     return Filtered(LIMITS, AllOf((Matches(name, IS_GPU), Not(Equal(amount, "0")))))
 
 
 def requests() -> Merged:
-    """Return the value of `REQUESTS`."""
+    """Return the map of resource requests, which is bound to `REQUESTS`."""
     return Merged((MapOf(_cpu_and_memory()), role_value("resources.requests")))
 
 
 def limits() -> Merged:
-    """Return the value of `LIMITS`."""
+    """Return the map of resource limits, which is bound to `LIMITS`."""
     gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): _GPU_COUNT}
     share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
     return Merged((MapOf({**_cpu_and_memory(), **gpu}), share, role_value("resources.limits")))
 
 
 def resources() -> Node:
-    """Return the resources of a container. `REQUESTS` and `LIMITS` must be bound."""
+    """Return the `resources` of a container. `REQUESTS` and `LIMITS` must be bound."""
     return {"requests": REQUESTS, "limits": LIMITS}
 
 
 def helper_resources(path: str) -> Node:
-    """Return the resources of a helper container of tfgen, with all four amounts.
+    """Return the `resources` of a helper container of tfgen: requests and limits of CPU and memory.
 
-    A quota on an amount rejects each pod with a container that does not set the amount:
-    https://kubernetes.io/docs/concepts/policy/resource-quotas/. By default the requests equal the limits. A container
-    with a lower request would change the quality of service of its pod from Guaranteed to Burstable, and Kubernetes
-    would evict the pod sooner.
+    A quota on one of these amounts rejects each pod with a container that does not set the amount:
+    https://kubernetes.io/docs/concepts/policy/resource-quotas/. By default, the requests equal the limits. A lower
+    request would change the quality of service of the pod from Guaranteed to Burstable, and Kubernetes would evict the
+    pod sooner.
 
     Args:
         path: the values path above `resources`.

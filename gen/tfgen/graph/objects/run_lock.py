@@ -49,16 +49,16 @@ _ATTEMPTS: Final = 1_000_000  # one attempt per second, practically without limi
 
 
 def locked(role: Node = ROLE) -> Filtered:
-    """Return the value of `LOCKED`: the volumes of the role to which only one run at a time may write."""
+    """Return the volumes of a role to which only a single run may write at a time. The result is bound to `LOCKED`."""
     roles = Bound("storage", "list", "for")
     return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), HasItem(roles, role))))), item="storage")
 
 
 def config_map(role: RoleName) -> Node:
-    """Return the ConfigMap of the program, if the role has volumes with a lock.
+    """Return the ConfigMap with the program of the run lock, if the role has volumes with a lock.
 
     Args:
-        role: the role that ends the job.
+        role: the role whose end is the end of the run.
     """
     program: Node = {
         "apiVersion": "v1",
@@ -71,27 +71,27 @@ def config_map(role: RoleName) -> Node:
 
 
 def volume() -> When:
-    """Return the volume with the program, for a part with the parameter `LOCKED`."""
+    """Return the volume with the program of the run lock. `LOCKED` must be bound."""
     source: Node = {"name": names.run_lock_program(_DIGEST)}
     return When(Parameter(LOCKED.name, LOCKED.type), {"name": VOLUME, "configMap": source})
 
 
 def container_name(volume: str) -> str:
-    """Return the name of the container that holds the lock of a volume."""
+    """Return the name of the sidecar that locks a volume."""
     return f"{_PREFIX}{volume}"
 
 
 def containers(profile: Profile, index_label: str) -> ForEach:
-    """Return a container for each volume with a lock.
+    """Return a sidecar for each volume with a lock.
 
     Args:
         profile: the security profile of the job.
-        index_label: the label with the index of the pod, which the controller sets; empty without a controller.
+        index_label: the label with which the controller tells a pod its index; empty for a pod without a controller.
     """
     volume = {_NAME.name: _NAME, _STORAGE.name: Bound("storage", "map")}
     part = Named(
         "pod.runLock",
-        "The container that holds the lock of a volume, without its name.",
+        "The container that holds the lock of a volume, except for the field name.",
         _container(profile, index_label),
         file="run-lock",
         parameters=(ROLE_VALUES.name, *volume),

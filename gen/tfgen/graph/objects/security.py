@@ -11,7 +11,7 @@ from tfgen.job.training_job import Profile
 
 
 def pod_context(profile: Profile) -> Node:
-    """Return the security context of a pod."""
+    """Return the security context of a pod for a profile, such as `restricted`."""
     identity: dict[Key, Node] = {
         "runAsUser": value("security.runAsUser"),
         "runAsGroup": value("security.runAsGroup"),
@@ -26,7 +26,7 @@ def pod_context(profile: Profile) -> Node:
 
 
 def container_context(profile: Profile) -> dict[Key, Node]:
-    """Return the security context of a container."""
+    """Return the security context of a container for a profile, such as `restricted`."""
     root: dict[Key, Node] = {"readOnlyRootFilesystem": value("security.readOnlyRootFilesystem")}
     if profile != "restricted":
         return root

@@ -21,7 +21,7 @@ _DEFAULT: Final = "default"
 
 @cache
 def service_account() -> Node:
-    """Return the account, if the job creates an account. The pods of the tasks do not mount the account's token."""
+    """Return the ServiceAccount, if the job creates an account. The tasks do not mount the token of the account."""
     account: dict[Key, Node] = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
@@ -32,13 +32,13 @@ def service_account() -> Node:
 
 
 def task_account(structure: Structure) -> When:
-    """Return the name of the account of a task: of the role, of the job, or of the account that the job creates."""
+    """Return the service account name of a task: the name for the role, for the job, or of the created account."""
     name = role_or_job_value("serviceAccountName")
     return When(name, name, When(_IS_CREATED, names.JOB)) if structure.service_account else if_set(name)
 
 
 def default_account_guard() -> Guard:
-    """Return the guard against the creation of the account that each namespace already has."""
+    """Return the guard against the creation of the account `default`, which each namespace already has."""
     return Guard(
         rule="service-account-default",
         path="serviceAccountName",

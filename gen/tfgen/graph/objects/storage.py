@@ -40,12 +40,12 @@ TMP: Final = "tmp"
 SHM: Final = "shm"
 
 RUN_FOLDER: Final = "TFGEN_RUN_FOLDER"
-"""The variable with the name of the folder of the run on a volume with a folder for each run."""
+"""The environment variable with the name of the run's folder, for volumes with a folder for each run."""
 
 RUNS: Final = Bound("storage", "string", "runs")
 SEPARATE: Final = Equal(Default(RUNS, ""), "Separate")
 
-# The volume sources that the job file and the pod express by the same fields.
+# The volume sources whose fields in the job file are those of Kubernetes.
 SOURCES: Final = (
     "nfs",
     "hostPath",
@@ -72,7 +72,7 @@ def sources(structure: Structure) -> tuple[str, ...]:
 
 
 def volumes(structure: Structure) -> list[Node]:
-    """Return the volumes of a pod. The import of TensorFlow fails without a writable temporary folder."""
+    """Return the volumes of a pod, with a volume for /tmp. TensorFlow fails without a writable temporary folder."""
     size = role_or_job_value("shm")
     return [
         {"name": TMP, "emptyDir": {}},
@@ -98,7 +98,7 @@ def mounts() -> list[Node]:
 
 
 def mount(volume: Node, path: Node) -> Node:
-    """Return the mount path and the folder of a volume. With runs: Separate, each run has a subfolder."""
+    """Return the fields of a volume mount: the path, and the folder of the volume. Each run may have a subfolder."""
     return call(_MOUNT, storage=volume, mountPath=path)
 
 
@@ -124,9 +124,9 @@ def reader_volumes(structure: Structure, reader: str) -> list[Node]:
 
 
 def reader_mounts(reader: str) -> list[Node]:
-    """Return the mounts of a pod that only reads, at the mount paths of the tasks.
+    """Return the read-only mounts of a pod, such as TensorBoard, at the mount paths of the tasks.
 
-    The mount of a volume with a folder for each task is the whole volume.
+    If a volume has a folder for each task, the pod mounts the whole volume.
     """
     mount: Node = {
         "name": _NAME,
@@ -172,7 +172,7 @@ def claims() -> ForEach:
 
 
 def _storage_class() -> Node:
-    """Return the storage class of a claim. The empty class binds a claim to a named volume without a class.
+    """Return the storage class of a claim. An empty class binds a claim to an existing volume without a class.
 
     https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume
     """
@@ -198,7 +198,7 @@ def _parameter(field: str, value_type: ValueType = "string") -> Parameter:
 
 
 def _for_role(role: Node, body: Node) -> ForEach:
-    """Return an item for each volume of a role. A volume without ``for`` belongs to all roles."""
+    """Return a list item for each volume that a role mounts. All roles mount a volume without ``for``."""
     roles = Bound("storage", "list", "for")
     return ForEach(value("storage"), When(AnyOf((Not(roles), HasItem(roles, role))), body), item="storage")
 

@@ -1,6 +1,7 @@
 """TensorBoard: a Deployment that reads the logs of all runs, a Service, and a network policy.
 
-TensorBoard belongs to the job and shows the curves of all runs. No selector of a run or of a workload matches its pod.
+TensorBoard belongs to the job, and shows the metrics of all runs. Its pod has no labels of a run, so no selector of a
+run or of a workload matches the pod.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _START: Final[Mapping[Key, Node]] = {"periodSeconds": 5, "failureThreshold": 60}
 
 
 def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
-    """Return the objects of TensorBoard, with the condition that TensorBoard is enabled."""
+    """Return the templates of TensorBoard. The chart prints the objects only if TensorBoard is enabled."""
     return (
         Template(f"{ROLE}-service", _if_enabled(_service(port))),
         Template(f"{ROLE}-networkpolicy", _policy(port)),
@@ -50,17 +51,17 @@ def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
 
 
 def released_deployment() -> When:
-    """Return the name of the Deployment, if the finisher scales the Deployment to 0 at the end of a run."""
+    """Return the Deployment's name, with the condition that the finisher scales TensorBoard to 0 after a run."""
     return When(AllOf((_ENABLED, Not(value("tensorboard.keep")))), names.tensorboard())
 
 
 def requests() -> Merged:
-    """Return the value of `resources.REQUESTS` in the document of TensorBoard."""
+    """Return the map of resource requests of TensorBoard, which is bound to `resources.REQUESTS`."""
     return Merged((_cpu_and_memory(), value("tensorboard.resources.requests")))
 
 
 def limits() -> Merged:
-    """Return the value of `resources.LIMITS` in the document of TensorBoard."""
+    """Return the map of resource limits of TensorBoard, which is bound to `resources.LIMITS`."""
     return Merged((_cpu_and_memory(), value("tensorboard.resources.limits")))
 
 
@@ -86,7 +87,7 @@ def _service(port: int) -> Node:
 
 
 def _policy(port: int) -> Node:
-    """Return the policy that allows traffic from the readers to the port. TensorBoard sends no requests."""
+    """Return the network policy that allows the configured clients to reach TensorBoard, and blocks its egress."""
     readers = value("tensorboard.readers")
     return When(
         AllOf((_ENABLED, network.ISOLATED)),

@@ -1,9 +1,7 @@
-"""The holes of the tunables.
+"""Functions that return the holes of the tunables, with the type that the job schema defines.
 
-value("roles.worker.replicas")     -> Value("roles.worker.replicas", "integer")
-value_for_role("worker", "image")  -> Default(Value("roles.worker.image", ...), Value("image", ...))
-role_value("resources.cpu")        -> Parameter("values", "quantity", "resources.cpu")
-role_or_job_value("image")         -> Default(Parameter("values", "string", "image"), Value("image", ...))
+>>> value("roles.worker.replicas")
+Value(path='roles.worker.replicas', type='integer')
 """
 
 from __future__ import annotations
@@ -17,10 +15,10 @@ from tfgen.schema import tunables
 from tfgen.value_type import ValueType
 
 ROLE: Final = Parameter("role")
-"""The name of the role, in a part that several roles share."""
+"""The parameter with the name of the role, in a named part that all roles share."""
 
 ROLE_VALUES: Final = Parameter("values", "map")
-"""The values of the role, in a part that several roles share."""
+"""The parameter with the values of the role, in a named part that all roles share."""
 
 
 TEXT: Final = Named(
@@ -45,7 +43,7 @@ TEXTS: Final = Named(
 
 @cache
 def value(path: str) -> Value | AsText:
-    """Return the hole of a values path.
+    """Return the hole for a values path.
 
     Raises:
         LookupError: the job schema has no tunable at the path.
@@ -57,7 +55,7 @@ def value(path: str) -> Value | AsText:
 
 @cache
 def role_value(field: str) -> Parameter | AsText:
-    """Return the hole of a field of the role, in a part that several roles share."""
+    """Return the hole for a field of a role, in a named part that all roles share."""
     tunable = tunables.at(("roles", "worker", *field.split(".")))
     hole = ROLE_VALUES.replaced(type=tunable.type, path=field)
     return as_text(hole) if tunable.chart_types else hole
@@ -65,7 +63,7 @@ def role_value(field: str) -> Parameter | AsText:
 
 @cache
 def role_or_job_value(field: str) -> Default | AsText:
-    """Return the hole of a field that a role may override, in a part that several roles share."""
+    """Return the role's value of a field, or the job's value as the default, in a named part that all roles share."""
     role, job = role_value(field), value(field)
     return (
         as_text(Default(role.tree, job.tree))
@@ -75,21 +73,21 @@ def role_or_job_value(field: str) -> Default | AsText:
 
 
 def as_text(tree: Expression) -> AsText:
-    """Return a text, map or list in which each number and boolean becomes a text."""
+    """Return a hole that converts each number and boolean in a tunable text, map or list to text."""
     return AsText(tree, TEXT if type_of(tree) == "string" else TEXTS)
 
 
 def value_for_role(role: RoleName, field: str) -> Default:
-    """Return the hole of a field that a role may override, for a named role outside of a shared part."""
+    """Return the value of a field for a fixed role, or the job's value as the default."""
     return Default(value(f"roles.{role}.{field}"), value(field))
 
 
 ROLE_ENTRIES: Final = Entries(Value("roles", "map"), "role", "values")
-"""The roles for a guard: the name and the values of each role."""
+"""The entries of `roles`, for a guard that checks each role. The name and the values of the role are bound."""
 
 ROLE_NAME: Final = Bound(ROLE_ENTRIES.key)
 
 
 def role_entry_value(field: str, value_type: ValueType) -> Bound:
-    """Return the hole of a field of the role, in a guard over `ROLE_ENTRIES`."""
+    """Return the hole for a field of the role, in a guard that checks `ROLE_ENTRIES`."""
     return Bound(ROLE_ENTRIES.item, value_type, field)

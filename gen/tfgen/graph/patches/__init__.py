@@ -1,1 +1,1 @@
-"""Patches of a job."""
+"""The application of a job's `patches` to its object graph."""

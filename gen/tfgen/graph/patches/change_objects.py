@@ -1,4 +1,4 @@
-"""A change of each object of a template."""
+"""A function that applies a change to each object in a template."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tfgen.graph.holes import ForEach, Key, Let, Node, When
 
 
 def change_objects(node: Node, change: Callable[[dict[Key, Node]], Node]) -> Node:
-    """Return the node of a template with each object changed."""
+    """Apply a function to each object in the node of a template, inside `Let`, `When` and `ForEach`."""
     match node:
         case Let(name, expression, body):
             return Let(name, expression, change_objects(body, change))

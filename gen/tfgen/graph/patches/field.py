@@ -1,7 +1,7 @@
 """The fields of the object graph that a patch may change.
 
-A patch must not replace a hole, because the value of the job would have no effect. The message names the key of the job
-that sets the field. A patch must not change the identity of an object, and fields on which other objects depend.
+A patch must not replace a hole, because the value of the job would then have no effect. A patch must not change the
+name and the kind of an object, or a field on which other objects depend.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from tfgen.record import Record
 from tfgen.words import either, path_name
 
 Bindings = Mapping[str, str]
-"""The values paths of the names that a `range` or `with` around an object binds."""
+"""The values path for each name that a `ForEach` or `Let` around an object binds."""
 
 _NAME_VALUES: Final = ("run", "nameOverride", "fullnameOverride")
-"""The values that are parts of the names of objects."""
+"""The values that are part of object names."""
 
 _SELECTOR_REASON: Final = "the selector matches the pods"
 _SERVICE_REASON: Final = "the tasks find each other by this Service"
@@ -31,7 +31,7 @@ _IDENTITY: Final[Mapping[Path, str]] = {
     ("metadata",): "a patch may only merge labels and annotations (merge: {metadata: ...})",
     ("status",): "the cluster writes the status",
 }
-"""The fields of every object that a patch must not change, with the reason."""
+"""The fields that a patch must not change in any object, with the reason for the message."""
 
 _FIELDS_BY_KIND: Final[Mapping[str, Mapping[Path, str]]] = {
     "ConfigMap": dict.fromkeys([("data",), ("binaryData",), ("immutable",)], "the pods of a run read the ConfigMap"),
@@ -73,8 +73,8 @@ class Fault(Record):
     """A patch that cannot be applied.
 
     Attributes:
-        path: the path in the spec: ``("patches", "slow", "merge", "spec", "replicas")``.
-        message: the problem and the cure.
+        path: the path of the problem in the spec of the job: ``("patches", "slow", "merge", "spec", "replicas")``.
+        message: the problem and the fix.
         has_no_target: whether the target of the patch does not exist.
     """
 
@@ -84,7 +84,7 @@ class Fault(Record):
 
 
 class RefusedError(Exception):
-    """A part of a patch is not allowed. The caller knows the path in the patch, and makes a `Fault`."""
+    """Error for a part of a patch that is not allowed. The caller turns the error into a `Fault` with the path."""
 
 
 class Field(Record):
@@ -93,8 +93,8 @@ class Field(Record):
     Attributes:
         kind: the kind of the object.
         template: the name of the template of the object.
-        bindings: the values paths of the names that are bound around the object.
-        path: the path of the field. A step into a list is the name or the index of the item.
+        bindings: the values path for each name that is bound around the object.
+        path: the path of the field. The step to a list item is the name or the index of the item.
     """
 
     kind: str
@@ -103,12 +103,12 @@ class Field(Record):
     path: Path = ()
 
     def child(self, step: str | int) -> Field:
-        """Return the child field at a step."""
+        """Return the child field at a key or a list item."""
         return self.replaced(path=(*self.path, step))
 
     @property
     def name(self) -> str:
-        """The path of the field in messages."""
+        """The path of the field in the notation of messages, such as `spec.replicas`."""
         return path_name(self.path)
 
     def check_owner(self) -> None:
@@ -118,19 +118,19 @@ class Field(Record):
             RefusedError: only tfgen may set the field.
         """
         if self.path in self._owned:
-            raise RefusedError(f"a patch must leave {self.name} to tfgen: {self._owned[self.path]}; remove it")
+            raise RefusedError(f"a patch must not change {self.name}: {self._owned[self.path]}; remove it")
 
     def check_replaceable(self, node: Node) -> None:
         """Check that a patch may remove or replace the content of the field.
 
         Raises:
-            RefusedError: the content depends on a value of the job, which would have no effect.
+            RefusedError: the content depends on a value of the job, and the value would have no effect.
         """
         holes = [hole for hole in _holes(node) if not isinstance(hole, Named)]
         if not holes:
             for path, why in self._owned.items():
                 if path[: len(self.path)] == self.path and data_path.has(node, path[len(self.path) :]):
-                    raise RefusedError(f"a patch must leave {path_name(path)} to tfgen: {why}; remove it")
+                    raise RefusedError(f"a patch must not change {path_name(path)}: {why}; remove it")
             return
         if any(isinstance(hole, Call) for hole in holes):
             self.refuse_pod()
@@ -139,7 +139,8 @@ class Field(Record):
         if keys:
             reference = "this key" if len(keys) == 1 else "these keys"
             raise RefusedError(
-                f"{self.name} is set by {either(keys, 'and')}, which would have no effect; set {reference} instead"
+                f"a patch must not change {self.name}, which the job sets by {either(keys, 'and')}; "
+                f"set {reference} instead"
             )
         pointer = "/".join(["", *map(str, self.path), "-"])
         cure = (
@@ -147,10 +148,10 @@ class Field(Record):
             if isinstance(node, list)
             else "remove it"
         )
-        raise RefusedError(f"a patch must leave {self.name} to tfgen: it contains the names of objects; {cure}")
+        raise RefusedError(f"a patch must not change {self.name}: it contains the names of objects; {cure}")
 
     def refuse_values(self, node: Node) -> NoReturn:
-        """Refuse a patch of a field inside a value.
+        """Refuse a patch of a field inside a value of the job, such as a field of `roles.worker.podTemplate`.
 
         Raises:
             RefusedError: always.
@@ -168,13 +169,13 @@ class Field(Record):
 
     @property
     def _owned(self) -> Mapping[Path, str]:
-        """The fields of the object that only tfgen may set, with the reason."""
+        """The fields of the object that a patch must not change, with the reason for the message."""
         by_object = _FIELDS_BY_OBJECT.get((self.kind, self.template), {})
         return {**_IDENTITY, **_FIELDS_BY_KIND.get(self.kind, {}), **by_object}
 
     @property
     def pod_message(self) -> str:
-        """The message about a patch of a pod."""
+        """The message for a patch that changes a pod template."""
         if self.template == "finisher":
             return (
                 f"{self.name}: a patch must not change the pod of the finisher; set helpers or completion.image instead"
@@ -199,9 +200,9 @@ def _holes(node: object) -> Iterator[Node]:
 
 
 def open_mapping(node: Node, key: str) -> Node:
-    """Return a mapping in which a key is a direct key, if the mapping has the key.
+    """Return a mapping in which a key is a direct key, even if the key is inside of a `Splice`.
 
-    A spliced mapping without holes is replaced by its entries.
+    The entries of a `Splice` without holes are inserted into the mapping.
     """
     while isinstance(node, Named) and not node.parameters and isinstance(node.node, dict):
         node = node.node
@@ -218,7 +219,7 @@ def open_mapping(node: Node, key: str) -> Node:
 
 
 def splices(node: Mapping[Key, Node]) -> Iterator[Node]:
-    """Yield the spliced nodes of a mapping, which may have any key."""
+    """Yield the value of each `Splice` in a mapping. Its keys may depend on values of the job."""
     return (child for key, child in node.items() if isinstance(key, Splice) and child is not ABSENT)
 
 

@@ -1,4 +1,4 @@
-"""Labels and annotations of patches, which the templates add to the labels and annotations of objects."""
+"""Labels and annotations of patches, which the templates merge over the labels and annotations of objects."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ IN_ENVIRONMENT: Final = Value(ENVIRONMENT, "string")
 
 
 class MetadataLayer(Record):
-    """Labels or annotations that a patch adds to objects. A test limits the layer to the objects that meet the test.
+    """Labels or annotations that a patch adds to objects.
 
     Attributes:
         field: `labels` or `annotations`.
-        test: the test, or None.
+        entries: the labels or annotations.
+        test: the condition under which the patch applies; None for a patch without a condition.
     """
 
     field: str
@@ -38,9 +39,9 @@ class MetadataLayer(Record):
 
 
 def join_layers(by_variant: Mapping[str, Sequence[MetadataLayer]]) -> list[MetadataLayer]:
-    """Return the layers of a template in all variants: first the layers that all variants share.
+    """Join the layers of a template in all variants to one list, with the common layers first.
 
-    Each further layer gets a test of its environment.
+    A layer that not all variants have gets a test of the environment.
     """
     first = by_variant[""]
     common = 0
@@ -61,7 +62,7 @@ def join_layers(by_variant: Mapping[str, Sequence[MetadataLayer]]) -> list[Metad
 
 
 def with_layers(node: Node, layers: Sequence[MetadataLayer]) -> Node:
-    """Return the node of a template with more labels and annotations."""
+    """Return the node of a template with the labels and annotations of the layers in each object."""
     by_field: dict[str, list[Expression]] = {"labels": [], "annotations": []}
     for layer in layers:
         entries = MapOf(dict(layer.entries.items()))

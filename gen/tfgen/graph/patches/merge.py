@@ -1,11 +1,10 @@
-"""A merge patch of an object with holes, equivalent to the merge of the plain object by `kubernetes.merge`.
+"""A merge patch for objects with holes, with the same result as `kubernetes.merge` has for plain objects.
 
-    {"replicas": hole, "updateStrategy": {"type": "OnDelete"}}  and  {"minReadySeconds": 10}
-        ->  {"replicas": hole, "updateStrategy": {"type": "OnDelete"}, "minReadySeconds": 10}
+For example, {"minReadySeconds": 10} merged over {"replicas": hole} is {"replicas": hole, "minReadySeconds": 10}.
 
-The law: the merge of a node, filled, equals the filled node with the patch merged over it. So a patch changes both
-branches of a condition, and adds a new entry if a branch is absent. `kubernetes.merge.pair` pairs the items of lists in
-both cases.
+The order of merging and filling must not matter: if the holes are filled after the merge, the object is the same as if
+the holes are filled before the merge. So a patch changes both branches of a condition, and adds a new entry if a branch
+is absent. `kubernetes.merge.pair` pairs the items of lists in both cases.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ _Part = TypeVar("_Part")
 
 
 class Merger:
-    """The merge of one patch, which collects the faults of the patch."""
+    """The merge of a single patch. The attribute `faults` collects the parts that cannot be merged."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.faults: dict[Fault, None] = {}
 
     def merge(self, base: Node, patch: Mapping[str, Any], path: Path, field: Field) -> Node:
-        """Return a node with a mapping merged over the base.
+        """Return a node with a mapping of the patch merged over the node.
 
         Args:
             base: the node.
             patch: the mapping.
-            path: the path of the mapping in the job.
-            field: the field of the node.
+            path: the path of the mapping in the spec of the job.
+            field: the field of the object that contains the node.
         """
         match base:
             case Absent():
@@ -63,7 +62,7 @@ class Merger:
         return merged
 
     def _entry(self, base: Node, key: str, value: Any, path: Path, field: Field) -> Node:
-        """Return a mapping with one entry merged over the mapping."""
+        """Return a mapping with a single entry of the patch merged over the mapping."""
         field.check_owner()
         if key.startswith("$"):
             raise RefusedError(
@@ -92,7 +91,7 @@ class Merger:
         return {**entries, key: merged}
 
     def _items(self, base: Node, patches: Sequence[Any], path: Path, field: Field) -> Node:
-        """Return a list with items merged over the items of the list, which are paired by a key of each item."""
+        """Return a list with the items of the patch merged over the list items with the same key."""
         match base:
             case When(test, if_true, if_false):
                 return When(test, *(self._items(branch, patches, path, field) for branch in (if_true, if_false)))
@@ -121,7 +120,7 @@ class Merger:
             elif not matches:
                 new.append(self._new_item(patch, name, item_path, item_field))
             elif isinstance(item := merged[matches[0]], When):
-                # If the test is false, the plain list has no such item, and a merge would append a new item.
+                # The plain list lacks an item whose test is false, and a merge would then append a new item.
                 merged[matches[0]] = When(item.test, self.merge(item.if_true, patch, item_path, item_field))
                 new.append(When(Not(item.test), self._new_item(patch, name, item_path, item_field)))
             else:
@@ -129,7 +128,7 @@ class Merger:
         return [*merged.values(), *new]
 
     def _new_item(self, patch: Mapping[str, Any], name: str, path: Path, field: Field) -> Node:
-        """Return a new item of a list, with the name as the first entry."""
+        """Return an item that the patch adds to a list, with the name as the first entry."""
         return self._entries({}, {name: patch[name], **patch}, path, field)
 
     def _replaced(self, current: Node, value: Any, field: Field) -> Node:
@@ -138,7 +137,7 @@ class Merger:
         return replaced
 
     def _attempt(self, base: Any, path: Path, change: Callable[[], _Part]) -> _Part:
-        """Return the result of a change, or the unchanged node if the change is refused."""
+        """Return the result of a change. If the change is refused, record a fault and return the unchanged node."""
         try:
             return change()
         except RefusedError as refusal:
@@ -148,7 +147,7 @@ class Merger:
 
 
 def _valid_item(patch: Any, name: str, field: Field) -> Mapping[str, Any]:
-    """Return an item of a patch, if the item can be merged by its name.
+    """Return an item of a patch if the item has the key by which items are merged, such as `name`.
 
     Raises:
         RefusedError: the item has no name, or an unsupported directive.
@@ -168,5 +167,5 @@ def _is_removable(item: Node, field: Field) -> bool:
 
 
 def _item_of(item: Node) -> Node:
-    """Return an item of a list without its condition."""
+    """Return the item inside a condition (`When`), or the item itself if it has no condition."""
     return item.if_true if isinstance(item, When) and item.if_false is ABSENT else item

@@ -1,10 +1,8 @@
 """The operations of a JSON patch (RFC 6902) on an object with holes.
 
-    {"spec": {"replicas": hole}}  and  add /spec/minReadySeconds 10
-        ->  {"spec": {"replicas": hole, "minReadySeconds": 10}}
-
-An operation needs a location that exists for all values of the job. Each operation changes the result of the previous
-operation.
+For example, `add /spec/minReadySeconds 10` changes {"spec": {"replicas": hole}} to
+{"spec": {"replicas": hole, "minReadySeconds": 10}}. The path of an operation must exist for all values of the job. Each
+operation changes the result of the previous operation.
 """
 
 from __future__ import annotations
@@ -29,14 +27,14 @@ _REQUIRED_KEYS: Final[Mapping[str, str]] = {
     "move": "from",
     "copy": "from",
 }
-"""The key that an operation requires in addition to its path."""
+"""The key that an operation requires in addition to `path`, by the name of the operation."""
 
 _Change: TypeAlias = Callable[[Node, str | int, Field], Node]
-"""A change of a mapping or list, for a key or an index and for the field of the entry."""
+"""A function that changes a mapping or list at a key or an index. The last argument is the field of the entry."""
 
 
 def operate(node: Node, operation: Mapping[str, Any], field: Field) -> Node:
-    """Apply one operation to an object.
+    """Apply an operation of a JSON patch to an object.
 
     Args:
         node: the object.
@@ -74,10 +72,12 @@ def _steps(pointer: str) -> list[str]:
 
 
 def _edit(node: Node, steps: list[str], field: Field, change: _Change) -> Node:
-    """Return a node with a change of the mapping or list that contains the location of the steps."""
+    """Apply a change to the mapping or list that contains the value at a path, and return the changed node."""
     step, *following = steps
     if field.path == _POD:
-        raise RefusedError(f"{field.name}: write a merge, which tfgen validates against security.profile")
+        raise RefusedError(
+            f"{field.name}: use merge instead of json, because tfgen validates a merge against security.profile"
+        )
     if isinstance(node, (list, tuple)):
         return _edit_list([*node], step, following, field, change)
     mapping, child_field = _mapping(node, step, field), field.child(step)
@@ -101,7 +101,7 @@ def _edit_list(items: list[Node], step: str, following: list[str], field: Field,
 
 
 def _find(node: Node, steps: list[str], field: Field) -> Node:
-    """Return the node at a location."""
+    """Return the node at a path."""
     for step in steps:
         if isinstance(node, (list, tuple)):
             index = _index([*node], step, field, is_last=False)
@@ -194,13 +194,13 @@ def _mapping(node: Node, step: str, field: Field) -> dict[Key, Node]:
 
 
 def _unconditional(node: Node, field: Field) -> Node:
-    """Return a node that exists for all values of the job.
+    """Check that a node exists for all values of the job, and return the node.
 
     Raises:
-        RefusedError: the node exists only for some values.
+        RefusedError: the node exists only for some values of the job.
     """
     if isinstance(node, (When, ForEach, Items)):
-        raise RefusedError(f"{field.name} exists only for some values of the job; write a merge instead")
+        raise RefusedError(f"{field.name} exists only for some values of the job; use merge instead of json")
     return node
 
 
@@ -223,7 +223,7 @@ def _index(items: list[Node], step: str, field: Field, *, is_last: bool) -> int:
     for item in items[: index + (not is_last)]:
         if isinstance(item, (When, ForEach, Items)):
             raise RefusedError(
-                f"values of the job decide which item of {field.name} has the index {index}; write a merge instead"
+                f"values of the job decide which item of {field.name} has the index {index}; use merge instead of json"
             )
     if index > len(items) - (not is_last):
         last = f"its last item has the index {len(items) - 1}" if items else "the list is empty"
@@ -232,7 +232,7 @@ def _index(items: list[Node], step: str, field: Field, *, is_last: bool) -> int:
 
 
 def _existing(mapping: Mapping[Key, Node]) -> str:
-    """Return the part of a message that lists the keys of a mapping."""
+    """Return text for a message, such as `the existing fields are serviceName and replicas`."""
     keys = [key for key in mapping if isinstance(key, str)]
     if not keys:
         return "the mapping is empty"

@@ -1,6 +1,4 @@
-"""The patches of a job, applied to its object graph.
-
-So the chart, the overlays and the plain objects contain the same patches.
+"""The application of a job's patches to its object graph, so that all outputs contain the same patches.
 
 {"target": {"kind": "StatefulSet", "name": "worker"}, "merge": {"spec": {"minReadySeconds": 10}}}
 """
@@ -26,8 +24,8 @@ class PatchedGraph(Record):
     """The templates of a job with its patches.
 
     Attributes:
-        faults: the patches that cannot be applied, by environment; the key "" is for the patches of the job.
-        entries: the map entries that patches need, by environment.
+        faults: the patches that cannot be applied, by environment. The key "" is for the patches of the job itself.
+        entries: the map entries that must exist for a patch to have a target, by environment.
     """
 
     templates: tuple[Template, ...]
@@ -36,13 +34,13 @@ class PatchedGraph(Record):
 
 
 class _Variant(Record):
-    """Templates with the patches of one variant of the job.
+    """The templates of a job with the patches of a single variant.
 
     Attributes:
         nodes: the node of each template, without the metadata layers.
         layers: the metadata layers of each template.
         faults: the patches that cannot be applied.
-        entries: the map entries that patches need.
+        entries: the map entries that must exist for a patch to have a target.
     """
 
     nodes: Sequence[Node]
@@ -52,9 +50,9 @@ class _Variant(Record):
 
 
 def patch_job(templates: Sequence[Template], structure: Structure) -> PatchedGraph:
-    """Apply the patches of a job to its templates, one patch after another.
+    """Apply the patches of a job to its templates, in the order of the patches.
 
-    Differences between environments are in the templates, behind a test of the environment.
+    If the patches of an environment differ, the templates contain a test of the environment.
     """
     variants = {
         name: _variant(templates, patches, structure.profile)
@@ -75,7 +73,7 @@ def patch_job(templates: Sequence[Template], structure: Structure) -> PatchedGra
 
 
 def _variant(templates: Sequence[Template], patches: Sequence[Patch], profile: Profile) -> _Variant:
-    """Apply the patches of one variant. Containers that a patch adds get the security settings of the profile."""
+    """Apply the patches of a variant. A container that a patch adds gets the security settings of the profile."""
     faults: dict[Fault, None] = {}
     nodes = [template.node for template in templates]
     layers: list[list[MetadataLayer]] = [[] for _ in templates]

@@ -1,4 +1,4 @@
-"""A patch, applied to the objects of one template."""
+"""The application of a patch to the objects of a template."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from tfgen.kubernetes.merge_keys import STRATEGIC_GROUPS
 from tfgen.kubernetes.object import group
 
 _REMAINING: Final = ""
-"""The key for the entries of a map that a patch does not name."""
+"""The key for all map entries that no patch names."""
 
 
 class ObjectPatch:
-    """The application of one patch to the objects of one template. It collects faults and metadata layers."""
+    """The application of a patch to the objects of a template, which collects faults and metadata layers."""
 
     def __init__(self, patch: Patch, template: Template, profile: Profile) -> None:
         self.patch = patch
@@ -82,7 +82,7 @@ class ObjectPatch:
                 item = operate(item, operation, field)
             except RefusedError as refusal:
                 self.faults[Fault(("patches", self.patch.name, "json", index), str(refusal))] = None
-                break  # the following operations depend on this operation
+                break  # the following operations may need the result of this operation
         return item
 
     def _metadata(
@@ -95,7 +95,7 @@ class ObjectPatch:
                     why = (
                         "selectors need the label" if name == "labels" else "the annotation protects the trained model"
                     )
-                    message = f"a patch must leave {key} to tfgen: {why}; remove it"
+                    message = f"a patch must not change {key}: {why}; remove it"
                     self.faults[Fault((*path, name, key), message)] = None
                 elif not text:
                     message = (
@@ -105,7 +105,7 @@ class ObjectPatch:
             self.layers.append(MetadataLayer(name, entries, test))
 
     def _secured(self, item: Mapping[Key, Node], merge: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the patch, with the security settings of the job in each container that the patch adds."""
+        """Return the patch with the security settings of the job added to each new container."""
         template, over = data_path.at(item, ("spec", "template")), data_path.at(merge, ("spec", "template"))
         if not isinstance(template, dict) or not _has_containers(over):
             return merge
@@ -116,13 +116,13 @@ class ObjectPatch:
 
 
 def _is_strategic(item: Mapping[Key, Node]) -> bool:
-    """Return whether Kubernetes patches the kind strategically. A kind whose version is a value is a custom kind."""
+    """Return whether Kubernetes supports strategic merge patches for the kind of an object. Custom kinds do not."""
     version = item["apiVersion"]
     return isinstance(version, str) and group({"apiVersion": version}) in STRATEGIC_GROUPS
 
 
 def _has_containers(template: Any) -> bool:
-    """Return whether a pod template has containers. The rule `wrong-shape` reports a template of another shape."""
+    """Return whether a pod template has valid lists of containers. The rule `wrong-shape` reports an invalid list."""
     spec = template.get("spec") if isinstance(template, Mapping) else None
     if not isinstance(spec, Mapping):
         return False

@@ -1,4 +1,4 @@
-"""The templates that a patch changes."""
+"""The templates that are the target of a patch."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tfgen.record import Record
 from tfgen.words import either, meant, nearest
 
 _MAX_NAMES: Final = 12
-"""The maximum number of names in a message."""
+"""Maximum number of names that a message lists."""
 
 
 class Entry(Record):
-    """A patch for one entry of a map, for example for the claim of one volume. The values decide if the entry exists.
+    """A map entry that is the target of a patch, such as the volume whose claim the patch changes.
 
     Attributes:
-        template: the template that makes an object for each entry.
+        template: the template that renders an object for each entry of the map.
     """
 
     patch: Patch
@@ -42,14 +42,14 @@ def is_target(template: Template, patch: Patch) -> bool:
 
 
 def entry_of(template: Template, patch: Patch) -> str | None:
-    """Return the map entry that a patch names as its only target; None for a patch of all objects of the template."""
+    """Return the key of the map entry that is the target of a patch; None if the target is the whole template."""
     prefix = f"{template.name}-"
     is_entry = isinstance(template.node, ForEach) and patch.target.startswith(prefix)
     return patch.target.removeprefix(prefix) if is_entry else None
 
 
 def _kinds(node: Node) -> Iterator[str]:
-    """Yield the kinds of the objects of a template, except for objects that the job itself contains."""
+    """Yield the kinds of the objects of a template, except for objects under `objects` of the job."""
     match node:
         case Let(body=body) | ForEach(body=body):
             yield from _kinds(body)
@@ -61,7 +61,7 @@ def _kinds(node: Node) -> Iterator[str]:
 
 
 def missing_target(templates: Sequence[Template], patch: Patch) -> Fault:
-    """Return the fault of a patch whose target does not exist."""
+    """Return the fault for a patch whose target does not exist."""
     path = target_path(patch)
     if patch.target.startswith(f"{LITERAL}-"):
         name = patch.target.removeprefix(f"{LITERAL}-")
@@ -81,12 +81,12 @@ def missing_target(templates: Sequence[Template], patch: Patch) -> Fault:
 
 
 def target_path(patch: Patch) -> Path:
-    """Return the path of the target of a patch in the job."""
+    """Return the path of a patch's `target` in the spec of the job."""
     return ("patches", patch.name, "target")
 
 
 def name_hint(name: str, names: Sequence[str]) -> str:
-    """Return the end of a message about an unknown name: the name that was probably meant, or the existing names."""
+    """Return a hint for an unknown name: `; did you mean "worker"?`, or `; choose ...` with the existing names."""
     if not names:
         return ""
     omitted = len(names) - _MAX_NAMES

@@ -1,6 +1,6 @@
-"""The gang schedulers.
+"""The supported gang schedulers.
 
-A module describes a scheduler by the object of the gang, and by the fields that assign a pod to the gang.
+Each module describes a scheduler: the object of the gang, such as a PodGroup, and the fields that assign a pod to it.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ GANGS: dict[Scheduler, Gang] = {
 
 
 def queue_labels(structure: Structure) -> Mapping[Key, Node]:
-    """Return the labels that put the workload object into a queue, if the gang is one workload object."""
+    """Return the labels that put the workload object into a queue; empty if the queue is not set on that object."""
     return GANGS[structure.gang].object_labels() if structure.gang else {}

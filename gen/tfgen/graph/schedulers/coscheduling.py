@@ -1,7 +1,7 @@
 """The coscheduling plugin: https://scheduler-plugins.sigs.k8s.io/docs/plugins/coscheduling/.
 
-A label of a pod names the PodGroup. The plugin runs in a second scheduler, by default with the name in its chart
-(manifests/install/charts/as-a-second-scheduler/values.yaml), or in the scheduler of the cluster. In the second case set
+A label of a pod names the PodGroup. The plugin usually runs in a second scheduler, whose name is in the plugin's chart
+(manifests/install/charts/as-a-second-scheduler/values.yaml). If the plugin runs in the scheduler of the cluster, set
 ``gang.schedulerName: default-scheduler``. The plugin compares ``minResources`` with the free resources of the whole
 cluster, and does not reserve the resources (pkg/coscheduling/core/core.go).
 """

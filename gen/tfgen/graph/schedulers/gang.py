@@ -44,7 +44,7 @@ class Gang(Record):
         group: the API group of the PodGroup; empty for a scheduler without a PodGroup.
         version: the API version of the PodGroup.
         spec: a function that returns the spec of the PodGroup.
-        workload_labels: the labels of the workload object, if the gang is one workload object.
+        workload_labels: the labels of the workload object, if the scheduler queues this object instead of pods.
         evaluator: the binding of the evaluator, which is not a member of the gang.
         scheduler_name: the ``schedulerName`` of the pods if ``gang.schedulerName`` is empty; empty for the default
             scheduler of the cluster.
@@ -71,14 +71,14 @@ class Gang(Record):
         return (Template("podgroup", When(ENABLED, group)),)
 
     def object_labels(self) -> Mapping[Key, Node]:
-        """Return the labels of the workload object."""
+        """Return the labels of the workload object that select its queue, if the gang is enabled."""
         return _if_enabled(self.workload_labels)
 
     def pod(self, role: RoleName) -> Binding:
-        """Return the binding of the pods of a role.
+        """Return the fields that assign the pods of a role to the gang.
 
-        The evaluator is not a member of the gang, but has the same scheduler, because two schedulers could assign one
-        GPU to two pods.
+        The evaluator is not a member of the gang, but uses the same scheduler, because two schedulers could assign the
+        same GPU to two pods.
         """
         binding = self.evaluator if role == "evaluator" else self.task(ROLE)
         return Binding(
@@ -98,7 +98,7 @@ def _if_enabled(nodes: Mapping[Key, Node]) -> dict[Key, Node]:
 
 
 def roles(structure: Structure) -> tuple[Role, ...]:
-    """Return the roles that TensorFlow waits for at its start: all roles except the evaluator."""
+    """Return the roles that belong to the gang: all roles except the evaluator, for which TensorFlow does not wait."""
     return tuple(role for role in structure.roles if role.name != "evaluator")
 
 
@@ -122,5 +122,5 @@ def min_members(structure: Structure) -> Node:
 
 
 def is_partial(structure: Structure) -> Expression:
-    """Return the test that the gang starts without all tasks. The gang must satisfy `may_be_partial`."""
+    """Return a test that is true if `gang.minAvailable` lets the gang start without all tasks (`may_be_partial`)."""
     return AllOf((MIN_AVAILABLE, Greater(member_count(structure), MIN_AVAILABLE)))

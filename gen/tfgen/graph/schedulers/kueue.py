@@ -1,7 +1,8 @@
 """Kueue: https://kueue.sigs.k8s.io/docs/tasks/run/jobs/.
 
-Kueue is not a scheduler. Kueue suspends a workload object until its queue has room for all pods of the object. So a
-gang must be one object. The pods of several Jobs cannot form a group, because Kueue looks at the owner of a pod
+Kueue is not a scheduler. Kueue suspends a workload object until its queue has room for all pods of the object. So all
+pods of a gang must belong to a single object. The pods of several Jobs cannot form a group, because Kueue queues a Job
+and not its pods
 (https://kueue.sigs.k8s.io/docs/tasks/run/plain_pods/). The webhook of Kueue suspends the object at its creation. tfgen
 does not set the field, so a GitOps tool does not revert the change of Kueue.
 

@@ -1,6 +1,7 @@
-"""The workload kinds.
+"""The workload kinds, such as StatefulSet and JobSet.
 
-`Workload` describes the objects of a kind. `tfgen.schema.workload_kinds` lists the fields that a kind does not support.
+A `Workload` describes the objects of a kind. `tfgen.schema.workload_kinds` lists the fields that a kind does not
+support.
 """
 
 from __future__ import annotations

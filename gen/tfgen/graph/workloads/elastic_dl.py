@@ -1,10 +1,10 @@
 """The workload kind ElasticDL: a master that creates the pods of the ps and workers, and replaces lost workers.
 
-    elasticdl-RUN-master   ->   RUN-ps-0 ..., RUN-worker-0 ...
+The pod `elasticdl-RUN-master` creates the pods `RUN-ps-0`, `RUN-worker-0` and so on.
 
 https://github.com/sql-machine-learning/elasticdl. tfgen writes the objects that the client of ElasticDL would create:
 the pod of the master, with the arguments of elasticdl_client/common/args.py, and the service account of the master. A
-priority is the class ``high`` or ``low``, or the fraction of the workers with high priority
+worker priority is the class ``high`` or ``low``, or the fraction of the workers with high priority
 (_parse_worker_pod_priority in elasticdl/python/master/pod_manager.py).
 """
 
@@ -51,18 +51,18 @@ _STORAGE: Final = value("storage")
 
 
 def _rules() -> list[Node]:
-    """Return the permissions of the master. The master chooses the names of its pods, so the rules have no names."""
+    """Return the RBAC rules of the master. The rules cannot name objects, because the master names its pods itself."""
     return [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "get", "list", "watch", "patch", "delete"]},
         {"apiGroups": [""], "resources": ["services"], "verbs": ["create", "get", "patch"]},
-        # The pods block the deletion of their owner, the master. Some clusters require this permission for the block:
+        # The owner references of the pods set blockOwnerDeletion. Some clusters require this permission for that field:
         # https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
         {"apiGroups": [""], "resources": ["pods/finalizers"], "verbs": ["update"]},
     ]
 
 
 def _pod(structure: Structure) -> Node:
-    """Return the pod of the master. The workers and the client look for its name. A user may override the label app."""
+    """Return the pod of the master. Its name is fixed, because the workers and the client of ElasticDL require it."""
     amounts: Node = {name: if_set(value(f"workload.elasticDL.resources.{name}")) for name in ("cpu", "memory")}
     pod: Node = {
         "apiVersion": "v1",
@@ -118,7 +118,7 @@ def _from_pod(name: str, field: str) -> Node:
 
 
 def _arguments(structure: Structure) -> list[Node]:
-    """Return the arguments of the master. The arguments of the job are last, so they override earlier arguments."""
+    """Return the arguments of the master. The arguments from the job file come last, so that they override others."""
     roles = {role.name for role in structure.roles}
     role_arguments = [arg for role in ("ps", "worker") if role in roles for arg in _role_arguments(role)]
     return [
@@ -146,14 +146,14 @@ def _ps_priority() -> Default:
 
 
 def _role_arguments(role: RoleName) -> list[Node]:
-    """Return the resources of a role, as request and as limit. ElasticDL has defaults for missing resources."""
+    """Return the arguments with the resources of a role, as requests and as limits."""
     has_any = AnyOf(tuple(value(f"roles.{role}.resources.{name}") for name in ("cpu", "memory", "gpu.count")))
     amounts = call(_AMOUNTS, resources=Value(f"roles.{role}.resources", "map"))
     return [When(has_any, Text((f"--{role}_resource_{bound}=", amounts))) for bound in ("request", "limit")]
 
 
 def _amounts() -> Text:
-    """Return the resources of a role, for example ``cpu=2,memory=2048Mi,gpu=1``."""
+    """Return the resources of a role as text, for example ``cpu=2,memory=2048Mi,gpu=1``."""
     cpu, memory = (Parameter("resources", "quantity", name) for name in ("cpu", "memory"))
     gpus = Parameter("resources", "integer", "gpu.count")
     return Text(
@@ -190,7 +190,7 @@ def _volumes(structure: Structure) -> Named:
 
 
 def _cluster_spec() -> Named:
-    """Return the changes that the master makes to its pods: the labels of the run, for the network policy."""
+    """Return the labels that the master adds to its pods, so that the network policy of the run selects the pods."""
     text = Text(
         (
             f'{{"pod_spec":{{"labels":{{"{keys.JOB}":"',

@@ -1,4 +1,4 @@
-"""The workload kind Job: an Indexed Job for each role. Its pods have stable host names, and a suspension releases them.
+"""The workload kind Job: an Indexed Job for each role. Pods have stable host names, and a suspended Job has no pods.
 
 https://kubernetes.io/docs/tasks/job/job-with-pod-to-pod-communication/
 """
@@ -22,13 +22,13 @@ from tfgen.kubernetes import keys
 
 
 def controller(structure: Structure) -> pod.Controller:
-    """Return the controller of the pods of an Indexed Job."""
+    """Return the description of an Indexed Job as the controller of a role's pods."""
     subdomain: dict[Key, Node] = {"subdomain": names.RUN} if structure.is_distributed else {}
     return pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
 
 
 def indexed_job(structure: Structure, role: Role, template: Named) -> Node:
-    """Return the Job of a role. Each task has one index."""
+    """Return the Job of a role, in which each task has an index."""
     queue = queue_labels(structure) if role.name != "evaluator" else {}
     metadata = labels.metadata(names.workload(role.name), role.name, labels=queue)
     job: dict[Key, Node] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
@@ -53,10 +53,10 @@ def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node
 
 
 def _retries(role: Role) -> dict[Key, Node]:
-    """Return the fields with the number of retries, for each index of a role with several tasks.
+    """Return the fields that limit the retries. For a role with several tasks, the limit applies to each index.
 
-    If a worker is lost, its peers fail as well. A common limit for eight workers would fail the Job at once, or the
-    common backoff would delay the next attempt by ten minutes.
+    If a worker is lost, all other workers fail as well. A limit for the whole Job would be exceeded at once, or the
+    backoff for the whole Job would delay the next attempt by ten minutes.
     https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index
     """
     if role.name in cluster_spec.SINGLE_TASK_ROLES:
@@ -70,7 +70,7 @@ def _retries(role: Role) -> dict[Key, Node]:
 def _success(structure: Structure, role: Role) -> dict[Key, Node]:
     """Return the success policy of a job that ends with worker 0."""
     if role.name == structure.ends and structure.completion == "Worker0":
-        reason = Comment("When worker 0 succeeds, the Job ends all further workers.")
+        reason = Comment("When worker 0 succeeds, the Job ends all other workers.")
         return {reason: None, "successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
     return {}
 
@@ -96,7 +96,7 @@ def finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan:
 
 
 def _start_with(structure: Structure) -> When | Absent:
-    """Return the number of tasks that suffices for the start, if the gang may start without all tasks."""
+    """Return the number of tasks that must start, if the gang may start without all tasks."""
     if not gang.may_be_partial(structure):
         return ABSENT
     return When(AllOf((gang.ENABLED, gang.is_partial(structure))), gang.MIN_AVAILABLE)

@@ -1,4 +1,4 @@
-"""The workload kind JobSet: one JobSet for all roles, with a replicated Job of one Indexed Job for each role.
+"""The workload kind JobSet: a single JobSet, with a replicated Job for each role, which consists of one Indexed Job.
 
     replicatedJobs: [{name: chief, ...}, {name: ps, ...}, {name: worker, ...}]
     successPolicy: {operator: All, targetReplicatedJobs: [chief]}
@@ -59,7 +59,7 @@ def job_set(structure: Structure) -> Node:
 
 
 def _in_order(structure: Structure) -> list[Role]:
-    """Return the roles in the order of their start. With `ps_first`, all further roles wait for the ps."""
+    """Return the roles in the order of their start. With `ps_first`, all other roles wait for the ps."""
     roles = list(structure.roles)
     return sorted(roles, key=lambda role: role.name != "ps") if structure.ps_first else roles
 

@@ -1,8 +1,8 @@
-"""The pod of a task: one pod template for all roles and all workload kinds.
+"""The pod of a task, for all roles and all workload kinds.
 
-tfgen builds the pod of each role for the controller of the role. `alternatives.join_alternatives` joins the pods to one
-template, so the chart contains the common parts once. The named parts of the template have the name and the values of
-the role as parameters.
+tfgen builds the pod of each role. `alternatives.join_alternatives` joins the pods to a single template, so that the
+chart contains the common parts once. The named parts of the template have two parameters: the name and the values of
+the role.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _GRACE_REASON: Final = Comment(
 )
 
 _Lets: TypeAlias = Sequence[tuple[Bound, Expression]]
-"""The names that a part binds. An expression may use the preceding names."""
+"""Names with the expressions that a named part binds to them. An expression may use the preceding names."""
 
 _SHARED: Final[_Lets] = (
     (resources.LIMITS, resources.limits()),
@@ -93,7 +93,7 @@ _ARGUMENTS: Final[Mapping[str, Node]] = {
     resources.GPUS.name: Bound(resources.GPUS.name, "boolean"),
     run_lock.LOCKED.name: run_lock.LOCKED,
 }
-"""The arguments of a part in the spec of a pod, by the name of the parameter."""
+"""The arguments for a call of a named part in a PodSpec, by the name of the parameter."""
 
 _CONTAINER_ARGUMENTS: Final[Mapping[str, Node]] = {
     **_ARGUMENTS,
@@ -101,23 +101,23 @@ _CONTAINER_ARGUMENTS: Final[Mapping[str, Node]] = {
     resources.CPU_LIMIT.name: Parameter(resources.LIMITS.name, "quantity", "cpu"),
     resources.GPUS.name: resources.GPUS,
 }
-"""The arguments of a part in the main container, which is a part itself and passes its parameters on."""
+"""The arguments for a call of a named part in the main container. The container passes its own parameters on."""
 
 _SCHEDULING_FIELDS: Final = ("nodeName", "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")
-"""The fields of the placement in the spec of a pod, which are adjacent."""
+"""The fields of a PodSpec that place the pod on a node."""
 
 
 class Controller(Record):
     """The controller of the pods of a role.
 
     Attributes:
-        index_label: the label with the index of the pod, which the controller sets.
-        fields: the fields that the controller requires in the pod: the restart policy, the subdomain.
-        sets_tf_config: whether the controller sets TF_CONFIG. If not, the variables of the container contain TF_CONFIG.
-        binds_gang: whether the controller assigns the pod to the gang. If not, the metadata of the pod does.
-        port_name: the name under which the controller looks for the port of TensorFlow.
-        publishes_unready: whether the name of a pod resolves before the pod is ready. If not, the pod must have no
-            readiness probe, because the tasks look up their peers at the start.
+        index_label: the label with which the controller tells a pod its index.
+        fields: the fields that the controller requires in the PodSpec, such as the restart policy.
+        sets_tf_config: whether the controller sets TF_CONFIG. If False, tfgen sets TF_CONFIG in the container.
+        binds_gang: whether the controller assigns the pod to the gang. If False, tfgen sets the labels for the gang.
+        port_name: the name of TensorFlow's container port, which the controller may require.
+        publishes_unready: whether the host name of a pod resolves before the pod is ready. If False, the pod must have
+            no readiness probe, because the tasks look up their peers at the start.
     """
 
     index_label: str
@@ -149,12 +149,12 @@ class Pods(Record):
 
 
 def call_for_role(part: Named, role: RoleName) -> Node:
-    """Return the call of a part of a pod for a role."""
+    """Return a call of a named part of the pod template for a fixed role."""
     return call(part, **_used_arguments(part, arguments(role)))
 
 
 def arguments(role: RoleName) -> dict[str, Node]:
-    """Return the arguments with which a role calls a part of a pod: the role's name and values."""
+    """Return the arguments for a call of a named part for a fixed role: the name and the values of the role."""
     return {ROLE.name: role, ROLE_VALUES.name: Value(f"roles.{role}", "map")}
 
 
@@ -169,7 +169,7 @@ def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, ha
     templates: dict[str, Any] = {
         role.name: template(structure, role, controllers[role.name]) for role in structure.roles
     }
-    # The chart has one list of containers for all roles, because Kubernetes ignores the order of containers.
+    # The chart has a single list of containers for all roles, because Kubernetes ignores the order of containers.
     containers = with_common_order({name: pod["spec"]["containers"] for name, pod in templates.items()})
     ordered = {
         name: {**pod, "spec": {**pod["spec"], "containers": containers[name]}} for name, pod in templates.items()
@@ -195,7 +195,7 @@ def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, ha
 
 
 def _spec(spec: Mapping[Key, Node], structure: Structure) -> Node:
-    """Return the spec of a pod, divided into named parts."""
+    """Divide a PodSpec into named parts, which are named templates in the chart."""
     lets = ((placement.NODE_SELECTOR, placement.node_selector(structure)),)
     fields = {key: node for key, node in spec.items() if key in _SCHEDULING_FIELDS}
     scheduling = _part("pod.scheduling", "The placement of a task's pod.", fields, lets, "scheduling")
@@ -214,7 +214,7 @@ def _spec(spec: Mapping[Key, Node], structure: Structure) -> Node:
 
 
 def _main_container(container: Node) -> Node:
-    """Return the main container, divided into named parts. Any other container is unchanged."""
+    """Divide the main container into named parts. Any other container remains unchanged."""
     if not isinstance(container, dict) or container.get("name") != CONTAINER:
         return container
     env = _part("pod.env", "The variables of a task's main container.", container["env"], _ENV, "environment")
@@ -227,7 +227,7 @@ def _main_container(container: Node) -> Node:
             divided[Splice("resources")] = _call(amounts, _CONTAINER_ARGUMENTS)
         elif key != "name":
             divided[key] = node
-    doc = "The main container of a task, without its name."
+    doc = "The main container of a task, except for the field name."
     calls: dict[Key, Node] = {
         "env": _call(env, _CONTAINER_ARGUMENTS),
         "volumeMounts": _call(mounts, _CONTAINER_ARGUMENTS),
@@ -237,13 +237,13 @@ def _main_container(container: Node) -> Node:
 
 
 def _part(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> Named:
-    """Return a named part with the names and the parameters that its node uses.
+    """Return a named part that binds only the names, and has only the parameters, that its node uses.
 
     Args:
         name: the name of the part.
         doc: the description of the part.
         node: the content.
-        lets: the names that the part may bind.
+        lets: the names that the part can bind.
         file: the file of the chart that defines the part.
     """
     for bound, expression in reversed(lets):
@@ -268,7 +268,7 @@ def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
 
 
 def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = ()) -> tuple[Steps, ...]:
-    """Return the values paths that nodes in the scope of a role read, with the paths that its bound names read."""
+    """Return the values paths that nodes of a role's pod template read, directly or through bound names."""
     expressions = [expression for lets in _lets(structure) for _, expression in lets]
     part = Named("", "", [*expressions, *nodes], parameters=(ROLE.name, ROLE_VALUES.name))
     return reads_of_call(Call(part, tuple(arguments(role).items())))
@@ -276,7 +276,7 @@ def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = 
 
 @cached_by_shape
 def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
-    """Return the functions that compute the bound names and the arguments of the parts of each role."""
+    """Return a function for each role that binds all names and arguments of the pod template in a scope."""
     lets = _lets(structure)
     return {
         role.name: cached_by_values(reads_in_role(structure, role.name), partial(_bind, lets, role.name))
@@ -285,7 +285,7 @@ def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
 
 
 def _lets(structure: Structure) -> Sequence[_Lets]:
-    """Return the names that the parts of a pod bind. Later names use the arguments that earlier names set."""
+    """Return all names that the named parts of the pod template bind. Later expressions may use earlier names."""
     return (_SHARED, _REQUESTS, _LABELS, _ENV, ((placement.NODE_SELECTOR, placement.node_selector(structure)),))
 
 
@@ -301,7 +301,7 @@ def _bind(all_lets: Sequence[_Lets], role: RoleName, scope: Scope) -> tuple[Mapp
 
 
 def template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
-    """Return the pod template of a role with `podTemplate` of the job and of the role merged over the template."""
+    """Return the pod template of a role, merged with `podTemplate` of the job and then of the role."""
     pod: Any = generated_template(structure, role, controller)
     for over in (structure.pod_template, role.pod_template):
         pod = merge(pod, with_container_security(pod, over, security.container_context(structure.profile)), KUBECTL)
@@ -354,7 +354,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
 
 
 def _with_security_parts(pod: dict[str, Any], structure: Structure) -> dict[str, Any]:
-    """Return a pod that calls the named parts of the chart for each security context that `podTemplate` keeps."""
+    """Replace each security context that equals the default by a call of the chart's named part."""
     pod_context = security.pod_context(structure.profile)
     container_context = security.container_context(structure.profile)
     spec = dict(pod["spec"])
@@ -372,7 +372,7 @@ def _with_security_parts(pod: dict[str, Any], structure: Structure) -> dict[str,
 
 
 def _with_cluster_names(pod: Any) -> Any:
-    """Return a pod whose DNS policy resolves the names of its peers. A pod in the network of its node needs the policy.
+    """Set the DNS policy of a pod with `hostNetwork`, which could not resolve the names of its peers by default.
 
     https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-dns-policy
     """
@@ -383,7 +383,7 @@ def _with_cluster_names(pod: Any) -> Any:
 
 
 def _deadline() -> Node:
-    """Return the deadline of the pod. The deadline includes init containers, and so the wait for a run lock."""
+    """Return `activeDeadlineSeconds` of the pod. The time includes init containers, such as the wait for a run lock."""
     deadline = value("deadline")
     return When(deadline, When(run_lock.LOCKED, Sum((deadline, value("lockWait"))), deadline))
 
@@ -430,12 +430,12 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
 
 
 def _is_of_a_job(controller: Controller) -> bool:
-    """Test whether a Job makes the pod. The container of each other pod always starts again in its pod."""
+    """Test whether a Job creates the pod. In pods of other controllers, the kubelet always restarts the container."""
     return controller.fields.get("restartPolicy") == "Never"
 
 
 def _init_containers(structure: Structure, role: Role, controller: Controller) -> Node:
-    """Return the run locks, the container that fetches the code, the init containers and the sidecars.
+    """Return the init containers: run locks, the container that fetches the code, and the containers of the user.
 
     Sidecars of Kubernetes are init containers with the restart policy `Always`. They do not prevent the completion of a
     Job: https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/.
@@ -450,7 +450,7 @@ def _init_containers(structure: Structure, role: Role, controller: Controller) -
 
 
 def _with_security(container: Mapping[str, Any], context: Mapping[Key, Node]) -> dict[Key, Node]:
-    """Return a container of the user with the security context of the job merged under the user's security context."""
+    """Return a user's container with the security context of the job, overridden by the container's own settings."""
     return {
         **plain_mapping(container),
         "securityContext": merge(dict(context), container.get("securityContext") or {}, KUBECTL),
@@ -458,10 +458,10 @@ def _with_security(container: Mapping[str, Any], context: Mapping[Key, Node]) ->
 
 
 def with_container_security(pod: Any, over: Mapping[str, Any], context: Mapping[Key, Node]) -> Mapping[str, Any]:
-    """Return the pod template of the user, with the security context of the job in each container that the pod lacks.
+    """Return the pod template of the user, with the security context of the job in each additional container.
 
     Args:
-        pod: the generated pod.
+        pod: the generated pod template.
         over: the pod template of the user.
         context: the security context of a container.
     """

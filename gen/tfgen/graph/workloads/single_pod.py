@@ -1,4 +1,4 @@
-"""The only task of a job as a Pod without a controller, for example for a serverless container instance.
+"""The workload kind Pod: the only task of a job as a Pod without a controller, for example for a serverless instance.
 
 If the node is lost or the Pod is deleted, no controller replaces the Pod.
 https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/
@@ -16,7 +16,7 @@ from tfgen.graph.workloads import pod
 from tfgen.graph.workloads.workload import Workload
 from tfgen.job.training_job import Role, Structure
 
-# A single Pod has no index, and no peers that look up its name.
+# A single Pod has no index, and no other task looks up its name.
 _CONTROLLER: Final = pod.Controller(index_label="", fields={"restartPolicy": "OnFailure"})
 
 

@@ -1,4 +1,4 @@
-"""The workload kind StatefulSet: a StatefulSet for each role that serves, and an Indexed Job for each further role."""
+"""The workload kind StatefulSet: a StatefulSet for roles that only serve, and an Indexed Job for any other role."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _CONTROLLER: Final = pod.Controller(index_label=keys.STATEFUL_SET_INDEX, fields=
 def stateful_set(role: Role, template: Named) -> Node:
     """Return the StatefulSet of a role.
 
-    The StatefulSet creates all pods at once, because an ordered start of a gang is a deadlock
-    (https://github.com/kubernetes-sigs/kueue/issues/3189). All tasks of a run must have one pod template. So Kubernetes
-    rejects a new template because of its hash, and no update restarts a pod.
+    The StatefulSet creates all pods at once, because a gang that starts its pods in order is a deadlock
+    (https://github.com/kubernetes-sigs/kueue/issues/3189). All tasks of a run must have the same pod template. So
+    Kubernetes rejects a new template because of its hash, and no update restarts a pod.
     """
     spec: dict[Key, Node] = {
         "serviceName": names.RUN,
         "replicas": cluster_spec.replicas(role.name),
         Comment("All pods start at once. A gang that starts its pods one by one never starts."): None,
         "podManagementPolicy": "Parallel",
-        Comment("No update restarts a single task of a run, so all tasks have one pod template."): None,
+        Comment("No update restarts a single task of a run, so all tasks have the same pod template."): None,
         "updateStrategy": {"type": "OnDelete"},
         Comment(
             "Because of the hash, Kubernetes rejects a new pod template. Only a new run may have a new template."

@@ -1,4 +1,4 @@
-"""The workload kind TFJob: one TFJob of the Kubeflow training operator, which sets TF_CONFIG and names the pods.
+"""The workload kind TFJob: a TFJob of the Kubeflow training operator, which sets TF_CONFIG and the names of the pods.
 
     kubeflow.org/v1        spec.runPolicy, spec.successPolicy, spec.tfReplicaSpecs
     kubeflow.org/v1beta1   spec.cleanPodPolicy, spec.ttlSecondsAfterFinished, spec.tfReplicaSpecs
@@ -57,12 +57,12 @@ def tf_job(structure: Structure) -> Node:
 
 
 def _type(structure: Structure, role: RoleName) -> str:
-    """Return the replica type of a role."""
+    """Return the replica type of a role in a TFJob, such as `Worker`."""
     return structure.tf_job.leader if role == "chief" else _REPLICAS[role]
 
 
 def _clean_up(structure: Structure) -> dict[Key, Node]:
-    """Return the policies for the pods and for the TFJob after the end."""
+    """Return the fields that delete the pods and the TFJob after the end of the run."""
     by_completion = "Running" if structure.releases else "None"
     return {
         "cleanPodPolicy": Default(value("workload.tfJob.cleanPodPolicy"), by_completion),
@@ -81,7 +81,7 @@ def _run_policy(structure: Structure) -> Node:
 
 
 def _scheduling(structure: Structure) -> Node:
-    """Return the scheduling policy, from which the operator makes the PodGroup.
+    """Return the scheduling policy, from which the operator creates the PodGroup.
 
     tfgen sets minAvailable, because the operator would count the evaluator as a member of the gang.
     """
@@ -100,19 +100,19 @@ def _success(structure: Structure) -> dict[Key, Node]:
 
 
 def _controller(structure: Structure) -> pod.Controller:
-    """Return the controller. The operator sets the restart policy, and warns about a template with a restart policy."""
+    """Return the description of the operator as the controller of the pods. The operator sets the restart policy."""
     return pod.Controller(
         index_label=keys.TF_JOB_INDEX if structure.tf_job.api_version == "v1" else keys.OLD_TF_JOB_INDEX,
         fields={},
         sets_tf_config=True,
         binds_gang=structure.tf_job.operator_gangs,
         port_name=_PORT_NAME,
-        publishes_unready=False,  # its Services do not publish addresses that are not ready
+        publishes_unready=False,  # the Services of the operator do not publish a pod that is not ready
     )
 
 
 def _guards(structure: Structure) -> list[Guard]:
-    """Return the guard of the names of the pods. The operator gives each pod a Service of the same name."""
+    """Return the guard of the length of pod names. The operator creates a Service with the name of each pod."""
     leader = _type(structure, "chief").lower()
 
     def pod_name(role: Node, index: Node) -> Node:

@@ -1,4 +1,4 @@
-"""The workload kind VolcanoJob: one Volcano Job with a task for each role. The Job is a gang with a minAvailable.
+"""The workload kind VolcanoJob: a Volcano Job with a task for each role. The Job is a gang with a minAvailable.
 
     tasks: [{name: chief, policies: [{event: TaskCompleted, action: CompleteJob}, ...]}, {name: ps}, {name: worker}]
 
@@ -38,13 +38,13 @@ _TASK_RETRIES: Final = 3
 
 
 def _ends() -> list[Node]:
-    """Return the policies of the role that ends the job. A pod that exceeds its deadline fails, and ends the Job."""
+    """Return the policies of the role whose end completes the job. A pod that exceeds its deadline fails the Job."""
     on_deadline: Node = {"event": "PodFailed", "action": "TerminateJob"}
     return [{"event": "TaskCompleted", "action": "CompleteJob"}, When(value("deadline"), on_deadline)]
 
 
 def volcano_job(structure: Structure) -> Node:
-    """Return the Job of a run."""
+    """Return the Volcano Job of a run."""
     pods = pod.pods(structure, dict.fromkeys((role.name for role in structure.roles), _controller(structure)))
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
@@ -87,9 +87,10 @@ def _topology() -> Node:
 
 
 def _plugins(structure: Structure) -> Node:
-    """Return the plugins. The plugin svc gives the pods their names, even before they are ready.
+    """Return the plugins of the Volcano Job. The plugin svc gives the pods host names, even before they are ready.
 
-    tfgen makes a network policy, so the policy of svc is disabled. The plugin tensorflow needs the names of the tasks.
+    tfgen renders a network policy, so the network policy of svc is disabled. The plugin tensorflow sets TF_CONFIG, and
+    needs the names of the tasks.
     """
     plugins: dict[Key, Node] = {
         "env": [],
@@ -113,11 +114,10 @@ def _task(structure: Structure, role: Role, template: Node) -> Node:
 
 
 def _min_available(structure: Structure, role: Role) -> Node:
-    """Return the number of pods of a task that the gang needs.
+    """Return `minAvailable` of a task of the Volcano Job: the number of its pods that the gang needs.
 
-    The gang needs all pods, except for the evaluator and for the workers of a partial gang. Volcano reads the numbers
-    only if their sum is at most the minAvailable of the Job (CheckTaskReady in pkg/scheduler/api/job_info.go). So the
-    pods of a partial gang include the chief and the ps.
+    The gang needs all pods, except for the evaluator and for some workers of a partial gang. Volcano ignores the
+    numbers if their sum exceeds the minAvailable of the Job (CheckTaskReady in pkg/scheduler/api/job_info.go).
     """
     if role.name == "evaluator":
         return 0

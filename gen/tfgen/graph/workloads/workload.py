@@ -32,16 +32,16 @@ def lead_role(structure: Structure) -> str:
 
 
 def no_plan(_: Structure) -> None:
-    """Return no plan, for a kind that needs no finisher."""
+    """Return None as the plan of the finisher, for a kind that needs no finisher."""
 
 
 def is_distributed(structure: Structure) -> bool:
-    """Return whether the tasks form a cluster."""
+    """Return whether the job has several tasks, which form a TensorFlow cluster."""
     return structure.is_distributed
 
 
 class Workload(Record):
-    """A workload kind. Each function receives only the structure, so no value changes the result.
+    """A workload kind. Each function receives only the structure of a job, and no values of tunables.
 
     Attributes:
         templates: returns the templates of the roles, in the order in which the objects must be applied.
@@ -53,7 +53,7 @@ class Workload(Record):
         port_name: the name of the port of TensorFlow in the pods.
         pods: the labels that select every pod of a run.
         is_scalable: returns whether the controller of the pods of a role has a scale subresource.
-        log_role: returns the role label of the pod whose log shows the progress of the training.
+        log_role: returns the role whose log shows the progress of the training.
         has_run_lock: whether the pods may contain the run lock.
         plan: returns the plan of the finisher; None if the controller of the kind releases the tasks.
     """
