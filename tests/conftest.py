@@ -38,7 +38,7 @@ load_profile()
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one test had worked out is not known to the next, nor is what the developer's own tfgen had."""
+    """Give each test an empty cache, separate from the cache of the developer."""
     own = tmp_path_factory.getbasetemp() / f"cache-{uuid4().hex}"
     monkeypatch.setattr(cache, "folder", lambda: own)
 

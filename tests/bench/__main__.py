@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def versions() -> dict[str, str]:
-    """Of all that is measured."""
+    """Return the version of each measured program."""
     commands = {"tfgen": ["--version"], "helm": ["version", "--template", "{{.Version}}"], "kustomize": ["version"]}
     texts = {
         name: subprocess.run([program(name), *words], capture_output=True, text=True, check=True).stdout

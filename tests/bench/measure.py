@@ -1,4 +1,4 @@
-"""What a command costs, as a whole process: its time and its memory."""
+"""Time and memory of a command, measured for the whole process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tfge
 
 
 class Cost(NamedTuple):
-    """What a run took.
+    """Cost of one run.
 
     Attributes:
         seconds: of the wall's clock.
@@ -58,7 +58,7 @@ def measure(command: Sequence[str], folder: Path, cores: int | None = None, allo
 
 
 def program(name: str) -> str:
-    """Where a program is: beside this Python, in the cache that `make tools` fills, or on PATH.
+    """Return the path of a program: in the folder of this Python, in the cache of `make tools`, or on PATH.
 
     Raises:
         SystemExit: it is in none.

@@ -11,7 +11,7 @@ from tfgen.plural import count
 
 
 class Machine(NamedTuple):
-    """Where and when it was measured.
+    """Machine and day of the measurement.
 
     Attributes:
         day: as 2026-01-31.

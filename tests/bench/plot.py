@@ -34,7 +34,7 @@ STYLE = """\
 
 
 class Panel(NamedTuple):
-    """One of the six pictures."""
+    """Panel of the plot, which has six panels."""
 
     title: str
     unit: str

@@ -9,7 +9,7 @@ from tests.bench.measure import Cost
 
 
 class Sizes(NamedTuple):
-    """How much is measured.
+    """Sizes of the benchmark.
 
     Attributes:
         jobs: in the rows on many jobs.

@@ -20,7 +20,9 @@ def in_turn(commands: dict[str, Callable[[], Cost]], rounds: int) -> dict[str, l
 
 
 def factor(over: Sequence[float], under: Sequence[float]) -> float:
-    """How many times one is the other. The two of a round are close in time: a machine gets slower and faster."""
+    """Return the median ratio of two costs. The two runs of a round are close in time, because the speed of a machine
+    varies.
+    """
     return median(a / b for a, b in zip(over, under, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""What is measured: tfgen beside the real Helm and kustomize, and how its cost grows.
+"""Rows of the benchmark: tfgen compared with the real Helm and kustomize, and the growth of tfgen's cost.
 
 Nothing is removed until all is measured. For some minutes after many files are removed, some disks make new ones at a
 fifth of their speed: seen on ext4 without a journal, which leaves the places of files alone that were removed of late.
@@ -45,7 +45,7 @@ def run_all(sizes: Sizes, folder: Path) -> Results:
 
 
 def _one_job(folder: Path, sizes: Sizes) -> list[Row]:
-    """One job, in turn with Helm on its chart."""
+    """Measure tfgen on one job, alternately with Helm on the chart of the job."""
     repository(folder, 1, 1)
     run(RENDER, folder)
     run(CHECK, folder)  # so that Python has compiled all that is timed
@@ -144,7 +144,7 @@ def _row_of_plans(folder: Path, sizes: Sizes) -> Row:
 def _grow(
     folder: Path, sizes: Sizes, counts: Sequence[int], text: Callable[[int], str]
 ) -> Mapping[int, Sequence[Cost]]:
-    """What each run costs of one job where nothing is rendered, on one core, by how many it has of something."""
+    """Return the costs of uncached renders of one job on one core, by the number of repeated parts."""
 
     def cost(count: int) -> Cost:
         here = Path(tempfile.mkdtemp(dir=folder))

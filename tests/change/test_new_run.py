@@ -1,4 +1,4 @@
-"""One change of a committed job, and what is said of it: the whole text, or nothing."""
+"""Tests of the whole message for each change of a committed job."""
 
 from __future__ import annotations
 

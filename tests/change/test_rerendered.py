@@ -72,7 +72,7 @@ def change(old: str, new: str) -> None:
 
 
 def checked(capsys: Printed, *command: str) -> list[str]:
-    """What `tfgen check` prints, or another command."""
+    """Return the output of `tfgen check` or of another command."""
     capsys.readouterr()
     code = cli.run([*(command or ("check", "job.yaml"))])
     out, err = capsys.readouterr()
@@ -176,7 +176,7 @@ def test_an_upgrade_of_one_object(capsys: Printed, edit: tuple[str, str, str], e
 
 
 def test_a_tree_of_before_pod_templates_had_a_hash(capsys: Printed) -> None:
-    """It stays while its run lasts; brought along, it would be refused."""
+    """The committed tree stays unchanged during its run, because the API server would refuse a new pod template."""
     text = Path(PS).read_text(encoding="utf-8")
     without = "".join(line for line in text.splitlines(keepends=True) if "tfgen/pod-template-hash" not in line)
     committed_by_an_older_tfgen((PS, text, without))
@@ -267,7 +267,7 @@ def rendered_under_other_names() -> None:
 
 
 def test_files_of_other_names_go_with_an_upgrade(capsys: Printed) -> None:
-    """Their objects are the same, so no run ends by it, and nothing is left beside the new files."""
+    """An upgrade renames files without a new run, because the objects are equal, and deletes the old files."""
     rendered_under_other_names()
     assert cli.run(["render", "job.yaml"]) == 0
     assert [Path(other).exists() for other in OTHER_NAMES.values()] == [True] * len(OTHER_NAMES)

@@ -56,7 +56,7 @@ def found(text: str = JOB, base: Base = COMMITTED) -> FileComparison:
 
 
 def counted(text: str) -> str:
-    """How many files a job has is no matter here."""
+    """Return a text without its number of files, which these tests ignore."""
     return re.sub(r"\d+ files", "N files", text)
 
 

@@ -1,4 +1,4 @@
-"""What the repository's manifests of a namespace do to the pods of a job that runs there: `tfgen check`, whole."""
+"""Tests of `tfgen check` with the manifests of a namespace that affect the pods of a job."""
 
 from __future__ import annotations
 

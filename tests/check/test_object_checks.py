@@ -50,7 +50,7 @@ def objects(text: str = JOB) -> Named:
 
 
 def found(named: Named) -> list[str]:
-    """What is wrong, each as "KIND NAME: message", once."""
+    """Return the distinct problems as "KIND NAME: message"."""
     said = (
         f"{f.item['kind']} {f.item['metadata']['name']}: {f.message}" for f in faults(Objects((*named.values(),), SAID))
     )

@@ -1,4 +1,4 @@
-"""What is rendered can be applied again after the operators' webhooks have put their defaults into it.
+"""Tests that rendered objects can be applied again after the webhooks of operators have added defaults.
 
 An apply lays what git has over what the cluster has: a map field by field, a list of a custom kind as a whole. So what
 a webhook writes into an item of a list is taken out again by the next apply, which the same operator then refuses. Each
@@ -76,7 +76,7 @@ def defaulted(item: Mapping[str, Any], key: str) -> Object:
 
 
 def applied(over: Any, under: Any) -> Any:
-    """What an apply of the same content leaves: https://www.rfc-editor.org/rfc/rfc7386."""
+    """Return the object after an apply of the rendered content: https://www.rfc-editor.org/rfc/rfc7386."""
     if not (isinstance(over, Mapping) and isinstance(under, Mapping)):
         return over
     return {**under, **{key: applied(value, under.get(key)) for key, value in over.items()}}

@@ -1,4 +1,4 @@
-"""What the commands are tried on."""
+"""Jobs and folders for the tests of commands."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_another_revision(job: Path, capsys: Printed) -> None:
 
 
 def test_jobs_are_compared_by_their_names(job: Path, capsys: Printed) -> None:
-    """Those of one file, in any order; a new one and a renamed one have nothing to be compared with."""
+    """Jobs of one file are compared in any order. A new or renamed job has no committed version."""
     job.write_text(f"{OTHER}---\n{CHANGED}", encoding="utf-8")
     Path("more").mkdir()
     Path("more/job.yaml").write_text(JOB.replace("mnist}", "new}"), encoding="utf-8")

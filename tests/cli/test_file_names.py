@@ -34,7 +34,7 @@ Printed = pytest.CaptureFixture[str]
 
 
 def run(arguments: list[str], expected: int, printed: Printed) -> str:
-    """What a command prints, with its exit code as it is to be."""
+    """Return the output of a command, and check its exit code."""
     code = cli.run(arguments)
     out, err = printed.readouterr()
     assert "internal error" not in err

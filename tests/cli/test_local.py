@@ -24,7 +24,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refused(capsys: pytest.CaptureFixture[str], code: int, *argv: str) -> str:
-    """What is said of a run that is refused, and leaves nothing."""
+    """Return the message of a refused run, and check that the run leaves no files."""
     assert cli.run(["local", "job.yaml", *argv]) == code
     printed = capsys.readouterr()
     assert printed.out == ""

@@ -1,4 +1,4 @@
-"""What commands print while they work: on a terminal alone, and nothing of it stays."""
+"""Tests of the progress messages, which appear only on a terminal and are erased at the end."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ PROBLEM = (
 
 
 def terminal(line: str, job: Path) -> str:
-    """What a person sees: both outputs are one terminal."""
+    """Return the text on a terminal that shows standard output and standard error."""
     ours, its = os.openpty()
     surroundings = {**os.environ, "tfgen": f"{sys.executable} -m tfgen", "COLUMNS": "120"}
     with subprocess.Popen(["bash", "-c", line], cwd=job.parent, env=surroundings, stdout=its, stderr=its):

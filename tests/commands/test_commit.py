@@ -60,7 +60,7 @@ def _rendered_job() -> None:
 
 
 def run(capsys: Printed, *arguments: str, code: int = 0) -> str:
-    """What `tfgen commit` prints to both; it never prints a traceback."""
+    """Return the output of `tfgen commit` on both streams, and check that the output has no traceback."""
     capsys.readouterr()
     assert cli.run(["commit", *arguments]) == code, capsys.readouterr()
     out, err = capsys.readouterr()
@@ -432,7 +432,7 @@ def test_a_branch_and_a_tag_of_one_name(clone: Path, remote: Path, capsys: Print
 
 
 def test_nothing_for_a_new_branch(clone: Path, remote: Path, capsys: Printed) -> None:
-    """It is said before anything is written: what is rendered anew would be as it is committed already."""
+    """The command reports the problem before it writes a file, because a render would equal the committed files."""
     rendered = clone / "overlays/mnist/prod/kustomization.yaml"
     rendered.unlink()
     said = run(capsys, "jobs", "--branch", "nights", "--push", code=2)
@@ -455,7 +455,7 @@ def test_nothing_for_a_new_branch(clone: Path, remote: Path, capsys: Printed) ->
 def test_a_new_branch_for_a_file_that_git_does_not_have(
     clone: Path, remote: Path, capsys: Printed, change: str
 ) -> None:
-    """Where git is to ignore it, it is no reason for a branch; else it is one, though no render writes it."""
+    """A rendered file that git does not have is a reason for a new branch, unless git ignores the file."""
     git("rm", "--quiet", "--cached", "overlays/mnist/prod/kustomization.yaml")
     git("commit", "--quiet", "--message=y")
     if change == "ignored":
@@ -495,7 +495,7 @@ def test_a_shallow_clone(
 
 
 def refused(capsys: Printed, *arguments: str, code: int = 1) -> str:
-    """What is said; branch, last commit and index are as they were."""
+    """Return the message, and check that branch, last commit and index are unchanged."""
 
     def state() -> tuple[str, ...]:
         head = git("rev-parse", "--verify", "--quiet", "HEAD") if Path(".git").exists() else ""
@@ -628,7 +628,7 @@ def test_a_hook_sees_what_is_committed_and_its_own_settings(clone: Path, capsys:
 
 
 def test_a_hook_that_rewrites(clone: Path, capsys: Printed) -> None:
-    """What it made of a file is what is committed and staged, and is said: tfgen would call it edited by hand."""
+    """The command commits and reports the content that a hook wrote, because tfgen treats the file as edited."""
     hook("pre-commit", "echo '# checked' >> overlays/mnist/prod/kustomization.yaml; git add overlays")
     hook("commit-msg", "echo 'Ticket: 7' >> \"$1\"")
     write("jobs/mnist.yaml", QUEUE)

@@ -141,7 +141,7 @@ def test_what_was_merged_is_rendered_where_nothing_else_is_to_be_committed(clone
 
 
 def test_a_merged_change_of_a_running_job_is_refused(clone: Path, capsys: Printed) -> None:
-    """It is compared with what was rendered last, and not with HEAD, which has the change."""
+    """The change is compared with the last rendered version, because HEAD already contains the change."""
     write("jobs/mnist.yaml", JOB)
     commit("jobs")
     write("jobs/mnist.yaml", JOB.replace("1.4.0", "1.5.0"))
@@ -155,7 +155,7 @@ def test_a_merged_change_of_a_running_job_is_refused(clone: Path, capsys: Printe
 def test_what_another_tfgen_rendered_of_a_running_job_is_not_replaced(
     clone: Path, tmp_path: Path, capsys: Printed
 ) -> None:
-    """What is about to be written is compared with the branch for it: the branch that the job is in has none of it."""
+    """The rendered files are compared with the branch for rendered files, because the branch of the job has none."""
     write("jobs/mnist.yaml", JOB)
     commit("jobs")
     git("worktree", "add", "--quiet", tmp_path / "tree", "rendered")

@@ -122,7 +122,7 @@ def keys(data: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 
 
 def test_each_key_of_a_job_is_explained():
-    """Of a job that has every key."""
+    """Explain each key of a job that has every key."""
     for path in keys(EVERYTHING):
         assert explain(".".join(path)).startswith(".".join(path) or "job.yaml")
 

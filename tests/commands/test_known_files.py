@@ -1,4 +1,4 @@
-"""What is known of a file from an earlier run says what its reading would say, whatever has happened to the cache."""
+"""Tests that the cached results of a file equal the results without a cache, in each state of the cache."""
 
 from __future__ import annotations
 

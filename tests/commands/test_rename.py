@@ -140,7 +140,7 @@ def test_as_json(capsys: PRINTED) -> None:
 
 
 def refused(capsys: PRINTED, *arguments: str, code: int = 2) -> str:
-    """What is printed; no file is another one."""
+    """Return the output, and check that no file has changed."""
     before = git("status", "--porcelain"), text()
     printed = run(capsys, *arguments, code=code)
     assert (git("status", "--porcelain"), text()) == before

@@ -89,7 +89,7 @@ KEPT = (Document, FileChange, FileTree, JobPlan, Ledger, Rendering)
 
 
 def held() -> Counter[str]:
-    """How many of them are in memory."""
+    """Count the objects of each class in memory."""
     gc.collect()
     return Counter(type(thing).__name__ for thing in gc.get_objects() if isinstance(thing, KEPT))
 
@@ -107,7 +107,7 @@ def noting(step: Callable[..., Any], of_runs: list[list[Counter[str]]]) -> Calla
 
 
 def assert_as_much_for_many(of_runs: list[list[Counter[str]]]) -> None:
-    """Of two runs, the first with 3 jobs and the second with 12, both hold about the same at each point."""
+    """Check that a run with 12 jobs needs about as much memory at each point as a run with 3 jobs."""
     few, many_jobs = ([counter - of_runs[0][0] for counter in run] for run in of_runs)
     for before, after in zip(few, many_jobs, strict=True):
         assert after.total() - before.total() < 9, (before, after)
@@ -238,7 +238,7 @@ def test_a_commit_asks_git_and_reads_ledgers_as_often_for_many_jobs_as_for_few(m
 
 @pytest.mark.long
 def test_a_further_job_takes_a_few_kilobytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing is, where each has changed, and where nothing is to do; however long its file is."""
+    """Memory per job is small for new, changed and unchanged jobs, and for long job files."""
     comment = "# a long comment\n" * 1_000
     sizes: list[int] = []
 

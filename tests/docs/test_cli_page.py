@@ -69,7 +69,7 @@ def test_help_ends_with_an_example_of_the_command(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if command_of(name).example not in IN_A_CLUSTER])
 def test_an_example_does_its_work(name: str, tmp_path: Path) -> None:
-    """Those of docs/live.md are run where there is a cluster: tests/docs/test_commands.py."""
+    """Run the example of a command. tests/docs/test_commands.py runs the examples of docs/live.md in a cluster."""
     folder = tmp_path / "repository"
     for path, text in {
         "job.yaml": JOB,

@@ -157,7 +157,7 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
 
 
 def rendered(path: str) -> Path:
-    """What a document names, in this repository; `make demo` renders the same below demo/."""
+    """Return the path of a rendered file in this repository. `make demo` renders an equal file into demo/."""
     return ROOT / path.removeprefix("demo/")
 
 
@@ -182,7 +182,7 @@ def first_block(text: str) -> str:
 
 
 def manifest_of(command: str) -> str:
-    """What a command prints of a release, of an overlay, and of a job as an API server has it."""
+    """Return the manifest that a command prints for a release, for an overlay, or for a job in an API server."""
     match command:
         case "helm get manifest mnist":
             return helm_template(rendered("charts/eks-tfjob"), "mnist", "--skip-tests")

@@ -1,4 +1,4 @@
-"""What documents show of a run in its cluster is what tfgen says of a recorded one."""
+"""Tests that the pages show the output of tfgen for recorded runs."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def test_the_example_has_the_problem_and_the_mended_one_none(section: Section) -
 
 
 def problems(section: Section, before: str, example: str) -> list[Problem]:
-    """What is wrong with an example; by the rules of what is committed, also as a change of that."""
+    """Return the problems of an example, also as a change of the committed job."""
     checked = check(laid_over(example), "job.yaml")
     if section.id in object_problems.RULES:
         (job,) = checked.documents

@@ -46,7 +46,7 @@ def remote(tmp_path: Path) -> Path:
 
 
 def on_timer(remote: Path, number: int) -> None:
-    """One run of the workflow: a fresh clone, as the runner checks it out."""
+    """Run the workflow once in a fresh clone, as the CI runner does."""
     clone = remote.parent / f"runner-{number}"
     shell(f"git clone --quiet {remote} {clone}", remote.parent)
     for step in steps():

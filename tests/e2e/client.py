@@ -48,7 +48,7 @@ class ApiError(Exception):
 
 
 class Client:
-    """One user's view of an API server. Every method may raise an ApiError."""
+    """Client of an API server with the permissions of one user. Every method may raise an ApiError."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._http = config.new_client_from_config(str(kubeconfig))
@@ -56,11 +56,11 @@ class Client:
         self._api = DynamicClient(self._http, cache_file=str(kubeconfig.with_suffix(".discovery")))
 
     def get(self, kind: str, name: str, namespace: str | None = None) -> Object:
-        """One object."""
+        """Return an object."""
         return _call(self._resource(kind).get, name=name, namespace=namespace)
 
     def find(self, kind: str, name: str, namespace: str | None = None) -> Object | None:
-        """One object, or None where there is none."""
+        """Return an object, or None if the object does not exist."""
         try:
             return self.get(kind, name, namespace)
         except ApiError as error:
@@ -137,7 +137,7 @@ class Client:
         return str(_call(request, body=body, name=service_account, namespace=namespace)["status"]["token"])
 
     def serves(self, api_version: str, kind: str) -> bool:
-        """Whether the server has a kind."""
+        """Test whether the server serves a kind."""
         try:
             self._resource(f"{api_version}/{kind}")
         except ResourceNotFoundError:
@@ -145,7 +145,7 @@ class Client:
         return True
 
     def lists(self, api_version: str, kind: str) -> bool:
-        """Whether a kind of a group is in the server's list of what it serves now, from which clients know of it."""
+        """Test whether the discovery document of a group, which clients read, lists a kind."""
         try:
             groups = self._api.request("GET", "/apis").groups
             listed = api_version in (version.groupVersion for group in groups for version in group.versions)
@@ -158,7 +158,7 @@ class Client:
         self._api.resources.invalidate_cache()
 
     def watch(self, kind: str, namespace: str | None = None, *, seconds: int) -> Iterator[tuple[str, Object]]:
-        """What becomes of a kind's objects: first each that is there as ADDED, then each change, for some seconds."""
+        """Watch the objects of a kind for some seconds: first each existing object as ADDED, then each change."""
         for event in self._resource(kind).watch(namespace=namespace, timeout=seconds):
             yield event["type"], event["raw_object"]
 

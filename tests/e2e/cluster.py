@@ -121,7 +121,7 @@ def down(folder: Path) -> int:
 
 
 def _holds_a_cluster(pid: int) -> bool:
-    """Whether a process is one of `run`, and no other that got its id after it."""
+    """Test whether a process is a `run` of this module, and not a later process with a reused id."""
     try:
         argv = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""What the tests on real servers share: clusters, and what is shown when a test fails.
+"""Fixtures of the tests on real servers: clusters, and the logs of a failed test.
 
 A test that needs a cluster takes the fixture `cluster`, and `namespace` for its objects. Whatever cannot run here
 (a program that is not built) skips with the reason, and under CI fails.

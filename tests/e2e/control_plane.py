@@ -140,7 +140,7 @@ class ControlPlane:
         return write_kubeconfig(path, self.url, self.authority.certificate, self.client.token(name, namespace))
 
     def kubectl(self, *args: str | Path, user: Path | None = None, stdin: str = "", timeout: float = 1800) -> str:
-        """What `kubectl ARGS...` prints within `timeout` seconds, as the administrator or as another user.
+        """Return the output of `kubectl ARGS...` within `timeout` seconds, as the administrator or as another user.
 
         Raises:
             CommandError: Where kubectl fails.

@@ -25,13 +25,13 @@ MOMENTS = 60.0
 
 
 def holds_a_place(pod: Object) -> bool:
-    """Whether a pod keeps its node's room from others."""
+    """Test whether a pod occupies resources of its node."""
     return bool(pod["spec"].get("nodeName")) and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
 
 
 @dataclass
 class Gang:
-    """What was seen of one job.
+    """Observations of one job.
 
     Attributes:
         size: the number of pods that start together.
@@ -84,7 +84,7 @@ class GangWatch:
         self._watched.discard(namespace)
 
     def holding(self, namespace: str) -> int:
-        """How many of a job's pods hold a place now."""
+        """Count the pods of a job that occupy a node now."""
         return sum(map(holds_a_place, tasks(self._client, namespace)))
 
     def assert_never_stuck(self, but: Iterable[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""What a kubelet does to a pod, for pods of fake nodes: the parts that a test wants to happen, when it wants them.
+"""Actions of a kubelet on pods of fake nodes, at the times that a test chooses.
 
 environment(client, pod)["TF_CONFIG"]              the variables that its container would have
 end(client, pod, exit_code=1)                      its containers end

@@ -87,7 +87,7 @@ class Namespaces:
         return (*enter, "--", "setpriv", "--pdeathsig=TERM", "--", *argv)
 
     def run(self, *argv: str | Path, stdin: str = "", timeout: float = 600) -> str:
-        """What a program that runs in here writes to stdout; a CommandError where it fails."""
+        """Run a program in the namespaces and return its standard output. Raise a CommandError if the program fails."""
         return Command(self.command(argv), stdin=stdin).run(timeout=timeout)
 
     def connect(self, outside: str, inside: str, *, networks: Iterable[str] = ()) -> None:

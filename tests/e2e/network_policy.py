@@ -51,7 +51,7 @@ def ruleset(pods: Iterable[Object], namespaces: Iterable[Object], policies: Iter
 
 
 class _Rules:
-    """What the policies of one pod allow in one direction."""
+    """Connections in one direction that the policies of a pod allow."""
 
     def __init__(
         self, pods: Sequence[Object], namespaces: Mapping[str, Mapping[str, str]], pod: Object, direction: str

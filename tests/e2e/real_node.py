@@ -199,7 +199,7 @@ class Node:
 
 
 def left_behind() -> list[Path]:
-    """What is on this machine of a node: nothing, where there is none."""
+    """Return the leftovers of a node on this machine."""
     places = [
         Path("/sys/class/net") / BRIDGE,
         _FOLDER / "containerd",

@@ -278,7 +278,7 @@ def test_no_program_says_what_helm_deletes():
 
 
 def test_helm_deletes_what_the_schema_refuses(tmp_path):
-    """Its engine takes these characters for a value that is missing (pkg/engine/engine.go, render)."""
+    """Helm's engine deletes the characters, which also mark a missing value (pkg/engine/engine.go, render)."""
     rendered = Rendered.write(JOB, tmp_path)
     (rendered.chart / "values.schema.json").unlink()
     pods = [
@@ -353,7 +353,7 @@ def _longest_tf_config(objects: Objects) -> int:
 
 
 def _refusal(rendered: Rendered, *args: str, release: str | None = None) -> str:
-    """What Helm says to the user, who is refused."""
+    """Return the error message of Helm."""
     with pytest.raises(CommandError) as caught:
         rendered.by_helm(*args, release=release)
     return caught.value.stderr

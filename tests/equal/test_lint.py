@@ -1,4 +1,4 @@
-"""What linters and readers find in charts and overlays: nothing, and no value that does nothing."""
+"""Tests that linters find no problem in charts and overlays, and that each value has an effect."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def _others(node: Mapping[str, Any], old: Any) -> list[Any]:
 
 @functools.cache
 def _validator(node: str) -> jsonschema_rs.Draft7Validator:
-    """What tells whether a node of the job schema, here as JSON, has a value. Its definitions take long to compile."""
+    """Return a cached validator for a node of the job schema as JSON, because its definitions take long to compile."""
     return jsonschema_rs.Draft7Validator(
         {"allOf": [json.loads(node)], "definitions": schema_file.load()["definitions"]}
     )

@@ -33,7 +33,7 @@ HELMS: Mapping[str, Callable[[], Helm]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """What a chart's user sets, the same on a command line, and what a job says in its place."""
+    """Value of a chart's user, in a file and on a command line, and the equal value in a job."""
 
     name: str
     values: Mapping[str, Any]

@@ -260,7 +260,7 @@ def checked(job):
 
 
 def by_kustomize(objects, patch, folder):
-    """What kustomize makes of the objects and the patch."""
+    """Apply a patch to objects with kustomize."""
     folder.mkdir()
     names = [
         item["metadata"]["name"]

@@ -224,7 +224,7 @@ KINDS_OF_VARIABLES = {
 
 
 def test_a_variable_may_be_of_another_kind_in_an_environment_though_helm_warns(tmp_path):
-    """What docs/environments.md says: Helm's words, and that what it renders is right all the same."""
+    """Helm prints the warning in docs/environments.md, and renders the correct objects."""
     rendered = Rendered.write(KINDS_OF_VARIABLES, tmp_path)
     rendered.assert_equal("dev", helm=HelmLibrary())
     if isinstance(tools.helm(), HelmProgram):
@@ -235,7 +235,9 @@ def test_a_variable_may_be_of_another_kind_in_an_environment_though_helm_warns(t
 
 
 def test_lint_does_not_know_what_null_removes(tmp_path):
-    """What docs/environments.md says. A Helm that knows it fails this test, which is then to go, and the words too."""
+    """`helm lint` ignores a removal by null, as docs/environments.md explains. Delete both when a newer Helm fails
+    here.
+    """
     rendered = Rendered.write(KINDS_OF_VARIABLES, tmp_path)
     with pytest.raises(CommandError, match="'oneOf' failed"):
         tools.helm_lint(rendered.chart, *rendered.values_args("dev"))

@@ -1,4 +1,4 @@
-"""What yaml_text writes, read by the tools that will read it: Helm, kustomize, and Helm behind kustomize.
+"""Tests that Helm, kustomize, and Helm after kustomize read the text of yaml_text as written.
 
 All strings go through each tool at once, each as a key and as a value. Helm stands for every reader of Go's
 sigs.k8s.io/yaml (kubectl, Flux, Argo CD): reading kustomize's output with it is what happens in a cluster.
@@ -89,7 +89,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def read(built: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What Helm makes of a values file, of what kustomize built, and of scalars in lines of our own."""
+    """Return the data that Helm reads from a values file, from kustomize's output, and from hand-written scalars."""
     chart = tmp_path_factory.mktemp("chart")
     write(
         chart,
@@ -145,6 +145,6 @@ def test_a_cluster_reads_annotations_and_data(read: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("annotation", [("1.0", "x"), ("true", "x"), ("2026-01-01", "x"), ("a", "\ta\nb\n")])
 def test_annotations_that_kustomize_cannot_carry_however_written(annotation: tuple[str, str], tmp_path: Path) -> None:
-    """It rewrites annotations without the quotes of a key; the job schema is to refuse these."""
+    """The job schema must refuse annotations whose keys kustomize rewrites without quotes."""
     with pytest.raises(CommandError):
         kustomize(tmp_path, {"annotations": dict([annotation])})

@@ -1,4 +1,4 @@
-"""What git has of a file, asked of real repositories."""
+"""Tests of the reads of git, in real repositories."""
 
 from __future__ import annotations
 

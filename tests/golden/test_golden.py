@@ -81,7 +81,7 @@ def _patterns(case: Path) -> list[str]:
 
 
 def _fits(path: str, patterns: list[str]) -> bool:
-    """Whether the last pattern that fits a path takes it in."""
+    """Test whether the last pattern that matches a path includes the path."""
     fitting = [line for line in patterns if fnmatchcase(path, line.lstrip("!"))]
     return bool(fitting) and not fitting[-1].startswith("!")
 

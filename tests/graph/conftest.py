@@ -1,4 +1,4 @@
-"""What the finisher is tried against."""
+"""Fixtures with an API server for the tests of the finisher."""
 
 from __future__ import annotations
 

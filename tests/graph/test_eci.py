@@ -33,7 +33,7 @@ def pods(objects: list[Any]) -> Mapping[str, Any]:
 
 
 def said(pod: Any) -> dict[str, str]:
-    """What a pod says of ECI, without the common beginning of the keys."""
+    """Return the ECI annotations of a pod, without the common prefix of their keys."""
     notes = pod["metadata"].get("annotations", {})
     return {key.removeprefix("k8s.aliyun.com/eci-"): text for key, text in notes.items() if "aliyun" in key}
 

@@ -77,7 +77,7 @@ class Webhook:
 
 
 def run(server: ApiServer, log: Path, address: str, *args: str, **constants: int) -> Sequence[str]:
-    """What the finisher logs after the release, which was before; nothing of the address is in the log."""
+    """Return the log of the finisher after the release, and check that the log does not contain the address."""
     arguments = ("--ends=mnist-chief", f"--scale={PS}", "--job=mnist", "--run=r2", *args)
     with Finisher(server, log, *arguments, address=address, **constants) as finisher:
         assert finisher.end() == 0, log.read_text()

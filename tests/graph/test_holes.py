@@ -1,4 +1,4 @@
-"""What each node is filled with, and what a hole refuses."""
+"""Tests of the filled value of each node, and of the operations that a hole refuses."""
 
 from __future__ import annotations
 

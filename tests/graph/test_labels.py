@@ -59,7 +59,7 @@ def literal(node: Any) -> Iterator[str]:
 
 
 def is_users(node: Any) -> bool:
-    """Whether a user's labels or annotations are in a node."""
+    """Test whether a node contains the labels or annotations of a user."""
     match node:
         case Value(path=path):
             return path in ("labels", "annotations")

@@ -1,4 +1,4 @@
-"""Where pods may run: spot nodes, and one node."""
+"""Tests of the nodes for pods: spot nodes, and a single node."""
 
 from __future__ import annotations
 

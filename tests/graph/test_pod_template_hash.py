@@ -71,7 +71,7 @@ def test_what_a_custom_kind_makes_of_its_template_is_its_own_matter(kind: str) -
 
 
 def test_no_other_object_selects_by_it() -> None:
-    """What selects a run's pods selects those of every hash."""
+    """Selectors of a run match its pods with every hash of the pod template."""
     for (kind, name), item in objects().items():
         for path in _paths(item):
             if path[-1] == HASH:

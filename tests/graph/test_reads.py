@@ -1,4 +1,4 @@
-"""Which values a node reads, and that what agrees in them is filled once for all environments of a job."""
+"""Tests of the values that a node reads, and of the single fill for environments with equal values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from a job's structure is made once for all jobs of one shape, and never for one of another."""
+"""Tests that jobs of one structure share results, and that jobs of different structures do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many threads TensorFlow gets: as many as the CPU limit, but never one alone between operations."""
+"""Tests of TensorFlow's number of threads: the CPU limit, with at least two threads between operations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LIMITED = {"resourceFieldRef": {"resource": "limits.cpu"}}
 
 
 def threads(resources: str, env: str = "") -> dict[str, Any]:
-    """What a worker's variables say of threads."""
+    """Return the variables of a worker that set numbers of threads."""
     document = yaml.safe_load(
         f"metadata: {{name: a}}\nspec: {{image: a:1, strategy: MultiWorkerMirrored, env: {{{env}}}, "
         f"roles: {{worker: {{resources: {{{resources}}}}}}}}}"

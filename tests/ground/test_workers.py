@@ -132,7 +132,7 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
 
 
 def program(function: str, alike: str = "None") -> str:
-    """One that has two workers call a function of this module, and prints what comes of it."""
+    """Return a program in which two workers call a function of this module and print the results."""
     return (
         f"from tests.ground.test_workers import {function}; from tfgen import workers; "
         f"workers._processors = lambda: 2; print([*workers.map_items({function}, range(2 * workers.MANY), {alike})])"
@@ -140,6 +140,6 @@ def program(function: str, alike: str = "None") -> str:
 
 
 def is_running(process_id: int) -> bool:
-    """Whether a process does anything still; one that has ended waits for who started it."""
+    """Test whether a process still runs and is not a zombie."""
     stat = Path(f"/proc/{process_id}/stat")
     return stat.exists() and stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"

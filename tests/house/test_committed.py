@@ -1,4 +1,4 @@
-"""What is committed: text as every editor and hook leaves it."""
+"""Tests that editors and hooks leave the committed rendered files unchanged."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_a_step_of_commands_imports_no_command() -> None:
 
 
 def test_an_import_in_a_function_says_what_it_saves() -> None:
-    """Those of cli need no reason: a command loads only what it uses."""
+    """Imports in functions of cli need no comment, because a command imports only the modules that it uses."""
     for item in found_imports():
         if item.place is not Place.FUNCTION or room_of(item.importer) == "cli":
             continue

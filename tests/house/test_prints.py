@@ -1,4 +1,4 @@
-"""One module prints the messages and the results: `cli/output.py` escapes what a terminal would obey or hide."""
+"""Tests that only `cli/output.py` prints, because this module escapes the control characters of a terminal."""
 
 from __future__ import annotations
 

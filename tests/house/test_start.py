@@ -1,4 +1,4 @@
-"""What a command loads: the time from its start to its end is that of its imports, most of all."""
+"""Tests of the modules that a command imports, because imports take most of the time of a command."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def loaded(root: Path, *words: str, cache: Path | None = None) -> set[str]:
 
 
 def within(modules: set[str], names: set[str]) -> set[str]:
-    """Of some modules and packages, those that are loaded."""
+    """Return the imported modules of some modules and packages."""
     return {name for name in names if any(f"{module}.".startswith(f"{name}.") for module in modules)}
 
 

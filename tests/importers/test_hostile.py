@@ -1,4 +1,4 @@
-"""What is imported comes from strangers: it takes seconds at most, and gets a message at its place."""
+"""Tests that a hostile manifest takes only seconds, and gets a message at its position."""
 
 from __future__ import annotations
 

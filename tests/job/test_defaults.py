@@ -253,7 +253,7 @@ def test_what_a_job_says_can_be_a_default(job: dict[str, Any], data: st.DataObje
 
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What `tfgen init --repo` lays out, in the current folder, with hosts that are the platform's own."""
+    """Return a repository of `tfgen init --repo` in the current folder, without example hosts."""
     monkeypatch.chdir(tmp_path)
     assert cli.run(["init", "mnist", "--repo"]) == 0
     team = tmp_path / "tfgen.yaml"

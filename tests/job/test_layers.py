@@ -93,7 +93,7 @@ def test_a_nearer_layer_is_merged_over_the_one_above(root: str, near: str, job: 
 
 
 def test_environments_stand_in_the_order_of_the_job() -> None:
-    """Those that tfgen.yaml alone has come behind them."""
+    """Environments of the job come first, in the order of the job, and the environments of tfgen.yaml follow."""
     source = layered(
         "spec: {environments: {zeta: {}, dev: {}, staging: {}}}\n",
         "",

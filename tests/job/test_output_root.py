@@ -1,4 +1,4 @@
-"""Where charts/ and overlays/ go: the place follows the job's file, from wherever a command is given."""
+"""Tests of the output folder, which depends on the job file and not on the current folder."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def test_a_log_is_asked_for_again_from_its_last_line() -> None:
 
 
 def test_a_container_that_starts_again_loses_no_line() -> None:
-    """What it wrote before its end, and nobody read then, is in the log of the container before."""
+    """Unread lines of a restarted container are in the log of the previous container."""
     streams = [Stream(A), Stream(A, B), Stream(C), Stream(C, LAST)]
     api = RecordedApi(
         *streams, states=[(0, RUNNING), (1, RESTARTED), (3, {**RESTARTED, "state": {"terminated": {"exitCode": 0}}})]
@@ -248,7 +248,7 @@ def test_logs_are_read_once_without_following() -> None:
     ],
 )
 def test_a_choice_takes_the_pods_of_its_tasks(choice: LogChoice, expected: list[str]) -> None:
-    """Of the recorded pods, worker-3 has no container that has started."""
+    """The recorded pod of worker-3 has no started container."""
     api = RecordedApi()
     api.log_of_pods = {pod["metadata"]["name"]: A.decode() for pod in OBJECTS["pods"]}
     assert [line.task for line in read_logs(api, "ml", RUN, choice, PODS)] == expected  # type: ignore[arg-type]

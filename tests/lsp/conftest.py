@@ -1,4 +1,4 @@
-"""One server for the tests of a module, and a folder with a repository for each test."""
+"""Fixtures with one language server for each module, and a folder with a repository for each test."""
 
 from __future__ import annotations
 

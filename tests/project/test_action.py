@@ -74,7 +74,7 @@ def bash(script: str, folder: Path, path: str, env: dict[str, str], timeout: flo
 
 
 def run_action(folder: Path, **given: str) -> str:
-    """What the action prints. Installing is replaced by the tfgen that is tested, to which one test does not hold."""
+    """Return the output of the action. The tested tfgen replaces the installation, except in one test."""
     (_, (script, env), _) = steps(inputs(**given))
     return bash(script, folder, str(Path(sys.executable).parent), env)
 

@@ -1,4 +1,4 @@
-"""What the images of the tests on a real node are made of (tests/e2e/images)."""
+"""Tests of the parts of the images for a real node (tests/e2e/images)."""
 
 from __future__ import annotations
 

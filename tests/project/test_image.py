@@ -18,7 +18,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 
 
 def copied() -> list[tuple[str, str]]:
-    """What is copied from the checkout, and to where."""
+    """Return the sources and destinations of the COPY instructions."""
     instructions = re.findall(r"^COPY (.*) (\S+)$", DOCKERFILE, re.MULTILINE)
     return [(name, to) for names, to in instructions for name in names.split()]
 

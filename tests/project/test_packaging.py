@@ -1,4 +1,4 @@
-"""What `pip install .` gives: the sdist, the wheel built from it, and tfgen run from that wheel alone."""
+"""Tests of the sdist, of the wheel that is built from the sdist, and of tfgen in a clean installation of the wheel."""
 
 from __future__ import annotations
 

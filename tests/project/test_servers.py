@@ -1,4 +1,4 @@
-"""How the programs for the tests on real servers are built: with what they need, and little besides."""
+"""Tests of the builds of the server programs, which contain only the necessary packages."""
 
 from __future__ import annotations
 

@@ -230,7 +230,7 @@ def found(data: Any) -> set[tuple[Path, str]]:
 
 
 def check_mutant(mutant: Mutant) -> None:
-    """It is a mistake, and it is reported as it should be."""
+    """Check that tfgen reports a mutant with the expected rule."""
     expected = found_by_reference(mutant.data)
     assert expected, f"{mutant.name} breaks nothing"
     assert found(mutant.data) == expected, mutant.name

@@ -1,4 +1,4 @@
-"""One warning for a mistake of the job that several roles share."""
+"""Tests that a mistake of the job gives one warning for all roles."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def _jobs(case: Path) -> Iterator[Document]:
 
 
 def _with_environments_of(cases: Sequence[Path]) -> Document:
-    """One environment for each key of the specs of these jobs that an environment may say."""
+    """Return a job with one environment for each tunable key of the given jobs."""
     specs = [tunables.without_environments(job.data["spec"]) for case in cases for job in _jobs(case)]
     parts: list[Mapping[str, Any]] = [{key: spec[key]} for spec in specs for key in spec if key != "roles"]
     parts += [{"roles": {role: spec["roles"][role]}} for spec in specs for role in spec["roles"]]

@@ -1,4 +1,4 @@
-"""What the views of a job share is what each of them would fill by itself."""
+"""Tests that the shared values of views equal the values of separate views."""
 
 from __future__ import annotations
 

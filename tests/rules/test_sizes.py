@@ -1,4 +1,4 @@
-"""What is larger than Linux, Kubernetes or etcd takes, to the byte."""
+"""Tests of the size limits of Linux, Kubernetes and etcd, to the byte."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_linux_draws_the_line_at_a_program_there() -> None:
 
 
 def _starts(*arguments: str) -> bool:
-    """Whether a program is started with some arguments and no variables, with a stack of 8 MiB."""
+    """Test whether Linux starts a program with some arguments and no variables, with a stack of 8 MiB."""
 
     def as_in_a_container() -> None:
         resource.setrlimit(resource.RLIMIT_STACK, (8 << 20, 8 << 20))

@@ -1,4 +1,4 @@
-"""What a plan is certain of, beside what comes of many orders of the same pods."""
+"""Tests that a certain result of a plan holds for many orders of the pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a file of nodes is said at its place, all at once."""
+"""Tests that all problems of a file of nodes are reported together, at their positions."""
 
 from __future__ import annotations
 

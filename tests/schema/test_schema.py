@@ -26,14 +26,14 @@ HEAD = "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\n"
 
 
 def said(yaml: str) -> str:
-    """What is said of a job.yaml."""
+    """Return the problems of a job.yaml."""
     parsed = parse(dedent(yaml), "job.yaml")
     assert not parsed.problems
     return "".join(f"{problem}\n" for document in parsed.documents for problem in schema.check(document))
 
 
 def said_of_spec(spec: str) -> str:
-    """What is said of a job with this spec, which begins on line 5; each line without the file's name."""
+    """Return the problems of a job with a spec that begins on line 5, without the name of the file."""
     return said(f"{HEAD}spec:\n" + re.sub("^", "  ", dedent(spec), flags=re.MULTILINE)).replace("job.yaml:", "")
 
 

@@ -1,4 +1,4 @@
-"""What is read off the schema for a chart: values, their schema, and how an environment is merged.
+"""Tests of the values, of the schema of the values, and of the merge of an environment, which follow from the schema.
 
 The chart's own judges are here too: Helm merges as we do, and takes and refuses values by the schema that we make.
 """

@@ -168,7 +168,7 @@ CHANGES = ("replace", "remove", "add")
 
 
 def _places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[Callable[[Any, Any, str], None]]:
-    """What changes values at one of their places."""
+    """Yield functions that change the values at one position."""
     if path:
         yield functools.partial(_change, path)
     for key, inner in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
@@ -220,7 +220,7 @@ def _validator(path: tuple[str, ...]) -> jsonschema_rs.Draft7Validator:
 
 
 def _has_records(records: set[tuple[str, ...]], leaves: set[tuple[str, ...]], values: Any) -> bool:
-    """Whether the records have their values, and nothing else."""
+    """Test whether the records contain only their values."""
     for record in records:
         node = data_path.at(values, record) if record else values
         known = {

@@ -126,7 +126,7 @@ def flags(words: Iterable[str]) -> Mapping[str, Any]:
 
 
 def arguments(item: Mapping[str, Any]) -> Sequence[str]:
-    """Those of a Pod's main container."""
+    """Return the arguments of the main container of a Pod."""
     return item["spec"]["containers"][0].get("args", ()) if item["kind"] == "Pod" else ()
 
 

@@ -52,7 +52,7 @@ class Fault:
 
 
 def status(code: int, reason: str, message: str = "", **details: str) -> Object:
-    """What the API server says in place of an object."""
+    """Return a Status, which the API server sends in place of an object."""
     return {"kind": "Status", "code": code, "reason": reason, "message": message, "details": details}
 
 
@@ -99,7 +99,7 @@ class ApiServer:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What Kubernetes tells a pod of the server."""
+        """Return the variables with which Kubernetes passes the address of the API server to a pod."""
         host, port = self._server.server_address[:2]
         return {"KUBERNETES_SERVICE_HOST": str(host), "KUBERNETES_SERVICE_PORT": str(port)}
 
@@ -184,7 +184,7 @@ class ApiServer:
             return self._objects[path]
 
     def is_forgotten(self, version: str) -> bool:
-        """Whether a watch cannot begin at a version any more; it always can without one."""
+        """Test whether the server has dropped a version, so that no watch can begin at the version."""
         with self._changed:
             return version != "" and int(version) < self._oldest
 

@@ -41,7 +41,7 @@ class Command:
     stdin: str = ""
 
     def run(self, *, silent: bool = False, timeout: float = 600) -> str:
-        """What the program writes to stdout.
+        """Run the program and return its standard output.
 
         Args:
             silent: Take anything on stderr for a failure: Helm and kustomize warn there and end with 0.

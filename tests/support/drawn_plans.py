@@ -38,7 +38,7 @@ class Case:
 
     @property
     def tasks(self) -> int:
-        """How many pods the job makes, its finisher's among them."""
+        """Return the number of pods of the job, with the pod of the finisher."""
         roles: Object = self.job["spec"]["roles"]
         return 1 + sum(int(role.get("replicas", 1)) for role in roles.values())
 

@@ -562,7 +562,7 @@ def _carry(spec: Mapping[str, Any], said: dict[str, Any]) -> None:
 
 
 def sayable(spec: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said, in the spec or in an environment of it, without what the spec's kind has no place for."""
+    """Return a spec or an environment without the keys that the workload kind does not support."""
     kept = copy.deepcopy(dict(said))
     for lack in kinds.without(spec):
         _remove(kept, lack.path.split("."))
@@ -590,7 +590,7 @@ def _at(path: str, value: Any) -> Any:
 
 @st.composite
 def overrides(draw: st.DrawFn, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What an environment, or a user of the chart, may set in the sections that the job has.
+    """Draw the values that an environment, or a user of the chart, may set in the sections of the job.
 
     New entries in the job's maps, and for some of the old ones a null, which removes them, or another content.
     """
@@ -609,7 +609,7 @@ def overrides(draw: st.DrawFn, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_scheduler(gang: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What a job says of its gang, less what its scheduler has no word for."""
+    """Return the gang of a job without the keys that the scheduler does not support."""
     foreign = {*get_args(Field)} - FIELDS[spec["gang"]["scheduler"]]
     if gang.get("requiredTopology") and spec["gang"]["scheduler"] == "kueue":
         foreign |= {"preferredTopology"}  # Kueue takes one of the two
@@ -617,7 +617,7 @@ def _of_scheduler(gang: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str,
 
 
 def _tunable(written: Schema, inherited: bool = False) -> Schema | None:
-    """What an environment may say of a node: of a record, the tunable properties, each as the job says it."""
+    """Return the schema of a node in an environment: only the tunable properties of a record."""
     shape = SCHEMA["definitions"][written["$ref"].removeprefix("#/definitions/")] if "$ref" in written else written
     tunable = written.get("x-tunable", shape.get("x-tunable", inherited))
     if "properties" not in shape:
@@ -630,7 +630,7 @@ def _tunable(written: Schema, inherited: bool = False) -> Schema | None:
 
 
 def _in_sections(said: Mapping[str, Any], under: Mapping[str, Any], properties: Mapping[str, Schema]) -> dict[str, Any]:
-    """What is said, without the records that have no default and that the job lacks."""
+    """Return values without the records that have no default and that the job does not have."""
     kept: dict[str, Any] = {}
     for key, value in said.items():
         if "section" not in properties[key]:
@@ -681,7 +681,9 @@ def document(data: Document) -> Parsed:
 
 
 def accepted(document: Mapping[str, Any]) -> bool:
-    """Whether tfgen's own check finds no error in a document (JSON is YAML, and written without our help)."""
+    """Test whether tfgen finds no error in a document. The document is JSON, so the YAML writer of tfgen is not
+    involved.
+    """
     return not has_errors(check(json.dumps(document, ensure_ascii=False), "job.yaml").problems)
 
 

@@ -41,7 +41,7 @@ def meet():
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a run: its exit code, the tasks' lines by task, and what tfgen itself says."""
+    """Result of a run: the exit code, the lines of each task, and the messages of tfgen."""
 
     code: int
     lines: dict[str, list[str]]

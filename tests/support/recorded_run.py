@@ -1,4 +1,4 @@
-"""What a real API server had of a run, in a file: recorded once, judged by the tests.
+"""Recorded objects of a run in a real API server, in a file.
 
     python -m tests.support.recorded_run tests/live/quota/job.yaml ENV > tests/live/quota/cluster.json
 
@@ -27,7 +27,7 @@ def read_run(job: Path, environment: str | None) -> DeclaredRun:
 
 
 def read_recorded(file: Path) -> tuple[Snapshot, str | None, datetime]:
-    """What a file holds, of which environment, and when it was recorded."""
+    """Read the snapshot, the environment and the time of a recording from a file."""
     data = json.loads(file.read_text(encoding="utf-8"))
     snapshot = Snapshot(
         pods=tuple(data["pods"]),
@@ -41,7 +41,7 @@ def read_recorded(file: Path) -> tuple[Snapshot, str | None, datetime]:
 
 
 def record(job: Path, environment: str | None, now: datetime) -> dict[str, Any]:
-    """What the cluster of the kubeconfig has of a run, as the file holds it."""
+    """Return the objects of a run in the cluster of the kubeconfig, as content of a recording."""
     from tfgen.commands.cluster.live_runs import Clusters  # needs the kubernetes client
     from tfgen.live.connection import Access
     from tfgen.live.pauses import ONCE

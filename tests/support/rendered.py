@@ -72,23 +72,23 @@ class Rendered:
         return ["--values", str(self.chart / f"values-{environment}.yaml")] if environment else []
 
     def by_helm(self, *args: str, release: str | None = None, helm: Helm | None = None) -> Objects:
-        """What `helm template` prints for a release, by default one of the job's name."""
+        """Return the objects that `helm template` prints for a release, by default with the name of the job."""
         command = helm or tools.helm()
         return normal.read(command.template(self.chart, release or self.name, "--skip-tests", *args))
 
     def by_kustomize(self, environment: str | None) -> Objects:
-        """What `kustomize build` prints."""
+        """Return the objects that `kustomize build` prints."""
         return normal.read(tools.kustomize_build(self.overlay(environment)))
 
     def by_our_reading(self, environment: str | None) -> Objects:
-        """What tfgen reads in the overlay's files."""
+        """Return the objects that tfgen reads from the files of the overlay."""
         folder = self.out / "overlays" / self.name
         files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
         texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
         return normal.by_identity(build_objects(texts, environment))
 
     def by_tfgen(self, environment: str | None) -> Objects:
-        """What tfgen itself fills the graph with."""
+        """Return the objects that tfgen fills."""
         return normal.by_identity(plain_objects(self.document, environment))
 
     def by_tfgen_as(self, release: str, chart: str | None = None, **values: str) -> Objects:

@@ -1,4 +1,4 @@
-"""What the jobs of the custom kinds are rendered to."""
+"""Rendered objects of the jobs with custom workload kinds."""
 
 from __future__ import annotations
 

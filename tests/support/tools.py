@@ -1,4 +1,4 @@
-"""Where tests find the real tools, Helm 4, kustomize and kubeconform, and how they call them.
+"""Commands of the real tools for tests: Helm 4, kustomize and kubeconform.
 
 Each function is the tool's command with its output as the result; where the tool fails, or warns, the test
 fails with the command to try by hand:
@@ -171,7 +171,7 @@ def _kubeconform() -> Path:
 
 @functools.cache
 def _program(name: str, majors: range | None = None) -> Path | None:
-    """Where a program is, of any version or of one of the given major versions."""
+    """Return the path of a program, of any version or of one of the given major versions."""
     variable = name.upper()
     chosen = os.environ.get(variable)
     places = (shutil.which(chosen),) if chosen else (shutil.which(name, path=CACHE), shutil.which(name))

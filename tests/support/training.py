@@ -1,4 +1,4 @@
-"""How a training as local processes is started and judged."""
+"""Functions that start and check a training in local processes."""
 
 from __future__ import annotations
 

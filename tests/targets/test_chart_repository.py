@@ -103,7 +103,7 @@ def test_the_newest_is_found_without_devel(charts, tmp_path):
 
 
 def test_each_of_two_charts_with_one_number_is_found_by_its_own_version(charts, tmp_path):
-    """Those of two branches that were both pushed, against the advice."""
+    """Two pushed branches have charts with one number, and Helm finds each chart by its version."""
     for branch in (1, 2):
         charts.push(tmp_path / f"branch-{branch}", retries=branch)
     assert [charts.depend(version) for version in charts.versions] == charts.versions

@@ -45,7 +45,7 @@ def number(version: str) -> int:
 
 
 def in_flux(version: str) -> str:
-    """What source-controller makes of it beside `valuesFiles`: its own number in the place of build metadata."""
+    """Return a version with a number in place of the build metadata, as source-controller does for `valuesFiles`."""
     return f"{version.partition('+')[0]}+1"
 
 
@@ -63,7 +63,7 @@ def test_the_same_input_after_the_same_ledger_gives_the_same_bytes(tmp_path):
 
 
 def test_two_branches_and_their_merge_have_three_versions(tmp_path):
-    """Both raise the number; who merges them keeps one side of what is rendered, and renders again."""
+    """Two branches raise the number, and the merge keeps the files of one branch and renders again."""
     base = written(tmp_path / "ours", retries=1)
     shutil.copytree(tmp_path / "ours", tmp_path / "theirs")
     ours, theirs = written(tmp_path / "ours", retries=2), written(tmp_path / "theirs", retries=1, run="2")
@@ -98,7 +98,7 @@ def test_a_number_that_begins_again_is_said(tmp_path):
 
 
 def test_every_file_counts_and_nothing_else():
-    """Of a new icon Chart.yaml alone is another."""
+    """A new icon changes only Chart.yaml, and also changes the digest."""
     changes: list[dict[str, Any]] = [
         {},
         {"image": "registry.example.com/ml/mnist:1.4.1"},
@@ -110,7 +110,7 @@ def test_every_file_counts_and_nothing_else():
 
 
 def digest(**spec: Any) -> str:
-    """Of a job's chart."""
+    """Return the digest in the version of a job's chart."""
     revision = render(job(**spec)).revision
     assert revision is not None
     return revision.digest

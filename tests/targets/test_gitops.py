@@ -1,4 +1,4 @@
-"""What Argo CD and Flux get: held against their real CRDs, against our own small schemas, and against each fact.
+"""Tests of the objects for Argo CD and Flux, validated against their CRDs, against small schemas, and against facts.
 
 tests/data/gitops/CASE has a job.yaml and beside it all that the tools get for it, in argocd/ and flux/.
 """

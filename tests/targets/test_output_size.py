@@ -54,7 +54,7 @@ def test_the_examples_become_little():
 
 
 def test_the_values_schema_of_every_example_is_small():
-    """Its lines fit on a screen, but for a pattern that is longer."""
+    """Lines of a values schema fit on a screen, except for lines with a longer pattern."""
     paths = ROOT.glob("charts/*/values.schema.json")
     schemas = {path.parent.name: _uncommented(path.read_text(encoding="utf-8")) for path in paths}
     assert schemas

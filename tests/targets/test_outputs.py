@@ -1,4 +1,4 @@
-"""What a job is rendered as: the chart, the overlays, or both."""
+"""Tests of the outputs of a job: the chart, the overlays, or both."""
 
 from __future__ import annotations
 

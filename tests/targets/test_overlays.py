@@ -18,7 +18,7 @@ EVERYTHING = ROOT / "tests" / "golden" / "everything" / "job.yaml"
 
 
 def files(document: Any, *environments: str) -> Mapping[str, str]:
-    """What is written of a job below its folder in overlays/, or of some of its environments."""
+    """Return the files of a job in overlays/, or of some of its environments."""
     folder = f"overlays/{document['metadata']['name']}/"
     tree = render(document).tree.files
     paths = {path.removeprefix(folder): text for path, text in tree.items() if path.startswith(folder)}
@@ -67,7 +67,7 @@ def test_a_program_is_the_same_file_in_the_chart_and_in_the_base() -> None:
 
 
 def test_a_new_program_of_an_environment_is_its_own_file() -> None:
-    """What kustomize makes of files of the base is patched there; what the base does not have is not read from it."""
+    """An environment reads a new program from its own folder, and patches the ConfigMaps that the base generates."""
     single = {"strategy": "MultiWorkerMirrored", "roles": {"worker": {}}, "image": "mnist:1"}
     document = {"metadata": {"name": "mnist"}, "spec": {**single, "environments": {"prod": {"startDeadline": 60}}}}
     written = files(document)

@@ -28,7 +28,7 @@ from tests.support.training import (
 
 @dataclass(frozen=True)
 class Trained:
-    """What an undisturbed training left behind."""
+    """Result of a training without failures."""
 
     model_dir: Path
     chief_log: str

@@ -1,4 +1,4 @@
-"""How a file gets a new content, with a hostile neighbour in its folder; and each command that gives one."""
+"""Tests of the replacement of a file in a hostile folder, and of each command that replaces a file."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def any_place() -> Iterator[None]:
 
 
 class KilledError(BaseException):
-    """What a killed process is to the disk: no handler after it can do anything."""
+    """Error in place of a kill, after which no handler runs."""
 
 
 class FailingOs:
@@ -233,7 +233,7 @@ def test_a_first_render_that_fails_leaves_only_the_folder_that_another_may_wait_
 
 @pytest.mark.parametrize("tree", [{"a": "new\n", "b": "new\n"}, {}], ids=["replaced", "removed"])
 def test_force_that_is_killed_takes_no_more_than_it_took(tmp_path: Path, tree: dict[str, str]) -> None:
-    """What it did not get to is still the user's: it takes another --force to lose it."""
+    """A killed `--force` leaves the remaining files of the user in place until the next `--force`."""
     for step in count(1):
         out = tmp_path / str(step)
         out.mkdir()

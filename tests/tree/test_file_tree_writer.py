@@ -51,7 +51,7 @@ def files(out: Path) -> dict[str, str]:
 
 
 def conflicts(out: Path, *jobs: Rendering, force: bool = False) -> list[str]:
-    """What stops the render; and that it does, with the disk as it was."""
+    """Return the conflicts of a render, and check that the render leaves the disk unchanged."""
     before = {path: path.lstat().st_mtime_ns for path in out.rglob("*")}
     plan = plan_write(out, jobs, force=force)
     with pytest.raises(ConflictsError) as error:

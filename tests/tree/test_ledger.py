@@ -235,7 +235,7 @@ def test_a_ledger_of_too_many_characters_is_refused_before_it_is_read(
 
 
 def calls_of(work: Callable[[], object]) -> int:
-    """How many functions `work` calls, Python's own among them. Unlike its time, no other process changes that."""
+    """Count the function calls of `work`, built-in functions included. The count does not depend on other processes."""
     calls = 0
 
     def count(_frame: object, event: str, _argument: object) -> None:

@@ -74,7 +74,7 @@ def render(out: Path, text: str, meanwhile: dict[str, str], processes: int) -> N
 
 
 def rendered(out: Path, text: str, meanwhile: dict[str, str], processes: int) -> list[str]:
-    """What such a render says, in a process of its own, which may start others."""
+    """Return the output of a render in a separate process, which may start other processes."""
     program = f"from tests.tree.test_many_jobs import *; render(Path({str(out)!r}), {text!r}, {meanwhile}, {processes})"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()

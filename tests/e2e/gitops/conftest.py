@@ -216,7 +216,9 @@ def _remove(cluster: ControlPlane, kind: str, namespace: str, *names: str) -> No
 
 
 def _end_operations(cluster: ControlPlane, namespace: str, names: Sequence[str]) -> None:
-    """What `argocd app terminate-op` does: an Application that retries without end is deleted after its operation."""
+    """End the operations like `argocd app terminate-op`, because a retry without end blocks the deletion of an
+    Application.
+    """
     for item in cluster.client.list(APPLICATION, namespace):
         if item["metadata"]["name"] in names and item.get("operation"):
             ended = {"status": {"operationState": {"phase": "Terminating"}}}

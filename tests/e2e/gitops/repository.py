@@ -34,7 +34,7 @@ HELM_CHART: Final = "source.toolkit.fluxcd.io/v1/HelmChart"
 
 @dataclass(frozen=True)
 class Way:
-    """How a job comes from git into the cluster.
+    """Way of a job from git into the cluster.
 
     Attributes:
         tool: argocd or flux.
@@ -100,7 +100,7 @@ class Repository:
     # -- the author ----------------------------------------------------------------------------------------------
 
     def git(self, *args: str, cwd: Path | None = None) -> str:
-        """What `git ARGS...` prints in the checkout."""
+        """Return the output of `git ARGS...` in the checkout."""
         return Command(("git", *args), cwd=cwd or self.folder).run()
 
     def write(self, job: Mapping[str, Any]) -> None:
@@ -172,11 +172,11 @@ class Repository:
         return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": dict(spec)}
 
     def find(self, kind: str, name: str) -> Object | None:
-        """One of the environment's objects, or None."""
+        """Return an object of the environment, or None."""
         return self.cluster.client.find(kind, name, self.namespace)
 
     def there(self, kind: str, name: str) -> Object:
-        """One of the environment's objects, as soon as it is there."""
+        """Wait for an object of the environment, and return the object."""
         return eventually(lambda: self.find(kind, name), f"{kind} {name}")
 
     def gone(self, kind: str, name: str) -> None:
@@ -232,7 +232,7 @@ class Repository:
         return str(root.get("status", {}).get("lastAppliedRevision", "")).rpartition(":")[2]
 
     def has_failed(self, job: str = "mnist") -> bool:
-        """Whether the tool says that it could not apply the last commit."""
+        """Test whether the GitOps tool reports that the last commit could not be applied."""
         status = self.state(job)
         if self.way.tool == "argocd":
             operation = status.get("operationState", {})
@@ -250,5 +250,5 @@ class Repository:
 
 
 def _is_ready(status: Mapping[str, Any]) -> bool:
-    """Whether an object of Flux has done what its spec says."""
+    """Test whether Flux has reconciled the spec of an object."""
     return any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions", ()))

@@ -1,4 +1,4 @@
-"""What a commit comes to in a cluster that Argo CD or Flux keeps: runs, reruns, releases, mistakes and ends."""
+"""Tests of commits that Argo CD or Flux applies to a cluster: runs, reruns, releases, mistakes and ends."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_a_run_keeps_its_pods_when_a_commit_has_others(repository: Repository) -
 
 
 def _stateful_sets(repository: Repository) -> dict[str, tuple[int, Object]]:
-    """What is asked for by each StatefulSet, and how often that was another."""
+    """Return the requested replicas and the generation of each StatefulSet."""
     return {
         item["metadata"]["name"]: (item["metadata"]["generation"], item["spec"])
         for item in repository.cluster.client.list("StatefulSet", repository.namespace)

@@ -20,7 +20,7 @@ VALUES = {"EPOCHS": "their own", "TF_CLUSTER": "their own", "TASK_INDEX": "their
 
 
 def applied_by_another(repository: Repository, **spec: Any) -> dict[tuple[str, str], Any]:
-    """What comes of the overlay in a Kustomization with variables, by kind and name."""
+    """Return the objects of the overlay in a Kustomization with variables, by kind and name."""
     repository.write(job(**spec))
     repository.commit()
     repository.cluster.client.create(
@@ -48,7 +48,7 @@ def applied_by_another(repository: Repository, **spec: Any) -> dict[tuple[str, s
 
 
 def content(obj: dict[str, Any]) -> Any:
-    """What runs: the programs and settings of a ConfigMap, or the first container's words and variables."""
+    """Return the data of a ConfigMap, or the command and the variables of the first container."""
     if obj["kind"] == "ConfigMap":
         return obj["data"]
     if "template" not in obj.get("spec", {}):

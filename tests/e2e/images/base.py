@@ -1,4 +1,4 @@
-"""What the images of all examples begin with: Debian, its Python, and TensorFlow, built once and kept.
+"""Base of the images of all examples: Debian, its Python, and TensorFlow, built once and cached.
 
     base = Base.build([Path("examples/dist-mnist/requirements.txt")])
     base.store     -> a containerd's folder that has the image IMAGE
@@ -59,7 +59,7 @@ class Base:
 
 
 def _digest(requirements: Iterable[str]) -> str:
-    """What decides how the base comes out; but for the packages' versions, which are those of the day."""
+    """Return the digest of the inputs of the base, except for the versions of the packages on the day of the build."""
     release = Path("/etc/os-release").read_text(encoding="utf-8")
     code = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in (debian, python_packages, oci)]
     own = Path(__file__).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a Dockerfile of the examples asks for, without Docker.
+"""Reader of the Dockerfiles of the examples, without Docker.
 
     Dockerfile.read(Path("examples/dist-mnist/Dockerfile"))
       ->  Dockerfile(copies={"train.py": "/opt/train.py", ...}, config={"User": "65532:65532", ...})

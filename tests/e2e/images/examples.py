@@ -17,7 +17,7 @@ FOLDERS: Final = tuple(path.parent for path in sorted(ROOT.glob("examples/*/Dock
 
 
 def base() -> Base:
-    """What the images of all examples begin with."""
+    """Return the base of the images of all examples."""
     return Base.build(folder / REQUIREMENTS for folder in FOLDERS)
 
 

@@ -88,7 +88,7 @@ class Image:
 
     @property
     def descriptor(self) -> Descriptor:
-        """Its line in an index, where containerd reads its name."""
+        """Return the descriptor of the image for an index, where containerd reads the name of the image."""
         made = _descriptor("manifest.v1+json", self.digest, len(self.blobs[1]))
         return {**made, "annotations": {"io.containerd.image.name": self.reference}}
 

@@ -1,4 +1,4 @@
-"""One real node for all tests of the folder, a namespace for each, and what a failed one shows."""
+"""Fixtures with one real node for all tests of the folder, a namespace for each test, and the logs of a failed test."""
 
 from __future__ import annotations
 

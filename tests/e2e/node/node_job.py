@@ -123,7 +123,7 @@ class NodeJob:
         self._node.cluster.kubectl("apply", "--namespace", self.namespace, "--kustomize", overlay)
 
     def helm(self, *args: str) -> str:
-        """What `helm ARGS...` prints, in the job's namespace."""
+        """Return the output of `helm ARGS...` in the namespace of the job."""
         helm = (program("helm"), f"--kubeconfig={self._node.cluster.admin}", f"--namespace={self.namespace}")
         return Command((*helm, *args)).run(timeout=PATIENCE)
 
@@ -134,7 +134,7 @@ class NodeJob:
         return (str(chart), f"--values={chart / f'values-{ENVIRONMENT}.yaml'}")
 
     def kubectl(self, *args: str) -> str:
-        """What `kubectl ARGS...` prints, in the job's namespace."""
+        """Return the output of `kubectl ARGS...` in the namespace of the job."""
         return self._node.cluster.kubectl("--namespace", self.namespace, *args)
 
     # -- what is there -------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class NodeJob:
         return eventually(look, f"a running pod of {role} {index}", PATIENCE) or {}
 
     def replicas(self, role: str) -> int:
-        """How many pods the StatefulSet of a role is to have."""
+        """Return the requested replicas of the StatefulSet of a role."""
         return int(self.object("StatefulSet", role)["spec"]["replicas"])
 
     def object(self, kind: str, role: str) -> Object:
@@ -173,7 +173,7 @@ class NodeJob:
         return "-".join(filter(None, (self.name, self.run, role)))
 
     def log(self, role: str, index: int = 0, container: str = CONTAINER) -> str:
-        """What a task has written so far, over all its pods that are still there, and all their starts."""
+        """Return the log of a task, over all existing pods of the task and all of their restarts."""
         texts = dict(self._node.logs(self.namespace))
         # Of a folder for each pod (NAMESPACE_NAME_UID), one for each container, a file for each start.
         return "".join(
@@ -196,7 +196,7 @@ class NodeJob:
         return match
 
     def wait_for_end(self, role: str = "chief") -> str:
-        """How the Job of a role has ended, once it has: "Complete" or "Failed"."""
+        """Wait for the end of the Job of a role, and return "Complete" or "Failed"."""
 
         def look() -> str:
             conditions = self.object("Job", role).get("status", {}).get("conditions", ())
@@ -226,7 +226,7 @@ class NodeJob:
         self.kubectl("delete", "pod", name, "--force", "--grace-period=0", "--wait=false")
 
     def run_in(self, role: str, index: int, *command: str) -> str:
-        """What a command prints that runs in a task's container; a CommandError where it fails."""
+        """Run a command in the container of a task and return its output. Raise a CommandError if the command fails."""
         name = self.pod(role, index)["metadata"]["name"]
         return self.kubectl("exec", name, f"--container={CONTAINER}", "--", *command)
 
@@ -242,7 +242,7 @@ def _index(pod: Object) -> str:
 
 
 def _runs(pod: Object) -> bool:
-    """Whether the pod's main container runs."""
+    """Test whether the main container of the pod runs."""
     if "deletionTimestamp" in pod["metadata"]:
         return False
     statuses = pod["status"].get("containerStatuses", ())
@@ -250,5 +250,5 @@ def _runs(pod: Object) -> bool:
 
 
 def _holds(pod: Object) -> bool:
-    """Whether the pod takes a place on its node."""
+    """Test whether the pod occupies resources of its node."""
     return pod["status"]["phase"] not in ("Succeeded", "Failed")

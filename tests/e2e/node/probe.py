@@ -82,15 +82,15 @@ class Probe:
         self.address = str(pod["status"]["podIP"])
 
     def connect(self, host: str, port: int) -> str:
-        """What comes of a TCP connection from the pod: OPEN, DROPPED or another error."""
+        """Return the result of a TCP connection from the pod: OPEN, DROPPED or another error."""
         return self.run("python3", "-c", CONNECT, host, str(port)).strip()
 
     def fetch(self, url: str) -> str:
-        """What a GET from the pod gives, or why it gives nothing."""
+        """Return the response to a GET from the pod, or the error of the GET."""
         return self.run("python3", "-c", FETCH, url)
 
     def run(self, *command: str) -> str:
-        """What a command in the pod prints."""
+        """Return the output of a command in the pod."""
         return self._node.cluster.kubectl("exec", self._name, f"--namespace={self._namespace}", "--", *command)
 
     def _running(self) -> Object:

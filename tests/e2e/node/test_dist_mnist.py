@@ -44,7 +44,7 @@ def steps(log: str) -> list[int]:
 
 
 def test_trains_and_frees_its_gpus_for_the_job_that_waits(job: MakeJob, node: Node) -> None:
-    """Both jobs want GPUs, of which there are enough for one; the second is the example single-gpu."""
+    """The node has enough GPUs for only one of two jobs. The second job is the example single-gpu."""
     first = job("dist-mnist", merge(with_steps(600), {"roles": {"worker": {"replicas": GPUS, **GPU}}}))
     second = job("single-gpu", {"args": ["--steps=500"], "roles": {"chief": {"resources": {"gpu": {"count": 1}}}}})
     first.apply()
@@ -104,7 +104,7 @@ def test_a_killed_ps_costs_the_steps_since_the_last_checkpoint(job: MakeJob) -> 
 
 
 def only_forwards(saved: list[int], total: int) -> bool:
-    """Whether each checkpoint is further than the one before it, up to the end.
+    """Test whether each checkpoint has a higher step than the previous checkpoint, up to the end.
 
     A step that a lost worker has done and not reported is done again, so the last number may be a few more.
     """

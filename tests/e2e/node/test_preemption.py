@@ -56,7 +56,7 @@ def test_training_goes_on_with_the_workers_that_are_left(job: MakeJob, node: Nod
 
 
 def running(node: Node, namespace: str, labels: str) -> int:
-    """How many pods have their node, and are not on their way out."""
+    """Count the pods that have a node and no deletion timestamp."""
     pods = node.client.list("v1/Pod", namespace, labels=labels, fields="status.phase=Running")
     return sum("deletionTimestamp" not in pod["metadata"] for pod in pods)
 

@@ -94,7 +94,7 @@ def test_a_chart_is_installed(
 
 
 def _taken_for_granted(spec: Mapping[str, Any]) -> Iterator[Object]:
-    """What a job names and does not make, and without which its pods are refused."""
+    """Yield the objects that a job refers to and does not create, and that its pods need."""
     said = [spec, *spec.get("environments", {}).values()]
     made = {name for each in said for name in each.get("priorityClasses") or ()}
     for each in said:
@@ -114,7 +114,7 @@ def _class(version: str, kind: str, name: str, **content: Any) -> Object:
 def test_the_pods_of_custom_kinds_are_taken(
     with_custom_kinds: ControlPlane, place: str, job: Path, environment: str | None
 ) -> None:
-    """Their controllers are not there to make them, so each template is tried as a pod."""
+    """Each pod template is applied as a pod, because no controller creates the pods of custom kinds."""
     for obj in _rendered(job, environment):
         for template in _templates(obj) if obj["apiVersion"] not in ("apps/v1", "batch/v1", "v1") else ():
             metadata = {**template.get("metadata", {}), "name": "tried"}
@@ -148,7 +148,7 @@ Content = dict[tuple[str, str], Object]
 
 
 def _settled(client: Client, namespace: str, job: Path, environment: str | None) -> Content:
-    """What there is when all pods are made."""
+    """Return the objects of the namespace when all pods exist."""
     eventually(lambda: _has_all_pods(client, namespace), "all pods")
     return _content(client, namespace, job, environment)
 

@@ -1,4 +1,4 @@
-"""What tfgen says by admission policies, the API server says: of each object, and of each pod that one makes.
+"""Tests that tfgen and the API server evaluate admission policies equally, for each object and for each of its pods.
 
 The cases are those of tests/check/admission: a folder of policies, a job that they admit, and one that they refuse. The
 defaults that the policies see are the API server's too.
@@ -123,7 +123,9 @@ def _ours(case: Path, job: str, items: list[Object]) -> Verdict:
 
 
 def _theirs(client: Client, items: list[Object]) -> Verdict:
-    """What the API server says of each object, and of each pod that one makes, as its controller creates it."""
+    """Return the verdict of the API server on each object, and on each pod as the controller of the object creates the
+    pod.
+    """
     verdict = {}
     for item in items:
         for request in requests_of(item, NAMESPACE):
@@ -145,7 +147,7 @@ def _refusal(client: Client, item: Object) -> str:
 
 
 def _agree(ours: Verdict, theirs: Verdict) -> bool:
-    """Whether the same is refused, and for one of the same reasons, where these are the policy's own words."""
+    """Test whether both verdicts refuse the objects, and share a reason if the policy writes the reasons."""
     refused = {key: messages for key, messages in theirs.items() if messages}
     return refused.keys() == ours.keys() and all(
         any(message in refused[key][0] or message.startswith("the expression ") for message in messages)

@@ -142,7 +142,7 @@ def test_a_failed_training_keeps_its_tasks_where_asked(
 def test_a_training_that_does_not_start_in_time_is_released(
     cluster: ControlPlane, namespace: str, tmp_path: Path, finisher: Finisher
 ) -> None:
-    """Its chief asks for more than any node has."""
+    """The chief of the job requests more than any node has."""
     text = CHIEF.replace("chief: {}", "chief: {resources: {cpu: 500}}").replace("retries: 0", "startDeadline: 20")
     cluster.kubectl("apply", "-n", namespace, "-k", write_job(text, tmp_path / "rendered").overlay(None))
     finisher.run()
@@ -155,7 +155,7 @@ def test_a_training_that_does_not_start_in_time_is_released(
 def test_a_training_of_which_a_part_finds_no_node_is_released_within_5_s_of_its_deadline(
     role: str, cluster: ControlPlane, namespace: str, tmp_path: Path, finisher: Finisher
 ) -> None:
-    """Its chief runs, and waits for its peers."""
+    """The chief of the job runs, and waits for the other tasks."""
     replicas = {"ps": "ps: {replicas: 2", "worker": "worker: {replicas: 3"}[role]
     text = CHIEF.replace("retries: 0", "startDeadline: 40").replace(replicas, f"{replicas}, resources: {{cpu: 500}}")
     cluster.kubectl("apply", "-n", namespace, "-k", write_job(text, tmp_path / "rendered").overlay(None))
@@ -174,7 +174,7 @@ def test_a_training_of_which_a_part_finds_no_node_is_released_within_5_s_of_its_
 def test_a_training_that_has_started_is_left_alone_by_a_finisher_that_has_not_seen_it(
     cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
 ) -> None:
-    """Its workers lost their nodes since, as when the nodes are drained, and the deadline is long over."""
+    """The workers of a started job lost their nodes, for example by a drain, after the start deadline."""
     start(CHIEF.replace("retries: 0", "startDeadline: 5"))
     first = finisher.run()
     eventually(lambda: "jobs/mnist-chief: has started" in first.tail(), "the note")
@@ -203,7 +203,7 @@ def test_a_training_that_has_started_is_left_alone_by_a_finisher_that_has_not_se
 def test_the_end_is_seen_at_once_after_a_restart_of_the_api_server(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """Which has forgotten all changes before its start, and so the last one of a Job that runs for long."""
+    """The restarted API server has no event from before its start, so the last event of a long Job is missing."""
     with up(request, ControlPlane(tmp_path / "cluster", nodes=[fake_node("a"), fake_node("b")])) as cluster:
         namespace = cluster.namespace("restart")
         finisher = Finisher(cluster, namespace, tmp_path / "finisher")

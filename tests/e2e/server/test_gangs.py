@@ -90,12 +90,12 @@ class Training:
     size: int
 
     def is_whole(self) -> bool:
-        """Whether all of its tasks run."""
+        """Test whether all tasks of the job run."""
         running = [pod for pod in tasks(self.client, self.namespace) if pod["status"].get("phase") == "Running"]
         return len(running) == self.size
 
     def holds(self) -> int:
-        """How many of its tasks hold a place."""
+        """Count the tasks of the job that occupy a node."""
         return sum(map(holds_a_place, tasks(self.client, self.namespace)))
 
     def complete(self, watch: GangWatch) -> None:
@@ -131,7 +131,7 @@ def start(gpus: ControlPlane, scheduler: str, tmp_path: Path) -> Iterator[Start]
 
 
 def test_without_a_gang_two_jobs_block_each_other(gpus: ControlPlane, start: Start) -> None:
-    """What the other tests would see if there were no gangs: each of the two holds a part, for good."""
+    """Two jobs without gangs start in part and block each other forever, which proves the tests of gangs."""
     names = ("free-a", "free-b")
     with GangWatch(gpus.client, dict.fromkeys(names, 8)) as watch:
         a, b = (start(name, workers=5, gang="{enabled: false, scheduler: kubernetes}") for name in names)
@@ -153,7 +153,7 @@ def test_two_jobs_that_fit_one_at_a_time(gpus: ControlPlane, start: Start) -> No
 
 
 def test_a_worker_is_lost_in_the_middle(gpus: ControlPlane, start: Start) -> None:
-    """Its place goes to the one that comes for it, also while another job waits for places."""
+    """The replacement of a lost worker gets the place of the worker, also while another job waits."""
     with GangWatch(gpus.client, {"lost-a": 8, "lost-b": 8}) as watch:
         training = start("lost-a", workers=5)
         eventually(training.is_whole, "all tasks")
@@ -169,7 +169,7 @@ def test_a_worker_is_lost_in_the_middle(gpus: ControlPlane, start: Start) -> Non
 
 
 def test_a_job_that_can_never_fit(gpus: ControlPlane, start: Start) -> None:
-    """It holds nothing, and nobody waits for it."""
+    """A job that cannot fit occupies no node and blocks no other job."""
     with GangWatch(gpus.client, {"huge": 12, "small": 6}) as watch:
         huge = start("huge", workers=9)
         eventually(lambda: len(tasks(gpus.client, "huge")) == huge.size, "its pods")

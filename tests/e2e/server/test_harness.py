@@ -98,7 +98,7 @@ def test_a_person_has_a_cluster(tmp_path: Path) -> None:
 
 
 def _runs(pid: int) -> bool:
-    """Whether a process is there, and not only because nobody has asked for its exit code."""
+    """Test whether a process runs and is not a zombie."""
     try:
         os.kill(pid, 0)
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

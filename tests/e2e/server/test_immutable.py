@@ -1,4 +1,4 @@
-"""What `tfgen check` says of a change of a running job, and what the API server says of the same.
+"""Tests that `tfgen check` and the API server agree on each change of a running job.
 
 The changes are those of tests/support/runs.py. Each is tried, as a dry run, over the objects of the job as it was.
 """
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.xdist_group("immutable")  # one cluster for all tests o
 
 
 class Change(NamedTuple):
-    """One edit of JOB."""
+    """Edit of JOB."""
 
     old: str
     new: str
@@ -177,7 +177,7 @@ def test_helm_asks_for_a_new_run_for_other_exit_codes(cluster: ControlPlane, nam
 
 
 def _stateful_sets(client: Client, namespace: str) -> dict[str, tuple[int, Object]]:
-    """What is asked for by each StatefulSet, and how often that was another."""
+    """Return the requested replicas and the generation of each StatefulSet."""
     return {
         item["metadata"]["name"]: (item["metadata"]["generation"], item["spec"])
         for item in client.list("StatefulSet", namespace)

@@ -47,7 +47,7 @@ PODS = 6
 
 
 class Operator(NamedTuple):
-    """What is to run.
+    """Operator that the tests run.
 
     Attributes:
         folders: the environment variables that name the folders of its programs.
@@ -250,7 +250,7 @@ def test_tfgen_apply_finds_an_unchanged_job_unchanged_and_gives_a_refusal_in_sho
 def test_a_job_set_that_kueue_has_admitted_is_applied_again_server_side(
     there: Running, place: str, way: str, tmp_path: Path
 ) -> None:
-    """What Kueue does to one, by hand: while it is suspended, its pods get the node selector of their quota."""
+    """The test changes a suspended JobSet like Kueue: its pods get the node selector of their quota."""
     job, client, apply = _job(there, tmp_path), there.cluster.client, WAYS[way]
     apply(there.cluster, job, place)
     eventually(lambda: _runs(there, place), "all pods")

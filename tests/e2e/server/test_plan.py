@@ -58,7 +58,7 @@ def fake(node: Object) -> Object:
 
 
 def answers(nodes: ControlPlane, drawn: list[Case], folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """What the command says of each case, by the cluster's own account of its nodes and of what runs there."""
+    """Return the output of `tfgen plan` for each case, with the nodes and pods that the cluster reports."""
     items = json.loads(nodes.kubectl("get", "nodes,pods,runtimeclasses", "-n", NAMESPACE, "-o", "json"))["items"]
     texts = []
     for number, case in enumerate(drawn):
@@ -82,7 +82,7 @@ def pods_of_jobs(nodes: ControlPlane) -> Mapping[str, list[Object]]:
 
 
 def is_tried(pod: Object) -> bool:
-    """Whether the scheduler has looked for a place."""
+    """Test whether the scheduler has tried to schedule a pod."""
     return any(condition["type"] == "PodScheduled" for condition in pod["status"].get("conditions") or ())
 
 

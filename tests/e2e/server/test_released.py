@@ -233,6 +233,6 @@ def _is_complete(client: Client, namespace: str) -> bool:
 
 
 def _suspended(client: Client, namespace: str) -> dict[str, bool]:
-    """Which Jobs are suspended."""
+    """Return the field `suspend` of each Job."""
     jobs = client.list("Job", namespace)
     return {job["metadata"]["name"]: job["spec"].get("suspend", False) for job in jobs}

@@ -103,5 +103,5 @@ def _await_running(cluster: ControlPlane, number: int, namespace: str) -> None:
 
 
 def _memory(cluster: ControlPlane) -> str:
-    """What each server has of the machine's memory."""
+    """Return the memory of each server as text."""
     return ", ".join(f"{server.name} {server.memory() // 2**20} MiB" for server in cluster.processes)

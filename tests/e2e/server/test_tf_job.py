@@ -84,7 +84,7 @@ def test_each_pod_has_its_tf_config(operator: ControlPlane, place: str, tmp_path
 
 
 def test_the_evaluator_stands_in_the_cluster_of_all(operator: ControlPlane, place: str, tmp_path: Path) -> None:
-    """What the rule evaluator-in-cluster warns of."""
+    """The operator lists the evaluator in each TF_CONFIG, as the rule evaluator-in-cluster warns."""
     roles = "{chief: {}, ps: {replicas: 1}, worker: {replicas: 1}, evaluator: {}}"
     pods = _start(operator, place, JOB.format(roles=roles), tmp_path, 4)
     clusters = [config["cluster"] for config in _configs(operator.client, pods).values()]
@@ -226,12 +226,12 @@ def _status(client: Client, namespace: str) -> Object:
 
 
 def _succeeded(client: Client, namespace: str) -> int:
-    """How many workers the operator has seen succeed; it says nothing before it has seen any."""
+    """Return the number of succeeded workers in the status of the TFJob, which is missing before the first success."""
     statuses = _status(client, namespace).get("replicaStatuses", {})
     return int(statuses.get("Worker", {}).get("succeeded", 0))
 
 
 def _conditions(client: Client, namespace: str) -> dict[str, bool]:
-    """What the TFJob's conditions say."""
+    """Return the conditions of the TFJob."""
     conditions = _status(client, namespace).get("conditions", [])
     return {each["type"]: each["status"] == "True" for each in conditions}

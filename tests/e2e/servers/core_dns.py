@@ -40,7 +40,7 @@ _COREFILE: Final = f"""\
 
 
 def image(folder: Path) -> oci.Image:
-    """Its image, which is the program alone.
+    """Build the image of CoreDNS, which contains only the program.
 
     Args:
         folder: For the file of its layer.

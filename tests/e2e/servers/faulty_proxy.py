@@ -61,7 +61,7 @@ class FaultyProxy(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """Address of the proxy."""
         return "http://{}:{}".format(*self.server_address[:2])
 
     def fail(

@@ -50,7 +50,7 @@ class GitServer:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One request: a CGI program's environment, input and output."""
+    """Handler of a request, which passes environment, input and output to a CGI program."""
 
     folder: Path
     protocol_version = "HTTP/1.0"  # the answer ends with the connection, so its length need not be known

@@ -25,6 +25,6 @@ WEBHOOKS: Final = (
 
 
 def job_set_controller(cluster: ControlPlane, programs: Path) -> Controller:
-    """Its `manager`, which `make build` of JobSet's repository leaves in bin."""
+    """Return the server `manager` of JobSet, which `make build` of JobSet's repository writes to bin."""
     settings = {"apiVersion": "config.jobset.x-k8s.io/v1alpha1", "kind": "Configuration"}
     return Controller("jobset", cluster, programs / "manager", PORT, settings, WEBHOOKS)

@@ -19,7 +19,7 @@ _HEALTH_PORT: Final = 10256
 
 
 class KubeProxy(Process):
-    """What makes the addresses of Services lead to pods."""
+    """Server that routes the addresses of Services to pods."""
 
     def __init__(self, folder: Path, machine: Namespaces, node: str, server: str, authority: Authority) -> None:
         """Describes the server.

@@ -33,7 +33,7 @@ WEBHOOKS: Final = (
 
 
 def kueue_controllers(cluster: ControlPlane, programs: Path) -> Controller:
-    """Its `manager`, which `make build` of Kueue's repository leaves in bin."""
+    """Return the server `manager` of Kueue, which `make build` of Kueue's repository writes to bin."""
     settings = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",

@@ -48,7 +48,7 @@ class ServerError(Exception):
 
 
 class Process:
-    """One server.
+    """Process of a server.
 
     Attributes:
         name: what messages call it.
@@ -124,7 +124,7 @@ class Process:
         return self
 
     def wait(self, patience: float = PATIENCE) -> int:
-        """Its exit code, when it has ended by itself.
+        """Wait for the end of the process and return its exit code.
 
         Raises:
             ServerError: Where it has not within `patience` seconds; it is stopped then.
@@ -181,7 +181,7 @@ class Process:
 
 
 def listens(address: str, port: int) -> bool:
-    """Whether a connection is taken there."""
+    """Test whether the address accepts connections."""
     try:
         socket.create_connection((address, port), timeout=5).close()
     except OSError:
@@ -190,7 +190,7 @@ def listens(address: str, port: int) -> bool:
 
 
 def answers(url: str, authority: Path | None = None) -> bool:
-    """Whether a GET of the address gives a 2xx answer.
+    """Test whether a GET of the address gives a 2xx answer.
 
     Args:
         url: Of http or https.

@@ -1,4 +1,4 @@
-"""Where the programs are that tests/e2e/tools/build built: at the pinned versions, and no other."""
+"""Paths of the programs that tests/e2e/tools/build built at the pinned versions."""
 
 from __future__ import annotations
 

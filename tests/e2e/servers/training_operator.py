@@ -61,7 +61,7 @@ class TrainingOperator(Process):
         )
 
     def _has_certificate(self) -> bool:
-        """Whether the certificate is where it looks for it: what the kubelet does with a Secret that is a volume."""
+        """Test whether the certificate is in the folder of the operator, as if a kubelet had mounted the Secret."""
         data = self._client.get("v1/Secret", _SECRET, _NAMESPACE).get("data", {})
         for name in ("tls.key", "tls.crt"):
             if name not in data:
@@ -73,7 +73,7 @@ class TrainingOperator(Process):
 
 
 def _installation(address: str, port: int) -> list[Object]:
-    """What its manifests make, as far as it needs it; its Service leads to an address outside of the cluster."""
+    """Return the objects that the operator needs. Its Service routes to an address outside the cluster."""
     inside = {"name": _NAME, "namespace": _NAMESPACE}
     rule = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v1"], "resources": ["tfjobs"]}
     return [

@@ -111,5 +111,5 @@ def start_volcano(cluster: ControlPlane, programs: Path) -> None:
 
 
 def _is_open(client: Client) -> bool:
-    """Whether jobs may go to the default queue; its controller says so."""
+    """Test whether Volcano's controller has opened the default queue."""
     return bool(client.get("scheduling.volcano.sh/v1beta1/Queue", "default").get("status", {}).get("state") == "Open")

@@ -1,4 +1,4 @@
-"""Where the API server asks an operator that runs beside it, as its installation would have said it.
+"""Webhook configurations for an operator that runs next to the API server, as its installation would register them.
 
 register(client, "volcano", "https://127.0.0.1:16474", authority.certificate, [Webhook("/jobs/mutate", ...)])
 """
@@ -14,7 +14,7 @@ from tests.e2e.client import Client, Object
 
 
 class Webhook(NamedTuple):
-    """One webhook.
+    """Webhook of an operator.
 
     Attributes:
         path: where it is asked; it changes objects where a word of that is `mutate`.
@@ -28,7 +28,7 @@ class Webhook(NamedTuple):
 
     @property
     def mutates(self) -> bool:
-        """Whether it changes objects."""
+        """Test whether the webhook changes objects."""
         return "mutate" in self.path
 
 
