@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.support import git_author
 from tests.support.command import Command
+from tests.support.recorded_run import read_recorded, read_run
+from tests.support.tools import ROOT
 from tfgen import cli
+from tfgen.live.api import ApiError
+from tfgen.live.declared_run import DeclaredRun
+from tfgen.live.run_state import RunState, judge
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -105,9 +111,99 @@ def test_text_of_a_job_is_not_markup(repository: Path) -> None:
     assert "&lt;script&gt;alert(1)" in page
 
 
-def test_problems_are_reported_and_nothing_is_written(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_with_errors_has_a_page_and_a_mark(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job = repository / "jobs/alpha/job.yaml"
     job.write_text(job.read_text().replace("replicas: 2", "replica: 2"), encoding="utf-8")
     assert cli.run(["site", "--out", "public"]) == 1
-    assert 'jobs/alpha/job.yaml:13:14: unknown key "replica"' in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert 'jobs/alpha/job.yaml:13:14: unknown key "replica"' in printed
+    assert printed.endswith("public/index.html: 2 jobs, 6 files\n")
+    index = (repository / "public/index.html").read_text()
+    assert "1 job has\nerrors." in index
+    assert [row[0] for row in rows(index)[1:4]] == ["alpha", "beta", "beta"]
+    assert rows(index)[1][1:] == [*[""] * 10, "1 error", ""]
+    page = (repository / "public/jobs/alpha.html").read_text()
+    assert '<span class="line">13</span>     worker: {replica: 2, resources:' in page
+    assert "unknown key &#34;replica&#34; in spec.roles.worker; did you mean &#34;replicas&#34;?" in page
+
+
+def test_jobs_with_equal_or_unusable_names_have_separate_pages(repository: Path) -> None:
+    (repository / "jobs/copy.yaml").write_text(JOB.replace("NAME", "beta").replace("ps:", "pss:"), encoding="utf-8")
+    (repository / "jobs/none.yaml").write_text(f"{JOB}[", encoding="utf-8")
+    (repository / "jobs/outside.yaml").write_text(JOB.replace("NAME", "../outside"), encoding="utf-8")
+    assert cli.run(["site", "--out", "public"]) == 1
+    pages = {path.relative_to(repository / "public").as_posix() for path in (repository / "public").rglob("*.html")}
+    assert pages == {"index.html", *(f"jobs/{name}.html" for name in ("alpha", "beta", "beta-2", "file", "file-2"))}
+
+
+NODES = """\
+{kind: Node, metadata: {name: gpu-1}, status: {allocatable: {nvidia.com/gpu: 4, cpu: 64, memory: 256Gi, pods: 110}}}
+---
+{kind: Node, metadata: {name: gpu-2}, status: {allocatable: {nvidia.com/gpu: 4, cpu: 64, memory: 256Gi, pods: 110}}}
+---
+kind: Pod
+metadata: {name: notebook}
+spec: {nodeName: gpu-1, containers: [{name: main, resources: {limits: {nvidia.com/gpu: 1}}}]}
+"""
+
+
+def test_the_page_of_the_nodes_shows_the_slots(repository: Path) -> None:
+    """Each job has one worker with a GPU in dev; the node selector of the product is removed."""
+    for job in (repository / "jobs").glob("*/job.yaml"):
+        job.write_text(job.read_text().replace(", product: NVIDIA-A100", ""), encoding="utf-8")
+    (repository / "nodes.yaml").write_text(NODES, encoding="utf-8")
+    assert cli.run(["site", "jobs", "--nodes", "nodes.yaml", "--env", "dev", "--out", "public"]) == 0
+    assert '<a href="nodes.html">' in (repository / "public/index.html").read_text()
+    page = (repository / "public/nodes.html").read_text()
+    assert "5 of 8 GPUs stay free" in page
+    assert '<li><a href="jobs/alpha.html">alpha/dev</a>: not known: ' in page
+    assert re.findall('aria-label="(.*?GPUs.*?)"', page) == [
+        "4 GPUs: 1 of alpha/dev worker, 1 of beta/dev worker, 1 of running pods, 1 free",
+        "4 GPUs: 4 free",
+    ]
+    assert re.findall('<i class="slot (.*?)">(.*?)</i>', page.split('class="slots"')[1].split("</td>")[0]) == [
+        ("slot-0", "W"),
+        ("slot-1", "w"),
+        ("slot-running", ""),
+        ("slot-free", ""),
+    ]
+
+
+def test_a_mistake_in_the_file_of_nodes_writes_nothing(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repository / "nodes.yaml").write_text("{kind: Node, metadata: {name: a}, status: {}}\n", encoding="utf-8")
+    assert cli.run(["site", "jobs", "--nodes", "nodes.yaml", "--out", "public"]) == 1
+    assert capsys.readouterr().err.startswith("nodes.yaml:1:1: Node")
     assert not (repository / "public").exists()
+
+
+def test_the_states_of_the_jobs(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recorded run of tests/live/gpus: a worker of four waits for a GPU."""
+    recorded = ROOT / "tests" / "live" / "gpus"
+    snapshot, environment, _ = read_recorded(recorded / "cluster.json")
+    state = judge(read_run(recorded / "job.yaml", environment), snapshot, "ml")
+
+    def read_states(_: object, runs: Sequence[DeclaredRun]) -> list[RunState]:
+        if any(run.environment == "prod" for run in runs):
+            raise ApiError(403, "pods is forbidden")
+        return [state.replaced(run=run) for run in runs]
+
+    monkeypatch.setattr("tfgen.site.live_states.read_states", read_states)
+    assert cli.run(["site", "--live", "--out", "public"]) == 0
+    index = (repository / "public/index.html").read_text()
+    reason = "worker-3: Unschedulable: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+    assert rows(index)[0][-2:] == ["State", "Last change"]
+    dev, prod = (row[-2] for row in rows(index)[1:3])
+    assert dev.startswith(f"Partial 6/7: {reason}")
+    assert prod == "not read"
+    assert index.count("current context, namespace ml-prod: pods is forbidden") == 1
+    page = (repository / "public/jobs/alpha.html").read_text()
+    assert "<dt>State</dt><dd>Partial, 6/7 tasks ready</dd>" in page
+    assert f"<dt>Why</dt><dd>{reason}" in page
+
+
+def test_a_cluster_that_does_not_answer_is_a_note(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["site", "--live", "--kubeconfig", "none.yaml", "--out", "public"]) == 0
+    assert "none.yaml" in capsys.readouterr().err
+    index = (repository / "public/index.html").read_text()
+    assert '<ul class="notes"' in index
+    assert [row[-2] for row in rows(index)[1:3]] == ["not read", "not read"]

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import check_jobs, path, print_json, print_message, report
+from tfgen.cli.live import cluster_arguments, clusters_of
+from tfgen.cli.output import check_jobs, path, print_message, report
+from tfgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from tfgen.check.checked import CheckedJobs
+    from tfgen.kubernetes.object import Object
+    from tfgen.site.facts import Site
+    from tfgen.text.document import Document
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -17,6 +26,12 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--out", type=path, required=True, metavar="DIR", help="the folder of the site")
     parser.add_argument("--title", metavar="TEXT", help="the title of the site (the name of the repository folder)")
+    parser.add_argument(
+        "--nodes", type=path, metavar="FILE", help="draw the jobs on the nodes and pods of a file, as tfgen plan"
+    )
+    parser.add_argument("--env", metavar="ENV", help="with --nodes: the environment (the jobs without an environment)")
+    parser.add_argument("--live", action="store_true", help="add the state of each job in its cluster")
+    cluster_arguments(parser)
 
 
 def _run(args: Namespace) -> int:
@@ -24,21 +39,74 @@ def _run(args: Namespace) -> int:
     from tfgen.plural import count
     from tfgen.problems import has_errors
     from tfgen.site.pages import INDEX, MARK, pages
-    from tfgen.site.read_jobs import read_jobs
     from tfgen.tree.replace_folder import replace_folder
 
+    if args.env and not args.nodes:
+        raise UsageError("--env needs --nodes")
+    if not args.live and (args.kubeconfig, args.context, args.namespace) != (None,) * 3:
+        raise UsageError("--kubeconfig, --context and --namespace need --live")
+    objects = _read_nodes(args) if args.nodes else ()
+    if objects is None:
+        return PROBLEMS
     root = output_root(Path())
     jobs = check_jobs(args.jobs or [Path(os.path.relpath(root))])  # the pages show these paths
-    if has_errors(jobs.problems):
-        report(args, jobs.problems)
-        return PROBLEMS
+    site = _site(args, jobs, root, objects)
+    number = replace_folder(args.out, pages(site), INDEX, MARK)
+    names = [*(job.name for job in site.jobs), *(job.name for job in site.broken)]
+    if args.format == "json" or has_errors(jobs.problems):
+        report(args, jobs.problems, written={"folder": str(args.out), "jobs": names, "files": number})
+    if args.format != "json":
+        print_message(f"{args.out / INDEX}: {count(len(names), 'job')}, {count(number, 'file')}")
+    return PROBLEMS if has_errors(jobs.problems) else OK
+
+
+def _site(args: Namespace, jobs: CheckedJobs, root: Path, objects: Sequence[Object]) -> Site:
+    from tfgen.report.plan import verdict_text
+    from tfgen.site.broken_jobs import broken_jobs
+    from tfgen.site.facts import Site
+    from tfgen.site.read_jobs import read_jobs
+
     facts = read_jobs(jobs, root)
-    number = replace_folder(args.out, pages(facts, args.title or root.resolve().name), INDEX, MARK)
-    if args.format == "json":
-        print_json({"folder": str(args.out), "jobs": [job.name for job in facts], "files": number})
-    else:
-        print_message(f"{args.out / INDEX}: {count(len(facts), 'job')}, {count(number, 'file')}")
-    return OK
+    site = Site(
+        title=args.title or root.resolve().name,
+        jobs=tuple(facts),
+        broken=tuple(broken_jobs(jobs, [job.name for job in facts])),
+    )
+    if args.nodes:
+        from tfgen.site.read_plan import read_plan
+
+        site = site.replaced(plan=read_plan(jobs.whole, args.env, args.nodes.name, objects, verdict_text))
+    return _with_states(args, site, jobs.whole) if args.live else site
+
+
+def _with_states(args: Namespace, site: Site, documents: Sequence[Document]) -> Site:
+    """Return the site with the states of the jobs in their clusters, and a note for each cluster without an answer."""
+    from datetime import UTC, datetime
+
+    from tfgen.commands.cluster.declared_runs import declared_runs
+    from tfgen.live.pauses import ONCE
+    from tfgen.site.live_states import read_live_states, with_states
+
+    runs = [item.run for item in declared_runs(documents, None, in_all=True)]
+    live = read_live_states(clusters_of(args, ONCE), runs)
+    for note in live.notes:
+        print_message(f"note: {note}")
+    return site.replaced(
+        jobs=tuple(with_states(site.jobs, live.states, runs)),
+        notes=live.notes,
+        live_at=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+    )
+
+
+def _read_nodes(args: Namespace) -> Sequence[Object] | None:
+    """Return the objects of the file with nodes. Report the errors of the file, and return None."""
+    from tfgen.commands.cluster.read_cluster_file import read_cluster_file
+
+    objects, problems = read_cluster_file(args.nodes)
+    if problems:
+        report(args, problems)
+        return None
+    return objects
 
 
 COMMAND: Final = Command(

@@ -21,6 +21,7 @@ from tfgen.live.task_state import ENDED, Reason, TaskState, index_of, role_of, t
 from tfgen.live.workload import KIND, queue_of, queue_reason, workload_of
 from tfgen.plural import count
 from tfgen.record import Record
+from tfgen.words import either, printable
 
 Phase: TypeAlias = Literal[
     "Disabled", "Absent", "Suspended", "Pending", "Partial", "Running", "Succeeded", "Failed", "NotStarted"
@@ -37,6 +38,8 @@ Phase: TypeAlias = Literal[
 """
 
 _MASTER: Final = "master"
+_SUBJECTS: Final = 6
+"""Maximum number of tasks that a reason names. The number of unnamed tasks follows."""
 _UNREADY: Final = "Unhealthy"
 """Reason in the event that the kubelet writes for a failed probe."""
 
@@ -73,6 +76,13 @@ class Cause(Record):
 
     subjects: tuple[str, ...]
     reason: Reason
+
+    def __str__(self) -> str:
+        """Return the reason in a single line: "worker-3: Unschedulable: 0/3 nodes are available"."""
+        named, unnamed = list(self.subjects[:_SUBJECTS]), len(self.subjects[_SUBJECTS:])
+        subjects = f"{', '.join(named)} and {unnamed} more" if unnamed else either(named, "and")
+        message = f": {printable(self.reason.message)}" if self.reason.message else ""
+        return f"{subjects}: {self.reason.word}{message}"
 
 
 class RunState(Record):

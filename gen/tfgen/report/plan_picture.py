@@ -10,19 +10,24 @@ GPUs: W worker 26, # running pods 2, . free 4
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from string import ascii_letters
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from tfgen.scheduling.node_slots import NodeGroup, NodeSlots, PlacedPods, grouped
+from tfgen.scheduling.node_slots import (
+    FURTHER,
+    NodeGroup,
+    NodeSlots,
+    PlacedPods,
+    RoleKey,
+    grouped,
+    role_counts,
+    slot_letters,
+)
 from tfgen.words import printable
 
 _MOST: Final = 20
 """Lines of nodes. A last line counts the nodes of further lines."""
-_RUNNING, _FREE, _WAITING, _FURTHER = "#", ".", "?", "*"
+_RUNNING, _FREE, _WAITING = "#", ".", "?"
 _INVERSE: Final = 7
-
-Key: TypeAlias = tuple[str, str]
-"""The title of a run, and a role."""
 
 
 def node_lines(nodes: Sequence[NodeSlots], colours: Sequence[int] = ()) -> Iterator[str]:
@@ -33,10 +38,10 @@ def node_lines(nodes: Sequence[NodeSlots], colours: Sequence[int] = ()) -> Itera
         colours: the codes of the colours of a terminal for the letters; empty for plain text.
     """
     groups = grouped(nodes)
-    letters = _letters(nodes)
+    letters = slot_letters(nodes)
     shown, hidden = groups[:_MOST], groups[_MOST:]
     painted = {letter: colours[number % len(colours)] for number, letter in enumerate(letters.values()) if colours}
-    is_single = len({run for node in nodes for run in _runs(node)}) == 1
+    is_single = len({item.run for node in nodes for item in node.placed}) == 1
     rows = [("NODES", "SLOTS" if _gpus(nodes) else "", "TASKS")]
     rows += [(_names(group), _cells(group.slots, letters), _tasks(group.slots, is_single)) for group in shown]
     names, slots = (max(len(row[column]) for row in rows) for column in (0, 1))
@@ -69,18 +74,7 @@ def node_rows(nodes: Iterable[NodeSlots]) -> list[dict[str, Any]]:
     ]
 
 
-def _letters(nodes: Iterable[NodeSlots]) -> Mapping[Key, str]:
-    """Return a letter for each role that has GPUs: the first letter of the role if no earlier role has the letter."""
-    letters: dict[Key, str] = {}
-    for item in (item for node in nodes for item in node.placed):
-        key = (item.run, item.role)
-        if item.gpus and item.run and key not in letters:
-            candidates = (item.role[:1].upper(), item.role[:1], *ascii_letters)
-            letters[key] = next((letter for letter in candidates if letter not in letters.values()), _FURTHER)
-    return letters
-
-
-def _cells(node: NodeSlots, letters: Mapping[Key, str]) -> str:
+def _cells(node: NodeSlots, letters: Mapping[RoleKey, str]) -> str:
     """Return the slots of a node. Spaces separate the pods."""
     if not node.gpus:
         return ""
@@ -89,7 +83,7 @@ def _cells(node: NodeSlots, letters: Mapping[Key, str]) -> str:
     return f"[{' '.join(filter(None, (*pods, _FREE * node.free)))}]"
 
 
-def _letter(item: PlacedPods, letters: Mapping[Key, str]) -> str:
+def _letter(item: PlacedPods, letters: Mapping[RoleKey, str]) -> str:
     return letters[item.run, item.role] if item.run else _WAITING
 
 
@@ -106,36 +100,25 @@ def _names(group: NodeGroup) -> str:
 
 def _tasks(node: NodeSlots, is_single: bool) -> str:
     """Return the placed pods in words, by run: `chief, 2 worker`, or `mnist: chief; pong: 2 worker`."""
-    texts = []
-    for run in _runs(node):
-        roles: dict[str, int] = {}
-        for item in node.placed:
-            if item.run == run:
-                roles[item.role] = roles.get(item.role, 0) + item.pods
-        text = ", ".join(f"{pods} {role}" if pods > 1 else role for role, pods in roles.items())
-        texts.append(text if is_single and run else f"{run or 'waiting'}: {text}")
+    texts = (text if is_single and run else f"{run or 'waiting'}: {text}" for run, text in role_counts(node).items())
     return printable("; ".join(texts))
 
 
-def _runs(node: NodeSlots) -> list[str]:
-    return [*dict.fromkeys(item.run for item in node.placed)]
-
-
 def _legend(
-    nodes: Sequence[NodeSlots], letters: Mapping[Key, str], is_single: bool, colours: Mapping[str, int]
+    nodes: Sequence[NodeSlots], letters: Mapping[RoleKey, str], is_single: bool, colours: Mapping[str, int]
 ) -> Iterator[str]:
     """Yield each kind of slot with the number of its slots on all nodes."""
-    sums: dict[Key, int] = {}
+    sums: dict[RoleKey, int] = {}
     for item in (item for node in nodes for item in node.placed if item.gpus):
         key = (item.run, item.role) if item.run else ("", "")
         sums[key] = sums.get(key, 0) + item.pods * item.gpus
     for (run, role), gpus in sums.items():
-        if run and letters[run, role] != _FURTHER:
+        if run and letters[run, role] != FURTHER:
             yield f"{_painted(letters[run, role], colours)} {printable(role if is_single else f'{run} {role}')} {gpus}"
-    further = sum(gpus for key, gpus in sums.items() if letters.get(key) == _FURTHER)
+    further = sum(gpus for key, gpus in sums.items() if letters.get(key) == FURTHER)
     running = sum(sum(node.running) for node in nodes)
     for symbol, text, gpus in (
-        (_FURTHER, "further roles", further),
+        (FURTHER, "further roles", further),
         (_WAITING, "waiting pods", sums.get(("", ""), 0)),
         (_RUNNING, "running pods", running),
         (_FREE, "free", _free(nodes)),

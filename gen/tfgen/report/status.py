@@ -7,15 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tfgen.live.lost_nodes import LostNode
-from tfgen.live.run_state import Cause, RoleState, RunState
+from tfgen.live.run_state import RoleState, RunState
 from tfgen.live.task_state import TaskState
 from tfgen.plural import count
 from tfgen.words import either, printable
 
 _TASKS: Final = 8
 """Maximum number of healthy tasks of a role that are listed separately."""
-_SUBJECTS: Final = 6
-"""Maximum number of tasks that a reason names. The number of unnamed tasks follows."""
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 """The taint by which Kubernetes deletes all pods of a node and detaches their volumes:
 https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown."""
@@ -57,7 +55,7 @@ def as_line(state: RunState) -> str:
         parts.append(f"{ready}/{requested} ready")
     if state.step is not None:
         parts.append(f"step {state.step}")
-    parts += [f"{_subjects(cause)}: {_reason(cause)}" for cause in state.causes]
+    parts += map(str, state.causes)
     if state.is_stuck:
         log = f": {printable(state.finisher_log)}" if state.finisher_log else ""
         parts += [f"finisher: {state.finisher}{log}", f"held: nodes of {either(state.unreleased, 'and')}; {_RELEASE}"]
@@ -93,7 +91,7 @@ def title(state: RunState, now: datetime) -> str:
 def reason_lines(state: RunState, now: datetime) -> Iterator[str]:
     """Yield the reasons why a run waits or fails, the lost nodes, and the common errors of the failed tasks."""
     for cause in state.causes:
-        yield f"why:      {_subjects(cause)}: {_reason(cause)}"
+        yield f"why:      {cause}"
     for node in state.lost:
         yield from _lost_lines(node, now)
     for error in state.errors:
@@ -168,17 +166,6 @@ def _lost_row(node: LostNode) -> dict[str, Any]:
         "gpus": node.gpus,
         "claims": list(node.claims),
     }
-
-
-def _subjects(cause: Cause) -> str:
-    named = list(cause.subjects[:_SUBJECTS])
-    unnamed = len(cause.subjects) - len(named)
-    return f"{', '.join(named)} and {unnamed} more" if unnamed else either(named, "and")
-
-
-def _reason(cause: Cause) -> str:
-    reason = cause.reason
-    return f"{reason.word}: {printable(reason.message)}" if reason.message else reason.word
 
 
 def _task_rows(roles: Iterable[RoleState], now: datetime) -> Iterator[list[str]]:

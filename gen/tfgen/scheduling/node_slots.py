@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from string import ascii_letters
+from typing import Final, TypeAlias
 
 from tfgen.record import Record
 from tfgen.scheduling.amounts import Counts, counts_of_pod
 from tfgen.scheduling.cluster import Node
 from tfgen.scheduling.placement import Placement
 
+RoleKey: TypeAlias = tuple[str, str]
+"""The title of a run, and a role."""
+
+FURTHER: Final = "*"
+"""The letter of the roles for which no letter is left."""
 _GPU: Final = "/gpu"
 """The end of the name of a resource that counts whole GPUs."""
 
@@ -74,6 +80,29 @@ def grouped(nodes: Iterable[NodeSlots]) -> list[NodeGroup]:
         groups.setdefault(node.replaced(name=""), []).append(node)
     ordered = sorted(groups.values(), key=lambda group: (not group[0].placed, not group[0].gpus))
     return [NodeGroup(tuple(node.name for node in group), group[0]) for group in ordered]
+
+
+def slot_letters(nodes: Iterable[NodeSlots]) -> Mapping[RoleKey, str]:
+    """Return a letter for each role that has GPUs: the first letter of the role if no earlier role has the letter."""
+    letters: dict[RoleKey, str] = {}
+    for item in (item for node in nodes for item in node.placed):
+        key = (item.run, item.role)
+        if item.gpus and item.run and key not in letters:
+            candidates = (item.role[:1].upper(), item.role[:1], *ascii_letters)
+            letters[key] = next((letter for letter in candidates if letter not in letters.values()), FURTHER)
+    return letters
+
+
+def role_counts(node: NodeSlots) -> Mapping[str, str]:
+    """Return the placed pods of each run in words: `chief, 2 worker`. The key of waiting pods is an empty title."""
+    counts: dict[str, dict[str, int]] = {}
+    for item in node.placed:
+        roles = counts.setdefault(item.run, {})
+        roles[item.role] = roles.get(item.role, 0) + item.pods
+    return {
+        run: ", ".join(f"{pods} {role}" if pods > 1 else role for role, pods in roles.items())
+        for run, roles in counts.items()
+    }
 
 
 def _slots(placement: Placement, index: int, node: Node) -> NodeSlots:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tfgen.check.totals import amount
 from tfgen.problems import Problem
 from tfgen.record import Record
+from tfgen.site.plan_facts import PlanFacts
 
 if TYPE_CHECKING:
     from tfgen.kubernetes.quantity import Amount
@@ -73,6 +74,26 @@ class ValueOrigin(Record):
     origin: str
 
 
+class ProblemLine(Record):
+    """A problem with the line of its file; the text of an unreadable file is empty."""
+
+    problem: Problem
+    text: str
+
+
+class LiveState(Record):
+    """The state of a run in its cluster.
+
+    Attributes:
+        ready: the ready tasks, such as 3/4.
+        reason: the first reason why the run waits or fails; empty without a reason.
+    """
+
+    phase: str
+    ready: str
+    reason: str
+
+
 class EnvironmentFacts(Record):
     """An environment of a job, or the job itself where the job has no environments.
 
@@ -82,6 +103,7 @@ class EnvironmentFacts(Record):
         queue: queue of Volcano or Kueue; empty without a queue.
         is_enabled: whether the job runs in the environment.
         origins: the values that job.yaml or a layer sets. Defaults of the schema are not included.
+        state: the state of the run in its cluster; None without a read of the cluster.
     """
 
     name: str
@@ -92,6 +114,7 @@ class EnvironmentFacts(Record):
     requests: Requests
     objects: tuple[ObjectText, ...]
     origins: tuple[ValueOrigin, ...]
+    state: LiveState | None = None
 
 
 class Change(Record):
@@ -125,8 +148,48 @@ class JobFacts(Record):
     file: str
     team: str
     environments: tuple[EnvironmentFacts, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[ProblemLine, ...]
     history: tuple[Change, ...]
     waiting: tuple[str, ...]
     delivery: tuple[str, ...]
     picture: str
+
+
+class BrokenJob(Record):
+    """A job whose file has errors.
+
+    Attributes:
+        name: name of the job; the path of the file for a job without a name.
+        file: path of the job file from the root of the repository.
+        page: file name of the page, without the extension.
+        problems: the problems of the job file and of its layers.
+    """
+
+    name: str
+    file: str
+    page: str
+    problems: tuple[ProblemLine, ...]
+
+    @property
+    def errors(self) -> int:
+        """Return the number of errors."""
+        return sum(line.problem.severity == "error" for line in self.problems)
+
+
+class Site(Record):
+    """The facts of all pages.
+
+    Attributes:
+        jobs: jobs without errors, in the order of their names.
+        broken: jobs with errors, in the order of their files.
+        notes: sentences about clusters that were not read.
+        live_at: the time of the states in the clusters, in words; empty without states.
+        plan: the placement of the jobs on nodes; None without nodes.
+    """
+
+    title: str
+    jobs: tuple[JobFacts, ...]
+    broken: tuple[BrokenJob, ...] = ()
+    notes: tuple[str, ...] = ()
+    live_at: str = ""
+    plan: PlanFacts | None = None

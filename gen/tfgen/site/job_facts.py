@@ -18,8 +18,7 @@ from tfgen.kubernetes.queue import queue_name
 from tfgen.pictures.describe import describe
 from tfgen.pictures.picture import Picture
 from tfgen.pictures.svg import as_svg
-from tfgen.problems import Problem
-from tfgen.site.facts import Change, EnvironmentFacts, JobFacts, ObjectText, Requests, ValueOrigin
+from tfgen.site.facts import Change, EnvironmentFacts, JobFacts, ObjectText, ProblemLine, Requests, ValueOrigin
 from tfgen.text.document import Document
 from tfgen.text.yaml_text import dump
 from tfgen.words import path_name, shown
@@ -35,7 +34,7 @@ _LONGEST: Final = 80
 
 
 def job_facts(
-    document: Document, problems: Sequence[Problem], history: Sequence[Change], waiting: Sequence[str]
+    document: Document, problems: Sequence[ProblemLine], history: Sequence[Change], waiting: Sequence[str]
 ) -> JobFacts:
     """Return the facts of a job that has no errors.
 

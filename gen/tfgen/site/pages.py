@@ -5,14 +5,14 @@ No page loads anything from another server.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import jinja2
 
 from tfgen.check.totals import amount
-from tfgen.site.facts import JobFacts, total
+from tfgen.site.facts import Site, total
 from tfgen.site.sums import sum_tables
 
 _TEMPLATES: Final = jinja2.Environment(
@@ -29,15 +29,21 @@ MARK: Final = '<meta name="generator" content="tfgen site">'
 """The line of index.html by which `tfgen site` recognizes a folder that it may replace."""
 
 
-def pages(jobs: Sequence[JobFacts], title: str) -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of each file, for jobs in the order of their names."""
-    environments = [environment for job in jobs for environment in job.environments if environment.is_enabled]
-    index = _TEMPLATES.get_template("index.html.j2")
+def pages(site: Site) -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of each file."""
+    environments = [environment for job in site.jobs for environment in job.environments if environment.is_enabled]
     requests = total(environment.requests for environment in environments)
-    yield INDEX, index.render(title=title, jobs=jobs, sums=sum_tables(jobs), total=requests, mark=MARK)
-    page = _TEMPLATES.get_template("job.html.j2")
-    for job in jobs:
-        yield f"jobs/{job.name}.html", page.render(title=title, job=job, mark=MARK)
+    yield INDEX, _render("index", site, sums=sum_tables(site.jobs), total=requests)
+    for job in site.jobs:
+        yield f"jobs/{job.name}.html", _render("job", site, job=job)
         yield f"jobs/{job.name}.svg", job.picture
+    for broken in site.broken:
+        yield f"jobs/{broken.page}.html", _render("broken", site, job=broken)
+    if site.plan:
+        yield "nodes.html", _render("nodes", site, plan=site.plan)
     for name in ("style.css", "site.js"):
         yield name, (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
+
+
+def _render(name: str, site: Site, **facts: Any) -> str:
+    return _TEMPLATES.get_template(f"{name}.html.j2").render(site=site, title=site.title, mark=MARK, **facts)

@@ -17,6 +17,7 @@ from tfgen.record import Record
 from tfgen.site.facts import JobFacts
 from tfgen.site.history import changes, difference, job_data
 from tfgen.site.job_facts import job_facts
+from tfgen.site.problem_lines import problem_lines
 from tfgen.text.document import Document
 from tfgen.workers import map_items
 
@@ -25,7 +26,7 @@ _HISTORY: Final = 10
 
 
 def read_jobs(jobs: CheckedJobs, root: Path) -> list[JobFacts]:
-    """Return the facts of jobs without errors, in the order of their names.
+    """Return the facts of the jobs without errors, in the order of their names.
 
     Args:
         jobs: the checked jobs.
@@ -34,7 +35,8 @@ def read_jobs(jobs: CheckedJobs, root: Path) -> list[JobFacts]:
     Raises:
         TfgenError: git fails.
     """
-    paths = {document.file: Path(document.file) for document in jobs.documents}
+    documents = jobs.whole
+    paths = {document.file: Path(document.file) for document in documents}
     revisions = histories(paths.values(), _HISTORY + 1)
     committed = {
         path: has_commit
@@ -51,7 +53,7 @@ def read_jobs(jobs: CheckedJobs, root: Path) -> list[JobFacts]:
             committed[paths[document.file]],
             rendered.get(name_of(document), 0),
         )
-        for document in jobs.documents
+        for document in documents
     ]
     return sorted(map_items(_facts, items), key=lambda job: job.name)
 
@@ -75,7 +77,7 @@ class _Input(Record):
 def _facts(item: _Input) -> JobFacts:
     file, name = item.document.file, name_of(item.document)
     history = tuple(changes(file, name, item.revisions, _HISTORY))
-    return job_facts(item.document, item.problems, history, tuple(_waiting(item)))
+    return job_facts(item.document, tuple(problem_lines(item.problems)), history, tuple(_waiting(item)))
 
 
 def _waiting(item: _Input) -> Iterator[str]:

@@ -13,6 +13,7 @@ from tests.support.command import Command
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check_all
 from tfgen.job.sources import read_sources
+from tfgen.site.facts import Site
 from tfgen.site.job_facts import job_facts
 from tfgen.site.pages import pages
 
@@ -33,7 +34,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         for number in range(JOBS)
     ]
-    for path, text in pages(jobs, "research"):
+    for path, text in pages(Site("research", tuple(jobs))):
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     return folder

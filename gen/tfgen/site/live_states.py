@@ -1,0 +1,71 @@
+"""Read the states of runs from their clusters for the site. A cluster that does not answer gives a note."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tfgen.commands.cluster.live_runs import Clusters, LiveRun
+from tfgen.commands.status import read_states
+from tfgen.errors import TfgenError
+from tfgen.live.api import ApiError
+from tfgen.live.declared_run import DeclaredRun
+from tfgen.live.run_state import RunState
+from tfgen.record import Record
+from tfgen.site.facts import JobFacts, LiveState
+
+
+class LiveStates(Record):
+    """The states of runs by the title of the run, and notes about runs whose state could not be read."""
+
+    states: Mapping[str, LiveState]
+    notes: tuple[str, ...]
+
+
+def read_live_states(clusters: Clusters, runs: Sequence[DeclaredRun]) -> LiveStates:
+    """Return the states of runs. After a failed connection, the further namespaces of the cluster are not read."""
+    states: dict[str, LiveState] = {}
+    notes: list[str] = []
+    places: dict[tuple[str | None, str], list[LiveRun]] = {}
+    for run in runs:
+        try:
+            live = clusters.place(run)
+        except TfgenError as error:
+            notes.append(str(error))
+        else:
+            places.setdefault((live.context, live.namespace), []).append(live)
+    lost: set[str | None] = set()
+    for (context, namespace), group in places.items():
+        if context in lost:
+            continue
+        try:
+            of_group = read_states(clusters, [live.run for live in group])
+        except TfgenError as error:
+            notes.append(f"{context or 'current context'}, namespace {namespace}: {error}")
+            if not isinstance(error, ApiError):
+                lost.add(context)
+        else:
+            states |= {state.run.title: _live_state(state) for state in of_group}
+    return LiveStates(states, tuple(dict.fromkeys(notes)))
+
+
+def with_states(
+    jobs: Sequence[JobFacts], states: Mapping[str, LiveState], runs: Sequence[DeclaredRun]
+) -> list[JobFacts]:
+    """Return jobs with the states of their runs."""
+    titles = {(run.job, run.environment or ""): run.title for run in runs}
+    return [
+        job.replaced(
+            environments=tuple(
+                environment.replaced(state=states.get(titles.get((job.name, environment.name), "")))
+                for environment in job.environments
+            )
+        )
+        for job in jobs
+    ]
+
+
+def _live_state(state: RunState) -> LiveState:
+    ready, requested = sum(role.ready for role in state.roles), sum(role.requested for role in state.roles)
+    is_absent = state.phase in ("Absent", "Disabled")
+    reason = str(state.causes[0]) if state.causes else ""
+    return LiveState(state.phase, "" if is_absent else f"{ready}/{requested}", reason)

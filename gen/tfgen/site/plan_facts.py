@@ -1,0 +1,144 @@
+"""The facts of the page that shows a plan: the verdicts, and the nodes with their GPU slots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from tfgen.record import Record
+from tfgen.scheduling.node_slots import NodeGroup, NodeSlots, RoleKey, grouped, role_counts, slot_letters
+
+_COLOURS: Final = 6
+"""Number of colours in style.css: the classes slot-0 to slot-5."""
+
+
+class PodSlots(Record):
+    """The slots of a pod.
+
+    Attributes:
+        style: class in style.css.
+        letter: letter of a slot; empty for a slot without a task of the plan.
+        gpus: number of GPUs.
+    """
+
+    style: str
+    letter: str
+    gpus: int
+
+
+class RunPods(Record):
+    """The pods of a run on a node.
+
+    Attributes:
+        title: title of the run; empty for pods that wait in the cluster.
+        job: name of the job, whose page describes the run.
+        pods: the pods in words, such as "chief, 2 worker".
+    """
+
+    title: str
+    job: str
+    pods: str
+
+
+class GroupFacts(Record):
+    """Nodes with equal slots.
+
+    Attributes:
+        label: the slots in words, for a screen reader.
+    """
+
+    names: tuple[str, ...]
+    pods: tuple[PodSlots, ...]
+    label: str
+    runs: tuple[RunPods, ...]
+
+
+class VerdictFacts(Record):
+    """The verdict on a run of a job, in one line without the title of the run."""
+
+    job: str
+    title: str
+    text: str
+
+
+class PlanFacts(Record):
+    """A plan.
+
+    Attributes:
+        source: the file with the nodes.
+        legend: a slot of each role, with the run and the role in words.
+        gpus: number of GPUs of all nodes.
+        free: number of free GPUs after the plan.
+    """
+
+    source: str
+    verdicts: tuple[VerdictFacts, ...]
+    groups: tuple[GroupFacts, ...]
+    legend: tuple[tuple[PodSlots, str], ...]
+    gpus: int
+    free: int
+
+
+def plan_facts(
+    source: str, nodes: Sequence[NodeSlots], verdicts: Iterable[VerdictFacts], jobs: Mapping[str, str]
+) -> PlanFacts:
+    """Return the facts of a plan.
+
+    Args:
+        source: the file with the nodes.
+        nodes: the nodes after the plan.
+        verdicts: the verdicts on the runs.
+        jobs: the name of the job of each run, by the title of the run.
+    """
+    letters = slot_letters(nodes)
+    return PlanFacts(
+        source=source,
+        verdicts=tuple(verdicts),
+        groups=tuple(_group(group, letters, jobs) for group in grouped(nodes)),
+        legend=tuple(_legend(letters)),
+        gpus=sum(node.gpus for node in nodes),
+        free=sum(node.free for node in nodes),
+    )
+
+
+def _group(group: NodeGroup, letters: Mapping[RoleKey, str], jobs: Mapping[str, str]) -> GroupFacts:
+    return GroupFacts(
+        names=group.names,
+        pods=tuple(_pods(group.slots, letters)),
+        label=_label(group.slots),
+        runs=tuple(RunPods(run, jobs.get(run, ""), text) for run, text in role_counts(group.slots).items()),
+    )
+
+
+def _pods(node: NodeSlots, letters: Mapping[RoleKey, str]) -> Iterator[PodSlots]:
+    styles = _styles(letters)
+    for item in node.placed:
+        key = (item.run, item.role)
+        slots = PodSlots(styles.get(key, "slot-waiting"), letters.get(key, ""), item.gpus)
+        yield from [slots] * (item.pods if item.gpus else 0)
+    yield from (PodSlots("slot-running", "", gpus) for gpus in node.running)
+    if node.free:
+        yield PodSlots("slot-free", "", node.free)
+
+
+def _label(node: NodeSlots) -> str:
+    """Return the slots of a node in words: "8 GPUs: 4 of mnist worker, 2 of running pods, 2 free"."""
+    sums: dict[str, int] = {}
+    for item in node.placed:
+        name = f"of {item.run} {item.role}" if item.run else "of waiting pods"
+        sums[name] = sums.get(name, 0) + item.pods * item.gpus
+    sums |= {"of running pods": sum(node.running), "free": node.free}
+    parts = ", ".join(f"{gpus} {name}" for name, gpus in sums.items() if gpus)
+    return f"{node.gpus} GPUs: {parts}" if parts else ""
+
+
+def _legend(letters: Mapping[RoleKey, str]) -> Iterator[tuple[PodSlots, str]]:
+    for (run, role), style in _styles(letters).items():
+        yield PodSlots(style, letters[run, role], 1), f"{run} {role}"
+    yield PodSlots("slot-running", "", 1), "running pods"
+    yield PodSlots("slot-waiting", "", 1), "waiting pods"
+    yield PodSlots("slot-free", "", 1), "free"
+
+
+def _styles(letters: Mapping[RoleKey, str]) -> Mapping[RoleKey, str]:
+    return {key: f"slot-{number % _COLOURS}" for number, key in enumerate(letters)}
