@@ -143,7 +143,7 @@ def test_a_deleted_job_is_gone_when_it_stays_so(server, log):
         assert finisher.end() == 0
         assert finisher.log == [
             WAITING,
-            f"{CHIEF}: does not exist; after 30 s it counts as gone",
+            f"{CHIEF}: does not exist; if the Job is not created within 30 s, the run has ended",
             f"{CHIEF}: is gone",
             f"{PS}: scaled to 0",
             f"{WORKER}: scaled to 0",
@@ -164,7 +164,7 @@ def test_a_deleted_job_that_is_put_back_is_waited_for(server, log):
         server.put(CHIEF, FAILED)
         assert finisher.end() == 0
         assert finisher.log[1:4] == [
-            f"{CHIEF}: does not exist; after 3600 s it counts as gone",
+            f"{CHIEF}: does not exist; if the Job is not created within 3600 s, the run has ended",
             f"{CHIEF}: exists",
             f"{CHIEF}: is Failed",
         ]
@@ -178,7 +178,7 @@ def test_a_job_that_is_not_made_yet_is_waited_for(server, log):
         assert finisher.end() == 0
         assert finisher.log[:4] == [
             WAITING,
-            f"{CHIEF}: does not exist; after 600 s it counts as gone",
+            f"{CHIEF}: does not exist; if the Job is not created within 600 s, the run has ended",
             f"{CHIEF}: exists",
             f"{CHIEF}: is Complete",
         ]
@@ -264,7 +264,7 @@ def test_json_that_is_no_object_is_no_missing_job(server, log):
     server.faults[f"get {CHIEF}"] = [Fault(200, body) for body in bodies]
     assert run(server, log) == [
         WAITING,
-        *[f"{CHIEF}: the answer is no Kubernetes object; ApiError, trying again"] * len(bodies),
+        *[f"{CHIEF}: the answer is not a Kubernetes object; ApiError, trying again"] * len(bodies),
         f"{CHIEF}: is Complete",
         DONE,
     ]
@@ -280,11 +280,11 @@ def test_a_status_with_a_good_code_is_no_missing_job_and_no_released_role(server
     server.faults[f"get {EVALUATOR}"] = [Fault(200, failure)]
     assert run(server, log, f"--scale={PS}", SUSPEND) == [
         WAITING,
-        f"{CHIEF}: the answer is no Job: no leader; ApiError, trying again",
-        f"{CHIEF}: the answer is no Job; ApiError, trying again",
+        f"{CHIEF}: the answer is not a Job: no leader; ApiError, trying again",
+        f"{CHIEF}: the answer is not a Job; ApiError, trying again",
         f"{CHIEF}: is Complete",
-        f"{PS}: the answer is no Scale: no leader; ApiError, trying again",
-        f"{EVALUATOR}: the answer is no Job: no leader; ApiError, trying again",
+        f"{PS}: the answer is not a Scale: no leader; ApiError, trying again",
+        f"{EVALUATOR}: the answer is not a Job: no leader; ApiError, trying again",
         f"{PS}: scaled to 0",
         f"{EVALUATOR}: suspended",
         DONE,

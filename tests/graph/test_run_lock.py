@@ -89,7 +89,7 @@ def test_a_volume_without_locks_ends_with_the_way_out(tmp_path: Path) -> None:
 
 # -- its program, where a pod has one -------------------------------------------------------------------------------
 
-LOCK = "mnist-run-lock-5212d2c9"
+LOCK = "mnist-run-lock-0bc3efb4"
 
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "Job", "Pod", "TFJob", "VolcanoJob", "JobSet"])

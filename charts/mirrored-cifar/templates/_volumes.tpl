@@ -19,7 +19,7 @@
 {{- if .locked }}
 - name: tfgen-run-lock
   configMap:
-    name: {{ include "mirrored-cifar.run" .root }}-run-lock-5212d2c9
+    name: {{ include "mirrored-cifar.run" .root }}-run-lock-0bc3efb4
 {{- end }}
 {{- end }}
 

@@ -1,8 +1,6 @@
-"""The programs that run in a cluster, as texts for ConfigMaps.
+"""The programs of tfgen that run in a cluster, as files for ConfigMaps: the finisher and the run lock.
 
-    file("finisher")  ->  File("files/finisher.py", '\"\"\"Releases the rest of a training job ...')
-
-The user chooses the images, so each program is one file for Python 3.6 with the standard library only.
+The user chooses the images, so each program is a single file for Python 3.6 with the standard library only.
 """
 
 from __future__ import annotations
@@ -13,6 +11,6 @@ from tfgen.graph.holes import File
 
 
 def file(name: str) -> File:
-    """Return a program by the name of its module. The program is in the folder of this module, also in a wheel."""
+    """Return a program as a `File`, by the name of its module. The source file is in the folder of this module."""
     path = Path(__file__).parent / f"{name}.py"
     return File(f"files/{path.name}", path.read_text(encoding="utf-8"))

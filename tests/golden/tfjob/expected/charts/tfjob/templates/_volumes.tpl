@@ -19,7 +19,7 @@
 {{- if and (eq .role "chief") .locked }}
 - name: tfgen-run-lock
   configMap:
-    name: {{ include "tfjob.run" .root }}-run-lock-5212d2c9
+    name: {{ include "tfjob.run" .root }}-run-lock-0bc3efb4
 {{- end }}
 {{- end }}
 
