@@ -103,6 +103,10 @@ rooms: $(VENV)/.installed ## Draws docs/rooms.svg anew, the picture of which roo
 pictures: $(VENV)/.installed ## Draws docs/dist-mnist.svg again
 	@$(TFGEN) draw examples/dist-mnist/job.yaml > docs/dist-mnist.svg
 
+.PHONY: curves
+curves: $(VENV)/.installed $(VENV)/.with-examples ## Trains examples, kills a task, and draws the loss into examples/*/curve.svg (minutes)
+	@$(PYTHON) -m curves
+
 .PHONY: cli
 cli: $(VENV)/.installed ## Writes docs/cli.md from the parsers, and the references of job.yaml and tfgen.yaml from the schemas
 	@$(PYTHON) -m cli_page

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from curves import RUNS
 from tests.support.sessions import TUTORIAL, run_session, whole_session
 from tests.support.tools import ROOT, helm_template, kustomize_build
 from tfgen import cli
@@ -97,6 +98,8 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             trained = (ROOT / "tests" / "train" / "test_local.py").read_text(encoding="utf-8")
             assert (ROOT / path).is_file()
             assert f'("{Path(path).parent.name}", ' in trained
+        case ["tfgen", "local", path, *options] if (ROOT / path).parent.parent.name == "examples":
+            assert " ".join(options) == RUNS[Path(path).parent.name]  # `make curves` runs the command
         case _ if "tfgen import" in command:
             monkeypatch.chdir(tmp_path)
             run_import(document.read_text(encoding="utf-8"), command, monkeypatch)
@@ -139,7 +142,7 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             assert copied
             assert all((folder / name).exists() for names in copied for name in names.split())
         case ["pip", "install", "-r", requirements]:
-            assert (document.parent / requirements).is_file()
+            assert (document.parent / requirements).is_file() or (ROOT / requirements).is_file()
         case ["python", "-m", module, *_]:
             # tests/e2e/server/test_harness.py runs the cluster for a person, tests/timings the commands of that folder.
             place = ROOT / module.replace(".", "/")
