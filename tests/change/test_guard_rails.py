@@ -466,7 +466,7 @@ def test_the_base_sets_the_severity_and_no_comment_counts(capsys: Printed) -> No
     commit()
     code, lines = checked(capsys, "--against", "main")
     assert code == cli.PROBLEMS
-    assert LINE.format("", "main", " (an error by tfgen.yaml:4:41)") in lines
+    assert LINE.format("", "main", " (tfgen.yaml:4:41 makes this an error)") in lines
     assert [line for line in lines if "no comment ignores guard-rail-loosened; remove the comment" in line] == [
         line for line in lines if "[ignore-comment]" in line
     ]
@@ -479,7 +479,7 @@ def test_commit_refuses_the_same_error(capsys: Printed) -> None:
     commit()
     write(FILE, f"{HEAD}limits: {{job: {{gpus: 32}}}}\nwarningsAsErrors: true\n")
     assert cli.run(["commit", "jobs"]) == cli.PROBLEMS
-    assert LINE.format("", "HEAD", " (warnings are errors by tfgen.yaml:4:19)") in capsys.readouterr().err
+    assert LINE.format("", "HEAD", " (tfgen.yaml:4:19 turns warnings into errors)") in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("repository")

@@ -190,7 +190,8 @@ def test_a_link_out_of_the_folder_is_not_read(
     assert cli.run(["check", "jobs/yes.yaml", "--no-files"]) == cli.PROBLEMS
     printed = capsys.readouterr().out
     assert printed == (
-        "tfgen.yaml:3:11: the link policies/link.yaml leads out of the folder of the tfgen.yaml [guard-rail]\n"
+        "tfgen.yaml:3:11: the symbolic link policies/link.yaml points outside the folder of the tfgen.yaml "
+        "[guard-rail]\n"
     )
 
 

@@ -206,8 +206,8 @@ def test_a_file_that_is_not_committed_is_what_this_tfgen_renders(out: Path) -> N
     edit_ledger(files={**ledger["files"], SERVICE: digest}, tool="0.0.1")
     assert as_text(found(base=Base(revision="main")).problems) == (
         f'{SERVICE}:22:1: "    port: 2223" where tfgen {__version__} renders "    port: 2222"; a job with files that '
-        "differ from main must be as this tfgen renders it, and the ledger names tfgen 0.0.1; "
-        "tfgen render --upgrade job.yaml [not-reproduced]\n"
+        "differ from main must have the files that this version of tfgen renders, and the ledger names tfgen 0.0.1; "
+        "run: tfgen render --upgrade job.yaml [not-reproduced]\n"
     )
     assert found(base=COMMITTED).problems == ()
 
@@ -221,7 +221,7 @@ def test_many_files_that_differ_are_counted(out: Path) -> None:
     edit_ledger(files=digests)
     problems = found(base=NOTHING_COMMITTED).problems
     assert [problem.file for problem in problems] == [*sorted(digests)[:11]]
-    assert problems[-1].message.startswith("found 2 further files of mnist with a difference; a job must be as ")
+    assert problems[-1].message.startswith("found 2 more files of mnist with a difference; a job must have the files ")
 
 
 def test_a_changed_job_is_rendered_by_the_tfgen_of_now(out: Path) -> None:

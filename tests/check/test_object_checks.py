@@ -189,12 +189,12 @@ MUTATIONS: dict[str, Mutation] = {
         lambda o: o["StatefulSet mnist-worker"]["spec"].update(replicas=1),
         [
             f"{HOST} does not exist, because StatefulSet mnist-worker has 1 pods",
-            "PodGroup mnist: the group waits for 4 pods, but has 3 pods",
+            "PodGroup mnist: the PodGroup waits for 4 pods, but has 3 pods",
         ],
     ),
     "a worker more": (
         lambda o: o["StatefulSet mnist-worker"]["spec"].update(replicas=3),
-        ["PodGroup mnist: the group waits for 4 pods, but the gang of the job has 5 pods"],
+        ["PodGroup mnist: the PodGroup waits for 4 pods, but the gang of the job has 5 pods"],
     ),
     "no workers": (
         lambda o: o.pop("StatefulSet mnist-worker"),
@@ -202,7 +202,7 @@ MUTATIONS: dict[str, Mutation] = {
             "ConfigMap mnist: the host mnist-worker-0.mnist:2222 is not a pod of any object",
             f"{HOST} is not a pod of any object",
             "PodDisruptionBudget mnist-worker: the selector matches no pod of the job",
-            "PodGroup mnist: the group waits for 4 pods, but has 2 pods",
+            "PodGroup mnist: the PodGroup waits for 4 pods, but has 2 pods",
         ],
     ),
     "another port": (
@@ -272,14 +272,14 @@ def test_a_gang_that_is_asked_for() -> None:
     items = tuple(named.values())
     assert list(faults(Objects(items, SAID, min_available=3))) == []
     (fault,) = faults(Objects(items, SAID, min_available=2))
-    assert fault.message == "the group waits for 3 pods, but the gang of the job has 2 pods"
+    assert fault.message == "the PodGroup waits for 3 pods, but the gang of the job has 2 pods"
 
 
 def test_a_gang_of_kubernetes_itself() -> None:
     named = objects(JOB.replace("volcano}", "kubernetes}"))
     assert found(named) == []
     named["StatefulSet mnist-worker"]["spec"]["replicas"] = 3
-    assert found(named) == ["PodGroup mnist: the group waits for 4 pods, but the gang of the job has 5 pods"]
+    assert found(named) == ["PodGroup mnist: the PodGroup waits for 4 pods, but the gang of the job has 5 pods"]
 
 
 @pytest.mark.parametrize("path", JOBS, ids=lambda path: path.parent.name)
@@ -337,7 +337,7 @@ def test_an_image_as_a_volume_needs_kubernetes_1_35() -> None:
     template = "{spec: {volumes: [{name: words, image: {reference: 'registry.example.com/words:1'}}]}}"
     text = JOB.replace("ps: {}", f"ps: {{podTemplate: {template}}}")
     text = text.replace("{prod: {", f"{{prod: {{storage: {{more: {volume}}}, ").replace("/data, image", "/more, image")
-    why = "refuses an image as a volume, which needs 1.35 or later; use a claim, a csi volume or code"
+    why = "refuses an image as a volume, which needs 1.35 or later; use a claim, a csi volume or spec.code"
     lines = [problem.rpartition(": ") for problem in problems(text, "1.34").splitlines()]
     assert [(place.split(":")[1], message) for place, _, message in lines] == [
         (row, f"Kubernetes 1.34 {why} [object-schema]") for row in ("7", "14")

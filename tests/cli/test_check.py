@@ -225,7 +225,7 @@ def test_schemas_of_kubernetes_on_demand(job: Path, capsys: Printed) -> None:
     assert ": Job mnist-chief, StatefulSet mnist-ps and StatefulSet mnist-worker: spec.template.spec: " in error
     assert "('novelField' was unexpected)" in error
     assert cli.run(["check", "--no-files", "job.yaml", "--kubernetes-version", "1.2"]) == 2
-    assert "no schemas of Kubernetes '1.2': write one of the versions 1." in capsys.readouterr().err
+    assert "found no schemas of Kubernetes '1.2'; choose one of the versions 1." in capsys.readouterr().err
 
 
 def test_without_the_extra_the_way_to_it_is_said(job: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:

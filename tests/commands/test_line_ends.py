@@ -86,7 +86,7 @@ def test_many_edits_are_counted(capsys: Printed) -> None:
     for path in [path for path in Path("overlays").rglob("*") if path.is_file()]:
         path.write_text("# mine\n", encoding="utf-8")
     said = checked(capsys)
-    more = " further files were edited by hand; to discard the edits: tfgen render --force "
+    more = " more files were edited by hand; to discard the edits: tfgen render --force "
     assert len(said) == 11
     assert {line.rpartition(" ")[2] for line in said} == {"[hand-edited]"}
     assert sum(more in line for line in said) == 1

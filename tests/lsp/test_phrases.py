@@ -31,7 +31,7 @@ from tfgen.lsp.phrases import phrases
         ("it is set; remove it, or give the job another port", ["remove it"]),
         ("moved; set image of the job", ["set image of the job"]),
         ("the job sets it; set the label only in labels", ["set the label only in labels"]),
-        ("latest; remove it (an error by tfgen.yaml:3:4)", ["remove it"]),
+        ("latest; remove it (tfgen.yaml:3:4 makes this an error)", ["remove it"]),
         ('"a" is already in the list; remove one of the two entries', ["remove it"]),
         ("two lists have it; remove one of the two entries", []),
         ("hostname is set; remove this entry", ["remove this entry"]),

@@ -1,10 +1,7 @@
 """Clashes between several jobs, found by comparing a small record of each job.
 
-    find_clashes([record_job(mnist), record_job(cifar)])
-      ->  (AcrossRule("duplicate-job", ...), Clash(1, ("metadata", "name"), "the job ... is already in ..."))
-
-A record is about a kilobyte of JSON data, and contains all data of a job that the rules compare. So tfgen does not read
-an unchanged job again to compare the job with changed jobs.
+A clash is a conflict between jobs, for example two jobs of the same name. A record has about a kilobyte of JSON data:
+all data of a job that the rules compare. So tfgen does not read an unchanged job again to compare it with changed jobs.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ def record_job(document: Document) -> JobRecord:
 
 
 def find_clashes(records: Sequence[JobRecord]) -> Iterator[tuple[AcrossRule, Clash]]:
-    """Yield each clash with its rule. The number of a clash is the index of its job among the records."""
+    """Yield each clash between jobs with its rule. The number of a clash is the index of its job in `records`."""
     for rule in ACROSS:
         recorded = [
             Recorded(number, record.job, record.data_by_rule[rule.id])

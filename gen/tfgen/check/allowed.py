@@ -1,10 +1,10 @@
-"""The Argo CD project, the namespaces and the environments to which a tfgen.yaml confines the jobs below it.
+"""The Argo CD project, the namespaces and the environments that a tfgen.yaml allows the jobs in its folder to use.
 
     argocd: {project: ads}
     allowedNamespaces: [ads-dev, ads]
     allowedEnvironments: [dev, prod]
 
-A nearer tfgen.yaml may shorten a list, and cannot name another project. The project is also the default of
+A nearer tfgen.yaml may shorten a list, but cannot name a different project. The project is also the default of
 `spec.gitops.argocd.project` (`job.defaults`).
 """
 
@@ -35,7 +35,7 @@ _ARGO_CD: Final = "argoproj.io"
 _FLUX: Final = "kustomize.toolkit.fluxcd.io"
 """The group of the Kustomization that applies objects to any namespace, unless it sets a `targetNamespace`."""
 _PROJECTS: Final = ("Application", "ApplicationSet")
-"""The kinds of Argo CD that name a project."""
+"""The kinds of Argo CD whose objects name a project."""
 
 _UNREAD_FIELDS: Final = ("labels", "annotations", "data", "stringData")
 """Fields of an object whose keys are free text."""
@@ -45,7 +45,7 @@ def find_disallowed(document: Document) -> Iterator[Problem]:
     """Yield a problem for each project, namespace and environment that a job or a tfgen.yaml may not name.
 
     Args:
-        document: a job, or a tfgen.yaml, that the schema accepts, over files without errors.
+        document: a job, or a tfgen.yaml, that the schema accepts, and whose tfgen.yaml files have no errors.
     """
     rails = document if document.data["kind"] == "Defaults" else document.under
     if rails is None:
@@ -59,7 +59,7 @@ def find_disallowed(document: Document) -> Iterator[Problem]:
 
 
 def check_allowed(defaults: Document) -> Iterator[Problem]:
-    """Yield a problem for each key by which a tfgen.yaml loosens a file above."""
+    """Yield a problem for each key that loosens a restriction of a tfgen.yaml in a parent folder."""
     layer = defaults.alone()
     for farther in () if defaults.under is None else defaults.under.layers():
         if data_path.has(farther.data, PROJECT) and "argocd" in layer.data:
@@ -167,7 +167,7 @@ def _other_environments(document: Document, allowed: Sequence[str], place: Place
 
 
 def _literals(document: Document) -> Iterator[tuple[str | None, Path, Mapping[str, Any]]]:
-    """Yield the whole entries of `objects`: of the job, then of each environment that changes an entry."""
+    """Yield the complete entries of `objects`: of the job, then of each environment that changes an entry."""
     spec = document.data.get("spec", {})
     shared = spec.get("objects", {})
     forms = {None: shared, **{name: form.get("objects", {}) for name, form in spec.get("environments", {}).items()}}
@@ -183,7 +183,7 @@ def _literals(document: Document) -> Iterator[tuple[str | None, Path, Mapping[st
 
 
 def _fields(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Yield the fields of an object whose values are no mappings and no lists."""
+    """Yield the fields of an object that have scalar values, with their paths."""
     if isinstance(value, Mapping):
         for key, child in value.items():
             if key not in _UNREAD_FIELDS:

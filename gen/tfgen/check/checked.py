@@ -1,4 +1,4 @@
-"""The records of a check: a file that was read, a file that was checked, and the files that were checked together."""
+"""Records for a check: a file after it was read, a file after its check, and all files that were checked together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tfgen.text.document import Document
 
 
 class Reported(Record):
-    """Problems with the severities that the platform sets.
+    """Problems with the severities that the tfgen.yaml files set.
 
     Attributes:
         ignored: the warnings that comments ignore. `problems` does not contain them.
@@ -32,11 +32,11 @@ def merged_reports(reports: Iterable[Reported]) -> Reported:
 
 
 class CheckResult(Record):
-    """The result of the check of one file, without its documents: those of many files need too much memory.
+    """The result of the check of one file, without its documents, which for many files would need too much memory.
 
     Attributes:
         reported: the problems of the file alone.
-        records: the data by which the jobs that the schema accepts are compared with the jobs of all files.
+        records: the data for the comparison of jobs with jobs of other files, for each job that the schema accepts.
         names: the names of all jobs in the file, with and without errors.
     """
 
@@ -49,7 +49,7 @@ class ReadFile(Record):
     """A job file with its documents.
 
     Attributes:
-        accepted: the documents that the schema accepts, over defaults that have no errors.
+        accepted: the documents that the schema accepts and whose tfgen.yaml files have no errors.
     """
 
     source: Source
@@ -59,7 +59,7 @@ class ReadFile(Record):
 
     @property
     def is_whole(self) -> bool:
-        """Return whether neither the file alone nor the defaults under the file have errors."""
+        """Return whether the file and the tfgen.yaml files of its folders have no errors."""
         return not has_errors(self.result.reported.problems) and len(self.accepted) == len(self.documents)
 
 
@@ -67,7 +67,7 @@ class CheckedFile(Record):
     """A job file after its check.
 
     Attributes:
-        clashes: whether a job of the file has a problem together with a job of the checked files.
+        clashes: whether a job of the file conflicts with another job of the checked files.
         is_cached: whether the result comes from the cache.
     """
 
@@ -92,12 +92,12 @@ class Checked(Record):
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The sources of the files."""
+        """The source of each checked file."""
         return tuple(file.source for file in self.files)
 
     @property
     def whole_files(self) -> tuple[CheckedFile, ...]:
-        """The files without errors, whose defaults have no errors either."""
+        """The files that have no errors, and whose tfgen.yaml files have no errors."""
         broken = {problem.file for problem in self.problems if problem.severity == "error"}
         return tuple(
             file
@@ -122,6 +122,6 @@ class CheckedJobs(Checked):
 
     @property
     def whole(self) -> tuple[Document, ...]:
-        """The documents of the files without errors that were read: the jobs."""
+        """The jobs: the documents of the files that were read and that have no errors."""
         names = [file.source.file for file in self.whole_files]
         return tuple(document for name in names if name in self.read for document in self.read[name].documents)

@@ -1,7 +1,7 @@
-"""Fields that need a newer Kubernetes than the version of `--kubernetes-version`.
+"""Fields that need a newer Kubernetes than the version in `--kubernetes-version`.
 
-The schemas of older versions have the fields, whose feature gates ImageVolume and ContainerRestartRules are off by
-default: https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/.
+The schemas of older versions contain these fields, but the feature gates ImageVolume and ContainerRestartRules are off
+by default: https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from tfgen.text.document import Document
 
 
 class _Field(Record):
-    """A field, by the end of its path.
+    """A field that clusters of earlier versions refuse, identified by the end of its path.
 
     Attributes:
         end: the last steps of the path.
         depth: the number of these steps that are below the key to change.
-        first: the first version whose default is to take the field.
-        name: the words for the field.
-        cure: the cure.
+        first: the first version that accepts the field by default.
+        name: the description of the field in the message.
+        cure: the advice in the message.
     """
 
     end: Path
@@ -35,7 +35,7 @@ class _Field(Record):
 
 
 _FIELDS: Final = (
-    _Field(("image", "reference"), 1, (1, 35), "an image as a volume", "use a claim, a csi volume or code"),
+    _Field(("image", "reference"), 1, (1, 35), "an image as a volume", "use a claim, a csi volume or spec.code"),
     _Field(("restart", "inPlace"), 0, (1, 35), "a restart of a container in place", "remove inPlace"),
 )
 
@@ -43,7 +43,7 @@ _FIELDS: Final = (
 def find_early_fields(
     document: Document, paths: Iterable[Path], version: tuple[int, ...] | None, rule: str
 ) -> Iterator[Problem]:
-    """Yield a problem for each field of a job that a cluster refuses.
+    """Yield a problem for each field of a job that a cluster of the given version refuses.
 
     Args:
         document: the job.

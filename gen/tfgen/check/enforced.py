@@ -50,16 +50,16 @@ def find_overrides(document: Document) -> Iterator[Problem]:
         for path, value in enforced_values(written.data, enforced):
             for contradiction in _contradictions(written.data, path, value, enforced.excepted):
                 if contradiction == _PROJECT and data_path.has(enforced.data, ("argocd", "project")):
-                    continue  # `check.allowed` compares the project
+                    continue  # The module `check.allowed` compares the project.
                 message = _message(written, contradiction, path, value, enforced)
                 yield Problem(*written.place(contradiction), message, ENFORCED)
 
 
 def _with_account(entries: Iterable[Enforced]) -> Iterator[Enforced]:
-    """Yield entries, and for an enforced account name an entry for the key by which a job makes the account.
+    """Yield all entries. For each enforced `serviceAccountName`, also yield an entry for `serviceAccount`.
 
-    With that key, a job without an account name would use the account that it makes. A job with the enforced name would
-    set the annotations of the account, and thereby the identity in a cloud.
+    With the key `serviceAccount`, a job could create and use a different account, or set the annotations of the
+    enforced account, which may determine the identity of the account in a cloud.
     """
     for entry in entries:
         yield entry
@@ -92,7 +92,7 @@ def find_foreign_images(document: Document, built: BuiltJob) -> Iterator[Problem
 
 
 def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]:
-    """Yield each path of a document at which an enforced path counts, with the enforced value; None for no value."""
+    """Yield each path of a document to which an enforced path applies, with the enforced value or None."""
     path, values = enforced.path, enforced.data
     if path[:2] == ENVIRONMENTS:
         yield from _variant_values(data, path[:3], path[3:], [(*path[:3],)], values)
@@ -107,13 +107,13 @@ def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]
 def _variant_values(
     document: Any, base: Path, keys: Path, sources: list[Path], layer: Any
 ) -> Iterator[tuple[Path, Any]]:
-    """Yield each path at which an enforced path counts in one variant, in its spec and in its roles, with the value.
+    """Yield each path to which an enforced path applies in the spec and the roles of one variant, with the value.
 
     Args:
         document: the data of the job.
         base: the path of the variant: of the spec, or of an environment.
         keys: the enforced path, from the base.
-        sources: the paths in the layer from which the variant takes its values, the first with priority.
+        sources: the paths in the layer from which the variant takes its values, in order of priority.
         layer: the data of the layer that enforces the path.
     """
     value = _first(layer, [(*source, *keys) for source in sources])
@@ -183,7 +183,7 @@ def _closed_differences(data: Any, value: Any, path: Path, excepted: Sequence[Pa
 
 
 def _message(written: Document, contradiction: Path, path: Path, value: Any, enforced: Enforced) -> str:
-    """Return the message on a contradiction at an enforced path, at a parent of the path, or at a child of the path."""
+    """Return the message for a value that contradicts an enforced path, at the path or at a parent or child path."""
     actual = shown(data_path.at(written.data, contradiction))
     name = path_name(contradiction)
     keys = contradiction[len(path) :]
@@ -235,7 +235,7 @@ def _images(item: Mapping[str, Any]) -> Iterator[tuple[str | None, str]]:
 
 
 def _origin(document: Document, image: str, role: str | None, environment: str | None) -> Path:
-    """Return the path that sets an image: in the environment or in the job; the name of the job for a default image."""
+    """Return the path that sets an image, in an environment or in the job. For a default image, return the job name."""
     paths = [path for path, text in data_path.texts(document.data) if text == image]
     candidates = [path for path in paths if "roles" not in path or role is None or role in path]
     in_environment = [path for path in candidates if path[:3] == (*ENVIRONMENTS, environment)]

@@ -1,9 +1,9 @@
-"""The entries of `enforce` in a tfgen.yaml, and the entries among them that can match nothing.
+"""The entries of `enforce` in a tfgen.yaml, and the check for entries that match no key of any job.
 
 enforce:
-- spec.gang.queue                                       # this value
-- spec.nodeSelector                                     # these entries; a job may add more
-- {path: spec.gitops, except: [source, argocd.prune]}   # the whole block, apart from two keys
+- spec.gang.queue                                       # jobs cannot change this value
+- spec.nodeSelector                                     # jobs cannot change these entries, but may add more
+- {path: spec.gitops, except: [source, argocd.prune]}   # jobs may change only these two keys of gitops
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ENVIRONMENTS: Final[Path] = ("spec", "environments")
 SECURITY: Final[Path] = ("spec", "security")
 
 _MAX_DEPTH: Final = 6
-"""Maximum number of keys of the paths among which tfgen searches for a similar path."""
+"""Maximum number of keys in a path that tfgen may suggest as a similar path."""
 
 _ALLOWED_NAMES: Final[Mapping[str, str]] = {"namespace": "allowedNamespaces", "environments": "allowedEnvironments"}
 """The key of tfgen.yaml that limits the names at a key of a job."""
@@ -42,8 +42,8 @@ class Enforced(Record):
     Attributes:
         path: the path in a job, or `REGISTRY`.
         place: the line of the entry.
-        data: the tfgen.yaml with the entry, merged over the files above.
-        excepted: the keys of a closed block that a job may set, relative to the path; None for an open entry.
+        data: the tfgen.yaml with the entry, merged with the tfgen.yaml files of parent folders.
+        excepted: the keys of `except`, which a job may set, relative to the path; None for an entry without `except`.
     """
 
     path: Path
@@ -53,7 +53,7 @@ class Enforced(Record):
 
 
 def all_enforced(nearest_layer: Document | None) -> Iterator[Enforced]:
-    """Yield the entries of a tfgen.yaml and of all files above, whose entries have no errors."""
+    """Yield the `enforce` entries of a tfgen.yaml and of the tfgen.yaml files in its parent folders."""
     document = nearest_layer
     while document is not None:
         layer = document.alone()
@@ -88,14 +88,14 @@ def _read(text: str) -> Path:
 
 
 def _read_below(block: str, key: str) -> tuple[Path, Path]:
-    """Return the path of a key of a block, from the document and from the block."""
+    """Return the path of a key of a block twice: relative to the document, and relative to the block."""
     base = _read(block)
     path = read_path(f"{path_name(base)}.{key}")
     return path, path[len(base) :]
 
 
 def _fault(text: str, defaults: Document) -> str:
-    """Return the reason why a path can match nothing; empty for a path that can match."""
+    """Return the reason why a path matches no key of any job; empty for a correct path."""
     try:
         path = _read(text)
     except UsageError as error:
@@ -116,15 +116,15 @@ def _fault(text: str, defaults: Document) -> str:
 def _block_fault(text: str) -> str:
     path = _read(text)
     if path == REGISTRY:
-        return "registry has no keys for except; write registry without path"
+        return "except applies only to mappings, and registry is a text; write the entry as registry"
     node = schema_file.node(schema_file.load(), path) or {}
     if "properties" in node or "additionalProperties" in node:
         return ""
-    return f"{path_name(path)} has no keys for except; write {path_name(path)} without path"
+    return f"except applies only to mappings; write the entry as {path_name(path)}"
 
 
 def _key_fault(block: str, key: str) -> str:
-    """Return the reason why a key of `except` can match nothing; empty for a key that can match."""
+    """Return the reason why a key of `except` matches no key of any job; empty for a correct key."""
     try:
         path, keys = _read_below(block, key)
     except UsageError as error:
@@ -137,7 +137,7 @@ def _key_fault(block: str, key: str) -> str:
 
 
 def _unknown_step(path: Path) -> str:
-    """Return a message on the first step that no job can have, with the nearest path; empty for a known path."""
+    """Return the message for the first step that no job can have, with a similar path; empty for a valid path."""
     schema = schema_file.load()
     for end in range(1, len(path) + 1):
         owner = schema_file.node(schema, path[: end - 1]) or {}
@@ -150,7 +150,7 @@ def _unknown_step(path: Path) -> str:
 
 
 def _unknown_pod_field(path: Path) -> str:
-    """Return a message on the first step below a podTemplate that Kubernetes does not know; empty for known fields."""
+    """Return the message for the first field in a podTemplate path that Kubernetes lacks; empty for a valid path."""
     at = 3 if path[1] == "roles" else 1
     begin = at + 1 if path[at : at + 1] == ("podTemplate",) else len(path)
     type_name = "PodTemplateSpec"
@@ -167,7 +167,7 @@ def _unknown_pod_field(path: Path) -> str:
 
 
 def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
-    """Return the known path nearest to an unknown path: with a sibling of the wrong key, or else of all paths."""
+    """Return the valid path that is most similar to an invalid path: a sibling of the wrong key, or any path."""
     sibling = nearest(path[end - 1], owner.get("properties", {}))
     if sibling:
         return path_name((*path[: end - 1], sibling, *path[end:]))
@@ -175,7 +175,7 @@ def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
 
 
 def _paths(schema: Schema, node: Schema, path: Path) -> Iterator[Path]:
-    """Yield the paths of a job whose keys the schema names, without those of environments."""
+    """Yield the paths of a job whose keys the schema names, without the paths under `environments`."""
     for key, written in node.get("properties", {}).items() if len(path) < _MAX_DEPTH else ():
         child = (*path, key)
         if child[0] == "spec" and child != ENVIRONMENTS:
@@ -184,7 +184,7 @@ def _paths(schema: Schema, node: Schema, path: Path) -> Iterator[Path]:
 
 
 def _is_name(schema: Schema, owner: Schema, key: str | int) -> bool:
-    """Return True for a name that an entry of a map can have."""
+    """Return True if a key is a valid name for an entry of a map, such as a volume or a role."""
     names, name = resolve(schema, owner.get("propertyNames", {})), str(key)
     is_reserved = name in names.get("not", {}).get("enum", ())
     fits = re.search(names.get("pattern", ""), name) and len(name) <= names.get("maxLength", len(name))
@@ -192,7 +192,7 @@ def _is_name(schema: Schema, owner: Schema, key: str | int) -> bool:
 
 
 def _instead_of_pattern(schema: Schema, path: Path, end: int) -> str:
-    """Return a hint for a name such as `*`, which no entry of a map can have."""
+    """Return a hint for a pattern such as `*`, which is not the name of an entry in a map."""
     if path[: end - 1] != ENVIRONMENTS:
         return ""
     keys = path[end:]
@@ -204,7 +204,7 @@ def _instead_of_pattern(schema: Schema, path: Path, end: int) -> str:
 
 
 def _absent_environment(path: Path, defaults: Document) -> str:
-    """Return a message on an environment that `allowedEnvironments` refuses to all jobs."""
+    """Return the message for an environment that `allowedEnvironments` does not list, or an empty text."""
     if path[:2] != ENVIRONMENTS or len(path) == 2:
         return ""
     for layer in defaults.layers():

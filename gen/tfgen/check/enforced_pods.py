@@ -5,7 +5,7 @@
 
 A CronJob in `objects` whose pods lack this account, or this node selector, has an error at its line. An object is
 copied into the outputs without defaults, so its pod templates must set each enforced value. A kind such as Workflow has
-no pod template, but fields of the same or a similar name: such a field may not differ.
+no pod template, but has fields of the same or a similar name. The value of such a field may not differ.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from tfgen.words import in_environments, path_name, shown
 _METADATA: Final = ("labels", "annotations")
 _NESTED_METADATA: Final = ("metadata", "podMetadata")
 _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
-    "serviceAccountName": ("serviceAccount",),  # deprecated: Kubernetes reads it in a pod without serviceAccountName
-    "priorityClassName": ("podPriorityClassName",),  # of a Workflow
+    "serviceAccountName": ("serviceAccount",),  # deprecated, but Kubernetes reads it if serviceAccountName is missing
+    "priorityClassName": ("podPriorityClassName",),  # the name of the field in an Argo Workflow
 }
-"""Further fields with the meaning of a field of a pod."""
+"""Other names for a field of a pod, by the usual name of the field."""
 
 _SPEC: Final = (
     "nodeSelector",
@@ -51,7 +51,7 @@ _FIELDS: Final[Mapping[str, Path]] = {
 """The fields of a pod template that a key of a job sets in all pods."""
 
 _OPTIONAL: Final = ("tolerations", *(name for names in _SYNONYMS.values() for name in names))
-"""Fields that a pod may omit: a pod has fewer rights without tolerations, and has another field for each synonym."""
+"""Fields that a pod may omit: tolerations, which only add rights, and the other names of a field."""
 
 _TEXT_KINDS: Final = ("ConfigMap", "Secret")
 """Kinds that contain texts and no pods."""
@@ -69,7 +69,7 @@ class _Requirement(NamedTuple):
 
 
 class _Fault(NamedTuple):
-    """A field with a wrong value: the path below `spec` of a document, and the message."""
+    """A field with a wrong value: the path of the field below `spec` of the document, and the message."""
 
     path: Path
     message: str
@@ -151,7 +151,10 @@ def _is_pod_template(part: Mapping[str, Any]) -> bool:
 def _template_faults(
     template: Mapping[str, Any], path: Path, requirements: list[_Requirement], *, is_whole: bool, skipped: int = 0
 ) -> Iterator[_Fault]:
-    """Yield the fields that differ; with `is_whole` also missing fields. `skipped` steps of a field are not written."""
+    """Yield a fault for each field that differs from its required value. With `is_whole`, missing fields count as well.
+
+    The reported paths leave out the first `skipped` steps of a field.
+    """
     for field, value, place in requirements:
         for fault_path, actual, expected in _differences(template, field, value, is_whole=is_whole):
             where = (*path, *fault_path[skipped:])
@@ -209,9 +212,9 @@ def _security_faults(part: Mapping[str, Any], path: Path, enforced: list[Enforce
 
 
 def _weak_pods(items: Iterable[Object], enforced: list[Enforced]) -> Iterator[str]:
-    """Yield a message for each field of the job's own pods that needs a weaker profile than the enforced one.
+    """Yield a message for each field of a job's pods that needs a weaker profile than the enforced profile.
 
-    tfgen renders no such field. The committed overlays of a job may have one, from an earlier profile or by hand.
+    tfgen does not render such a field. Committed overlays may contain such a field, from an earlier profile or by hand.
     """
     for item in items if any(entry.path[:2] == SECURITY for entry in enforced) else ():
         if literal_name(item) is None and item["kind"] not in _TEXT_KINDS:
@@ -241,7 +244,7 @@ def _patch_faults(document: Document, environment: str | None, requirements: lis
 
 
 def _patched(patch: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield objects with the fields that a patch writes, each with the path in the patch."""
+    """Yield each object of fields that a patch writes, with the path of the object in the patch."""
     if patch.get("merge"):
         yield ("merge",), patch["merge"]
     for index, operation in enumerate(patch.get("json") or ()):

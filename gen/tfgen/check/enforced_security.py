@@ -32,7 +32,7 @@ def find_security_overrides(document: Document) -> Iterator[Problem]:
     """Yield a problem for each field of a pod template that replaces an enforced key of `spec.security`.
 
     Args:
-        document: a job, or a tfgen.yaml, that the schema accepts, over files without errors.
+        document: a job, or a tfgen.yaml, that the schema accepts, and whose tfgen.yaml files have no errors.
     """
     written = document.alone()
     contexts = [*_contexts(written.data)]
@@ -50,7 +50,7 @@ def find_security_overrides(document: Document) -> Iterator[Problem]:
 
 
 def _differs(context: Any, key: str, value: Any) -> bool:
-    """Return True for a context without fields, and for a context with a field that differs from a value."""
+    """Return True if a context is null, or if its field differs from the enforced value."""
     return context is None or (data_path.has(context, (key,)) and context[key] != value)
 
 
@@ -68,7 +68,7 @@ def _enforced_keys(enforced: Enforced, block: Mapping[str, Any]) -> Iterator[str
 
 
 def _contexts(data: Any) -> Iterator[tuple[Path, tuple[str, ...], Any]]:
-    """Yield the path of each security context, the keys of `spec.security` that are fields there, and the context."""
+    """Yield each security context with its path and with the keys of `spec.security` that it can contain."""
     templates: list[Path] = [("spec", "podTemplate")]
     templates += [("spec", "roles", role, "podTemplate") for role in data_path.at(data, ("spec", "roles")) or ()]
     for template in templates:

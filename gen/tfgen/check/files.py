@@ -1,13 +1,12 @@
 """Comparison of the files of jobs on disk with the output of `tfgen render`, and the reasons for differences.
 
-    compare_files({"mnist": Place("job.yaml", Position(3, 18))}, plan, committed)
-        ->  FileComparison(problems=(Problem("overlays/mnist/...", ... "hand-edited"),), notes=())
-
-Git decides which files are accepted (`change.committed_jobs`), because a pull request can write a ledger:
+A ledger does not prove that tfgen wrote a file, because a pull request can change the ledger. So git decides which
+files are accepted (`change.committed_jobs`):
 
 - The files of an unchanged committed job are accepted, even if a different tfgen or different defaults rendered the
   files. A note names the files that the next change of the job would change as well.
-- The files of a changed job must be the files that this tfgen renders, including the ledger. A difference is an error.
+- The files of a changed job must be the files that the running tfgen renders, including the ledger. A difference is
+  an error.
 
 The ledger only determines the message of an error:
 
@@ -51,7 +50,7 @@ RULES: Final[Mapping[str, str]] = {
 """The summary of each rule, which begins the section of the rule in docs/rules.md."""
 
 _MAX_FILES: Final = 10
-"""Maximum number of files of a job with a separate problem. One problem counts the further files."""
+"""Maximum number of files of a job that have a separate problem. One more problem counts the remaining files."""
 
 _MAX_CHARACTERS: Final = 1 << 20
 """Maximum number of characters of a file in which tfgen searches for the first line that differs."""
@@ -84,7 +83,7 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> Fi
     Args:
         names: the jobs without errors, each with the place of its name.
         plan: the plan of `tfgen render --upgrade` for the jobs, in the same order.
-        base: the state of the files in git.
+        base: the base of comparison in git.
 
     Raises:
         TfgenError: the disk cannot be read.
@@ -167,17 +166,17 @@ def _edits_by_hand(job: JobPlan) -> Iterator[FileChange]:
 
 
 def _is_written(job: JobPlan, path: str, digest: str | None) -> bool:
-    """Check that tfgen wrote a file with this digest to the path."""
+    """Return True if the ledger lists a file with this path and digest."""
     return job.before is not None and digest is not None and job.before.wrote(path, digest)
 
 
 def _is_converted(job: JobPlan, change: FileChange) -> bool:
-    """Check that a file differs only in its line endings from the file that tfgen wrote, or would write."""
+    """Return True if a file differs only in line endings from the file that tfgen wrote or would write."""
     return _is_written(job, change.path, change.unix_digest) or _has_text(change)
 
 
 def _has_text(change: FileChange) -> bool:
-    """Check that a file differs only in its line endings from the file that tfgen would write."""
+    """Return True if a file differs only in line endings from the file that tfgen would write."""
     return change.text is not None and change.unix_digest == digest_of(change.text)
 
 
@@ -193,12 +192,12 @@ def _line_ends_problem(plan: WritePlan, paths: Sequence[str]) -> Problem:
 def _hand_edited_problems(
     folder: OutputFolder, source: str, plan: WritePlan, changes: Sequence[FileChange]
 ) -> Iterator[Problem]:
-    """Yield a problem for each of the first files, and one for all further files."""
+    """Yield a problem for each of the first `_MAX_FILES` files, and one problem for the remaining files."""
     yield from (_hand_edited_problem(folder, source, plan, change) for change in changes[:_MAX_FILES])
     if further := changes[_MAX_FILES:]:
         verb = "was" if len(further) == 1 else "were"
         message = (
-            f"{count(len(further), 'further file')} {verb} edited by hand; to discard the edits: tfgen render --force"
+            f"{count(len(further), 'more file')} {verb} edited by hand; to discard the edits: tfgen render --force"
         )
         yield Problem(_shown(plan.out, further[0].path), Position(1, 1), f"{message} {source}", HAND_EDITED)
 
@@ -206,10 +205,10 @@ def _hand_edited_problems(
 def _not_reproduced(
     folder: OutputFolder, source: str, plan: WritePlan, job: JobPlan, changes: Sequence[FileChange], base: Base
 ) -> Iterator[Problem]:
-    """Yield a problem for each of the first files that the ledger lists and this tfgen renders differently."""
+    """Yield a problem for each file (the first `_MAX_FILES`) that this version of tfgen renders differently."""
     cure = _cure(source, job, base)
     for change in changes[:_MAX_FILES]:
-        line, difference = 1, "this tfgen does not render the file"
+        line, difference = 1, "this version of tfgen does not render the file"
         if change.action is FileAction.CREATE:
             difference = "the file is missing"
         elif change.action is FileAction.CHANGE:
@@ -218,21 +217,23 @@ def _not_reproduced(
             difference = f"{_line(on_disk)} where tfgen {__version__} renders {_line(rendered)}"
         yield Problem(_shown(plan.out, change.path), Position(line, 1), f"{difference}; {cure}", NOT_REPRODUCED)
     if further := changes[_MAX_FILES:]:
-        message = f"found {count(len(further), 'further file')} of {job.rendering.job} with a difference; {cure}"
+        message = f"found {count(len(further), 'more file')} of {job.rendering.job} with a difference; {cure}"
         yield Problem(_shown(plan.out, further[0].path), Position(1, 1), message, NOT_REPRODUCED)
 
 
 def _foreign_ledger(source: str, plan: WritePlan, job: JobPlan, base: Base) -> Problem:
-    message = f"the ledger is not what tfgen {__version__} writes; {_cure(source, job, base)}"
+    message = f"the ledger differs from the ledger that tfgen {__version__} writes; {_cure(source, job, base)}"
     return Problem(_shown(plan.out, ledger_path(job.rendering.job)), Position(1, 1), message, NOT_REPRODUCED)
 
 
 def _cure(source: str, job: JobPlan, base: Base) -> str:
-    """Return the reason in words, and the command that renders the job anew."""
+    """Return the end of a message: the reason for the error, and the command that renders the job again."""
     differs = f"a job with files that differ from {base.revision}" if base.revision else "a job"
     versions = (job.before.tool_version if job.before else "", job.target.tool_version)
     named = f", and the ledger names tfgen {versions[0]}" if versions[0] != versions[1] else ""
-    return f"{differs} must be as this tfgen renders it{named}; tfgen render --upgrade {source}"
+    return (
+        f"{differs} must have the files that this version of tfgen renders{named}; run: tfgen render --upgrade {source}"
+    )
 
 
 def _hand_edited_problem(folder: OutputFolder, source: str, plan: WritePlan, change: FileChange) -> Problem:
@@ -254,7 +255,7 @@ def _hand_edited_problem(folder: OutputFolder, source: str, plan: WritePlan, cha
 
 
 def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem]:
-    """Yield a problem for each file that tfgen cannot write, because its path is taken."""
+    """Yield a problem for each file that tfgen cannot write, because its path is not free."""
     blocked = [conflict for conflict in plan.conflicts if not conflict.can_force]
     if blocked:
         paths = {conflict.path for conflict in blocked}
@@ -265,7 +266,7 @@ def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem
 
 
 def _note(folder: OutputFolder, plan: WritePlan, job: JobPlan, pending: Sequence[FileChange]) -> str:
-    """Return a note on the files that the next change of the job would change as well, with the causes."""
+    """Return a note on the committed files that tfgen will render differently after the next change of the job."""
     causes = job.before.causes_of_change(job.target) if job.before else []
     cause = (
         " and ".join(causes) or f"{ledger_path(job.rendering.job)} has the files of a different build of this version"
@@ -285,7 +286,7 @@ def _first_place(folder: OutputFolder, plan: WritePlan, changes: Sequence[FileCh
 
 
 def _first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str | None]:
-    """Return the number of the first line that differs, from 1, and the line of both texts; None after the end."""
+    """Return the number (from 1) of the first line that differs, and this line of each text, or None after the end."""
     pairs = zip_longest(on_disk.split("\n"), rendered.split("\n"))
     return next((n, actual, expected) for n, (actual, expected) in enumerate(pairs, start=1) if actual != expected)
 

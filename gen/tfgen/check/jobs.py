@@ -1,8 +1,5 @@
 """The check of job files before they are rendered: YAML, the schema, the rules.
 
-    checked = check("apiVersion: tfgen/v1alpha1 ...", "job.yaml")
-    checked.problems     -> (Problem("job.yaml", Position(12, 7), "...", "unknown-key"), ...)
-
 A check returns all problems at once, without problems that only follow from another problem: the rules check only the
 documents that the schema accepts. The caller decides by `problems.has_errors` whether to render.
 """
@@ -26,22 +23,22 @@ if TYPE_CHECKING:
 
 
 def check(content: str | bytes, file: str, under: Source | None = None) -> CheckedJobs:
-    """Check one file. `content` is its text, or its bytes as they are on disk; `under` is the tfgen.yaml of a team."""
+    """Check one file, given its text or its bytes. `under` is the tfgen.yaml that applies to the file."""
     return check_all([Source(file, content, under)])
 
 
 def check_all(
     sources: Iterable[Source], cached: Mapping[str, CheckedFile] = EMPTY, *, is_guarded: bool = True
 ) -> CheckedJobs:
-    """Check several files together, each with the defaults under it.
+    """Check several files together, each with the tfgen.yaml files that apply to it.
 
-    Where a tfgen.yaml has errors, the values that its jobs inherit are unknown. Such a job has only the problems of the
-    keys and values in its file.
+    If a tfgen.yaml has errors, its jobs inherit values that tfgen does not know. The check of such a job covers only
+    the keys and values in the job file.
 
     Args:
         sources: the files.
-        cached: the files whose results come from the cache, by name. Such a file is read only where a job of it
-            clashes with a job of the checked files.
+        cached: the files whose results come from the cache, by name. tfgen reads such a file only if one of
+            its jobs conflicts with a job of the checked files.
         is_guarded: whether the guard rails of tfgen.yaml apply. They do not apply to committed jobs.
     """
     checker = Checker(is_guarded=is_guarded)
@@ -53,7 +50,7 @@ def check_all(
 
 
 def check_in_processes(sources: Sequence[Source]) -> Checked:
-    """Check several files together, each in one of several processes. No document stays in memory."""
+    """Check several files together in several processes, and keep no document in memory."""
     checker = Checker()
     checker.read_defaults(sources)
     results = map_items(checker.check_alone, sources)
@@ -72,21 +69,21 @@ class Checker:
         self._teams: dict[str, Team] = {}
 
     def read_defaults(self, sources: Iterable[Source]) -> tuple[Document, ...]:
-        """Return the nearest layer of each file, without layers that have errors, which `check_together` reports."""
-        from tfgen.check.source import read_team  # 60 ms, which cached files save
+        """Return the nearest tfgen.yaml of each file, except tfgen.yaml files with errors."""
+        from tfgen.check.source import read_team  # takes 60 ms, which a check of only cached files saves
 
         layers = {source.defaults.file: source.defaults for source in sources if source.defaults}
         teams = [read_team(layer, self._teams, is_guarded=self._is_guarded) for layer in layers.values()]
         return tuple(team.defaults for team in teams if team.defaults)
 
     def check(self, source: Source) -> ReadFile:
-        """Check one file by itself."""
-        from tfgen.check.source import check_source  # 60 ms, which cached files save
+        """Check one file, without a comparison with other files."""
+        from tfgen.check.source import check_source  # takes 60 ms, which a check of only cached files saves
 
         return check_source(source, self._teams, is_guarded=self._is_guarded)
 
     def check_alone(self, source: Source) -> CheckResult:
-        """Check one file by itself, and drop its documents."""
+        """Check one file in the same way, but return the result without the documents, which need memory."""
         return self.check(source).result
 
     def check_together(self, checked: Iterable[CheckedFile], read: Mapping[str, ReadFile] = EMPTY) -> Checked:
@@ -94,8 +91,8 @@ class Checker:
 
         Args:
             checked: the files.
-            read: the files with documents in memory, by name. Any file whose job clashes is read again if it is not
-                among them.
+            read: the files with documents in memory, by name. tfgen reads any other file again if one
+                of its jobs conflicts with another job.
         """
         files = [*checked]
         reported = self._report_clashes(files, read)
@@ -106,7 +103,7 @@ class Checker:
         return Checked(tuple(files), in_order(problems), ignored)
 
     def _report_clashes(self, files: list[CheckedFile], read: Mapping[str, ReadFile]) -> list[Reported]:
-        """Return the problems of jobs that clash, and mark their files in `files`."""
+        """Return the problems of jobs that conflict with each other, and mark their files in `files`."""
         places = [(number, at) for number, file in enumerate(files) for at in range(len(file.result.records))]
         clashes: dict[int, list[tuple[int, AcrossRule, Clash]]] = {}
         for rule, clash in find_clashes([record for file in files for record in file.result.records]):
@@ -114,7 +111,7 @@ class Checker:
             clashes.setdefault(number, []).append((at, rule, clash))
         reported: list[Reported] = []
         for number, of_file in clashes.items():
-            from tfgen.check.source import report_clash  # 60 ms, which cached files save
+            from tfgen.check.source import report_clash  # takes 60 ms, which a check of only cached files saves
 
             source = files[number].source
             file = read.get(source.file) or self.check(source)

@@ -45,7 +45,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "replicas": "tasks",
     "storage": "of storage",
 }
-"""The keys of `limits` with their nouns in messages."""
+"""The keys of `limits`, each with its noun in messages, such as "GPUs"."""
 
 _WHOLE_GPU: Final = re.compile(r".*/gpu(\.shared)?|nvidia\.com/mig-.+|gpu\.intel\.com/.+|volcano\.sh/vgpu-number")
 """Resource names of devices that count as GPUs. A pod with only GPU memory or a share of a GPU counts as one GPU."""
@@ -85,7 +85,7 @@ def uses(built: BuiltJob) -> tuple[JobUse, ...]:
 
 
 def find_over_limits(document: Document, built: BuiltJob) -> Iterator[Problem]:
-    """Yield a problem for each amount of a job above the limit for a job in the nearest layer with a limit."""
+    """Yield a problem for each amount of a job that exceeds the limit for a single job in the nearest tfgen.yaml."""
     if not any(_named(layer, "job") for layer in _layers(document)):
         return
     environments: dict[tuple[Place, str], list[str | None]] = {}
@@ -99,7 +99,7 @@ def find_over_limits(document: Document, built: BuiltJob) -> Iterator[Problem]:
                 f"the job requests {_counted(resource, value)}, but {layer.place(('limits', 'job', resource))} allows "
                 f"a job at most {_shown(resource, limit_value(layer, ('job', resource)))}"
             )
-            # The line of an environment names the environment already.
+            # A problem at a line of an environment needs no name of the environment in the message.
             environment = None if path[:2] == ("spec", "environments") else use.environment
             environments.setdefault((document.place(path), message), []).append(environment)
     for (place, message), names in environments.items():
@@ -125,12 +125,12 @@ def find_sums_over_limits(layer: Document, job_uses: Sequence[JobUse]) -> Iterat
 
 
 def has_limited_sums(document: Document) -> bool:
-    """Check for a layer of a job that limits a sum of several jobs."""
+    """Return True if any tfgen.yaml of a job limits the sum of several jobs."""
     return any(map(limits_sums, _layers(document)))
 
 
 def limits_sums(layer: Document) -> bool:
-    """Check that a tfgen.yaml limits the sum of several jobs."""
+    """Return True if a tfgen.yaml limits the sum of several jobs."""
     return any(_named(layer, kind) for kind in _SUMS)
 
 
@@ -165,7 +165,7 @@ def _use(job: str, where: tuple[str | None, str | None, str | None], items: Iter
 
 
 def _parts(item: Object) -> Iterator[tuple[Path, Amounts]]:
-    """Yield the resources of an object, with the path of its part in the job. Values of a wrong shape count as 0."""
+    """Yield the resources of an object, with the path of its part in the job. Values of a wrong type count as 0."""
     name = literal_name(item)
     if name is not None:
         for pods in literal_pods(item):
@@ -198,7 +198,7 @@ def _literal_size(spec: Any) -> Amount:
 
 
 def _amounts(pods: Pods, *, is_task: bool) -> dict[str, Amount]:
-    """Return the resources of equal pods. Only the pods of roles count as tasks, not the finisher or TensorBoard."""
+    """Return the resources of a group of equal pods. Pods of roles also count as tasks (`is_task`)."""
     requests = pod_requests(pods.spec)
     gpus = {name: value for name, value in requests.items() if re.search(IS_GPU, name) and value}
     whole = sum((value for name, value in gpus.items() if _WHOLE_GPU.fullmatch(name)), 0)
@@ -222,7 +222,7 @@ def _size(claim: Mapping[str, Any]) -> Amount:
 
 
 def _origin(document: Document, use: JobUse, resource: str) -> Path:
-    """Return the path of the part of a job that requests the largest amount of a resource."""
+    """Return the path of the part of a job, such as a role, that requests the largest amount of a resource."""
     part = max(use.by_part, key=lambda path: use.by_part[path][resource])
     endings: list[Path] = [(*part, "replicas"), (*part, "resources"), part] if part[:1] == ("roles",) else [part]
     bases: list[Path] = [("spec", "environments", use.environment)] if use.environment else []

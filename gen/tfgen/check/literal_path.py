@@ -1,4 +1,4 @@
-"""The lines of a job that set the fields of an entry of `objects`."""
+"""The path in a job that sets a field of an entry of `objects`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tfgen.text.document import Document
 
 
 def literal_path(document: Document, environment: str | None, path: Path) -> Path:
-    """Return the path of a field of `spec` in a document: in the environment if it sets as many steps as the job.
+    """Return the path of a field in a document: in the environment if it sets the field or its nearest parent.
 
     Args:
         document: the job.

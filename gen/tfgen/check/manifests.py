@@ -1,8 +1,5 @@
 """Manifests of the repository that restrict the pods of a namespace: LimitRange, NetworkPolicy and ResourceQuota.
 
-    read_foreign_manifests(Path("."), read_ledgers(Path(".")))
-      ->  (Manifest("k8s/quota.yaml", {"kind": "ResourceQuota", ...}, "ml"), ...)
-
 tfgen skips the manifests that the ledgers list, because tfgen rendered these manifests. tfgen also skips a file that is
 not plain YAML, such as the template of a chart, because its result is unknown.
 """
@@ -46,9 +43,9 @@ class Manifest(Record):
 
 
 def read_foreign_manifests(out: Path, ledgers: Ledgers) -> tuple[Manifest, ...]:
-    """Return all manifests of the three kinds in an output folder that tfgen did not write, sorted by file.
+    """Return each LimitRange, NetworkPolicy and ResourceQuota in an output folder that tfgen did not write.
 
-    The function skips files that it cannot read.
+    The manifests are sorted by file. The function skips files that it cannot read.
 
     Args:
         out: the output folder.
@@ -61,7 +58,7 @@ def read_foreign_manifests(out: Path, ledgers: Ledgers) -> tuple[Manifest, ...]:
 
 
 def literal_manifests(file: str, items: Iterable[Object], namespace: str | None) -> Iterator[Manifest]:
-    """Yield the manifests of the three kinds among the `objects` of a job."""
+    """Yield each LimitRange, NetworkPolicy and ResourceQuota among the `objects` of a job."""
     return (Manifest(file, item, namespace) for item in items if _is_of_namespace(item))
 
 
@@ -100,7 +97,7 @@ def _documents(content: bytes, file: str) -> Sequence[Document]:
 
 
 def _objects(documents: Sequence[Document]) -> Iterator[Object]:
-    """Yield the objects of the three kinds that have a spec, including the items of a List."""
+    """Yield each LimitRange, NetworkPolicy and ResourceQuota that has a spec, including the items of a List."""
     for document in documents:
         data = document.data
         items = data.get("items") if isinstance(data, dict) and data.get("kind") == "List" else [data]
@@ -110,7 +107,7 @@ def _objects(documents: Sequence[Document]) -> Iterator[Object]:
 
 
 def _is_of_namespace(item: Object) -> bool:
-    """Check that an object is of one of the three kinds and has a spec."""
+    """Return True for a LimitRange, a NetworkPolicy or a ResourceQuota that has a spec."""
     parts = (item.get("metadata"), item.get("spec"))
     return item.get("kind") in KINDS and all(isinstance(part, dict) for part in parts)
 

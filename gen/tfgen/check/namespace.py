@@ -1,7 +1,5 @@
 """Restrictions of a namespace on the pods of a job: quotas, limit ranges and egress policies.
 
-    quota_faults(objects, manifests)  ->  [Fault(chief, (..., "resources"), "ResourceQuota a of k8s/a.yaml counts ...")]
-
 https://kubernetes.io/docs/concepts/policy/resource-quotas/ and .../limit-range/. These problems are hard to see in a
 cluster: Kubernetes accepts the Job or StatefulSet, and then refuses its pods.
 """
@@ -28,7 +26,7 @@ _REQUIRED: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 _ROLES: Final = ("chief", "ps", "worker", "evaluator")
-_API_SERVER_PORTS: Final = (443, 6443)  # the port of the Service, and the usual port of the server
+_API_SERVER_PORTS: Final = (443, 6443)  # the port of the Service kubernetes, and the usual port of the API server
 
 NAMESPACE_EGRESS: Final = "namespace-egress"
 NAMESPACE_QUOTA: Final = "namespace-quota"
@@ -46,7 +44,7 @@ Amounts = dict[str, dict[str, Any]]
 def namespace_faults(
     objects: Objects, manifests: Sequence[Manifest], namespace: str | None
 ) -> Iterator[tuple[str, Fault]]:
-    """Yield each fault that the manifests of a namespace cause, with its rule."""
+    """Yield each fault of a job's objects that the manifests of a namespace cause, with the rule of the fault."""
     in_namespace = [manifest for manifest in manifests if manifest.namespace == namespace]
     if not in_namespace:
         return
@@ -76,7 +74,7 @@ def quota_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[Fa
 
 
 def egress_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[Fault]:
-    """Yield a fault for the first pods whose required connections a network policy of the namespace blocks."""
+    """Yield a fault if a network policy of the namespace blocks a connection that pods of the job need."""
     foreign = _of_kind(manifests, "NetworkPolicy")
     all_policies = (*objects.of_kind("NetworkPolicy"), *(manifest.item for manifest in foreign))
     for pods in objects.pods:
@@ -92,7 +90,7 @@ def egress_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[F
 
 
 def _blocked_target(objects: Objects, all_policies: Sequence[Object], pods: Pods) -> str:
-    """Return a target that pods of the job need and cannot reach; empty if the pods reach all targets."""
+    """Return a target that the pods of the job need but cannot reach; empty if the pods can reach all targets."""
     if pods.spec.get("automountServiceAccountToken"):
         # The policies of the job have the ports of the API server, so they always allow the connection.
         job_policies = policies.governing(objects.of_kind("NetworkPolicy"), pods, "Egress")
@@ -112,7 +110,7 @@ def _of_kind(manifests: Sequence[Manifest], kind: str) -> list[Manifest]:
 
 
 def _is_for_all(quota: Manifest) -> bool:
-    """Check that a quota counts all pods. tfgen ignores a quota with scopes, which may count no pods of a job."""
+    """Return True if a quota counts all pods. tfgen ignores a quota with scopes, which may count no pods of a job."""
     spec = quota.item["spec"]
     return not spec.get("scopes") and not spec.get("scopeSelector")
 
@@ -133,7 +131,7 @@ def _container_limits(manifest: Manifest) -> list[Mapping[str, Any]]:
 
 
 def _defaulted(container: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]) -> Amounts:
-    """Return the amounts of a container with the defaults of the API server.
+    """Return the amounts of a container, with the defaults of the LimitRanges that the API server adds.
 
     https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/v1/defaults.go (SetDefaults_LimitRangeItem,
     SetDefaults_Pod)

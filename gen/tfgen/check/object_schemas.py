@@ -1,8 +1,5 @@
 """Schemas of Kubernetes in a chosen version, and small schemas of the custom kinds that tfgen writes.
 
-    schemas = ObjectSchemas("1.33")
-    schemas.faults(stateful_set)   ->  [Fault(..., ("spec", "replicas"), '"four" is not of type "integer"')]
-
 The schemas of Kubernetes are in the package kubernetes-validate. The package is not a dependency, because it has 100 MB
 that most users do not need. tfgen reads only the data of the package, because its import takes longer than the check.
 """
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
 _FOLDER: Final = re.compile(r"v(?P<minor>[0-9]+\.[0-9]+)\.(?P<patch>[0-9]+)-local-strict")
 _VERSION: Final = re.compile(r"v?(?P<minor>[0-9]+\.[0-9]+)(\.[0-9]+)?")
 
-# The files refer to the shared definitions with this prefix.
+# The schema files refer to their shared definitions with this prefix.
 _SHARED: Final = '"/api/_definitions.json#/'
 
 _MAX_LENGTH: Final = 300
@@ -36,7 +33,7 @@ _MAX_LENGTH: Final = 300
 
 
 class ObjectSchemas:
-    """Schemas by kind; without a version, only the schemas of custom kinds.
+    """JSON schemas of Kubernetes kinds. Without a Kubernetes version, only the schemas of custom kinds.
 
     Raises:
         MissingPackageError: the schemas are not installed.
@@ -50,7 +47,7 @@ class ObjectSchemas:
         """The major and the minor version."""
 
     def faults(self, item: Object) -> Iterator[Fault]:
-        """Yield the faults of an object against its schema; nothing for a kind without a schema."""
+        """Yield the faults of an object that its schema finds. For a kind without a schema, yield nothing."""
         if validator := self._validator(item):
             for error in validator.iter_errors(item):
                 text = error.message
@@ -117,5 +114,5 @@ def _folder(version: str) -> Path:
     requested = _VERSION.fullmatch(version)
     if requested is None or requested["minor"] not in folders:
         versions = ", ".join(sorted(folders, key=lambda minor: tuple(map(int, minor.split(".")))))
-        raise UsageError(f"no schemas of Kubernetes {version!r}: write one of the versions {versions}")
+        raise UsageError(f"found no schemas of Kubernetes {version!r}; choose one of the versions {versions}")
     return folders[requested["minor"]]

@@ -58,7 +58,7 @@ _QUOTED: Final = re.compile(r"'([^']+)'")
 """Pattern of a key in a message of the validator of schemas."""
 
 _MIN_COMMON_STEPS: Final = 2
-"""Minimum number of equal last steps of a path of the job and the path of a fault, before tfgen reports the path."""
+"""Minimum number of last steps that a path of the job and the path of a fault must share to belong together."""
 
 _MAX_EXPANSION: Final = 4
 """Maximum number of bytes of JSON for one character of `repr`: an emoji has 4 bytes."""
@@ -71,7 +71,7 @@ def check_objects(
     manifests: Sequence[Manifest] = (),
     policies: PolicyFolders = NO_POLICIES,
 ) -> tuple[Problem, ...]:
-    """Return the problems of the objects of a job without errors. Objects and environments share a common problem.
+    """Return the problems of the objects of a job. Equal problems of several objects or environments become one.
 
     Args:
         document: the job.
@@ -116,11 +116,11 @@ def check_objects(
 def check_guard_rails(
     document: Document, built: BuiltJob, policies: PolicyFolders = NO_POLICIES
 ) -> tuple[Problem, ...]:
-    """Check a job's objects against what its tfgen.yaml files enforce and limit, and against their policies.
+    """Check the objects of a job against the enforced values, limits and policies of its tfgen.yaml files.
 
     Args:
         document: the job.
-        built: the objects, as this tfgen builds them or as they are committed.
+        built: the objects, built by the running tfgen, or read from the committed files.
         policies: the admission policies of the repository.
     """
     job = built.job
@@ -158,7 +158,7 @@ def _find_faults(
     schemas: ObjectSchemas,
     faults_by_item: dict[int, Sequence[tuple[str, Fault]]],
 ) -> tuple[Objects, Sequence[tuple[str, Fault]]]:
-    """Return the objects of one variant and their faults in every namespace, each with its rule.
+    """Return the objects of one variant, and their faults that do not depend on a namespace, each with its rule.
 
     Args:
         items: the objects.
@@ -180,12 +180,12 @@ def _find_faults(
 
 def _too_large(item: Object) -> Iterator[Fault]:
     if len(repr(item)) * _MAX_EXPANSION <= OBJECT_MAX:
-        return  # true for almost all objects, and faster than JSON
+        return  # The condition is true for almost all objects, and faster than a conversion to JSON.
     size = len(json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode())
     if size > OBJECT_MAX:
         message = (
-            f"the object has {size:,} bytes, but etcd stores at most {OBJECT_MAX:,}; write long texts to files, by "
-            "code or a ConfigMap in storage"
+            f"the object has {size:,} bytes, but etcd stores at most {OBJECT_MAX:,}; move long texts to "
+            "files, with spec.code or with a ConfigMap in spec.storage"
         )
         yield Fault(item, (), message)
 
@@ -195,7 +195,7 @@ def _place_of_key(document: Document, path: Path) -> Place:
 
 
 def _largest_part(document: Document, environment: str | None) -> Path:
-    """Return the path of the smallest part of a job that has more than half of the text of each parent part."""
+    """Return the path of the smallest part of a job that contains most of the text, to report a large object there."""
     spec = document.data["spec"]
     variant_data = data_path.at(spec, ("environments", environment)) if environment is not None else None
     if variant_data and _text_size(variant_data) * 2 > _text_size({**spec, "environments": {}}):
@@ -226,7 +226,7 @@ def _describe(fault: Fault) -> str:
 
 
 def _objects(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
-    """Return the names of the objects with a fault: the objects of the job, or else the objects of environments."""
+    """Return the names of the objects with a fault, for a message. Prefer the objects of the job itself."""
     names = [name for name, environments in environments_by_name.items() if None in environments] or [
         *environments_by_name
     ]
@@ -242,7 +242,7 @@ def _where(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
 
 
 def _place(document: Document, environment: str | None, fault: Fault) -> Place:
-    """Return the place in the job that sets the field of a fault: the path with the same last steps."""
+    """Return the place in the job that sets the field of a fault: a path with the same last steps."""
     origin = _origin(document, environment, fault)
     if origin is not None:
         return document.place(origin)
@@ -269,7 +269,7 @@ def _place_of_policy(document: Document, environment: str | None, fault: PolicyF
 
 
 def _origin(document: Document, environment: str | None, fault: Fault) -> Path | None:
-    """Return the path with the most last steps in common with the field, the shared parent of several, or None."""
+    """Return the path of the job whose last steps match the field best. For several, return their common parent."""
     if (name := literal_name(fault.item)) is not None:
         return literal_path(document, environment, ("objects", name, *fault.path))
     if (patched := _in_patch(document, environment, fault)) is not None:
@@ -290,7 +290,7 @@ def _origin(document: Document, environment: str | None, fault: Fault) -> Path |
 
 
 def _in_patch(document: Document, environment: str | None, fault: Fault) -> Path | None:
-    """Return the path in a patch that adds a field, or the key that the message quotes, or None."""
+    """Return the path in a patch that sets the field of a fault, or a key that the message quotes, or None."""
     spec = document.data["spec"]
     bases: list[Path] = [("environments", environment)] if environment is not None else []
     for base in (*bases, ()):
@@ -313,14 +313,14 @@ def _in_patch(document: Document, environment: str | None, fault: Fault) -> Path
 
 
 def _role(item: Object) -> str | None:
-    """Return the role or the component to which an object belongs; None for an object of all roles."""
+    """Return the role, or the component such as TensorBoard, of an object, or None for an object of all roles."""
     pods = data_path.at(item, ("spec", "template"))
     all_labels = (data_path.at(owner, ("metadata", "labels")) or {} for owner in (item, pods))
     return next((labels[keys.COMPONENT] for labels in all_labels if keys.COMPONENT in labels), None)
 
 
 def _is_of(path: Path, environment: str | None, role: str | None) -> bool:
-    """Check that a path of a job can affect an object of an environment and a role."""
+    """Return True if the value at a path of a job can affect an object of an environment and a role."""
     if path[1:2] == ("environments",):
         if path[2:3] != (environment,):
             return False

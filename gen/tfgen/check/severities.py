@@ -47,7 +47,7 @@ WARNINGS: Final = frozenset(
         LOOSENED,
     )
 )
-"""The rules whose problems are warnings, unless tfgen.yaml says otherwise."""
+"""The rules whose problems are warnings by default."""
 
 ORDER: Final = ("off", "warning", "error")
 """The severities of `rules`, the weakest first."""
@@ -71,11 +71,11 @@ class Setting(Record):
 
 
 class Severities(Record):
-    """The severities that the layers under a job set together.
+    """The severities that all tfgen.yaml files of a job set together.
 
     Attributes:
         rules: the settings by the id of the rule.
-        as_errors: the line that makes warnings errors, or None.
+        as_errors: the line of the tfgen.yaml that turns all warnings into errors, or None.
     """
 
     rules: Mapping[str, Setting] = EMPTY
@@ -112,14 +112,14 @@ def set_severities(document: Document, problems: Iterable[Problem], *, is_guarde
 
 
 def with_severities(defaults: Document | None, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return problems with the severities of a tfgen.yaml and the files above. No comment counts."""
+    """Return problems with the severities of a tfgen.yaml and of its parent folders. Ignore all comments."""
     severities = severities_of(defaults)
     reported = (_reported(problem, severities) for problem in problems)
     return tuple(problem for problem in reported if problem is not None)
 
 
 def check_comments(documents: Iterable[Document]) -> Iterator[Problem]:
-    """Yield a problem for each wrong `tfgen:` comment of the files."""
+    """Yield a problem for each incorrect `# tfgen: ignore` comment in the files."""
     for file, directives in {document.file: document.directives for document in documents}.items():
         for directive in directives:
             if message := _fault(directive):
@@ -156,7 +156,7 @@ def report_unused(documents: Iterable[Document], ignored: Sequence[Problem]) -> 
 
 
 def check_severities(defaults: Document) -> Iterator[Problem]:
-    """Yield the problems of the severities in a tfgen.yaml, including severities that loosen a layer above."""
+    """Yield a problem for each invalid severity in a tfgen.yaml, such as a severity that a parent folder forbids."""
     layer = defaults.alone()
     parents = severities_of(defaults.under)
     for name, setting in _rules(layer).items():
@@ -165,7 +165,7 @@ def check_severities(defaults: Document) -> Iterator[Problem]:
             message = f"{shown(name)} is not the id of a warning, but only warnings have a severity{_nearest(name)}"
             yield Problem(*place, message, GUARD_RAIL)
         elif setting["severity"] == "off" and not setting.get("reason"):
-            message = f"{path_name(('rules', name))} is off without a reason; add reason"
+            message = f"{path_name(('rules', name))} has the severity off, but no reason; add reason"
             yield Problem(*place, message, GUARD_RAIL)
         parent = parents.rules.get(name)
         if parent and ORDER.index(setting["severity"]) < ORDER.index(parent.severity):
@@ -193,10 +193,10 @@ def _reported(problem: Problem, severities: Severities) -> Problem | None:
     if setting and setting.severity == "off":
         return None
     if setting and setting.severity == "error":
-        unless = "" if setting.is_ignorable else ", which no comment ignores"
-        return _error(problem, f"an error by {setting.place}{unless}")
+        unless = "" if setting.is_ignorable else ", and comments cannot ignore it"
+        return _error(problem, f"{setting.place} makes this an error{unless}")
     if severities.as_errors:
-        return _error(problem, f"warnings are errors by {severities.as_errors}")
+        return _error(problem, f"{severities.as_errors} turns warnings into errors")
     return problem
 
 
@@ -205,7 +205,7 @@ def _error(problem: Problem, why: str) -> Problem:
 
 
 def severities_of(nearest_layer: Document | None) -> Severities:
-    """Return the severities that a tfgen.yaml and the files above set."""
+    """Return the severities that a tfgen.yaml and the tfgen.yaml files of its parent folders set."""
     layers = [] if nearest_layer is None else [*nearest_layer.layers()]
     rules: dict[str, Setting] = {}
     as_errors = None
@@ -236,7 +236,7 @@ def _rule(directive: Directive) -> str:
 
 
 def _fault(directive: Directive) -> str:
-    """Return the message on a wrong comment; empty for a correct comment."""
+    """Return the message for an incorrect `# tfgen:` comment; empty for a correct comment."""
     syntax = "write # tfgen: ignore RULE REASON"
     match directive.words.split():
         case ["ignore", rule, *_] if rule == LOOSENED:

@@ -52,18 +52,18 @@ _MAX_ENVIRONMENTS: Final = 50
 
 
 class Team(Record):
-    """The defaults of a layer over the layers above, or the problems of these layers."""
+    """The defaults of a layer, merged with the layers of parent folders, or the problems of these layers."""
 
     defaults: Document | None = None
     problems: tuple[Problem, ...] = ()
 
 
 def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) -> ReadFile:
-    """Check one file.
+    """Check one job file: the YAML, the schema, the rules, and the guard rails of its tfgen.yaml files.
 
     Args:
         source: the file.
-        teams: the layers that were read, by file. The function adds the layers of this file.
+        teams: the layers that tfgen has read, by file. The function adds the layers of this file.
         is_guarded: whether the guard rails of tfgen.yaml apply.
     """
     team = read_team(source.defaults, teams, is_guarded=is_guarded)
@@ -72,7 +72,7 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
     accepted: list[Document] = []
     problems = [*parsed.problems]
     ignored: list[Problem] = []
-    # The parser replaces a refused value, so the schema would report the same position again.
+    # The parser replaces an invalid value, so the schema would report the same position again.
     refused = {(problem.file, problem.position) for problem in parsed.problems}
     size = 0
     for read in parsed.documents:
@@ -108,14 +108,14 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
 
 
 def report_clash(file: ReadFile, at: int, rule: AcrossRule, clash: Clash, *, is_guarded: bool) -> Reported:
-    """Return the problem of a clash for the job at an index of the accepted documents."""
+    """Return the problem that reports a clash between jobs, at the line of one of these jobs."""
     document = file.accepted[at]
     place = Place(document.source(clash.path), document.value(clash.path))
     return set_severities(document, (Problem(*place, clash.message, rule.id, rule.severity),), is_guarded=is_guarded)
 
 
 def _size(document: Document) -> int:
-    """Return the cost of the check of a document in values, which are checked again for each environment."""
+    """Return the cost of the check of a document: the number of its values, multiplied for environments."""
     environments = data_path.at(document.data, ("spec", "environments"))
     variants = 1 + (len(environments) if isinstance(environments, dict) else 0)
     size = _MIN_COST + sum(_count_values(layer.root) for layer in document.layers())
@@ -135,7 +135,7 @@ def _too_large(document: Document) -> Problem:
 
 
 def read_team(source: Source | None, teams: dict[str, Team], *, is_guarded: bool) -> Team:
-    """Return the defaults of a layer. The function reads a layer only if `teams` lacks the layer, and adds it."""
+    """Return the defaults of a tfgen.yaml from `teams`. If `teams` lacks the file, read the file and add it."""
     if source is None:
         return Team()
     if source.file not in teams:
@@ -166,7 +166,7 @@ def _new_team(source: Source, parent: Team, *, is_guarded: bool) -> Team:
 
 
 def _overrides(document: Document) -> Iterator[Problem]:
-    """Yield what a job, or a tfgen.yaml, sets against the guard rails of the files under it."""
+    """Yield a problem for each value of a job, or of a tfgen.yaml, that breaks a guard rail of a parent folder."""
     yield from find_overrides(document)
     yield from find_security_overrides(document)
     yield from find_disallowed(document)
@@ -184,13 +184,13 @@ def _guard_rail_problems(source: Source, document: Document) -> Iterator[Problem
         for layer in parse_source(left_out).documents[:1]:
             if rail := next((key for key in GUARD_RAILS if data_path.at(layer.data, (key,))), None):
                 place = Place(layer.file, layer.key((rail,)))
-                message = f"root: true leaves out {rail} of {place}, which applies to this folder; remove root"
+                message = f"root: true excludes {rail} of {place}, which must apply to this folder; remove root"
                 yield Problem(*document.place(("root",)), message, GUARD_RAIL)
         left_out = left_out.defaults or left_out.left_out
 
 
 def _rule_problems(document: Document) -> Iterator[Problem]:
-    """Yield the findings of the rules in a job and its environments, with one problem for equal findings at a place."""
+    """Yield a problem for each mistake that the rules find in a job and its environments."""
     variants = views(document)
     for rule in RULES:
         for (place, _), occurrence in _findings(rule, variants).items():
@@ -198,9 +198,9 @@ def _rule_problems(document: Document) -> Iterator[Problem]:
 
 
 class _Occurrence(NamedTuple):
-    """A mistake in several variants: the messages, of which the first is reported, and the environments.
+    """A mistake that occurs in several variants of a job: its messages (tfgen reports the first) and environments.
 
-    An environment is None for a mistake of the job, and for a mistake at a line of the environment.
+    The environment None stands for the job itself, and for a mistake at a line of the environment.
     """
 
     messages: list[str]

@@ -1,7 +1,4 @@
-"""Totals of the objects of an environment: the number of pods, and the requests of each resource.
-
-totals(objects)  ->  Totals(pods=7, requests={"cpu": 22, "memory": 47244640256, "nvidia.com/gpu": 4})
-"""
+"""Totals of the objects of an environment: the number of pods, and the requests of each resource."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Read: TypeAlias = Callable[[Part, Sequence[Part], Options, ImportReport], Foreig
 
 
 class JobFormat(NamedTuple):
-    """Format of a foreign job.
+    """Format of the jobs of another tool, such as TFJob.
 
     Attributes:
         name: the usual name of the format.

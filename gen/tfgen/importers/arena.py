@@ -218,7 +218,7 @@ class _ArenaJob(FieldReader):
         pod = next(iter(self.job.roles.values())).pod
         self.storage = {name: volume for name, volume in pod.storage.items() if "claim" in volume}
         if not self.storage:
-            why = "TensorBoard cannot read the logs, because they are only in the pods; write the logs to a claim"
+            why = "TensorBoard cannot read the logs, because the tasks keep them in the pods; write the logs to a claim"
             self.report.drop(board, why)
             return
         self.set_value({"logDir": _LOG_DIR}, "spec", "tensorboard")
@@ -328,7 +328,7 @@ def _duration(part: Part) -> Part:
 
 
 def _texts(*names: str) -> Callable[[_Flags, str], Part | None]:
-    """Return a function that makes a mapping from the `KEY=VALUE` pairs of the first of several flags in a command."""
+    """Return a function that converts the `KEY=VALUE` pairs of a flag to a mapping. The first of the flags counts."""
 
     def texts(flags: _Flags, role: str) -> Part | None:
         pairs = (entries for name in names if (entries := dict(flags.pairs(name.format(role=role)))))

@@ -15,7 +15,7 @@ _TAINT: Final = {"operator": "Equal", "effect": "NoSchedule"}
 
 
 class Instance(Record):
-    """Settings of the instances that the pods run on.
+    """Settings of the cloud instances on which the pods run.
 
     Attributes:
         data: the keys of ``cloud.eci``; empty for a template without such settings.
@@ -77,7 +77,7 @@ def _value(name: str, part: Part) -> Any:
 
 
 def _way(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
-    """Return the key of `NODE_LABELS` whose node selector and toleration are in the template, and these two parts.
+    """Return the kind of instance that a pod template selects, with its node selector and its toleration.
 
     A template with only the selector or only the toleration does not use these nodes.
     """

@@ -103,7 +103,7 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 
 def canonical(item: Part) -> Part:
-    """Return the flags of the client that a command has, or that the pod of a rendered master corresponds to."""
+    """Return an ElasticDL job, or the master pod that tfgen rendered for it, as flags of `elasticdl train`."""
     flags = item.get("flags")
     if flags is None:
         args = _flags_of_master(item)
@@ -196,7 +196,7 @@ class _ElasticDLJob(FieldReader):
         return ForeignRole(number or self.item, _number(number, default), PodData(fields, storage, (), {}, None, None))
 
     def _amounts(self, prefix: str, target: Path, *, is_master: bool = False) -> bool:
-        """Set the resources of a role or of the master. Return whether the flags set them.
+        """Set the resources of a role or of the master. Return whether the flags set resources.
 
         A limit that differs from the request becomes an argument of the master, which overrides the resources.
         """

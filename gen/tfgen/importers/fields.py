@@ -48,17 +48,17 @@ Fields: TypeAlias = Mapping[str, Row | Callable[[str, Part], None] | None]
 
 
 def carried(*target: str | int, why: str = "", **options: Any) -> Row:
-    """Return the row of a field whose value the job contains unchanged."""
+    """Return the table row for a field whose value the job contains unchanged."""
     return Row("carried", target, why, **options)
 
 
 def changed(*target: str | int, why: str, **options: Any) -> Row:
-    """Return the row of a field whose value has a different meaning in the job."""
+    """Return the table row for a field whose value has a different meaning in the job."""
     return Row("changed", target, why, **options)
 
 
 def dropped(why: str, **options: Any) -> Row:
-    """Return the row of a field that has no equivalent in the job."""
+    """Return the table row for a field that has no equivalent in the job."""
     return Row("dropped", (), why, **options)
 
 

@@ -67,15 +67,15 @@ class ImportReport:
         self._read: set[int] = parent._read if parent else set()
 
     def carry(self, part: Part, *target: str | int, why: str = "") -> None:
-        """Report a part as carried: the job has the value of the part at the target."""
+        """Report a part of the source as carried: the job has the value of the part at the path `target`."""
         self.add_entry(part, "carried", target, why)
 
     def change(self, part: Part, *target: str | int, why: str) -> None:
-        """Report a part as changed: the target, or a default of the job, has a different meaning."""
+        """Report a part of the source as changed: the value in the job has a different meaning."""
         self.add_entry(part, "changed", target, why)
 
     def drop(self, part: Part, why: str) -> None:
-        """Report a part as dropped: the job has no equivalent."""
+        """Report a part of the source as dropped: the job has no equivalent."""
         self.add_entry(part, "dropped", (), why)
 
     def keep(self, part: Part, why: str) -> None:
@@ -90,7 +90,7 @@ class ImportReport:
         self.mark_read(part)
 
     def refuse_target(self, target: Path, root: Part, message: str) -> None:
-        """Add a problem about a path of the job, at the source part that set the path, or at the root without one."""
+        """Add a problem about a path of the job, at the line of the source that set the path, or at the root."""
         sources = self.sources()
         entry = next((sources[target[:n]] for n in range(len(target), 0, -1) if target[:n] in sources), None)
         file, position = (entry.file, entry.position) if entry else (root.file, root.key)
@@ -110,19 +110,19 @@ class ImportReport:
         return (leaf for leaf in part.leaves() if id(leaf) not in self._read)
 
     def move_targets(self, moved: Mapping[Path, Path]) -> None:
-        """Update the targets of the entries after values have moved, for example from the roles to the job."""
+        """Update the job paths in the entries after values have moved, for example from the roles to the job."""
         if moved:
             self.map_targets(lambda target: _moved(target, moved))
 
     def map_targets(self, new_target: Callable[[Path], Path]) -> None:
-        """Replace the target of each entry by the result of a function."""
+        """Replace the job path of each entry by the result of a function."""
         self.entries = [
             entry.replaced(target=new_target(entry.target)) if entry.target is not None else entry
             for entry in self.entries
         ]
 
     def change_target(self, target: Path, why: str) -> bool:
-        """Set the outcome of the entries of a target to `changed`, with a reason. Return whether any entry changed."""
+        """Set the outcome of the entries for a job path to `changed`, with a reason. Return whether an entry exists."""
         before = self.entries
         self.entries = [
             entry.replaced(outcome="changed", why=why) if entry.target == target else entry for entry in before

@@ -20,7 +20,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema.key_order import key_order
 
 _OVERRIDABLE: Final = ("image", "imagePullPolicy", "command", "args", "workingDir")
-"""Fields that move to the job if most roles agree. The other roles override them. All other fields need equal roles."""
+"""Fields that move to the job if most roles have the same value, because a role can override the value."""
 _BY_KEY: Final = ("env", "nodeSelector", "labels", "annotations")
 """Maps whose entries move from the roles to the job one by one."""
 _POD_TEMPLATE: Final = "podTemplate"
@@ -135,7 +135,7 @@ def hoist_shared(
 
 
 def _hoist_value(path: Path, spec: dict[str, Any], model: Mapping[str, Any] | None) -> dict[Path, Path]:
-    """Move a value from the roles to the job, and return the new target for each old target."""
+    """Move the value at a path from the roles to the job, and return the new path for each old path."""
     roles: Mapping[str, dict[str, Any]] = spec["roles"]
     values = [data_path.at(role, path) for role in roles.values() if data_path.has(role, path)]
     if len(values) < len(roles) or _is_role_field(model, path):

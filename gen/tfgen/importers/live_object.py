@@ -1,9 +1,7 @@
 """Removal of the fields that the API server and the controllers added to a live object.
 
-    user_object({"kind": "StatefulSet", "metadata": {"uid": ..., "name": "a"}, "spec": ..., "status": ...})
-        ->  {"kind": "StatefulSet", "metadata": {"name": "a"}, "spec": ...}
-
-The defaults are those of the built-in kinds: pkg/apis/{core,apps,batch}/v1/defaults.go of Kubernetes. The API server
+For example, `user_object` removes `status` and `metadata.uid`, and fields that have the default of Kubernetes. The
+defaults are those of the built-in kinds: pkg/apis/{core,apps,batch}/v1/defaults.go of Kubernetes. The API server
 adds no defaults to the pod templates of custom kinds.
 """
 

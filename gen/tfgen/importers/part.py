@@ -168,12 +168,12 @@ def build_part(anchor: Part, shape: Any) -> Part:
 
 
 def mapping(anchor: Part, parts: Mapping[str, Part | None]) -> Part:
-    """Return a mapping part with the position of an anchor part. Omit the keys whose value is None."""
+    """Return a mapping as a part with the position of another part, `anchor`. Omit the keys whose value is None."""
     return anchor.replaced(text=None, value={key: part for key, part in parts.items() if part is not None})
 
 
 def sequence(anchor: Part, parts: Sequence[Part]) -> Part:
-    """Return a list part with the position of an anchor part."""
+    """Return a list as a part with the position of another part, `anchor`."""
     return anchor.replaced(text=None, value=list(parts))
 
 

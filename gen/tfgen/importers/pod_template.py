@@ -39,14 +39,14 @@ _POD_FIELD: Final = carried(*_POD, KEY)
 
 
 def _by_default(*target: str | int, **values: Any) -> dict[str, Row]:
-    """Return the rows of fields that need no entry in job.yaml if they have the default of Kubernetes."""
+    """Return table rows for fields that job.yaml omits if they have the default value of Kubernetes."""
     return {
         key: carried(*target, KEY, default=value, why_default="Kubernetes' default") for key, value in values.items()
     }
 
 
 def _as_tfgen(*target: str | int, **values: Any) -> dict[str, Row]:
-    """Return the rows of fields that need no entry in job.yaml if they have the value that tfgen sets in its pods."""
+    """Return table rows for fields that job.yaml omits if they have the value that tfgen sets in its pods."""
     return {key: carried(*target, KEY, default=value) for key, value in values.items()}
 
 

@@ -31,7 +31,7 @@ _PODS: Final = ("template", "spec", "template")
 _STEP: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 """The label of the replicated Job to which the ``trainer`` of a TrainJob applies."""
 _NODE: Final = "node"
-"""The name of the container in that Job, and the usual name of the Job."""
+"""The name of the trainer's container, and the usual name of the replicated Job with this container."""
 _QUEUE: Final = "scheduling.volcano.sh/queue-name"
 
 _MERGED: Final[Mapping[str, str]] = {**MERGE_KEYS, "replicatedJobs": "name"}

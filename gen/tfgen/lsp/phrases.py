@@ -21,8 +21,8 @@ _VERB: Final = re.compile(r"(?P<verb>write|add|set|remove|quote|use) (?P<words>.
 _GROUP: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']+'|\([^()]*\)|[{\[]""")
 """Quoted text, text in parentheses, or the start of a collection."""
 _CUT: Final = re.compile(
-    r" \((?:an error by|warnings are|in the|also in|allowed)|, (?:in seconds|without|which|each)\b"
-    r"| (?:for|to switch|first|instead)\b|: the environment\b|;"
+    r" \((?:[^()]+ (?:makes this an error|turns warnings into errors)|in the|also in|allowed)"
+    r"|, (?:in seconds|without|which|each)\b| (?:for|to switch|first|instead)\b|: the environment\b|;"
 )
 """The start of an explanation that follows a fix."""
 _OR: Final = re.compile(r",? or ")

@@ -1,4 +1,4 @@
-"""Claims whose access mode does not allow as many pods or nodes as mount the claim.
+"""Claims that are mounted by more pods or nodes than their access mode allows.
 
 https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes. The rules check only the claims that the
 job creates, because the job does not state the access mode of an existing claim.
@@ -37,7 +37,7 @@ def _check_one_pod(view: View) -> Iterator[Finding]:
 
 
 def _shared_claims(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], str]]:
-    """Yield each created claim that several pods mount: path of its access mode, access mode, volume, description."""
+    """Yield each claim that several pods mount: the path and value of its access mode, its volume, a description."""
     for name, volume in view.values["storage"].items():
         claim = volume.get("claim", {})
         mounting = [role.name for role in view.roles if name in view.volumes(role.name)]

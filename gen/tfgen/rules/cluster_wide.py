@@ -46,7 +46,7 @@ def _cluster_objects(job: str, spec: Mapping[str, Any], settings: Mapping[str, A
     classes = {**spec.get("priorityClasses", _EMPTY), **settings.get("priorityClasses", _EMPTY)}
     for name, priority_class in classes.items():
         if priority_class is not None:
-            yield "PriorityClass", name, f"write priorityClasses: {{{name}: null}} in all environments but one"
+            yield "PriorityClass", name, f"write priorityClasses: {{{name}: null}} in all environments except one"
     eci = spec.get("cloud", _EMPTY).get("eci", _EMPTY)
     environment_eci = settings.get("cloud", _EMPTY).get("eci", _EMPTY)
     if "make" in eci.get("imageCache", _EMPTY) and environment_eci.get("enabled", eci.get("enabled", True)):

@@ -1,6 +1,6 @@
 """Variables, labels and annotations that both podTemplate and a key of job.yaml set.
 
-tfgen cannot merge the two when it renders the chart, because the keys are known only when Helm reads the values.
+tfgen cannot merge both settings when it renders a chart, because only Helm knows all keys, from the values.
 """
 
 from __future__ import annotations

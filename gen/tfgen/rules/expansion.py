@@ -3,7 +3,7 @@
 Kubernetes expands a reference to a variable of envFrom or to a variable earlier in the list, and leaves every other
 reference unchanged, without an error
 (https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/). `$$(X)` is
-the text `$(X)`. tfgen cannot read the names that envFrom sets, so a container with envFrom may set every name.
+the text `$(X)`. tfgen cannot read the names that envFrom sets, so a container with envFrom may set any variable.
 """
 
 from __future__ import annotations

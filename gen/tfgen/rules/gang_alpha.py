@@ -19,7 +19,9 @@ _BETA: Final = "beta: enable the API scheduling.k8s.io/v1beta1 in the cluster, w
 def _check(view: View) -> Iterator[Finding]:
     if view.job.structure.gang == "kubernetes" and view.values["gang"]["enabled"]:
         is_beta = view.values["gang"]["apiVersion"] == "v1beta1"
-        yield Finding(("gang", "scheduler"), f"gang.scheduler kubernetes is {_BETA if is_beta else _ALPHA}")
+        yield Finding(
+            ("gang", "scheduler"), f"gang.scheduler kubernetes needs an API in {_BETA if is_beta else _ALPHA}"
+        )
 
 
 RULES: Final = (

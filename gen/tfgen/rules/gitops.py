@@ -51,8 +51,8 @@ def _unrendered(document: Document) -> Iterator[Finding]:
         for environment in job.environments:
             if not environment.enabled:
                 message = (
-                    f"{environment.name} is disabled, so gitops applies its overlay, but outputs does not list "
-                    "overlays; add overlays, or remove the environment"
+                    f"the environment {environment.name} is disabled, and gitops applies a disabled environment from "
+                    "its overlay, but outputs does not list overlays; add overlays, or remove the environment"
                 )
                 yield Finding((*_ENVIRONMENTS, environment.name, "enabled"), message)
 
@@ -129,7 +129,7 @@ def _part(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
 
 
 def _profile_record(document: Document) -> Any:
-    """Return the profile of a job, True if the job sets the profile, and the namespaces that a tool creates."""
+    """Return the Pod Security profile of a job, whether the job sets it, and the namespaces of GitOps tools."""
     applied = _applied(document)
     if applied is None or not applied[1].create_namespace:
         return None
@@ -177,7 +177,7 @@ def _different_files(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _set_record(document: Document) -> Any:
-    """Return the environments of a job with an ApplicationSet, and the environments whose overlays have none."""
+    """Return the environments with an ApplicationSet, and the environments with overlays but no ApplicationSet."""
     names = [*environments_of(document)]
     is_in_sets = _is_in_sets(document)
     has_sets = is_in_sets and (_gitops(document) or {}).get("source") != "Chart"
@@ -212,7 +212,7 @@ def _files(document: Document) -> dict[str, Any]:
 
     `_namespace_profiles` compares the Namespaces.
     """
-    from tfgen.targets.gitops.gitops import gitops  # takes 5 ms, which jobs without gitops do not need
+    from tfgen.targets.gitops.gitops import gitops  # takes 5 ms, which a job without gitops saves
 
     job = TrainingJob.from_document(document.data)
     files = gitops(job, {environment.name: {} for environment in job.environments})

@@ -1,4 +1,4 @@
-"""Objects of the job that kustomize would change to the namespace of an overlay.
+"""Objects of the job that kustomize would move to the namespace of an overlay.
 
 `namespace: ml` in a kustomization sets `metadata.namespace` of each object. kustomize also renames each Namespace to
 ml, and replaces a different namespace in the fields below:

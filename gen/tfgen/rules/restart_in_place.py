@@ -1,4 +1,4 @@
-"""A restart in place without an exit code that leads to the restart."""
+"""Jobs with `restart.inPlace` that list no exit code for a restart in place."""
 
 from __future__ import annotations
 

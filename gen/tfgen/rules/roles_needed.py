@@ -43,7 +43,7 @@ def _check_used(view: View) -> Iterator[Finding]:
 def _check_end(view: View) -> Iterator[Finding]:
     structure = view.job.structure
     by, chief = structure.completion, structure.role("chief")
-    # Without completion.by, the workload kind determines the task that ends the job.
+    # Without completion.by, the workload kind determines the task that ends the job, and reports a missing role.
     sets_by = bool(view.spec.get("completion", {}).get("by"))
     if structure.strategy == "ParameterServer" and by == "Chief" and not chief:
         yield Finding(

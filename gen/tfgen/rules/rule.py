@@ -73,7 +73,7 @@ class AcrossRule(Record):
 def rule_alone(
     rule: str, severity: Severity, summary: str, find: Callable[[Document], Iterable[Finding]]
 ) -> AcrossRule:
-    """Return a rule that compares the environments of one document, whose record is the list of mistakes."""
+    """Return a rule that finds mistakes in each document alone. The record of a document lists its mistakes."""
     return AcrossRule(
         rule,
         severity,

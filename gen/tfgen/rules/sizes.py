@@ -45,14 +45,14 @@ def _check_strings(strings: Sequence[_String]) -> Iterator[Finding]:
             name = "this argument" if variable is None else f"the variable {variable}"
             message = (
                 f"{name} has {size:,} bytes, but Linux allows at most {STRING_MAX:,}, so the container would not "
-                "start; move the text to a file, with code or with a ConfigMap in storage"
+                "start; move the text to a file, with spec.code or with a ConfigMap in spec.storage"
             )
             yield Finding(path, message)
     total = sum(string.size + STRING_COST for string in strings)
     if total > PROGRAM_MAX:
         message = (
             f"the arguments and variables of a container have {total:,} bytes, but Linux allows at most "
-            f"{PROGRAM_MAX:,}; move long texts to files, with code or with a ConfigMap in storage"
+            f"{PROGRAM_MAX:,}; move long texts to files, with spec.code or with a ConfigMap in spec.storage"
         )
         yield Finding(max(strings, key=lambda string: string.size).path, message)
 

@@ -1,4 +1,4 @@
-"""Start deadlines that have no effect if the image cannot be pulled, because the finisher runs in it."""
+"""Start deadlines that have no effect if an image cannot be pulled, because the finisher runs in the same image."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def _check_log_dir(view: View) -> Iterator[Finding]:
     if not mount or "emptyDir" in volumes[mount]:
         message = (
             f"tensorboard.logDir {shown(log_dir)} is not on a volume that TensorBoard shares with the job; mount a "
-            f"volume of storage at logDir, and add {ROLE} to its for"
+            f"volume storage.NAME at logDir, and add {ROLE} to storage.NAME.for"
         )
         yield Finding(("tensorboard", "logDir"), message)
     elif volumes[mount].get("runs") == "Separate" and log_dir != mount:

@@ -44,8 +44,8 @@ def _check_new_name(view: View) -> Iterator[Finding]:
     name, run = view.job.name, view.values["run"]
     if NOT_TEXT.fullmatch(name) and not run and run != view.spec.get("run", ""):
         message = (
-            f"without a run, the objects have the name {shown(name)}, which kustomize reads as a boolean or null, even "
-            "in quotes; set run, or rename the job"
+            f"without the key run, the objects have the name {shown(name)}, which kustomize reads as a boolean or "
+            "null, even in quotes; set run, or rename the job"
         )
         yield Finding(("run",), message)
 

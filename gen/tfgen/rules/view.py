@@ -103,7 +103,7 @@ class View(Record):
         return evaluate(node, self._role_scopes[role])
 
     def failing_guards(self, rule: str) -> Iterator[tuple[Guard, Scope]]:
-        """Yield the guards of a rule that fail for the values of this variant, each with its scope."""
+        """Yield each guard of a rule that fails for the values of this variant, with the values for its message."""
         for guard, paths in self._shape.guards.get(rule, ()):
             self._reading.paths |= paths
             for scope in failing_scopes(guard, self._scope):

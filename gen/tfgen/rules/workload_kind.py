@@ -1,4 +1,4 @@
-"""Keys that the workload kind of the job does not support, by the facts of `tfgen.schema.workload_kinds`."""
+"""Keys that the workload kind of the job does not support, as `tfgen.schema.workload_kinds` lists them."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _ANYTHING: Final = ...
 
 
 def _misfits(view: View) -> Iterator[Misfit]:
-    """Yield the misfits of all values that the schema accepts without a check of the content."""
+    """Yield the type errors in all values whose content the schema of a job does not check."""
     for role in view.roles:
         yield from _role_misfits(view, role)
     yield from _object_misfits(view)
@@ -81,7 +81,7 @@ def _kustomize_misfits(path: Path, item: Mapping[str, Any], view: View) -> Itera
 
 
 def misfits_of_patches(view: View) -> Iterator[Misfit]:
-    """Yield the misfits of the pod specs that patches merge into a pod."""
+    """Yield the type errors in the pod specs that patches merge into a pod."""
     for spec in pod_parts.patch_specs(view):
         yield from kubernetes_fields.misfits(spec.path, spec.data, "PodSpec", view.text, _ANYTHING)
 

@@ -1,1 +1,1 @@
-"""Rules of a platform team as ValidatingAdmissionPolicies, evaluated in the same way as by the API server."""
+"""Evaluation of ValidatingAdmissionPolicies without a cluster, in the same way as in the API server."""

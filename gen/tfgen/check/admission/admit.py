@@ -1,11 +1,7 @@
-"""Verdicts of the policies of tfgen.yaml on the objects of a job, and on the pods of the objects.
-
-    find_policy_problems(document, built, folders)
-      ->  (Problem("job.yaml", ..., "StatefulSet mnist-worker: only 5 replicas (policies/replicas.yaml:12:19)", ...),)
+"""Evaluation of the admission policies that tfgen.yaml names, for the objects of a job and the pods of the objects.
 
 The action `Deny` of a binding is an error, and `Warn` is a warning. `Audit` only writes to the log of the cluster, so
-tfgen reports nothing. A policy that tfgen cannot evaluate is a warning at the policy, so that the missing verdict is
-visible.
+tfgen reports nothing. A policy that tfgen cannot evaluate gets a warning.
 """
 
 from __future__ import annotations
@@ -51,7 +47,7 @@ class PolicyFault(NamedTuple):
 
 
 class _BoundPolicy(NamedTuple):
-    """A policy with one of its bindings, and the manifests to which policy and binding may refer."""
+    """A policy with one of its bindings, and the manifests to which the policy and the binding may refer."""
 
     policy: Document
     binding: Document
@@ -68,7 +64,7 @@ class _BoundPolicy(NamedTuple):
 
 
 def find_policy_problems(document: Document, folders: PolicyFolders) -> Iterator[Problem]:
-    """Yield the problems of the policy folders of a job."""
+    """Yield the problems in the policy folders that apply to a job."""
     job_folders = folders_of(document, folders)
     for folder in job_folders:
         yield from folder.problems
@@ -139,7 +135,7 @@ def _faults(bound: _BoundPolicy, request: Request, decision: Decision) -> Iterat
 
 
 def _whole_expression(policy: Mapping[str, Any], expression: str) -> str:
-    """Return an expression after the expressions of the variables that the expression reads."""
+    """Return one text that contains an expression and the expressions of the variables that the expression reads."""
     variables = policy.get("variables") or ()
     read = [variable["expression"] for variable in variables if f"variables.{variable['name']}" in expression]
     return " ; ".join((*read, expression))
@@ -175,7 +171,7 @@ def _of_kind(documents: Sequence[Document], kind: str) -> Iterator[Document]:
 
 
 def _params(bound: _BoundPolicy, request: Request) -> Sequence[Object | None] | str:
-    """Return the objects that the policy receives as `params` in turn; a text is the reason why they are unknown."""
+    """Return each object that the policy receives as `params`, or a text with the reason why an object is missing."""
     kind = bound.policy.data["spec"].get("paramKind")
     reference = bound.binding.data["spec"].get("paramRef")
     if kind is None or reference is None:
@@ -221,7 +217,7 @@ def requests_of(item: Object, namespace: str | None) -> Iterator[Request]:
 
 
 def field_names(expression: str) -> tuple[str, ...]:
-    """Return the fields that an expression reads, the innermost first, without fields that every object has."""
+    """Return the fields that an expression reads, the deepest first, without common fields such as `metadata`."""
     return tuple(name for name in reversed(fields(expression)) if name not in _EVERYWHERE)
 
 

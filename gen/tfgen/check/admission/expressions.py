@@ -1,13 +1,10 @@
-"""CEL, the language of admission policies, with Kubernetes' quantities and searches.
+"""Evaluation of CEL, the expression language of admission policies, with Kubernetes' quantities and searches.
 
-    evaluate("object.spec.replicas <= 5", {"object": {"spec": {"replicas": 7}}})  ->  Result(value=False)
-    evaluate("object.spec.paused", {"object": {"spec": {}}})    ->  Result(error='Key not found in map : "paused"')
-    evaluate("ip(object.spec.host).family() == 4", {...})       ->  Result(obstacle="the expression needs ip, ...")
+For an object with 7 replicas, the expression `object.spec.replicas <= 5` has the value False.
 
 https://kubernetes.io/docs/reference/using-api/cel/. Google's CEL and RE2 are the packages cel-expr-python and
-google-re2. Only jobs with policies load them, with the first expression. tfgen has the functions of these packages and
-the functions of `_functions`. An expression with a further function of Kubernetes has an obstacle in place of a
-value.
+google-re2. Only jobs with policies load them, with the first expression. tfgen supports the functions of these packages
+and of `_functions`. For an expression with any other function of Kubernetes, the result has an obstacle, not a value.
 """
 
 from __future__ import annotations
@@ -38,11 +35,11 @@ _TEXT: Final = re.compile(
 """Pattern of text literals and comments."""
 
 _Quantity = dict[str, str]
-"""A quantity among CEL's values: a map with the one key `quantity`, the exact number as a fraction."""
+"""A quantity as a CEL value: a map whose only key `quantity` has the exact number as a fraction, such as `1/2`."""
 
 
 class Result(NamedTuple):
-    """Result of an expression.
+    """Result of a CEL expression: a value, an error or an obstacle.
 
     Attributes:
         value: the value.
@@ -70,7 +67,7 @@ def require_library() -> None:
 
 
 def evaluate(expression: str, data: Mapping[str, Any]) -> Result:
-    """Return the result of an expression.
+    """Evaluate a CEL expression.
 
     Args:
         expression: the text of the expression.
@@ -103,7 +100,7 @@ def fields(expression: str) -> tuple[str, ...]:
 
 @functools.cache
 def _compiled(expression: str) -> Any:
-    """Return the compiled expression; a text is the reason why the expression cannot be evaluated."""
+    """Return the compiled expression, or a text with the reason why tfgen cannot evaluate the expression."""
     try:
         return _environment().compile(expression)
     except RuntimeError as error:
@@ -128,7 +125,7 @@ def _failure(error: Exception) -> str:
 @functools.cache
 def _library() -> Any:
     require_library()
-    from cel_expr_python import cel  # 0.4 s
+    from cel_expr_python import cel  # takes 0.4 s
 
     return cel
 
@@ -153,8 +150,8 @@ def _functions(cel: Any) -> Any:
     """
     kind = cel.Type
     amount, text, whole = kind.Map(kind.STRING, kind.STRING), kind.STRING, kind.INT
-    # By name: the types of the arguments, the type of the result, True for a method of the first argument, the
-    # function.
+    # By name: the types of the arguments, the type of the result, True for a method of the first argument, and the
+    # implementation.
     overloads: Mapping[str, Sequence[tuple[Sequence[Any], Any, bool, Callable[..., Any]]]] = {
         "quantity": [((text,), amount, False, _quantity)],
         "isQuantity": [((text,), kind.BOOL, False, quantity.is_quantity)],
@@ -201,7 +198,7 @@ def _value(number: Fraction | int) -> _Quantity:
 
 
 def _number(value: _Quantity) -> Fraction:
-    from fractions import Fraction  # 10 ms, which most jobs save
+    from fractions import Fraction  # takes 10 ms, which most jobs save
 
     return Fraction(value["quantity"])
 

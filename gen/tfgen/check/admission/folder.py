@@ -46,7 +46,7 @@ class PolicyFolder(Record):
 
     Attributes:
         layer: the tfgen.yaml that names the folder.
-        documents: the manifests without problems, each an object.
+        documents: the manifests that have no problems.
         problems: the problems of the manifests.
         error: the error that prevents tfgen from evaluating the policies, or None.
     """
@@ -68,7 +68,7 @@ NO_POLICIES: Final[PolicyFolders] = EMPTY
 
 
 def read_policy_folders(documents: Iterable[Document]) -> PolicyFolders:
-    """Read the policy folders of the layers of jobs.
+    """Read the policy folders that the tfgen.yaml files of some jobs name.
 
     Raises:
         UsageError: the repository has policies, but the packages that evaluate policies are not installed.
@@ -82,19 +82,19 @@ def read_policy_folders(documents: Iterable[Document]) -> PolicyFolders:
 
 
 def read_folders_of(defaults: Iterable[Document]) -> PolicyFolders:
-    """Read the policy folders of some layers and of their parents. An error is stored, because no job may need it."""
+    """Read the policy folders of some tfgen.yaml files and their parents. Store errors in the result."""
     layers = {layer.file: layer for under in defaults for layer in under.layers() if _named(layer)}
     return {file: _with_error(layer) for file, layer in layers.items()}
 
 
 def folders_of(document: Document, folders: PolicyFolders) -> tuple[PolicyFolder, ...]:
-    """Return the policy folders of the layers of a job, the folder of the highest layer first."""
+    """Return the policy folders that apply to a job, with the folder of the highest tfgen.yaml first."""
     files = [layer.file for layer in _layers(document) if layer.file in folders]
     return tuple(folders[file] for file in reversed(files))
 
 
 def folder_paths(document: Document) -> tuple[Path, ...]:
-    """Return the paths of the policy folders of the layers of a job."""
+    """Return the paths of the policy folders that apply to a job."""
     return tuple(folder_path(layer) for layer in _layers(document) if _named(layer))
 
 
@@ -104,7 +104,7 @@ def error_of(document: Document, folders: PolicyFolders) -> TfgenError | None:
 
 
 def find_duplicates(folders: Iterable[PolicyFolder]) -> Iterator[Problem]:
-    """Yield a problem for each manifest whose object a previous manifest describes already."""
+    """Yield a problem for each manifest that describes the same object as an earlier manifest."""
     places: dict[tuple[Any, ...], Place] = {}
     for folder in folders:
         for document in folder.documents:
@@ -131,7 +131,7 @@ def _named(layer: Document) -> str:
 
 
 def folder_path(layer: Document) -> Path:
-    """Return the path of the folder that a tfgen.yaml names."""
+    """Return the path of the policy folder that a tfgen.yaml names."""
     return Path(layer.file).parent / _named(layer)
 
 
@@ -144,7 +144,7 @@ def _with_error(layer: Document) -> PolicyFolder:
 
 
 def read_folder(layer: Document) -> PolicyFolder:
-    """Return the content of the folder that a tfgen.yaml names.
+    """Read the policy folder that a tfgen.yaml names.
 
     Raises:
         TfgenError: the disk fails.
@@ -161,7 +161,9 @@ def read_folder(layer: Document) -> PolicyFolder:
         if real_path(file).is_relative_to(root):
             contents[file] = _read(file)
         else:
-            problems.append(Problem(*place, f"the link {file} leads out of the folder of the tfgen.yaml", GUARD_RAIL))
+            problems.append(
+                Problem(*place, f"the symbolic link {file} points outside the folder of the tfgen.yaml", GUARD_RAIL)
+            )
     folder = parse_folder(layer, contents)
     problems += folder.problems
     if not folder.documents and not problems:
@@ -170,7 +172,7 @@ def read_folder(layer: Document) -> PolicyFolder:
 
 
 def parse_folder(layer: Document, contents: Mapping[Path, bytes]) -> PolicyFolder:
-    """Return the manifests in the files of a folder that a tfgen.yaml names."""
+    """Parse the files of the policy folder that a tfgen.yaml names, and return the manifests."""
     documents: list[Document] = []
     problems: list[Problem] = []
     for file, content in contents.items():
@@ -188,7 +190,7 @@ def parse_folder(layer: Document, contents: Mapping[Path, bytes]) -> PolicyFolde
 
 
 def holds_manifests(file: Path) -> bool:
-    """Return True for a file whose manifests count, by its path from the folder of policies."""
+    """Return True if tfgen reads manifests from a file, by the path of the file in the folder of policies."""
     is_hidden = any(step.startswith(".") for step in file.parts)
     return file.name.endswith(_SUFFIXES) and not is_hidden and file.name != _KUSTOMIZATION
 
@@ -208,7 +210,7 @@ def _read(file: Path) -> bytes:
     try:
         return read_file(file, MAX_BYTES + 1)
     except TfgenError as error:
-        raise TfgenError(f"{error}; the file is a manifest of the policies; correct or remove the file") from error
+        raise TfgenError(f"{error}; the folder of policies contains the file; correct or remove the file") from error
 
 
 def _faults(document: Document) -> Iterator[Problem]:

@@ -1,7 +1,7 @@
-"""Match of a policy, or of its binding, with a request: by resource, and by the labels of object and namespace.
+"""Match of a policy or a binding with a request, by the resource and by the labels of the object and the namespace.
 
 https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/. An answer is True, False, or a
-text with the reason why only a cluster could answer.
+text with the reason why only a cluster can give the answer.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Request(Record):
 
 
 def all_of(answers: Iterable[Answer]) -> Answer:
-    """Return False if any answer is False, then the first text, and True if all answers are True."""
+    """Combine answers by "and": return False if any answer is False, or the first text of an answer, or True."""
     answers = tuple(answers)
     if False in answers:
         return False
@@ -81,7 +81,7 @@ def all_of(answers: Iterable[Answer]) -> Answer:
 
 
 def any_of(answers: Iterable[Answer]) -> Answer:
-    """Return True if any answer is True, then the first text, and False if all answers are False."""
+    """Combine answers by "or": return True if any answer is True, or the first text of an answer, or False."""
     answers = tuple(answers)
     if True in answers:
         return True
@@ -121,12 +121,16 @@ def _matches_rule(rule: Mapping[str, Any], request: Request, resources: Mapping[
     if not is_of_resource:
         return False
     if not _has(operations, _OPERATION):
-        return "the policy is for UPDATE, but tfgen checks only CREATE" if "UPDATE" in operations else False
+        return (
+            "the policy applies to UPDATE requests, but tfgen checks only CREATE requests"
+            if "UPDATE" in operations
+            else False
+        )
     if _has(rule.get("apiVersions"), request.version):
         return True
     if resources.get("matchPolicy") == "Exact":
         return False
-    return f"the policy is for a version of {request.resource} other than {request.version}"
+    return f"the policy applies to versions of {request.resource} other than {request.version}"
 
 
 def _has(names: Iterable[str] | None, name: str) -> bool:
@@ -134,7 +138,7 @@ def _has(names: Iterable[str] | None, name: str) -> bool:
 
 
 def _matches_namespace(selector: Mapping[str, Any], request: Request, namespaces: Iterable[Object]) -> Answer:
-    """Match the labels of a namespace. For a namespace without a manifest, only the label of the name is known."""
+    """Match a selector with the labels of a namespace. Without a manifest, only the label with its name is known."""
     if request.is_cluster_wide or not (selector.get("matchLabels") or selector.get("matchExpressions")):
         return True
     if request.namespace is None:

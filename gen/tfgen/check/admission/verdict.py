@@ -1,8 +1,5 @@
 """Decisions of a policy on a request: the failed validations with their messages.
 
-    judge(policy, params, request, namespaces)
-      ->  [Decision(("spec", "validations", 0, "expression"), "object.spec.replicas is more than 5")]
-
 The module follows the code of the API server:
 https://github.com/kubernetes/apiserver/blob/v0.36.0/pkg/admission/plugin/policy/validating/.
 """
@@ -59,7 +56,7 @@ class Decision(Record):
 def judge(
     policy: Mapping[str, Any], params: Object | None, request: Request, namespaces: Sequence[Object]
 ) -> Iterator[Decision]:
-    """Yield the decisions of a policy on a request that the policy matches; nothing if the policy admits the object.
+    """Evaluate a policy for a matching request. Yield a decision for each failed validation.
 
     Args:
         policy: the spec of the policy.
@@ -156,7 +153,7 @@ class _View:
         return Result(obstacle=obstacle) if obstacle else evaluate(expression, self._data)
 
     def _obstacle(self, chain: tuple[str, ...]) -> str:
-        """Return the reason why tfgen does not know the value of a chain of names; empty for a known chain."""
+        """Return the reason why tfgen does not know a value such as `object.metadata.uid`; empty for a known value."""
         match chain:
             case ("variables", name, *_):
                 return self._obstacles.get(name, "")
@@ -189,7 +186,7 @@ def _namespace_object(request: Request, namespaces: Sequence[Object]) -> Object 
 
 
 def _named_namespace(request: Request) -> Object | None:
-    """Return a namespace with only its name and the label of the name; None without a name."""
+    """Return a Namespace object that has only its name and the label with the name, or None without a name."""
     name = request.namespace
     return {"metadata": {"name": name, "labels": {NAMESPACE_NAME: name}}} if name else None
 

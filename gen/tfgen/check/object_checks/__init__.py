@@ -1,7 +1,5 @@
 """Checks that the objects of a job fit together, with one concern in each module, and the table of all checks.
 
-    faults(Objects(plain_objects(data, "prod")))  ->  [Fault(service, ("spec", "selector"), "the selector ...")]
-
 tfgen renders objects that fit together. A `podTemplate` may remove a field that a different object needs, and tfgen may
 have a defect.
 """

@@ -21,7 +21,7 @@ _DNS: Final = (Port(53, "UDP"), Port(53))
 
 
 class Host(NamedTuple):
-    """Address of a task, with the pods that include the task."""
+    """Address of a task in TF_CONFIG, with the group of equal pods to which the task belongs."""
 
     text: str
     pods: Pods
@@ -54,7 +54,7 @@ def _host_list(value: str) -> Sequence[str]:
 
 
 def _host(objects: Objects, text: str) -> Host | str:
-    """Return the host; a text is the end of a message about the host."""
+    """Return the host for a text such as `mnist-ps-0.mnist:2222`, or the end of an error message."""
     match = _HOST.fullmatch(text)
     if match is None:
         return "is not of the form NAME-INDEX.SERVICE:PORT"
@@ -78,7 +78,7 @@ def _host(objects: Objects, text: str) -> Host | str:
 
 
 def _blocked_connections(objects: Objects, item: Object, path: FieldPath, hosts: Sequence[Host]) -> Iterator[Fault]:
-    """Yield a fault for each connection between two hosts that a policy blocks, with one host for equal pods."""
+    """Yield a fault for each connection between two hosts that a policy blocks. Equal pods count as one host."""
     distinct = list({(id(host.pods), host.port): host for host in reversed(hosts)}.values())[::-1]
     job_policies = objects.of_kind("NetworkPolicy")
     for source in distinct:

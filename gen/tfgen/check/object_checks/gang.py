@@ -1,4 +1,4 @@
-"""Check of the gang: the group must wait for as many pods as belong to the group."""
+"""Check of the gang: the PodGroup must wait for as many pods as belong to the PodGroup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BINDINGS = ("/group-name", "/pod-group")
 
 
 def check(objects: Objects) -> Iterator[Fault]:
-    """Yield a fault for each group with a wrong size, and for each pod whose group does not exist."""
+    """Yield a fault for each PodGroup with a wrong size, and for each pod whose PodGroup does not exist."""
     groups = {group["metadata"]["name"]: group for group in objects.of_kind("PodGroup")}
     for pods in objects.pods:
         for name in _groups(pods):
@@ -29,14 +29,14 @@ def _size(group: Object, members: int, min_available: int) -> Iterator[Fault]:
     if minimum is None:
         return
     if minimum > members:
-        yield Fault(group, path, f"the group waits for {minimum} pods, but has {members} pods")
+        yield Fault(group, path, f"the PodGroup waits for {minimum} pods, but has {members} pods")
     elif minimum != (min_available or members):
-        message = f"the group waits for {minimum} pods, but the gang of the job has {min_available or members} pods"
+        message = f"the PodGroup waits for {minimum} pods, but the gang of the job has {min_available or members} pods"
         yield Fault(group, path, message)
 
 
 def _minimum(group: Object) -> tuple[FieldPath, int | None]:
-    """Return the number of pods for which a group waits, with its path, which differs in the PodGroup of Kubernetes."""
+    """Return the path and the number of pods for which a PodGroup waits. The path depends on the scheduler."""
     spec = group["spec"]
     if "schedulingPolicy" in spec:
         count = (spec["schedulingPolicy"].get("gang") or {}).get("minCount")

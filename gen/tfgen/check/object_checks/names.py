@@ -10,7 +10,7 @@ from tfgen.check.object_checks.fault import Fault, Objects
 
 
 def check(objects: Objects) -> Iterator[Fault]:
-    """Yield a fault for each name of several containers, in any list, and for each name of several volumes."""
+    """Yield a fault for each name that several containers, or several volumes, of a pod have."""
     for pods in objects.pods:
         for name in _duplicates(container["name"] for _, container in pods.containers):
             yield Fault(pods.owner, pods.path, f"several containers of its pod have the name {name}")

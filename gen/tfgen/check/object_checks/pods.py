@@ -1,7 +1,4 @@
-"""Pods of an object: a Pod, or the pods of each pod template in the object.
-
-pods_of(stateful_set)  ->  Pods(labels={"tfgen/role": "worker", ...}, count=4, ...)
-"""
+"""Pods of an object: a Pod, or the pods of each pod template in the object."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ _KUBERNETES_GROUPS = ("apps", "batch", "")
 
 
 class Pods(Record):
-    """Equal pods.
+    """A group of equal pods, which one pod template describes.
 
     Attributes:
         owner: the object that creates the pods.
@@ -69,7 +66,7 @@ def pods_of(item: Mapping[str, Any]) -> Iterator[Pods]:
 
 
 def literal_pods(item: Mapping[str, Any]) -> Iterator[Pods]:
-    """Yield the pods of an entry of `objects`, without pods that have a wrong shape."""
+    """Yield the pods of an entry of `objects`, without pods whose fields have wrong types."""
     if literal_name(item) is None:
         return
     if item["kind"] == "Pod":
@@ -89,7 +86,7 @@ def _literal_templates(owner: Mapping[str, Any], path: tuple[str | int, ...], va
 
 
 def _has_shape(template: Any, count: Any) -> bool:
-    """Check that a pod template and a number of pods have the shape that Kubernetes requires."""
+    """Return True if a pod template and a number of pods have the types that Kubernetes requires."""
     spec = data_path.at(template, ("spec",))
     if not isinstance(spec, Mapping) or "containers" not in spec or type(count) is not int:
         return False

@@ -1,7 +1,4 @@
-"""Connections that NetworkPolicies allow.
-
-leaves(policies, worker, None, Port(53, "UDP"))  ->  True if the pods of worker may send requests to any DNS server
-"""
+"""Connections that NetworkPolicies allow."""
 
 from __future__ import annotations
 
@@ -21,17 +18,17 @@ class Port(NamedTuple):
 
 
 def leaves(policies: Sequence[Object], source: Pods, target: Pods | None, port: Port) -> bool:
-    """Check that pods may connect to a port of other pods, or of any host if the target is None."""
+    """Return True if pods may connect to a port of other pods, or of any host if the target is None."""
     return _allows(policies, source, "Egress", target, port)
 
 
 def enters(policies: Sequence[Object], source: Pods, target: Pods, port: Port) -> bool:
-    """Check that pods accept connections of other pods at a port."""
+    """Return True if pods accept connections from other pods at a port."""
     return _allows(policies, target, "Ingress", source, port)
 
 
 def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pods | None, port: Port) -> bool:
-    """Check that the policies of pods allow a direction. Pods without a policy for the direction allow everything.
+    """Return True if policies allow the traffic of pods in a direction. Without a policy, all traffic is allowed.
 
     https://kubernetes.io/docs/concepts/services-networking/network-policies/#the-two-sorts-of-pod-isolation
     """
@@ -44,7 +41,7 @@ def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pod
 
 
 def may_leave(policies: Sequence[Object], source: Pods, port: Port) -> bool:
-    """Check that pods may connect to a port of a host outside the job, whose labels and address are unknown."""
+    """Return True if pods may connect to a port of a host outside the job, whose labels and address are unknown."""
     applied = governing(policies, source, "Egress")
     return not applied or any(
         _may_be_outside(rule.get("to")) and _has_port(rule.get("ports"), port, None)
@@ -53,7 +50,7 @@ def may_leave(policies: Sequence[Object], source: Pods, port: Port) -> bool:
 
 
 def governing(policies: Sequence[Object], subject: Pods, direction: str) -> list[Object]:
-    """Return the policies that apply to a direction of pods."""
+    """Return the policies that apply to the ingress or egress of pods."""
     return [
         policy
         for policy in policies
@@ -72,7 +69,7 @@ def _types(spec: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _has_peer(peers: Sequence[Mapping[str, Any]] | None, pods: Pods | None) -> bool:
-    """Check that a rule allows pods as a peer. A rule without peers allows all; an address block never matches pods."""
+    """Return True if a rule allows pods as a peer. A rule without peers allows all pods. An ipBlock matches no pods."""
     if not peers:
         return True
     return pods is not None and any(
@@ -82,12 +79,12 @@ def _has_peer(peers: Sequence[Mapping[str, Any]] | None, pods: Pods | None) -> b
 
 
 def _may_be_outside(peers: Sequence[Mapping[str, Any]] | None) -> bool:
-    """Check for a peer that may be outside the namespace."""
+    """Return True if a rule allows a peer that may be outside the namespace."""
     return not peers or any("ipBlock" in peer or "namespaceSelector" in peer for peer in peers)
 
 
 def _has_port(ports: Sequence[Mapping[str, Any]] | None, port: Port, pods: Pods | None) -> bool:
-    """Check that a rule allows a port. A name in the rule is the name of a port of the given pods."""
+    """Return True if a rule allows a port. A port name in the rule refers to a port of the given pods."""
     if not ports:
         return True
     names = {entry.get("name") for entry in pods.ports if entry.get("containerPort") == port.number} if pods else set()

@@ -1,4 +1,4 @@
-"""Check of selectors: the selector of a workload must match its pods, and a further selector must match some pods."""
+"""Check of selectors: the selector of a workload must match its pods, and every other selector must match some pods."""
 
 from __future__ import annotations
 
