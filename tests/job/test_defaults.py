@@ -166,12 +166,12 @@ write it without quotes [wrong-type]
 (allowed: chief, evaluator, ps, worker) [unknown-key]
         tfgen.yaml:3:11: registry: found "registry.example.com/ml/", expected a host, and folders after it, such as \
 registry.example.com/ml, without a "/" at the end [wrong-format]
-        tfgen.yaml:5:3: unknown key "run" in spec; only a job can set it, \
-for itself and for its environments [unknown-key]
+        tfgen.yaml:5:3: unknown key "run" in spec; only a job file can set this key, \
+for the job and for its environments [unknown-key]
         tfgen.yaml:6:28: unknown key "operatr" in spec.tolerations[0]; did you mean "operator"? \
 (allowed: effect, key, operator, tolerationSeconds, value) [unknown-key]
         tfgen.yaml:7:24: unknown key "run" in spec.environments.dev; \
-only a job can set it for its environments [unknown-key]
+only a job file can set this key of an environment [unknown-key]
         """
     )
 

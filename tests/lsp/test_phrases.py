@@ -16,7 +16,7 @@ from tfgen.lsp.phrases import phrases
         ("found 2h; write 7200, in seconds", ["write 7200"]),
         ('found "no"; write false, without quotes', ["write false"]),
         ('found "3"; write it without quotes', ["write it without quotes"]),
-        ("found null; write {} for an empty one", ["write {}"]),
+        ("found null; write {} for an empty value", ["write {}"]),
         ('found x; write {a: "x, or y; z"}, or [b, c]', ['write {a: "x, or y; z"}', "write [b, c]"]),
         ("found a; write them by name: {A: b}", ["write them by name: {A: b}"]),
         ("found a; write it in its place, {A: b}", ["write A: b"]),

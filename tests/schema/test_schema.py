@@ -84,7 +84,8 @@ def said_of_spec(spec: str) -> str:
             "env: {PORT: 0x50, DEBUG: true, LEVEL: , LIST: [1]}\nroles: {chief: {}}",
             '5:15: spec.env.PORT: found the number 0x50, expected text or a mapping; quote it: "0x50" [wrong-type]\n'
             '5:28: spec.env.DEBUG: found true, expected text or a mapping; quote it: "true" [wrong-type]\n'
-            '5:41: spec.env.LEVEL: found nothing, expected text or a mapping; write "" for an empty one [wrong-type]\n'
+            '5:41: spec.env.LEVEL: found nothing, expected text or a mapping; write "" for an empty value '
+            "[wrong-type]\n"
             "5:49: spec.env.LIST: found a list, expected text or a mapping [wrong-type]\n",
         ),
         (
@@ -92,7 +93,7 @@ def said_of_spec(spec: str) -> str:
             '5:12: spec.retries: found the text "3", expected an integer from 0 to 1000; write it without quotes'
             " [wrong-type]\n"
             "6:9: spec.port: found the number 2.0, expected an integer from 1 to 65535; write 2 [wrong-type]\n"
-            "7:19: spec.roles.worker: found nothing, expected a mapping; write {} for an empty one [wrong-type]\n"
+            "7:19: spec.roles.worker: found nothing, expected a mapping; write {} for an empty value [wrong-type]\n"
             '7:60: spec.roles.chief.terminationGracePeriodSeconds: found the text "long", expected an integer'
             " from 0 to 86400 [wrong-type]\n",
         ),
@@ -146,7 +147,7 @@ def said_of_spec(spec: str) -> str:
             " TASK_INDEX, TFGEN_RUN and TFGEN_RUN_FOLDER itself [reserved-name]\n"
             '5:23: spec.env: found the key "1ST", expected letters, digits, "_", "-" and ".", beginning with a letter'
             ' or "_" [wrong-format]\n'
-            '6:13: spec.storage: found the key "tmp", expected another name: tfgen makes the volumes tmp, shm,'
+            '6:13: spec.storage: found the key "tmp", expected another name: tfgen creates the volumes tmp, shm,'
             " tfgen-code, tfgen-git-secret and tfgen-run-lock itself [reserved-name]\n",
         ),
         (
@@ -195,13 +196,14 @@ def test_a_mistake_is_said(spec, expected):
             "{base: {}, dev: }",
             '8:18: spec.environments: found the key "base", expected another name: base is the folder that all'
             " environments share [reserved-name]\n"
-            "8:33: spec.environments.dev: found nothing, expected a mapping; write {} for an empty one [wrong-type]\n",
+            "8:33: spec.environments.dev: found nothing, expected a mapping; write {} for an empty value "
+            "[wrong-type]\n",
         ),
         (
             "{dev: {port: 1, image: null, roles: {chief: {ports: [], replicas: 1}}}}",
             "8:24: port must be the same in every environment; set spec.port, or make spec.environments.dev a job of"
             " its own [not-tunable]\n"
-            '8:40: spec.environments.dev.image: found null, expected text; write "" for an empty one [wrong-type]\n'
+            '8:40: spec.environments.dev.image: found null, expected text; write "" for an empty value [wrong-type]\n'
             "8:62: roles.chief.ports must be the same in every environment; set spec.roles.chief.ports, or make"
             " spec.environments.dev a job of its own [not-tunable]\n"
             '8:73: unknown key "replicas" in spec.environments.dev.roles.chief; there is always one chief; remove it'
@@ -210,7 +212,7 @@ def test_a_mistake_is_said(spec, expected):
         (
             "{dev: {gang: {enabled: false}, roles: {worker: {replicas: 1}}}}",
             '8:24: spec.environments.dev changes "gang", which the job does not have; write spec.gang: {scheduler: '
-            "volcano, enabled: false}, and enabled: true in the environments that have it, or remove "
+            "volcano, enabled: false}, and enabled: true in the environments with the section, or remove "
             "this [not-tunable]\n"
             '8:56: spec.environments.dev changes "worker", which the job does not have; write spec.roles.worker '
             "first, or remove this [not-tunable]\n",
@@ -244,8 +246,8 @@ def test_a_mistake_in_an_environment_is_said(environments, expected):
             "apiVersion: tfgen/v1\nkind: Trainingjob\nmetadata: {name: flux}\nspec: {roles: {chief: {}}}",
             'job.yaml:1:13: apiVersion: found the text "tfgen/v1", expected tfgen/v1alpha1 [wrong-kind]\n'
             'job.yaml:2:7: kind: found the text "Trainingjob", expected TrainingJob [wrong-kind]\n'
-            'job.yaml:3:18: metadata.name: found "flux", expected another name: the folders argocd and flux hold what'
-            " belongs to no single job [reserved-name]\n",
+            'job.yaml:3:18: metadata.name: found "flux", expected another name: the folders argocd and flux'
+            " contain the objects of GitOps tools [reserved-name]\n",
         ),
         (
             "kind: TrainingJob",
@@ -407,8 +409,8 @@ def test_what_defaults_cannot_have_and_where_it_goes() -> None:
     text = 'apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec:\n  roles: {worker: {replicas: 2}}\n  run: "3"\n'
     (document,) = parse(text, "tfgen.yaml").documents
     assert as_text(schema.check_defaults(document)) == (
-        'tfgen.yaml:4:3: unknown key "roles" in spec; only a job can list its roles; '
+        'tfgen.yaml:4:3: unknown key "roles" in spec; only a job file can list roles; '
         "set environments.NAME.roles for the defaults of an environment [unknown-key]\n"
-        'tfgen.yaml:5:3: unknown key "run" in spec; only a job can set it, '
-        "for itself and for its environments [unknown-key]\n"
+        'tfgen.yaml:5:3: unknown key "run" in spec; only a job file can set this key, '
+        "for the job and for its environments [unknown-key]\n"
     )

@@ -44,5 +44,5 @@ def test_changes_of_the_last_three_commits(revisions: list[Revision], words: lis
 
 def test_a_long_difference_is_cut() -> None:
     words = difference({}, {f"key{number}": number for number in range(10)})
-    assert words[-1] == "and 2 further fields"
+    assert words[-1] == "and 2 more fields"
     assert len(words) == 9

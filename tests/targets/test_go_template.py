@@ -745,16 +745,16 @@ def test_a_guard_names_what_it_counts():
         ({"a": [{"b": if_set(IMAGE)}, 1]}, "the first entry of a list item must always be present"),
         (
             {"a": {"b": [ForEach(LABELS, When(ITEM, NAME))]}},
-            "the body of a ForEach may be empty, so its presence has no test",
+            "the presence of a ForEach cannot be tested, because its body may be empty",
         ),
         ("text", "not a mapping or sequence"),
         (
             Let("l", Merged((MapOf({"a": When(IMAGE, "b", "c")}), LABELS)), {"a": 1}),
-            "an entry of a layer must not have a second branch",
+            "an entry of a merged map must not have a second branch",
         ),
         (
             Let("l", Merged((LABELS, MapOf({"a": IMAGE}))), {"a": 1}),
-            "an entry that may be empty must be in the lowest layer",
+            "only the first map of a merge may have an entry that may be empty",
         ),
     ],
 )

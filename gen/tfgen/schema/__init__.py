@@ -1,1 +1,1 @@
-"""The schema of job.yaml: the allowed content of a job, and the check of a job with messages in words."""
+"""The schema of job.yaml and tfgen.yaml, and the check of a document with readable messages."""

@@ -1,4 +1,4 @@
-"""The values that only a chart has. The job file has no keys for them, because a job has one name.
+"""The chart values without a key in the job file: nameOverride, fullnameOverride and the environment.
 
 Helm's starter chart has both names, and its users expect them:
 https://helm.sh/docs/chart_best_practices/conventions/. A chart needs the name of its environment if the environments
@@ -13,10 +13,10 @@ from typing import Any, Final
 from tfgen.schema.file import Schema
 
 _NAME_MAX: Final = 63
-"""Maximum number of characters of a label's value, and of a DNS label."""
+"""Maximum number of characters of a label value and of a DNS label."""
 
 ENVIRONMENT: Final = "environment"
-"""The value with the name of the environment."""
+"""The name of the chart value with the name of the environment."""
 
 _NAMES: Final[Mapping[str, Schema]] = {
     "nameOverride": {
@@ -37,7 +37,7 @@ _NAMES: Final[Mapping[str, Schema]] = {
 
 
 def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
-    """Return the values that only a chart has, by their path. Their default is empty.
+    """Return the schemas of the values without a key in the job file, by path. Their default is empty.
 
     Args:
         environments: the environments of the chart, from `told_environments`.
@@ -54,6 +54,6 @@ def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
 
 
 def told_environments(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the environments that a chart distinguishes: all environments, if one of them sets patches."""
+    """Return the environments that a chart must distinguish: all if an environment sets patches, or none."""
     environments = spec.get("environments", {})
     return tuple(sorted(environments)) if any("patches" in environment for environment in environments.values()) else ()

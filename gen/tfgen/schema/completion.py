@@ -1,4 +1,4 @@
-"""The end of a job: the role whose end completes the job, and the roles whose tasks run until then."""
+"""The completion of a job: the role whose end completes the job, and the roles whose tasks run until then."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def ended_by(spec: Mapping[str, Any]) -> CompletionBy:
 
 
 def releases(spec: Mapping[str, Any]) -> bool:
-    """Return whether the tasks that still run at the end of the job are released."""
+    """Test whether tasks that still run at the end of the job are released."""
     return bool(kinds.value_of(spec, "completion.release") == "ScaleToZero")
 
 
 def serves(spec: Mapping[str, Any], role: str) -> bool:
-    """Return whether the tasks of a role run until the job is complete.
+    """Test whether the tasks of a role run until the job is complete, such as a ps.
 
-    A worker whose end completes the job must end. Any other role serves unless the job sets the opposite.
+    A worker whose end completes the job must end by itself.
     """
     if role == "worker":
         return ended_by(spec) == "Chief" and spec["roles"]["worker"].get("runs", "Serving") == "Serving"

@@ -1,10 +1,10 @@
-"""The schema that an editor reads: the published schema in a form that is small enough for a repository.
+"""The schema that an editor reads: the published schema, shortened so that a repository can contain a copy.
 
     editor_schema(NAME)  ->  the text of job.schema.json, with one line for each definition
 
-The text accepts what the published schema accepts. Nodes that several places repeat are one definition. A description
-is its first sentence. Defaults, examples and keywords of tfgen are left out: editors complete and check without these,
-and `tfgen explain` prints all of them.
+Both schemas accept the same documents. In the short schema, repeated nodes are one definition, and a description is its
+first sentence. Defaults, examples and keywords of tfgen are omitted: editors do not need them, and `tfgen explain`
+prints them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ROOT: Final = "#/definitions/"
 _SHORT_ROOT: Final = "#/$defs/"
 _NULL: Final[Schema] = {"type": "null"}
 _SMALLEST: Final = 80
-"""Minimum number of characters of a node that is replaced by a reference."""
+"""Minimum length of a repeated node that a reference replaces, in characters."""
 
 
 @functools.cache
@@ -47,7 +47,7 @@ def _one_line(value: Any) -> str:
 def _plain(node: Schema) -> dict[str, Any]:
     """Return a node without the keywords that editors do not need.
 
-    Null next to a type becomes a choice, to share the type.
+    A type that allows null becomes a choice of the type and null, so that other nodes can share the type.
     """
     fields = {key: value for key, value in node.items() if key not in _LEFT_OUT and not key.startswith("x-")}
     if "description" in fields:
@@ -64,7 +64,7 @@ def _plain(node: Schema) -> dict[str, Any]:
 
 
 def _map_nodes(node: Schema, change: Callable[[Schema], Any]) -> dict[str, Any]:
-    """Return a node with each child node changed."""
+    """Return a copy of a node in which a function has changed each child node."""
     changed = dict(node)
     for key, value in node.items():
         if key in _BY_NAME:
@@ -88,7 +88,7 @@ def _children(node: Schema) -> Iterator[Schema]:
 
 
 class _Shared:
-    """The definitions of a schema, to which each repeated node is added.
+    """Collects the repeated nodes of a schema as definitions.
 
     Attributes:
         definitions: the definitions by name, without the definitions inside of another definition.
@@ -111,7 +111,7 @@ class _Shared:
             self.definitions[self._pointers[pointer]] = self.node(node)
 
     def _free(self, word: str) -> str:
-        """Return an unused name for a definition."""
+        """Return a name for a definition that no other definition has."""
         base = re.sub("[^A-Za-z0-9]", "", word) or "text"
         taken = {*self._pointers.values()}
         return next(name for name in (base, *(f"{base}{number}" for number in range(2, 1_000))) if name not in taken)
@@ -124,7 +124,7 @@ class _Shared:
             self._measure(child)
 
     def node(self, node: Schema) -> dict[str, Any]:
-        """Return a node whose repeated nodes are references."""
+        """Return a copy of a node in which references replace the repeated nodes."""
         if "$ref" in node:
             return {**node, "$ref": f"{_SHORT_ROOT}{self._pointers[node['$ref']]}"}
         return _map_nodes(node, self._reference)
@@ -155,20 +155,20 @@ class _Shared:
 
 
 def _required_form(pointer: str, named: Mapping[str, Schema]) -> str | None:
-    """Return the definition that differs from another definition only in null, which the latter allows."""
+    """Return the definition that equals the definition at a pointer, except that null is not allowed."""
     plain = named.get(f"{_ROOT}{pointer.rpartition('/')[2]}")
     return f"{_ROOT}{pointer.rpartition('/')[2]}" if named[pointer] == {"anyOf": [plain, _NULL]} else None
 
 
 def _without_null(node: Schema, optional: Mapping[str, str]) -> dict[str, Any]:
-    """Return a node in which a reference to a definition with null is a choice of the definition and null."""
+    """Replace a reference to a definition that allows null by a choice of null and the definition without null."""
     if node.get("$ref") in optional:
         return {"anyOf": [{**node, "$ref": optional[node["$ref"]]}, _NULL]}
     return _map_nodes(node, lambda child: _without_null(child, optional))
 
 
 def _constraint(node: Schema) -> Schema:
-    """Return a node without its description."""
+    """Return the constraints of a node: the node without its description."""
     return {key: value for key, value in node.items() if key != "description"}
 
 
@@ -177,7 +177,7 @@ def _key(node: Schema) -> str:
 
 
 def _pointers(definitions: Schema, base: str) -> Iterator[str]:
-    """Yield the pointers of definitions, including definitions inside of another definition."""
+    """Yield the JSON pointers of all definitions, including definitions inside another definition."""
     for name, node in definitions.items():
         yield f"{base}{name}"
         if "definitions" in node:

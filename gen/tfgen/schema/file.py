@@ -1,11 +1,11 @@
-"""The published schemas, and the access to their nodes.
+"""Reads the published schemas, and finds the node of a path.
 
     >>> node(load(), ("spec", "roles", "worker", "replicas"))["maximum"]
     10000
 
-A file is JSON Schema draft-07, in which a validator ignores keywords next to a `$ref`. The keywords that validators
-ignore anyway (description, default, examples, x-tunable) may be next to a `$ref`. tfgen uses them in place of the
-keywords of the target, so that properties with different descriptions share one definition.
+A file is JSON Schema draft-07. Validators of draft-07 ignore keywords next to a `$ref`, so only description, default,
+examples and x-tunable are next to a `$ref`. tfgen prefers these keywords to the keywords of the target, so that
+properties with different descriptions can share one definition.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tfgen import data_path
 Schema = Mapping[str, Any]
 
 NAME = "trainingjob.v1alpha1.schema.json"
-"""The schema of a job."""
+"""The file name of the schema of a job."""
 DEFAULTS = "defaults.v1alpha1.schema.json"
-"""The schema of a layer."""
+"""The file name of the schema of a layer (tfgen.yaml)."""
 
 
 def path(name: str = NAME) -> Path:
@@ -47,7 +47,7 @@ def load(name: str = NAME) -> Schema:
     return _load(name)
 
 
-@functools.cache  # with separate entries for `load()` and `load(NAME)`
+@functools.cache  # the cache has separate entries for `load()` and `load(NAME)`
 def _load(name: str) -> Schema:
     schema: Schema = json.loads(text(name))
     return schema
@@ -68,7 +68,7 @@ def target(schema: Schema, ref: str) -> Schema:
 
 
 def is_record(node: Schema) -> bool:
-    """Return whether a resolved node is an object with named properties, and not a map by name."""
+    """Test whether a resolved node is an object with fixed keys, and not a map with names as keys."""
     return node.get("type") == "object" and "properties" in node
 
 
@@ -92,7 +92,7 @@ def node(schema: Schema, path: Sequence[str | int]) -> Schema | None:
 
 
 def complete(schema: Schema, node: Schema, value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value of a record with the defaults of its missing keys. A record without a default remains absent."""
+    """Return a mapping with defaults for its missing keys. A nested record without a default remains absent."""
     completed: dict[str, Any] = {}
     for key in node["properties"]:
         child = entry(schema, node, key) or {}
@@ -116,7 +116,7 @@ def used_definitions(root: Schema, definitions: Schema) -> dict[str, Any]:
 
 
 def _references(value: Any) -> Iterator[str]:
-    """Yield the names of the definitions that a value refers to. A nested definition counts as its outer definition."""
+    """Yield the names of the definitions that a value refers to. A nested definition has the name of its parent."""
     if isinstance(value, Mapping):
         if "$ref" in value:
             yield value["$ref"].split("/")[2]

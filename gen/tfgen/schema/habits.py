@@ -1,11 +1,11 @@
-"""Notations of Kubernetes that users write out of habit, and their equivalents in a job.
+"""Advice for notations of Kubernetes that users write out of habit: the equivalent notation in a job.
 
     >>> instead(("spec", "roles", "worker", "resources", "nvidia.com/gpu"), 2)
     '; write gpu: {count: 2}'
     >>> instead(("spec", "env"), [{"name": "DATA_DIR", "value": "/data"}, {"name": "SEED", "value": "1"}])
     '; write them by name: {DATA_DIR: /data, ...}'
 
-A habit is a line of a table in this module. The advice repeats the values of the user, except for possible secrets.
+A table in this module has one line per notation. The advice repeats the values of the user except possible secrets.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
     (
         "cleanPodPolicy",
     ): "write completion: {{release: ScaleToZero}} for Running and All, or {{release: Keep}} for None",
-    ("env", _ANY, "value"): "write it in its place, {{{name}: {value}}}",
-    ("env", _ANY, "valueFrom"): "write what is in it in its place, {name}: {value}",
+    ("env", _ANY, "value"): "write the value itself in its place, {{{name}: {value}}}",
+    ("env", _ANY, "valueFrom"): "write the content of valueFrom in its place, {name}: {value}",
     ("gpu", "model"): "write product: {value}",
     ("gpu", "type"): "write product: {value}",
     (
@@ -36,7 +36,7 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
         "metadata",
         "namespace",
     ): "remove it, and set environments.NAME.namespace, which applies to all objects",
-    ("patches", _ANY, "patch"): "write merge: {{...}} for what is merged, and json: [...] for RFC 6902's operations",
+    ("patches", _ANY, "patch"): "write merge: {{...}} for a merge patch, and json: [...] for operations of RFC 6902",
     ("patches", _ANY, "target", "group"): "the target needs only the kind; remove it",
     ("patches", _ANY, "target", "version"): "the target needs only the kind; remove it",
     ("resources", "amd.com/gpu"): "write gpu: {{count: {value}, resource: amd.com/gpu}}",
@@ -55,19 +55,22 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
         for around, *name in (("spec",), ("roles", _ANY))
         for field in ("hostIPC", "hostNetwork", "hostPID")
     },
-    ("spec", "environments", _ANY, "resumeFrom"): "only a job can set it for its environments",
-    ("spec", "environments", _ANY, "run"): "only a job can set it for its environments",
+    ("spec", "environments", _ANY, "resumeFrom"): "only a job file can set this key of an environment",
+    ("spec", "environments", _ANY, "run"): "only a job file can set this key of an environment",
     ("spec", "environments", _ANY, "spec"): "write the keys of spec directly in the environment",
-    ("spec", "resumeFrom"): "only a job can set it, for itself and for its environments",
-    ("spec", "roles"): "only a job can list its roles; set environments.NAME.roles for the defaults of an environment",
+    ("spec", "resumeFrom"): "only a job file can set this key, for the job and for its environments",
+    ("spec", "roles"): "only a job file can list roles; set environments.NAME.roles for the defaults of an environment",
     ("spec", "runPolicy"): (
-        "write retries for its backoffLimit, deadline for its activeDeadlineSeconds, and completion.release for its "
-        "cleanPodPolicy"
+        "write retries for backoffLimit, deadline for activeDeadlineSeconds, and completion.release for cleanPodPolicy"
     ),
-    ("spec", "run"): "only a job can set it, for itself and for its environments",
+    ("spec", "run"): "only a job file can set this key, for the job and for its environments",
     ("spec", "volumes"): "write storage: {value}, each with its mountPath",
     ("storage", _ANY, "claim", "claimName"): "write name: {value}",
-    ("storage", _ANY, "path"): "write mountPath: {value} for where it is mounted, and subPath for a folder within it",
+    (
+        "storage",
+        _ANY,
+        "path",
+    ): "write mountPath: {value} for the path in the pod, and subPath for a folder of the volume",
     ("storage", _ANY, "persistentVolumeClaim"): "write claim: {named}",
     ("storage", _ANY, "pvc"): "write claim: {named}",
     ("successPolicy",): "write completion: {{by: AllWorkers}} for AllWorkers, or {{by: Worker0}} for the default",
@@ -75,7 +78,7 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
         "volumeMounts",
     ): "set mountPath in the volume of spec.storage, and list the roles that mount the volume in the key for",
 }
-"""The advice by the end of a key's path.
+"""The advice for a key, by the last steps of the path of the key.
 
 `name` is the parent key, `value` the value in the notation of a job, and `named` the same value with a text as its
 name.
@@ -102,19 +105,19 @@ _IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
 
 _OUR_KEYS: Final = {"persistentVolumeClaim": "claim", "claimName": "name"}
 _WRAPPERS: Final = ("value", "valueFrom")
-"""Keys that only introduce a value."""
+"""Keys of Kubernetes that only wrap a value, such as `valueFrom`."""
 
 _LONGEST: Final = 80
 _PLAIN: Final = re.compile(r"[\w./:@+-]+", re.ASCII)
 
 
 def instead(path: Path, value: Any) -> str:
-    """Return the advice for an unknown key of a job, or for a list in place of a mapping by name; may be empty."""
+    """Return the advice for an unknown key of a job, or for a list where a job has a mapping; empty for no advice."""
     for end, advice in _HABITS.items():
         if _ends(path, end):
             around = "".join(map(str, path[-2:-1]))
             named = {"name": value} if isinstance(value, str) else value
-            # What a variable's value looks like, its own name says; of the rest, no name does.
+            # The name of a variable shows whether its value is a secret. Other values have no such name.
             words = _shown(value, around if end[-1] in _WRAPPERS else "")
             return f"; {advice.format(name=_scalar(around), value=words, named=_shown(named))}"
     if isinstance(value, list) and _by_name(value):
@@ -161,7 +164,7 @@ def as_items(value: Any, key: str) -> str:
 
 
 def _hidden(name: Any, value: Any) -> Any:
-    """Return a value of Kubernetes without possible secrets."""
+    """Replace possible secrets in a value in the notation of Kubernetes."""
     if isinstance(value, Mapping):
         return {key: _hidden(name if key == "value" else key, item) for key, item in value.items()}
     if isinstance(value, list):
@@ -213,7 +216,7 @@ def flow(value: Any) -> str:
 
 
 def _scalar(value: Any) -> str:
-    """Return a scalar that is valid in braces."""
+    """Return a scalar as YAML that is valid inside braces."""
     if isinstance(value, str) and value != "..." and not (_PLAIN.fullmatch(value) and scalar(value) == value):
         return json.dumps(value, ensure_ascii=False)
     return scalar(value) if value != "..." else value

@@ -1,4 +1,4 @@
-"""Words for the constraints of the schema, for messages and explanations.
+"""Describes the constraints of the schema in words, for messages and explanations.
 
 >>> expected({"type": "integer", "minimum": 1, "maximum": 65535})
 'an integer from 1 to 65535'
@@ -27,7 +27,7 @@ _TYPE_NAMES = {
     "null": "null",
 }
 _SHORT_LIST = 12
-"""Maximum number of names in a list of allowed names. A longer list hides the fault."""
+"""Maximum number of allowed names in a message. A longer list would hide the fault."""
 
 
 def expected(node: Schema) -> str:
@@ -42,13 +42,13 @@ def expected(node: Schema) -> str:
 
 
 def json_types(node: Schema) -> list[str]:
-    """Return the JSON types of a node, or the type of its constant."""
+    """Return the JSON types that a node allows, or the type of its constant."""
     types = node.get("type", ["string"])
     return [types] if isinstance(types, str) else list(types)
 
 
 def integers(node: Schema) -> str:
-    """Return the range of a number, if the range is narrower than that of JSON."""
+    """Return the range of an integer or number in words, such as "an integer from 1 to 10"."""
     if node["maximum"] == MAX_INTEGER:
         return "an integer"
     kind = "a number" if "number" in json_types(node) else "an integer"
@@ -56,12 +56,12 @@ def integers(node: Schema) -> str:
 
 
 def choices(node: Schema) -> list[str]:
-    """Return the keys of which a mapping needs exactly one."""
+    """Return the alternative keys of a mapping, which must have exactly one of these keys."""
     return [key for choice in node["oneOf"] for key in choice["required"]]
 
 
 def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = ()) -> str:
-    """Return the probable intention of an unknown key in a mapping, and a short list of the allowed keys."""
+    """Return a hint such as `; did you mean "image"?` for an unknown key, and a short list of the allowed keys."""
     allowed = owner["properties"] if "properties" in owner else owner["propertyNames"]["enum"]
     listed = f" (allowed: {', '.join(sorted(allowed))})" if len(allowed) <= _SHORT_LIST else ""
     name = (
@@ -75,7 +75,7 @@ def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = ()) -> st
     return meant(name) + listed
 
 
-# What Kubernetes, the TFJob operator or Volcano call it, by the key that it is, or is under, in a job.
+# Names in Kubernetes, in TFJob or in Volcano, each with the equivalent key of a job.
 _OTHER_WORDS = {
     "activeDeadlineSeconds": "deadline",
     "backoffLimit": "retries",
@@ -95,19 +95,19 @@ _OTHER_WORDS = {
 
 
 def _in_our_words(key: str, allowed: Iterable[str]) -> str | None:
-    """Return the name of a key in a job for its name in Kubernetes, such as `storage` for `volumes`."""
+    """Translate a key of Kubernetes to the key of a job, such as `volumes` to `storage`; None for other keys."""
     ours = _OTHER_WORDS.get(key) or _OTHER_WORDS.get(key.lower(), "")
     return ours if ours.partition(".")[0] in allowed else None
 
 
 def _of_spec(key: str, schema: Schema) -> str | None:
-    """Return `spec.labels` for a key such as `labels` in a wrong place, for example in the metadata of Kubernetes."""
+    """Return the path in `spec` of a key in a wrong place, such as `spec.labels` for `metadata.labels`."""
     spec = schema["properties"].get("spec", {}).get("properties", {})
     return f"spec.{key}" if key in spec else None
 
 
 def _nested(key: str, owner: Schema, schema: Schema) -> str | None:
-    """Return `resources.gpu` for a `gpu` next to `resources`."""
+    """Return the path of a key that belongs one level deeper: `resources.gpu` for a `gpu` next to `resources`."""
     for name, written in owner.get("properties", {}).items():
         if key in resolve(schema, written).get("properties", {}):
             return f"{name}.{key}"
@@ -115,7 +115,7 @@ def _nested(key: str, owner: Schema, schema: Schema) -> str | None:
 
 
 def _around(key: str, path: Path, schema: Schema) -> str | None:
-    """Return `spec.gitops.createNamespace` for a `createNamespace` too deep in `spec.gitops`."""
+    """Return the path of a key that belongs to a parent, such as `spec.gitops.createNamespace`."""
     for end in range(len(path) - 1, 0, -1):
         owner = schema_file.node(schema, path[:end])
         if owner is not None and is_record(owner) and key in owner["properties"]:

@@ -1,4 +1,4 @@
-"""Idle values: values that nothing reads, because the job lacks the part that would read them. Its chart omits them.
+"""Finds idle values: values without effect, because the job lacks the part that would read them.
 
     >>> [idle.path for idle in idle_values({"roles": {"worker": {}}, "completion": {"release": "Keep"}})]
     ['completion.evaluatorGrace', 'completion.onFailure']
@@ -19,30 +19,30 @@ from tfgen.schema.gang_fields import FIELDS, Field
 
 
 class IdleValue(Record):
-    """A values path, and the reason for which nothing reads the value."""
+    """The values path of a value without effect, and the reason why the value has no effect."""
 
     path: str
     why: str
 
 
 def idle_values(spec: Mapping[str, Any]) -> Iterator[IdleValue]:
-    """Yield the values that nothing of the job reads, among the values that its workload kind supports."""
+    """Yield the values without effect among the values that the workload kind of the job supports."""
     roles, kind = spec["roles"], kinds.of_spec(spec)
     if "evaluator" not in roles:
         yield IdleValue("completion.evaluatorGrace", "the job has no evaluator")
     elif not releases(spec):
-        why = "completion.release is Keep, so that nothing ends the evaluator"
+        why = "completion.release is Keep, so the evaluator is not ended"
         yield IdleValue("completion.evaluatorGrace", why)
     ends = "chief" if ended_by(spec) == "Chief" else "worker"
     if not releases(spec):
-        yield IdleValue("completion.onFailure", "completion.release is Keep, so that nothing is released")
+        yield IdleValue("completion.onFailure", "completion.release is Keep, so no task is released")
     elif not roles.keys() - {ends} and "tensorboard" not in spec:
-        yield IdleValue("completion.onFailure", "one Job runs all tasks, so that its end leaves nothing to release")
-    if kind == "StatefulSet" and not any(serves(spec, role) for role in roles):  # others have no such value
+        yield IdleValue("completion.onFailure", "one Job runs all tasks, so no task remains after the end of the Job")
+    if kind == "StatefulSet" and not any(serves(spec, role) for role in roles):  # only serving roles use it
         why = "every role runs as a Job, whose tasks may not be evicted"
         yield IdleValue("podDisruptionBudget.maxUnavailable", why)
     if not kinds.FACTS[kind].asks_api_server:
-        yield IdleValue("network.egress.apiServer", f"no pod of a {kind} asks the API server")
+        yield IdleValue("network.egress.apiServer", f"no pod of a {kind} sends requests to the API server")
     if "gang" in spec:
         yield from _idle_in_gang(spec)
 
@@ -51,6 +51,6 @@ def _idle_in_gang(spec: Mapping[str, Any]) -> Iterator[IdleValue]:
     scheduler = spec["gang"]["scheduler"]
     for field in get_args(Field):
         if field not in FIELDS[scheduler]:
-            yield IdleValue(f"gang.{field}", f"{scheduler} has no {field}")
+            yield IdleValue(f"gang.{field}", f"the scheduler {scheduler} does not support {field}")
     if spec.get("strategy", "ParameterServer") != "ParameterServer":
-        yield IdleValue("gang.minAvailable", "workers that are all equal start together")
+        yield IdleValue("gang.minAvailable", "the job has only equal workers, which start together")

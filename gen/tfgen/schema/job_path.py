@@ -1,4 +1,4 @@
-"""A path in a job, as users write it.
+"""Parses a path in a job, as users write the path.
 
 >>> read_path("roles.worker.replicas"), read_path('spec.labels["example.com/team"]')
 (('spec', 'roles', 'worker', 'replicas'), ('spec', 'labels', 'example.com/team'))
@@ -16,7 +16,7 @@ from tfgen.schema import file as schema_file
 from tfgen.words import shown
 
 _STEP: Final = re.compile(r"""\.?(?P<key>[^.\[\]"=]+)|\[(?P<written>[0-9]+|"(?:[^"\\]|\\["\\])+")\]""")
-"""A step of a path, as `words.path_name` writes it."""
+"""Pattern of one step of a path: a key, a quoted key or an index."""
 
 
 def read_path(text: str) -> Path:
@@ -44,7 +44,7 @@ def read_assignment(text: str) -> tuple[Path, str]:
 
 
 def _read_steps(text: str) -> tuple[Path, int]:
-    """Return the steps at the start of a text, and the offset of their end."""
+    """Return the steps of the path at the start of a text, and the offset after the path."""
     steps: list[str | int] = []
     end = 0
     while match := _STEP.match(text, end):

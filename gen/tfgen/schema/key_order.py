@@ -1,4 +1,4 @@
-"""The order of the keys of a job for readers, which `tfgen init` uses.
+"""The order in which tfgen writes the keys of a job, for example in `tfgen init`.
 
 key_order(("spec", "roles", "worker", "resources"))  ->  ("cpu", "memory", "requests", "limits", "gpu")
 key_order(("spec", "env"))                           ->  None
@@ -33,14 +33,14 @@ INIT_ORDER: Final = (
     "gang",
     "completion",
 )
-"""The keys of ``spec`` as `tfgen init` has them; the others follow, as the schema has them."""
+"""The first keys of ``spec``, in order. The remaining keys follow in the order of the schema."""
 
 _LAST: Final = ("outputs", "environments", "gitops")
 _OF_ENVIRONMENT: Final = ("namespace", "cluster", "enabled")
 
 
 def key_order(path: Path, schema: str = schema_file.NAME) -> tuple[str, ...] | None:
-    """Return the keys that a mapping of a document may have, in their order.
+    """Return the allowed keys of a mapping in a document, in the order in which tfgen writes the keys.
 
     Args:
         path: the path of the mapping.

@@ -1,4 +1,4 @@
-"""The types of Kubernetes' objects, for the parts of a job that use Kubernetes' own fields.
+"""Checks the parts of a job that contain fields of Kubernetes, such as `podTemplate`, against the Kubernetes types.
 
     misfits(("sidecars", 0), {"name": "metrics", "envs": []}, "Container", text)
         -> Misfit(("sidecars", 0, "envs"), "misspelt", 'unknown field "envs" in sidecars[0]; did you mean "env"?')
@@ -27,10 +27,10 @@ from tfgen.value_type import MAX_INTEGER
 from tfgen.words import meant, nearest, path_name, shown
 
 NAME: Final = "kubernetes.fields.json"
-"""The file name of the table."""
+"""The file name of the table of types."""
 
 WrittenText: TypeAlias = Callable[[Path], str]
-"""Returns the text of the scalar at a path."""
+"""Type of a function that returns the text of the scalar at a path in the file."""
 
 _INTEGER: Final[Schema] = {"type": "integer", "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER}
 _SCALARS: Final[Mapping[str, Schema]] = {
@@ -44,11 +44,11 @@ _QUANTITY: Final = "quantity"
 
 
 _MOST_UNKNOWN: Final = 100
-"""Maximum number of reported unknown fields of one mapping. The search for the nearest name of each takes time."""
+"""Maximum number of unknown fields that are reported for one mapping, because each search for a hint takes time."""
 
 
 class Misfit(NamedTuple):
-    """A value that the type of Kubernetes does not allow.
+    """A value that does not match its Kubernetes type.
 
     Attributes:
         mistake: "unknown" for a field that a later Kubernetes may have, "misspelt" for a typing error in the name of a
@@ -64,7 +64,7 @@ class KeyedList(NamedTuple):
     """A list in which Kubernetes treats two items with equal keys as one item.
 
     Attributes:
-        owner: the mapping with the list.
+        owner: the mapping that contains the list.
         keys: the key fields of an item; empty if the whole item is the key.
     """
 
@@ -75,12 +75,12 @@ class KeyedList(NamedTuple):
 
 
 class FieldTypes(NamedTuple):
-    """A type of the table.
+    """A type in the table of types, such as `Container`.
 
     Attributes:
         fields: the type of each field.
         required: the required fields.
-        keys: field -> the keys that identify the items of its list. A merge uses the first key.
+        keys: for each list field, the keys that identify the items of the list. A merge uses the first key.
     """
 
     fields: Mapping[str, str]
@@ -96,7 +96,7 @@ def _table() -> Mapping[str, Mapping[str, Any]]:
 
 @functools.cache
 def types() -> Mapping[str, FieldTypes]:
-    """Return the types of the table, by their names."""
+    """Return the types in the table, by name."""
     return {name: FieldTypes(**fields) for name, fields in _table()["types"].items()}
 
 
@@ -115,7 +115,7 @@ def keyed_lists(path: Path, value: Any, type_name: str) -> Iterator[KeyedList]:
 
     Args:
         path: the path of the value.
-        value: the value in the job. Parts with a wrong shape are left out.
+        value: the value in the job. Parts with a wrong type are ignored.
         type_name: the type, as for `misfits`.
     """
     if type_name.startswith("["):
@@ -140,8 +140,7 @@ def misfits(path: Path, value: Any, type_name: str, text: WrittenText, under: An
         value: the value in the job.
         type_name: NAME, [TYPE] for a list, {TYPE} for a map, or the type of a scalar.
         text: returns the text of quoted scalars.
-        under: the data that the value is merged over; null for no data. Data without a mapping or a list may have any
-            field.
+        under: the data that the value is merged over; null for no data.
     """
     if value is None:
         return
@@ -199,7 +198,7 @@ def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenT
 
 
 def _missing(value: Mapping[str, Any], type_name: str, under: Any) -> Iterator[str]:
-    """Yield the required fields that are missing, and neither removed nor misspelt."""
+    """Yield the required fields that are missing. A removed or misspelt field is reported by a different function."""
     if under is not None and not isinstance(under, Mapping):
         return
     fields, required, _ = types()[type_name]
@@ -211,7 +210,7 @@ def _missing(value: Mapping[str, Any], type_name: str, under: Any) -> Iterator[s
 
 
 def _untyped(path: Path, value: Any, text: WrittenText) -> Iterator[Misfit]:
-    """Yield the directives in a value without a type, which cannot be merged: a merge needs the names of fields."""
+    """Yield the patch directives in a value of unknown type, because a merge needs the type."""
     for key, item in value.items() if isinstance(value, Mapping) else ():
         item_path = (*path, key)
         if key.startswith("$"):
@@ -227,7 +226,7 @@ def _untyped(path: Path, value: Any, text: WrittenText) -> Iterator[Misfit]:
 def _keyed(
     path: Path, items: Sequence[Any], type_name: str, key: str, text: WrittenText, under: Any
 ) -> Iterator[Misfit]:
-    """Yield the misfits of the items of a list that merges by a key."""
+    """Yield the misfits of the items of a list whose items are merged by a key, such as `name`."""
     for index, item in enumerate(items):
         item_path = (*path, index)
         name = item.get(key) if isinstance(item, Mapping) else item
@@ -250,14 +249,14 @@ def _directive(path: Path) -> Misfit:
 
 
 def _own_item(items: Any, key: str, name: Any) -> Any:
-    """Return the item of a list that an item with this key is merged over."""
+    """Return the item of a list that has the given value of the merge key; None for a new item."""
     if items is None or not isinstance(items, (list, tuple)):
         return items
     return next((item for item in items if isinstance(item, Mapping) and item.get(key) == name), None)
 
 
 def is_misspelt(name: str, type_name: str) -> bool:
-    """Return whether a type has no field with this name, but a field with nearly this name."""
+    """Test whether a name is a typing error of a field of a type."""
     return name not in types()[type_name].fields and _misspelt(name, type_name) is not None
 
 
@@ -270,7 +269,7 @@ def misspelt(name: str, fields: Collection[str]) -> str | None:
     return _slip_of(name, _by_length(fields))
 
 
-@functools.lru_cache(maxsize=1 << 12)  # each role, rule and environment looks up the same names
+@functools.lru_cache(maxsize=1 << 12)  # cached, because each role, rule and environment looks up the same names
 def _misspelt(name: str, type_name: str) -> str | None:
     return _slip_of(name, _fields_by_length(type_name))
 
@@ -294,7 +293,7 @@ def _slip_of(name: str, fields: Mapping[int, Sequence[str]]) -> str | None:
 
 
 def _is_slip(name: str, field: str) -> bool:
-    """Return whether two names differ by one typing error."""
+    """Test whether two names differ by one typing error."""
     short, long = sorted((name, field), key=len)
     common = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
     a, b = short[common:], long[common:]
@@ -326,10 +325,10 @@ def _shape(path: Path, value: Any, node: Schema, text: WrittenText, instead: str
 
 
 def _list_hint(path: Path, value: Any, type_name: str) -> str:
-    """Return the notation of a value, or of any value, as a list."""
+    """Return an example of the list notation, for a value that should be a list."""
     key = MERGE_KEYS.get(str(path[-1]), "")
     if type_name in types() and key not in types()[type_name].fields:
-        key = ""  # the field of a pod and a field of a different kind have one name: `ports` of a Service
+        key = ""  # fields of a pod and of another kind may have the same name, such as `ports`
     if (
         isinstance(value, Mapping)
         and value
@@ -345,5 +344,5 @@ def _list_hint(path: Path, value: Any, type_name: str) -> str:
 
 
 def _record_hint(value: Any, type_name: str) -> str:
-    """Return `{name: hub}` for `hub`, if the type has a name."""
+    """Return the hint to write `{name: hub}` instead of `hub`, for a type with the field `name`."""
     return f"; write {flow({'name': value})}" if isinstance(value, str) and "name" in types()[type_name].fields else ""

@@ -1,10 +1,10 @@
-"""The errors of a validator in words: the value that was found, the allowed values, and the probable intention.
+"""Translates the errors of a validator to messages: the value in the file, the allowed values, and a hint.
 
     SchemaError(("spec", "port"), "maximum", {"type": "integer", "minimum": 1, "maximum": 65535}, ())
     job.yaml:9:9: spec.port: found 70000, expected an integer from 1 to 65535 [out-of-range]
 
-A mistake causes one problem: a misspelt key is not reported as missing too, and a value that violates two constraints
-is reported for the first.
+Each mistake causes one problem: a misspelt key is not also reported as missing, and for a value that violates two
+constraints only the first is reported.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ RULES: Mapping[str, str] = {
 JOB_KIND = "TrainingJob"
 
 _BY_NAME: Final = (("roles",), ("environments",))
-"""The keys of a spec whose entries exist by name, so that an empty entry counts."""
+"""The keys of a spec with entries by name. An empty entry, such as a role, is significant."""
 _OF_ENVIRONMENT: Final = ("spec", "environments", "ENV")
 
 MOST = 100
-"""Maximum number of problems of a document, because each problem costs a search for the nearest name."""
+"""Maximum number of reported problems per document, because the search for hints takes time."""
 
 
 class SchemaError(Record):
@@ -83,7 +83,7 @@ class CheckedData(Record):
     Attributes:
         data: the data of the document, or of the job with the environment merged over it.
         schema: the schema of the check.
-        environment: the name of the environment for merged data, whose spec is then looked up in the environment.
+        environment: the name of the environment whose values are merged over the job; None for the document itself.
     """
 
     document: Document
@@ -92,13 +92,13 @@ class CheckedData(Record):
     environment: str | None = None
 
     def written(self, path: Path) -> Path:
-        """Return the path at which the user wrote, or would write, the data at `path`."""
+        """Return the path in the file of the data at `path`; for merged data the path may be in the environment."""
         if self.environment is None or path[:1] != ("spec",):
             return path
         return ("spec", "environments", self.environment, *path[1:])
 
     def value(self, path: Path) -> Any:
-        """Return the data at a path."""
+        """Return the checked data at a path."""
         return data_path.follow(self.data, path)
 
     def text(self, path: Path) -> str | None:
@@ -112,7 +112,7 @@ class CheckedData(Record):
         return Problem(self.document.source(written), place(written), message, rule)
 
     def name(self, path: Path) -> str:
-        """Return a path in the notation of messages."""
+        """Return the path in the file of the data at `path`, in the notation of messages."""
         return path_name(self.written(path))
 
 
@@ -127,11 +127,11 @@ def translate(checked: CheckedData, schema_errors: Iterable[SchemaError]) -> Ite
 
 
 def missing_section(document: Document, environment: str, section: tuple[str, ...]) -> Problem:
-    """Return the problem of an environment that changes a section which the job does not have."""
+    """Return the problem that an environment changes a section, such as `gang`, that the job does not have."""
     path = ("spec", "environments", environment, *section)
     *_, name = section
     if _can_be_off(schema_file.load(), section):
-        cure = f"write {_off(section, {})}, and enabled: true in the environments that have it, or remove this"
+        cure = f"write {_off(section, {})}, and enabled: true in the environments with the section, or remove this"
     else:
         cure = f"write {path_name(('spec', *section))} first, or remove this"
     message = f"{path_name(path[:3])} changes {shown(name)}, which the job does not have; {cure}"
@@ -139,13 +139,13 @@ def missing_section(document: Document, environment: str, section: tuple[str, ..
 
 
 def _can_be_off(schema: Schema, section: Path) -> bool:
-    """Return whether a section of the spec has a key `enabled` that an environment may set."""
+    """Test whether a section of the spec has a key `enabled` that an environment may set."""
     node = schema_file.node(schema, ("spec", *section)) or {}
     return "enabled" in node.get("properties", {}) and "default" not in node
 
 
 def _off(section: Path, values: Mapping[str | int, Any]) -> str:
-    """Return the notation of a section that exists only in some environments, with its required keys."""
+    """Return the YAML of a section that is disabled by default, with its required keys: `gang: {enabled: false}`."""
     schema = schema_file.load()
     node = schema_file.node(schema, ("spec", *section)) or {}
     examples = {key: (schema_file.entry(schema, node, key) or {})["examples"][0] for key in node.get("required", ())}
@@ -154,7 +154,7 @@ def _off(section: Path, values: Mapping[str | int, Any]) -> str:
 
 
 def _without_echoes(schema_errors: Iterable[SchemaError]) -> Iterator[SchemaError]:
-    """Yield the errors without those that only follow from another error."""
+    """Yield the errors, except errors that are only the consequence of another error."""
     ordered = sorted(schema_errors, key=lambda error: SAID.index(error.keyword))
     unknown_keys: dict[Path, set[str]] = {}
     for error in ordered:
@@ -171,7 +171,7 @@ def _without_echoes(schema_errors: Iterable[SchemaError]) -> Iterator[SchemaErro
 def _follows(
     error: SchemaError, unknown_keys: Mapping[Path, Collection[str]], reported: Collection[tuple[Path, tuple[str, ...]]]
 ) -> bool:
-    """Return whether an error follows from an unknown key, or from a missing choice."""
+    """Test whether an error is the consequence of an unknown key, or of a missing alternative key."""
     path = error.path
     if any(path[end] in unknown_keys.get(path[:end], ()) for end in range(len(path))):
         return True
@@ -197,7 +197,7 @@ def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
 
 
 def _instead(checked: CheckedData, path: Path) -> str:
-    """Return the advice for a habit from Kubernetes."""
+    """Return the advice for a key that is written as in Kubernetes."""
     return instead(path, checked.value(path))
 
 
@@ -214,7 +214,7 @@ def _not_tunable(checked: CheckedData, path: Path) -> Problem:
 
 
 def _is_in_spec(schema: Schema, path: Path) -> bool:
-    """Return whether the spec has the path of an environment."""
+    """Test whether the job schema has the path of a key in an environment at the level of the spec."""
     inside = path[:2] == ("spec", "environments") and len(path) > 3
     return inside and schema_file.node(schema, ("spec", *path[3:])) is not None
 
@@ -258,7 +258,7 @@ def _wrong_type(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
 
 
 def _instead_of_null(path: Path, node: Schema) -> str:
-    """Return the cure for a section that is null: the form that switches the section off, or no key at all."""
+    """Return the hint for a section with the value null: how to disable the section, or that the key is removed."""
     if path[:1] != ("spec",) or json_types(node) != ["object"]:
         return ""
     if path[1:2] != ("environments",) or len(path) <= len(_OF_ENVIRONMENT):
@@ -382,18 +382,18 @@ _SAY: Mapping[str, Callable[[CheckedData, SchemaError], Iterator[Problem]]] = {
     "required": _missing_key,
 }
 SAID = tuple(_SAY)
-"""The keywords that the schema may use. If a value violates several, the first is reported."""
+"""The keywords of JSON Schema that tfgen translates. If a value violates several, the first keyword is reported."""
 
 
 def _other_kind(checked: CheckedData) -> Problem | None:
-    """Return the only problem of a document of another kind, for which other problems are irrelevant."""
+    """Return the problem of a document of a different kind. Its other problems are not reported."""
     kind = checked.data.get("kind") if isinstance(checked.data, dict) else None
     expected_kind = checked.schema["properties"]["kind"]["const"]
     if kind == expected_kind or not isinstance(kind, str):
         return None
     version = checked.data.get("apiVersion")
     is_importable = expected_kind == JOB_KIND and can_import(kind, version)
-    if nearest(kind, [expected_kind]) and not is_importable:  # TrainJob is near to TrainingJob
+    if nearest(kind, [expected_kind]) and not is_importable:  # TrainJob looks like a misspelt TrainingJob
         return None
     of = f" of {shown(version)}" if isinstance(version, str) else ""
     message = f"found a document of kind {shown(kind)}{of}, expected kind {expected_kind} of tfgen/v1alpha1"
@@ -403,7 +403,7 @@ def _other_kind(checked: CheckedData) -> Problem | None:
 
 
 def found_words(value: Any, text: str) -> str:
-    """Return a value in words; `text` is the text of a scalar in the file."""
+    """Return a value in words, such as "the number 1.50"; `text` is the text of a scalar in the file."""
     if value is None:
         return text or "nothing"
     if isinstance(value, bool):
@@ -416,7 +416,7 @@ def found_words(value: Any, text: str) -> str:
 
 
 def hint_for_value(value: Any, text: str, node: Schema) -> str:
-    """Return the correct notation of a value, if the intention is clear."""
+    """Return a hint such as `; write 4` for a value of a wrong type, if the intention is clear."""
     if isinstance(value, str):
         return _in_seconds(value, node) or _hint_for_text(value, json_types(node))
     if isinstance(value, (dict, list)):
@@ -426,18 +426,18 @@ def hint_for_value(value: Any, text: str, node: Schema) -> str:
         return f"; write {int(value)}"
     if value is None:
         empty = next((_EMPTY[json_type] for json_type in json_types(node) if json_type in _EMPTY), None)
-        return f"; write {empty} for an empty one" if empty else ""
+        return f"; write {empty} for an empty value" if empty else ""
     return f'; quote it: "{text}"' if "string" in json_types(node) and not _form(text, node) else ""
 
 
 _PUNCTUATION: Final = re.compile(r"[^\w. -]")
-"""Characters that no name has. A text with such a character is probably no name, but for example a path."""
+"""Characters that show that a text is not meant as a name, but for example as a path."""
 _DURATION: Final = re.compile(r"(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m(?:in)?)?(?:([0-9]{1,6})s)?")
 _SECONDS: Final = (86_400, 3600, 60, 1)
 
 
 def _in_seconds(text: str, node: Schema) -> str:
-    """Return `7200` for `2h`, for a key whose value is in seconds."""
+    """Return the hint to write seconds, such as 7200 for `2h`, for a key whose value is in seconds."""
     duration = _DURATION.fullmatch(text)
     if not (text and duration and "integer" in json_types(node) and "econds" in node.get("description", "")):
         return ""
@@ -449,7 +449,7 @@ _AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt])i?b?", re.IGNORECAS
 
 
 def as_name(text: object, node: Schema) -> str:
-    """Suggest a name for a text that has upper case or characters which the names of a node do not have.
+    """Return the hint to write a valid name for a text with upper-case letters or invalid characters.
 
     >>> as_name("My_Mnist", {"pattern": "^[a-z][-a-z0-9]*$"})
     '; write my-mnist'
@@ -460,7 +460,7 @@ def as_name(text: object, node: Schema) -> str:
 
 
 def _as_quantity(text: object) -> str:
-    """Return `4Gi` for `4g`. Of the two units of Kubernetes, most users mean the larger one."""
+    """Return the hint to write a valid quantity, such as 4Gi for `4g`. Most users mean Gi, so Gi is first."""
     amount = _AMOUNT.fullmatch(str(text))
     if amount is None or quantity.is_quantity(text):
         return ""
@@ -469,7 +469,7 @@ def _as_quantity(text: object) -> str:
 
 
 def _form(text: str, node: Schema) -> str:
-    """Return the required format of a text in words, if the text does not have it."""
+    """Return the required format in words for a text that has a different format; empty for a valid text."""
     if "enum" in node and text not in node["enum"]:
         return expected(node)
     fits = re.search(node.get("pattern", ""), text)
@@ -477,7 +477,7 @@ def _form(text: str, node: Schema) -> str:
 
 
 def _as_only_key(value: Any, node: Schema) -> str:
-    """Return `{name: hub}` for `hub`, if a mapping needs only one key."""
+    """Return the hint to write `{name: hub}` instead of `hub`, for a mapping that needs only one key."""
     needed = node.get("required", ())
     if not isinstance(value, str) or json_types(node) != ["object"] or len(needed) != 1:
         return ""
@@ -485,20 +485,20 @@ def _as_only_key(value: Any, node: Schema) -> str:
 
 
 def _odd_space(text: object) -> str:
-    """Return the name of a space in a key or a text that looks like a blank."""
+    """Return the hint for a key or a text with a special space character that looks like a blank."""
     odd = find_odd_space(text) if isinstance(text, str) else None
     return f"; {odd}" if odd else ""
 
 
 def _as_items(checked: CheckedData, value: Any, node: Schema) -> str:
-    """Return `[{key: gpu}]` for `{key: gpu}`, if a list needs items with this key."""
+    """Return the hint to write a list, such as `[{key: gpu}]` instead of `{key: gpu}`."""
     items = schema_file.resolve(checked.schema, node.get("items", {}))
     is_item = isinstance(value, dict) and value and value.keys() <= items.get("properties", {}).keys()
     return f"; write {one_line([value])}" if is_item and json_types(node) == ["array"] else ""
 
 
 def _as_text(checked: CheckedData, error: SchemaError) -> str:
-    """Return `"--x: y"` for `{--x: y}`, if the item of a list is a text with a colon."""
+    """Return the hint to quote a text with a colon, such as `"--x: y"`, which YAML reads as a mapping."""
     value = checked.value(error.path)
     is_item = isinstance(value, dict) and len(value) == 1 and isinstance(error.path[-1], int)
     if not is_item or json_types(error.node) != ["string"]:
@@ -509,7 +509,7 @@ def _as_text(checked: CheckedData, error: SchemaError) -> str:
 
 
 def _such_as(checked: CheckedData, error: SchemaError) -> str:
-    """Return the example of a key whose value is a mapping or a list, for which the type is no sufficient hint."""
+    """Return an example for a key whose value is a mapping or a list, such as ` such as [a, b]`."""
     node = schema_file.node(checked.schema, error.path) or {}
     if (
         checked.value(error.path) is None

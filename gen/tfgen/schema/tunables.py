@@ -1,4 +1,4 @@
-"""The tunables: the values that a user of the chart or an environment may set, from the job schema.
+"""Reads from the job schema which values a user of the chart, or an environment, may set: the tunables.
 
     >>> values({"image": "x:1", "roles": {"worker": {"replicas": 4}}})["roles"]["worker"]["replicas"]
     4
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 ValuesPath = tuple[str, ...]
 
 CHART_ACCEPTS: Final = "x-chart-accepts"
-"""The keyword of the job schema for `Tunable.chart_types`. job.yaml itself accepts only text."""
+"""The schema keyword for types that only the chart accepts (`Tunable.chart_types`). job.yaml accepts only text."""
 
 _TYPES: Mapping[str, ValueType] = {
     "string": "string",
@@ -45,7 +45,7 @@ _TYPES: Mapping[str, ValueType] = {
 
 
 class Tunable(Record):
-    """A value of the chart. `schema` is the resolved node of the property."""
+    """A value that users of the chart may set. `schema` is the resolved schema node of the value."""
 
     path: ValuesPath
     type: ValueType
@@ -55,13 +55,13 @@ class Tunable(Record):
 
     @property
     def chart_types(self) -> Sequence[str]:
-        """The types that a chart accepts in place of a text, here or in each entry: `--set run=2` is an integer."""
+        """The types that the chart accepts instead of a text, because `--set run=2` sets an integer."""
         types: Sequence[str] = self.schema.get(CHART_ACCEPTS, ())
         return types
 
 
 class _Present(Record):
-    """The tunables of jobs of one kind, with their indexes."""
+    """The tunables of jobs with the same sections and workload kind, with lookup tables."""
 
     tunables: tuple[Tunable, ...]
 
@@ -72,7 +72,7 @@ class _Present(Record):
 
     @cached_property
     def by_record(self) -> Sequence[tuple[ValuesPath, Sequence[tuple[str, Tunable]]]]:
-        """The consecutive tunables of each record by name, with the path of the record."""
+        """The tunables of each record by name, with the path of the record, in the order of the schema."""
         groups = groupby(self.tunables, key=lambda tunable: tunable.path[:-1])
         return [(record, [(tunable.path[-1], tunable) for tunable in group]) for record, group in groups]
 
@@ -83,7 +83,7 @@ class _Present(Record):
 
 
 class Leaf(Record):
-    """A tunable, its unresolved node, and its sections."""
+    """A tunable, its unresolved schema node, and the sections that contain the tunable."""
 
     tunable: Tunable
     written: Schema
@@ -91,7 +91,7 @@ class Leaf(Record):
 
 
 def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tunable, ...]:
-    """Return the tunables of a job, in the order of the schema: those of the sections that its spec has.
+    """Return the tunables in the sections of a job, in the order of the schema.
 
     Args:
         spec: the spec of the job.
@@ -101,10 +101,10 @@ def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tun
 
 
 def idle_paths(spec: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
-    """Return the paths of the tunables that a job may set although nothing of the job reads the values.
+    """Return the paths of the tunables that a job may set although the values have no effect.
 
-    The check refuses values of sections that the job lacks, and values that the workload kind lacks. The paths of these
-    values are left out.
+    The result does not contain values that the check refuses: values of missing sections, and values that the workload
+    kind does not support.
     """
     without = [lack.path.split(".") for lack in kinds.without(spec)]
     paths = (tuple(idle.path.split(".")) for idle in idle_values(spec))
@@ -120,18 +120,18 @@ def at(path: Sequence[str]) -> Tunable:
     """Return the tunable at a values path, independent of the sections of a job.
 
     Raises:
-        LookupError: no tunable exists, so that a misspelt path never becomes an empty value.
+        LookupError: no tunable has this path, for example because the path is misspelt.
     """
     leaf = all_leaves().get(tuple(path))
     if leaf is None:
-        raise LookupError(f"no tunable at values path {'.'.join(path)}")
+        raise LookupError(f"the values path {'.'.join(path)} has no tunable")
     return leaf.tunable
 
 
 def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, Any]:
     """Return the complete values of a job: each tunable, with its default if the spec does not set it.
 
-    Keys are in the order of the schema, and sorted without such an order, so that equal specs have equal output.
+    Keys have the order of the schema, or are sorted, so that equal specs have equal output.
 
     Args:
         spec: the spec of the job.
@@ -169,7 +169,7 @@ def overrides(environment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def chart_overrides(spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the overrides of each environment by its name, without values that the chart of the job lacks."""
+    """Return the overrides of each environment by name, except values that do not exist in the chart of the job."""
     present = _present(spec)
     return {
         name: {**_of_chart(spec, name), **_chart_part(overrides(environment), (), present)}
@@ -189,7 +189,7 @@ def _chart_part(data: Mapping[str, Any], parent: ValuesPath, present: _Present) 
 
 
 def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a chart and of a user as Helm merges them: maps merge, null removes, the rest is replaced.
+    """Merge the values of a user over the values of a chart as Helm does: maps merge, null removes, others replace.
 
     A null for a key that `under` lacks remains, as in Helm 4. Both arguments remain unchanged.
     """
@@ -236,14 +236,14 @@ def _of_environment(
 
 
 def _of_chart(spec: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return the values of an environment that only the chart has."""
+    """Return the values of an environment that have no key in the job file, such as the environment's name."""
     return {ENVIRONMENT: name} if told_environments(spec) else {}
 
 
 def _laid_over(
     base: Mapping[str, Any], over: Mapping[str, Any], parent: ValuesPath, by_path: Mapping[ValuesPath, Tunable]
 ) -> dict[str, Any]:
-    """Return complete values with others merged over them, as in `merge`. A removed value has its default."""
+    """Merge values over complete values, as `merge` does. A removed value gets its default."""
     laid = dict(base)
     for key, value in over.items():
         path, lower = (*parent, key), base.get(key)
@@ -256,7 +256,7 @@ def _laid_over(
 
 
 def _complete(spec: Mapping[str, Any], present: _Present) -> dict[str, Any]:
-    """Return the values of a spec in order, with the defaults of all other values."""
+    """Return the values of a spec, in order and with the defaults of missing values."""
     complete: dict[str, Any] = {}
     for records, tunables_there in present.by_record:
         place, source = complete, spec
@@ -274,14 +274,14 @@ def _present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> _Present:
 
 
 def _unread(spec: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the paths of values that nothing of the job reads."""
+    """Yield the paths of values that have no effect in the job."""
     yield from (lack.path for lack in kinds.without(spec))
     yield from (idle.path for idle in idle_values(spec))
 
 
 @functools.cache
 def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> _Present:
-    """Return the tunables of a job with these sections, without the values that nothing of the job reads."""
+    """Return the tunables of a job with the given sections, without the values at the paths `lacks`."""
     without = [path.split(".") for path in lacks]
     leaves_there = (leaf for leaf in all_leaves().values() if has.issuperset(leaf.sections))
     return _Present(
@@ -295,13 +295,13 @@ def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> _Present:
 
 @functools.cache
 def _sections() -> tuple[ValuesPath, ...]:
-    """Return every section of the schema, in its order."""
+    """Return all sections of the job schema, in the order of the schema."""
     return tuple(dict.fromkeys(section for leaf in all_leaves().values() for section in leaf.sections))
 
 
 @functools.cache
 def all_leaves() -> Mapping[ValuesPath, Leaf]:
-    """Return every tunable of the schema, in its order."""
+    """Return all tunables of the job schema, in the order of the schema."""
     return {leaf.tunable.path: leaf for leaf in leaves(schema_file.load())}
 
 
@@ -324,5 +324,5 @@ def _walk(
 
 
 def type_of(node: Schema) -> ValueType:
-    """Return the type of the values that a resolved leaf allows."""
+    """Return the type of a tunable from its resolved schema node."""
     return "quantity" if node.get("x-kind") == "quantity" else _TYPES[node["type"]]

@@ -1,4 +1,4 @@
-"""The check of a document with the job schema, with messages in words.
+"""Checks a document against the schema, and reports problems with readable messages.
 
     >>> check(parse("{apiVersion: tfgen/v1alpha1, kind: TrainingJob, metadata: {name: a}}", "job.yaml").documents[0])
     (Problem(file='job.yaml', position=Position(line=1, column=1), message='missing key "spec" in the document: ...
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from tfgen.schema.file import Schema
     from tfgen.text.document import Document
 
-# More than are ever said, since some are left unsaid; so a file of nothing but mistakes takes no time.
+# A limit, so that a file full of mistakes is checked quickly. Some errors are not reported, so the limit is above MOST.
 _MOST_ERRORS = 4 * schema_messages.MOST
 
-_BEYOND = 2.0**51  # what no range of amounts has; above twice as much, every float64 is whole
+_BEYOND = 2.0**51  # larger than any limit in the schema; from 2^52 on, every float64 is a whole number
 
-# What is said of a key or a value by itself. A missing key, or a choice between two, may be the defaults' to mend.
+# Problems of a single key or value. Defaults may still fix other problems, such as a missing key.
 _OF_THE_VALUE = frozenset(
     ("duplicate-item", "out-of-range", "quantity", "too-long", "too-many", "unknown-key", "wrong-format", "wrong-type")
 )
@@ -69,7 +69,7 @@ def check_defaults(document: Document) -> tuple[Problem, ...]:
 
 
 def check_defaults_alone(document: Document) -> tuple[Problem, ...]:
-    """Return the problems of a layer, independent of the layers above, whose values a null may remove."""
+    """Return the problems of a layer by itself. A null is allowed, because it may remove a value of a layer above."""
     return _defaults_problems(document, _without_nulls(document.data))
 
 
@@ -114,7 +114,7 @@ def _checkable(value: Any) -> Any:
     if isinstance(value, list):
         return [_checkable(item) for item in value]
     if isinstance(value, float) and value.is_integer():
-        return math.nextafter(max(-_BEYOND, min(value, _BEYOND)), 0.5)  # inwards: it stays in every range of amounts
+        return math.nextafter(max(-_BEYOND, min(value, _BEYOND)), 0.5)  # towards 0, to stay in its range
     return value
 
 
@@ -122,9 +122,9 @@ def _schema_errors(error: ValidationError, data: Any, schema: Schema) -> Iterato
     *place, keyword = error.schema_path
     node = data_path.follow(schema, place)
     if keyword in ("minimum", "maximum") and isinstance(error.instance, float) and "number" not in json_types(node):
-        return  # the wrong type is reported instead
+        return  # the error of the wrong type is reported instead
     details = error.kind.as_dict()
-    of_key = "error" in details  # propertyNames: the error inside is the key's
+    of_key = "error" in details  # propertyNames: the nested error belongs to the key
     if of_key:
         names = [details["error"].instance]
     else:
@@ -134,7 +134,7 @@ def _schema_errors(error: ValidationError, data: Any, schema: Schema) -> Iterato
 
 
 def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[Path]:
-    """Yield the possible paths of the validator's pointer to an instance.
+    """Yield the paths in the data that a JSON pointer of the validator may mean.
 
     The pointer has a key such as "08" as the number 8. So a number in a mapping means each key with this value that
     leads to the instance; they have one schema, because the names of the schema contain letters. The pointer omits
@@ -154,14 +154,14 @@ def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[P
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return the value without the keys that only remove a default."""
+    """Return a copy of a value without null, which removes a default."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return value
 
 
 def _steps(data: Any, first: str | int) -> list[str | int]:
-    """Return the keys or the index that the next part of the pointer may mean."""
+    """Return the keys or the index in the data that the first part of a pointer may mean."""
     if isinstance(data, list):
         return [first] if isinstance(first, int) and first < len(data) else []
     if not isinstance(data, dict):

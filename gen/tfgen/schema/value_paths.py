@@ -1,4 +1,4 @@
-"""Paths of values: the paths that are read, and the paths in which two variants of a job differ."""
+"""Compares the values of two variants of a job, and shortens paths inside a value to the path of the value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.schema import tunables
 
 
 def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the paths of the values that are not the same object, and of the records with such values."""
+    """Yield the paths of the values that are different Python objects, and of the records that contain such values."""
     if before is after:
         return
     yield path
@@ -20,7 +20,7 @@ def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def whole_values(paths: Iterable[Path]) -> frozenset[Path]:
-    """Return values paths, each shortened if it leads into a value."""
+    """Shorten each path that continues inside a value to the path of the value."""
     leaves = tunables.all_leaves()
     ends = ((path, next((end for end in range(len(path)) if path[:end] in leaves), len(path))) for path in paths)
     return frozenset(path[:end] for path, end in ends)

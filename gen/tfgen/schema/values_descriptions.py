@@ -1,9 +1,9 @@
-"""The descriptions in values.schema.json: each value has the description of its field in the schema of a job.
+"""Adds descriptions to values.schema.json: each value gets the description of its field in the job schema.
 
     {"run": {"$ref": "#/definitions/run"}}
       ->  {"run": {"$ref": "#/definitions/run", "description": "Name of the run."}}
 
-A description is next to a `$ref`, so that fields with different descriptions share one definition.
+A description is next to a `$ref`, so that fields with different descriptions can share one definition.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def described(values_schema: Schema, environments: Sequence[str]) -> Schema:
     """Return a copy of a schema of values with descriptions.
 
     Args:
-        values_schema: the schema.
+        values_schema: the schema of the values, without descriptions.
         environments: the environments of the chart, from `chart_values.told_environments`.
     """
     schema: dict[str, Any] = copy.deepcopy(dict(values_schema))
@@ -35,7 +35,7 @@ def described(values_schema: Schema, environments: Sequence[str]) -> Schema:
 
 
 def _describe(node: dict[str, Any], source: Schema, schema: Schema) -> None:
-    """Add the descriptions below a node.
+    """Add descriptions to all nodes inside a node.
 
     Args:
         node: the node of a value.
@@ -54,7 +54,7 @@ def _describe(node: dict[str, Any], source: Schema, schema: Schema) -> None:
 
 
 def _target(node: Schema, schema: Schema) -> Schema:
-    """Return the node that a `$ref` of a node, or of its `allOf`, leads to; the node itself without a `$ref`."""
+    """Return the target of the `$ref` of a node or of its `allOf`; the node itself without a `$ref`."""
     parts = [node, *node.get("allOf", ())]
     reference = next((part["$ref"] for part in parts if "$ref" in part), None)
     return node if reference is None else _target(schema_file.target(schema, reference), schema)

@@ -1,7 +1,6 @@
-"""The form of a chart's values files, without the values: most jobs of a team have the same form.
+"""The form of a chart's values: the paths without the values. Most jobs of a team have the same form.
 
-So tfgen prints the text of a form, and of values with the defaults of the schema, only once for all jobs with the form,
-within a limit.
+tfgen therefore caches the text of a form, and the text of default values, for all jobs with the form.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ class ValuesForm(Record):
 
 
 once_a_form: Final = functools.lru_cache(maxsize=64)
-"""Caches the results of a function of a form for the most recent forms."""
+"""Decorator that caches the results of a function for the most recently used forms."""
 
 
 class ValuesText(Record):
-    """The text of some values in a file of the chart.
+    """Writes some values as text in a file of the chart.
 
     Attributes:
         paths: the paths of the values.
         start: the text before the values.
-        write: returns the text of the values.
+        write: function that returns the text of the values.
         end: the text after the values.
         defaults: the defaults of the values in the schema.
         of_defaults: the text of the defaults.
@@ -62,7 +61,7 @@ class ValuesText(Record):
 
     @classmethod
     def of(cls, paths: Iterable[ValuesPath], start: str, write: Callable[[Sequence[Any]], str], end: str = "") -> Self:
-        """Return the text of values, with the cached text of their defaults."""
+        """Create the writer of the values at some paths, and cache the text of their defaults."""
         places = tuple(paths)
         defaults = tuple(tunables.at(path).default for path in places)
         return cls(places, start, write, end, defaults, write(defaults))
@@ -70,7 +69,7 @@ class ValuesText(Record):
     def text(self, values: Mapping[str, Any]) -> str:
         """Return the text of the values at the paths, including start and end."""
         current = [data_path.follow(values, path) for path in self.paths]
-        # Equality is not sufficient: True equals 1, but has a different text.
+        # Equal values are not sufficient: True equals 1, but has a different text.
         is_default = all(map(operator.is_, current, self.defaults))
         return f"{self.start}{self.of_defaults if is_default else self.write(current)}{self.end}"
 

@@ -1,4 +1,4 @@
-"""values.schema.json: the schema of a chart's values, in draft-07 and as short as possible.
+"""Writes values.schema.json: the schema of a chart's values, in draft-07 and as short as possible.
 
     {"worker": {"allOf": [{"$ref": "#/definitions/role"}], "required": ["replicas"]}}
 
@@ -29,13 +29,13 @@ _DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _ROLE: Final = "role"
 _CHARACTERS: Final = "characters"
 _IN_VALUES: Final = "InValues"
-"""The end of the name of a definition whose texts a user of the chart may set as numbers."""
+"""The suffix of the name of a definition that accepts numbers as well as texts."""
 _LONG: Final = 80
-"""Minimum number of characters of a node that becomes a definition."""
+"""Minimum length of a repeated node that becomes a definition, in characters."""
 _NAMED: Final = ("properties", "definitions")
 """Keywords whose keys are names and not keywords."""
 _BELOW: Final = ("items", "propertyNames", "additionalProperties", *_NAMED)
-"""Keywords that constrain the parts of a value. They follow the keywords that constrain the value itself."""
+"""Keywords that constrain the parts of a value. Keywords that constrain the value itself are written first."""
 
 
 @once_a_form
@@ -63,7 +63,7 @@ def values_schema(form: ValuesForm) -> Schema:
         for record in records:
             place = place["properties"].setdefault(record, _closed())
         leaf = all_leaves()[path]
-        # The guards of a gang refuse each value that the scheduler does not know, but for the default.
+        # The guards of a gang refuse each value that the scheduler does not support, except the default.
         is_of_gang = path[0] == "gang"
         place["properties"][key] = {"enum": [leaf.tunable.default]} if is_of_gang else _accepted(leaf.written)
     schema = {"$schema": _DRAFT, **root, "definitions": json.loads(_definitions())}
@@ -80,7 +80,7 @@ def values_schema(form: ValuesForm) -> Schema:
 
 
 def _accepted(node: Schema) -> Any:
-    """Return the short node of a value, with the types that the chart accepts in place of a text."""
+    """Return the short schema of a value, with the types that the chart accepts instead of a text."""
     types = schema_file.resolve(schema_file.load(), node).get(CHART_ACCEPTS)
     if not types:
         return _short(node)
@@ -88,14 +88,14 @@ def _accepted(node: Schema) -> Any:
 
 
 def _in_values(node: Schema) -> Any:
-    """Return the short node of a map or list of texts, with the types that the chart accepts in place of each text."""
+    """Return the short schema of a map or list of texts, with the types that the chart accepts instead of each text."""
     (place,) = (key for key in ("additionalProperties", "items") if key in node)
     entry = schema_file.resolve(schema_file.load(), node[place])
     return _short({**node, place: _with_types(entry, node[CHART_ACCEPTS])})
 
 
 def _with_types(node: Schema, types: Sequence[str]) -> Schema:
-    """Return the node of a text with more types, and with the range of the integers whose digits the text allows."""
+    """Add types to the schema of a text, and the range of the integers whose digits the text allows."""
     text = node["type"] if isinstance(node["type"], list) else [node["type"]]
     is_long = node.get("maxLength", MAX_INTEGER) >= len(str(MAX_INTEGER))
     range_of_text = {
@@ -117,18 +117,18 @@ def values_schema_text(form: ValuesForm) -> str:
 
 @functools.cache
 def _definitions() -> str:
-    """Return the short definitions as text. Each schema changes its own copy."""
+    """Return the short definitions as JSON text, so that each schema can change a separate copy."""
     values = {"values": [leaf.written for leaf in all_leaves().values()]}
     used = used_definitions(values, schema_file.load()["definitions"])
     accepting = {f"{name}{_IN_VALUES}": _in_values(node) for name, node in used.items() if CHART_ACCEPTS in node}
     return json.dumps({**{name: _short(node) for name, node in used.items()}, **accepting, _CHARACTERS: _characters()})
 
 
-# -- what several places have alike --------------------------------------------------------------------------------
+# -- shared definitions --------------------------------------------------------------------------------------------
 
 
 def _shared(roles: Mapping[str, Schema]) -> dict[str, Any]:
-    """Return the definition of all roles. They have the same keys, except that some roles lack a key."""
+    """Return the shared definition of all roles, with the keys that any role has."""
     properties = {key: node for role in roles.values() for key, node in role["properties"].items()}
     return {
         **_closed(),
@@ -138,7 +138,7 @@ def _shared(roles: Mapping[str, Schema]) -> dict[str, Any]:
 
 
 def _of_shared(role: Schema, shared: Schema) -> dict[str, Any]:
-    """Return a role by its additional required keys, and by the keys that it lacks."""
+    """Return the schema of a role as a reference to the shared definition, with the differences of the role."""
     required = [key for key in role["required"] if key not in shared["required"]]
     lacks = {key: False for key in shared["properties"] if key not in role["properties"]}
     differences = {**({"required": required} if required else {}), **({"properties": lacks} if lacks else {})}
@@ -147,12 +147,12 @@ def _of_shared(role: Schema, shared: Schema) -> dict[str, Any]:
 
 
 def _share(schema: dict[str, Any]) -> None:
-    """Make a definition of each long node that occurs several times, named after the first named place."""
+    """Replace each long repeated node by a definition, which gets the name of the first property with the node."""
     places: dict[str, list[tuple[dict[str, Any], str, bool]]] = {}
     for place in _nodes(schema):
         places.setdefault(json.dumps(place[0][place[1]]), []).append(place)
     gone: set[int] = set()
-    for text, alike in sorted(places.items(), key=lambda item: -len(item[0])):  # a node before its parts
+    for text, alike in sorted(places.items(), key=lambda item: -len(item[0])):  # parents before children
         remaining = [place for place in alike if id(place[0]) not in gone]
         names = [name for _, name, is_property in remaining if is_property and name not in schema["definitions"]]
         if len(text) < _LONG or len(remaining) < 2 or not names:
@@ -165,7 +165,7 @@ def _share(schema: dict[str, Any]) -> None:
 
 
 def _refer_to_bases(schema: dict[str, Any]) -> None:
-    """Replace each text that a definition covers, apart from some keywords, by a reference with these keywords."""
+    """Replace each text schema that extends a definition by a reference to the definition with the added keywords."""
     definitions = schema["definitions"]
     bases = {name: node for name, node in definitions.items() if "pattern" in node and "not" not in node}
     candidates = [(parent, key) for parent, key, _ in _nodes(schema)]
@@ -178,7 +178,7 @@ def _refer_to_bases(schema: dict[str, Any]) -> None:
 
 
 def _nodes(node: Any) -> Iterator[tuple[dict[str, Any], str, bool]]:
-    """Yield each node below another: its parent, its key, and whether the key is the name of a property."""
+    """Yield each nested node: its parent, its key in the parent, and whether the key is the name of a property."""
     for keyword in ("properties", "definitions"):
         for name, child in node.get(keyword, {}).items():
             if isinstance(child, dict):
@@ -193,13 +193,13 @@ def _nodes(node: Any) -> Iterator[tuple[dict[str, Any], str, bool]]:
 
 @functools.cache
 def _uncarried() -> str:
-    """Return the characters that no text may have, as in a class of a regular expression."""
+    """Return the characters that are forbidden in any text, as a class of a regular expression."""
     pattern: str = schema_file.load()["definitions"]["text"]["pattern"]
     return pattern.removeprefix("^[^").removesuffix("]*$")
 
 
 def _characters() -> dict[str, Any]:
-    """Return the constraint on the characters of a text. Values that are not text are not constrained."""
+    """Return the schema that forbids these characters in a text. Values of other types are allowed."""
     text = schema_file.load()["definitions"]["text"]
     return {"pattern": text["pattern"], "not": text["not"]}
 
@@ -217,7 +217,7 @@ def _short(node: Any) -> Any:
     uncarried = _uncarried()
     if uncarried not in pattern:
         return _ordered(copy)
-    # Nothing else in such a pattern takes one of these characters, so that they may be refused apart from it.
+    # No other part of such a pattern matches one of these characters, so a separate constraint can refuse them.
     del copy["pattern"]
     if copy.get("not") == _characters()["not"]:
         del copy["not"]
@@ -231,11 +231,11 @@ def _ordered(node: dict[str, Any]) -> dict[str, Any]:
     return {**{keyword: value for keyword, value in node.items() if keyword not in parts}, **parts}
 
 
-# -- what a workload kind, or a profile, does without -------------------------------------------------------------
+# -- values that a workload kind or a profile lacks ---------------------------------------------------------------
 
 
 def _keep_roles(mounted_by: dict[str, Any], paths: Sequence[ValuesPath]) -> None:
-    """Keep only the roles of the job, and TensorBoard if the job has it, among the possible mounts of a volume."""
+    """Reduce the roles that may mount a volume to the roles of the job, and TensorBoard if the job has TensorBoard."""
     mounting = {path[1] if path[0] == "roles" else path[0] for path in paths}
     mounted_by["items"]["enum"] = [role for role in mounted_by["items"]["enum"] if role in mounting]
 

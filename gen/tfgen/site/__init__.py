@@ -1,1 +1,1 @@
-"""A static site of the jobs of a repository."""
+"""Writes a static web site that shows the jobs of a repository (`tfgen site`)."""

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class Requests(Record):
-    """The requests of some pods and claims.
+    """The resources that pods and claims request.
 
     Attributes:
         cpu: cores.
         memory: bytes.
         storage: bytes of the claims.
-        gpus: number of GPUs by product, or by resource name where the job selects no product.
+        gpus: number of GPUs by GPU model, or by resource name if the job selects no model.
     """
 
     pods: int
@@ -32,17 +32,17 @@ class Requests(Record):
 
     @property
     def gpu_text(self) -> str:
-        """Return the GPUs in words: `8 NVIDIA-A100, 2 nvidia.com/gpu`."""
+        """Return the GPUs as text, such as `8 NVIDIA-A100, 2 nvidia.com/gpu`."""
         return ", ".join(f"{amount('', number)} {product}" for product, number in sorted(self.gpus.items()))
 
     @property
     def gpu_count(self) -> Amount:
-        """Return the number of GPUs of all products."""
+        """Return the total number of GPUs of all models."""
         return sum(self.gpus.values())
 
 
 def total(requests: Iterable[Requests]) -> Requests:
-    """Return the sum of requests."""
+    """Return the sum of the requests, resource by resource."""
     parts = [*requests]
     products = sorted({product for part in parts for product in part.gpus})
     return Requests(
@@ -67,7 +67,7 @@ class ObjectText(Record):
 
 
 class ValueOrigin(Record):
-    """A value of a job, and the place that sets the value. All attributes are texts for a table."""
+    """A value of a job, and the file that sets the value. All attributes are texts for a table."""
 
     path: str
     value: str
@@ -95,7 +95,7 @@ class LiveState(Record):
 
 
 class EnvironmentFacts(Record):
-    """An environment of a job, or the job itself where the job has no environments.
+    """An environment of a job, or the job itself if the job has no environments.
 
     Attributes:
         name: name of the environment; empty for the job itself.
@@ -123,7 +123,7 @@ class Change(Record):
     Attributes:
         commit: the shortened id of the commit.
         date: the date of the commit, such as 2026-11-25.
-        words: the changed fields of the job in words; for the first commit, that the job is new.
+        words: the changed fields of the job in words, or "the job is new" for the first commit.
     """
 
     commit: str
@@ -132,14 +132,14 @@ class Change(Record):
 
 
 class JobFacts(Record):
-    """A job.
+    """All facts that the page of a job shows.
 
     Attributes:
         file: path of the job file from the root of the repository.
-        team: the team or owner, by a label, the project of Argo CD or the folder of the job.
+        team: the team or owner, from a label, the project of Argo CD or the folder of the job.
         problems: the problems of the job file, in order.
         history: the last changes of the job file, the newest first.
-        waiting: the differences from the last commit, in words.
+        waiting: the uncommitted changes of the job, in words.
         delivery: the ways in which GitOps tools apply the job.
         picture: the picture of the job as SVG.
     """

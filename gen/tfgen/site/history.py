@@ -1,4 +1,4 @@
-"""The history of a job in words of the job: the fields that each commit changed."""
+"""Lists the fields of a job that each commit changed, in words."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tfgen.site.facts import Change
 from tfgen.text.parse import parse
 
 _MOST: Final = 8
-"""Changed fields of one commit. A line counts the fields beyond this number."""
+"""Maximum number of changed fields that are listed for one commit. A last line counts the remaining fields."""
 _LONGEST: Final = 40
-"""Characters of a value."""
+"""Maximum length of a value in characters."""
 _NEW: Final = ("the job is new",)
 
 Data = Mapping[str, Any]
 
 
 def changes(file: str, job: str, revisions: Sequence[Revision], most: int) -> Iterator[Change]:
-    """Yield the revisions that changed a job, the newest first.
+    """Yield the commits that changed a job, the newest first.
 
     Args:
         file: path of the job file, for messages of the parser.
@@ -54,10 +54,10 @@ def job_data(file: str, job: str, content: bytes | None) -> Data | None:
 
 
 def difference(before: Data | None, after: Data | None) -> tuple[str, ...]:
-    """Return the differences of two versions of a job in words; empty for equal versions."""
+    """Return the changed fields between two versions of a job, in words; empty for equal versions."""
     if before is None or after is None:
         return () if before is after else _NEW if before is None else ("the job is removed",)
     changed = field_changes(before, after)
     words = [f"{field.path} {in_words(field.before, field.after, _LONGEST)}" for field in changed[:_MOST]]
     remaining = len(changed) - len(words)
-    return (*words, *([f"and {count(remaining, 'further field')}"] if remaining else []))
+    return (*words, *([f"and {count(remaining, 'more field')}"] if remaining else []))

@@ -1,4 +1,4 @@
-"""Read the facts of a job from its document and its filled objects."""
+"""Collects the facts of a job from its document and its Kubernetes objects."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CLAIM: Final = "PersistentVolumeClaim"
 _OWNER_LABELS: Final = ("team", "owner")
 _PROJECT: Final = ("spec", "gitops", "argocd", "project")
 _LONGEST: Final = 80
-"""Characters of a value in the table of origins."""
+"""Maximum length of a value in the table of values and their files."""
 
 
 def job_facts(
@@ -42,7 +42,7 @@ def job_facts(
         document: the job.
         problems: the problems of the job file.
         history: the commits that changed the job file, the newest first.
-        waiting: the differences from the last commit, in words.
+        waiting: the uncommitted changes of the job, in words.
     """
     built = build(document.data)
     names: Sequence[str | None] = [*built.environments] or [None]
@@ -61,7 +61,7 @@ def job_facts(
 
 
 def _team(document: Document) -> str:
-    """Return the label `team` or `owner`, with or without a prefix; then the project of Argo CD; then the folder.
+    """Return the team of a job: the label `team` or `owner`, or the project of Argo CD, or the name of a folder.
 
     The folder is the folder above the folder of the job: `ads` for jobs/ads/mnist/job.yaml.
     """
@@ -94,7 +94,7 @@ def _environment(document: Document, built: BuiltJob, name: str | None) -> Envir
 
 
 def _requests(objects: Sequence[Object]) -> Requests:
-    """Return the sum over all pods and claims of some objects, whether or not the pods run at the same time."""
+    """Return the sum of the requests of all pods and claims, even if the pods do not run at the same time."""
     sums = totals(objects)
     gpus: dict[str, Amount] = {}
     for pods in (pods for item in objects for pods in pods_of(item)):

@@ -1,4 +1,4 @@
-"""The files of the site: an index, a page and a picture for each job, a style sheet and a script.
+"""Writes the files of the site: an index, a page and a picture for each job, a style sheet and a script.
 
 No page loads anything from another server.
 """
@@ -26,7 +26,7 @@ _TEMPLATES.filters["amount"] = lambda value, resource: amount(resource, value)
 
 INDEX: Final = "index.html"
 MARK: Final = '<meta name="generator" content="tfgen site">'
-"""The line of index.html by which `tfgen site` recognizes a folder that it may replace."""
+"""The line in index.html that marks a site of tfgen. `tfgen site` replaces only a folder with this line."""
 
 
 def pages(site: Site) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Read the facts of all jobs of a repository: from the documents, the objects and git."""
+"""Reads the facts of all jobs of a repository from the documents, the objects and git."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tfgen.text.document import Document
 from tfgen.workers import map_items
 
 _HISTORY: Final = 10
-"""Commits that a page of a job shows."""
+"""Maximum number of commits on the page of a job."""
 
 
 def read_jobs(jobs: CheckedJobs, root: Path) -> list[JobFacts]:
@@ -41,7 +41,7 @@ def read_jobs(jobs: CheckedJobs, root: Path) -> list[JobFacts]:
     committed = {
         path: has_commit
         for root_of_git, names in git.by_repository(paths.values()).items()
-        for has_commit in [git.has_commit(root_of_git)]  # one git process for each repository
+        for has_commit in [git.has_commit(root_of_git)]  # only one git process for each repository
         for path in names
     }
     rendered = _changed_files(root)
@@ -59,11 +59,11 @@ def read_jobs(jobs: CheckedJobs, root: Path) -> list[JobFacts]:
 
 
 class _Input(Record):
-    """The input for the facts of one job.
+    """The data from which the facts of one job are computed.
 
     Attributes:
         revisions: the revisions of the job file, the newest first.
-        is_in_git: whether the repository around the job file has a commit.
+        is_in_git: whether the job file is in a git repository with a commit.
         changed_files: number of rendered files that differ from the last commit.
     """
 
@@ -81,7 +81,7 @@ def _facts(item: _Input) -> JobFacts:
 
 
 def _waiting(item: _Input) -> Iterator[str]:
-    """Yield the differences from the last commit, in words."""
+    """Yield the uncommitted changes of a job, in words."""
     file, name = item.document.file, name_of(item.document)
     if item.is_in_git:
         committed = job_data(file, name, item.revisions[0].content) if item.revisions else None

@@ -1,4 +1,4 @@
-"""The sums of requests by team, queue, cluster and environment."""
+"""Adds up the requests of jobs by team, queue, cluster and environment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.site.facts import EnvironmentFacts, JobFacts, Requests, total
 
 
 class Sum(Record):
-    """The requests of the enabled environments that have one key.
+    """The sum of the requests of all enabled environments with one key, such as one team.
 
     Attributes:
         key: the team, queue, cluster or environment; empty for environments without such a key.
@@ -23,7 +23,7 @@ class Sum(Record):
 
 
 class SumTable(Record):
-    """The sums of one kind of key, in the order of the keys."""
+    """The sums for one kind of key, such as the team, sorted by key."""
 
     title: str
     rows: tuple[Sum, ...]
@@ -38,7 +38,7 @@ _KEYS: Final[Sequence[tuple[str, Callable[[JobFacts, EnvironmentFacts], str]]]] 
 
 
 def sum_tables(jobs: Iterable[JobFacts]) -> tuple[SumTable, ...]:
-    """Return the sums over all enabled environments of some jobs, one table for each kind of key."""
+    """Return the sums over the enabled environments of all jobs, one table for each kind of key."""
     enabled = [(job, environment) for job in jobs for environment in job.environments if environment.is_enabled]
     return tuple(_table(title, [(key(*pair), *pair) for pair in enabled]) for title, key in _KEYS)
 

@@ -1,1 +1,1 @@
-"""Targets of an object graph: the chart, the kustomize overlays and the GitOps objects of a job."""
+"""Writes the outputs of a job: the chart, the kustomize overlays and the GitOps objects."""

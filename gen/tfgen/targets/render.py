@@ -1,4 +1,4 @@
-"""Renderer of a checked job: from the document of a job to the files of the chart, the overlays and the GitOps objects.
+"""Renders a checked job: the files of the chart, the overlays and the GitOps objects.
 
 job.yaml -> TrainingJob -> graph -> FileTree: charts/NAME, overlays/NAME, or both
 """
@@ -32,7 +32,7 @@ def render(
 
     Args:
         data: the job, merged with its layers.
-        job_data: the job without its layers. None: the job has no layers. With both, the ledger can distinguish a
+        job_data: the job without its layers; None for a job without layers. The ledger uses this data to distinguish a
             change of the job from a change of a layer.
         built: the result of `build` for the data, if the caller has it.
     """
@@ -66,15 +66,15 @@ def input_digest(document: Document) -> str:
 
 
 def render_document(document: Document, built: BuiltJob | None = None) -> Rendering:
-    """Render a job of a document, and add the path of the document's file."""
+    """Render the job of a document. The ledger contains the path of the document's file."""
     return render(document.data, document.unmerged, built).replaced(source=source_name(Path(document.file)))
 
 
 def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, dict[str, str]]:
-    """Return the files of the GitOps objects, by their owner."""
+    """Return the files of the GitOps objects: files of the job, and files that jobs share."""
     if job.gitops is None:
         return {}
-    from tfgen.targets.gitops.gitops import gitops, texts  # 5 ms, which jobs without gitops save
+    from tfgen.targets.gitops.gitops import gitops, texts  # only for gitops: the import takes 5 ms
 
     delivery = gitops(job, environments)
     return {_ONE_JOB: texts(delivery.job_files), _SEVERAL_JOBS: texts(delivery.shared_files)}

@@ -44,7 +44,7 @@ def of_spec(spec: Mapping[str, Any]) -> WorkloadKind:
 
 
 def value_of(spec: Mapping[str, Any], path: str) -> Any:
-    """Return the value of a spec at a path, or its default, or None."""
+    """Return the value at a path of a spec, or the default of the schema, or None."""
     value = data_path.at(spec, path.split("."))
     return _default(path) if value is None else value
 
@@ -72,12 +72,12 @@ def _owned_by_others(kind: WorkloadKind) -> tuple[Without, ...]:
 
 
 def only(spec: Mapping[str, Any]) -> Iterator[Only]:
-    """Yield the fields of which the workload kind of a spec supports only some values."""
+    """Yield the fields for which the workload kind of a spec supports only some values."""
     yield from (key for key in FACTS[of_spec(spec)].only if _holds(spec, key.when))
 
 
 def lacking(spec: Mapping[str, Any], path: Sequence[str | int]) -> str:
-    """Return the cure for a field that the workload kind of a spec does not support; empty for a supported field."""
+    """Return the reason and the fix for a field that the workload kind does not support; empty if supported."""
     return next((lack.way_out for lack in without(spec) if covers(lack.path.split("."), path)), "")
 
 
@@ -90,12 +90,12 @@ def _holds(spec: Mapping[str, Any], when: Condition) -> bool:
 
 
 def covers(steps: Sequence[str], path: Sequence[str | int]) -> bool:
-    """Return whether a path with ``*`` for any key is equal to another path or to one of its ancestors."""
+    """Test whether a pattern with ``*`` for any key matches a path or a parent of the path."""
     return len(steps) <= len(path) and all(step in ("*", key) for step, key in zip(steps, path, strict=False))
 
 
 @functools.cache
 def _owners() -> Mapping[str, tuple[WorkloadKind, ...]]:
-    """Return the workload kinds of each path that not all kinds support."""
+    """Return the workload kinds that support a path, for each path that only some kinds support."""
     paths = dict.fromkeys(path for facts in FACTS.values() for path in facts.specific)
     return {path: tuple(kind for kind, facts in FACTS.items() if path in facts.specific) for path in paths}

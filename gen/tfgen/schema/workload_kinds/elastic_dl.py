@@ -1,4 +1,4 @@
-"""ElasticDL: a master that creates the pods of ps and workers."""
+"""Limits of the kind ElasticDL, whose master creates the pods of ps and workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts of a workload kind, as data."""
+"""Records that describe the limits and properties of a workload kind."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ CompletionBy: TypeAlias = Literal["Chief", "Worker0", "AllWorkers"]
 """The role or the group of tasks whose end completes a job."""
 
 Condition: TypeAlias = tuple[str, str | bool] | None
-"""A path of the spec and its value, or ``*`` for any value; None for always."""
+"""A condition: a path of the spec and its value, or ``*`` for any value. None is always true."""
 
 
 class Without(Record):
-    """A field that a workload kind does not support, and the cure."""
+    """A field that a workload kind does not support, and the fix."""
 
     path: str
     way_out: str
@@ -33,7 +33,7 @@ class Only(Record):
 
 
 class CustomResource(Record):
-    """The custom object of a workload kind, for the tools that apply it.
+    """The custom resource of a workload kind, with the properties that GitOps tools need.
 
     Attributes:
         group: the API group.
@@ -59,16 +59,16 @@ class Facts(Record):
 
     Attributes:
         without: the fields that the kind does not support.
-        only: the fields of which the kind supports only some values.
+        only: the fields for which the kind supports only some values.
         specific: the paths that the kind supports, and most other kinds do not.
         resource: the custom object; None if built-in kinds of Kubernetes run the roles.
-        controller_keys: labels and annotations that its controllers set on pods: whole keys, or the domain of keys.
+        controller_keys: labels and annotations that controllers set on pods: whole keys, or the domain of keys.
         makes_object_a_role: whether each role has a separate object.
         makes_pods: whether the pod of a role is an object of the job itself, and not created by a controller.
         is_admitted_whole: whether Kueue admits all roles together.
         default_end: the role whose end completes a job by default; None for the choice of the strategy.
         asks_api_server: whether a pod next to the tasks, or before them, sends requests to the API server.
-        teller: the component that sets TF_CONFIG if tfgen does not, and the cure to let tfgen set it.
+        teller: the component that sets TF_CONFIG instead of tfgen, and the fix that lets tfgen set TF_CONFIG.
     """
 
     without: tuple[Without, ...] = ()

@@ -1,4 +1,4 @@
-"""An Indexed Job for each role."""
+"""Limits of the kind Job: an Indexed Job runs each role."""
 
 from __future__ import annotations
 

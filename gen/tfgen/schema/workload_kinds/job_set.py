@@ -1,4 +1,4 @@
-"""The JobSet, whose controller creates a Job for each role."""
+"""Limits of the kind JobSet, whose controller creates a Job for each role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bare Pod for one task."""
+"""Limits of the kind Pod: a Pod without a controller runs a single task."""
 
 from __future__ import annotations
 

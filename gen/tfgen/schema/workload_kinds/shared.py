@@ -19,9 +19,9 @@ NO_FINISHER: Final = (
     ),
 )
 LEGACY: Final = ("legacyFlags", "legacyVariables")
-"""The fields that give the programs of TensorFlow 1 their place in the cluster."""
+"""The fields that pass role, index and hosts to programs of TensorFlow 1."""
 NO_LEGACY: Final = tuple(Without(key, "the tasks read TF_CONFIG; use the kind StatefulSet or Job") for key in LEGACY)
-# Of a kind whose controller ends the rest itself.
+# For kinds whose controller ends the remaining tasks.
 RELEASES: Final = Only(
     "completion.release", ("ScaleToZero",), "the controller ends the remaining tasks when the job is complete"
 )
@@ -31,5 +31,5 @@ WHOLE_BUDGET: Final = Without(
     "maxUnavailable needs a controller with the subresource scale; remove the key, or use the kind StatefulSet",
 )
 
-# What the controllers write on their pods: https://kubernetes.io/docs/reference/labels-annotations-taints/
+# Set by the controllers on their pods: https://kubernetes.io/docs/reference/labels-annotations-taints/
 JOB_KEYS: Final = ("batch.kubernetes.io/", "controller-uid", "job-name")

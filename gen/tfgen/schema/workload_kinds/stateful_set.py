@@ -1,4 +1,4 @@
-"""A StatefulSet for each role that serves, and an Indexed Job for each role that ends."""
+"""Limits of the kind StatefulSet: StatefulSets for roles that run until the end, Indexed Jobs for other roles."""
 
 from __future__ import annotations
 

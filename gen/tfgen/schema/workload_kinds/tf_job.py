@@ -1,4 +1,4 @@
-"""The TFJob of the training operator."""
+"""Limits of the kind TFJob of the training operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Job of Volcano."""
+"""Limits of the kind VolcanoJob, the Job of Volcano."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FACTS: Final = Facts(
         completed="status.state.phase == 'Completed'",
         failed="status.state.phase in ['Failed', 'Aborted', 'Terminated']",
         argocd_health="volcano_job",
-        # Volcano's admission lets it change; another minAvailable is another gang.
+        # Volcano's admission allows this change, but a different minAvailable needs a different gang.
         free=("priorityClassName",),
     ),
     controller_keys=tuple(

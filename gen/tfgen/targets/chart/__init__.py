@@ -1,1 +1,1 @@
-"""The Helm chart: the graph printed as Go template text."""
+"""Writes the Helm chart of a job. The object graph becomes Go template text."""

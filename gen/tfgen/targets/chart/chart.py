@@ -1,4 +1,4 @@
-"""The Helm chart of a job: ``charts/NAME``."""
+"""Writes the Helm chart of a job: the folder ``charts/NAME``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tfgen.text import yaml_text
 from tfgen.tree.rendering import Revision
 
 _STRAY_FILES: Final = (".DS_Store", ".git/", ".idea/", ".vscode/", "*.bak", "*.orig", "*.swp", "*.tmp", "*~")
-"""Patterns for the names of files and folders: https://helm.sh/docs/chart_template_guide/helm_ignore_file/."""
+"""Patterns of files that Helm ignores: https://helm.sh/docs/chart_template_guide/helm_ignore_file/."""
 
 
 def chart(job: TrainingJob, spec: Mapping[str, Any]) -> tuple[dict[str, str], Revision]:
@@ -49,7 +49,7 @@ def chart(job: TrainingJob, spec: Mapping[str, Any]) -> tuple[dict[str, str], Re
 
 
 def _helm_ignore(files: Iterable[str]) -> str:
-    """Return ``.helmignore`` without the patterns that match a file of the chart, such as code with the name x.tmp."""
+    """Return ``.helmignore`` without patterns that match a file of the chart, such as code with the name x.tmp."""
     names = [path.rpartition("/")[2] for path in files]
     patterns = [pattern for pattern in _STRAY_FILES if not fnmatch.filter(names, pattern)]
     return "\n".join(("# Files of editors and operating systems.", *patterns, ""))

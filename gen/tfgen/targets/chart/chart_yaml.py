@@ -1,6 +1,6 @@
 """``Chart.yaml`` and its version, such as ``1.3.69265643583774``.
 
-The second number is the revision in the ledger, which increases by one if any file of the chart changes. The third
+The second number is the revision in the ledger, which increases by one when any file of the chart changes. The third
 number is the first 48 bits of the digest of these files. After a revert or a merge, one revision may belong to two
 contents, and the third number distinguishes these contents. All three parts are numbers, so version ranges and
 ``helm search repo`` find the newest chart: https://helm.sh/docs/chart_best_practices/conventions/#version-numbers. Two
@@ -29,13 +29,13 @@ from tfgen.tree.rendering import Revision
 # (https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/).
 _KUBE_LEAST: Final = "1.31"
 _KUBE_LEAST_IN_PLACE: Final = "1.35"
-"""The first version in which the feature gate ContainerRestartRules is on by default."""
+"""The first Kubernetes version in which the feature gate ContainerRestartRules is on by default."""
 _CONTENT_LENGTH: Final = 12
-"""Hexadecimal digits, which are 48 bits. Some tools support integers only up to 2^53."""
+"""Number of hexadecimal digits of the digest: 48 bits. Some tools support integers only up to 2^53."""
 
 
 def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
-    """Return ``Chart.yaml`` with the digest of all files of the chart, which excludes the version in this file."""
+    """Return ``Chart.yaml``. Its version contains the digest of all files of the chart, without the version itself."""
     head = generated_note(job.name) + yaml_text.dump(_head_fields(job))
     tail = yaml_text.dump(_tail_fields(job))
     digest = hashlib.sha256()
@@ -47,7 +47,7 @@ def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
 
 
 def _head_fields(job: TrainingJob) -> dict[str, Any]:
-    """Return the fields before the version."""
+    """Return the fields of ``Chart.yaml`` before the version."""
     return {
         "apiVersion": "v2",
         "name": job.name,
@@ -57,7 +57,7 @@ def _head_fields(job: TrainingJob) -> dict[str, Any]:
 
 
 def _tail_fields(job: TrainingJob) -> dict[str, Any]:
-    """Return the fields after the version."""
+    """Return the fields of ``Chart.yaml`` after the version."""
     return {
         **_app_version(job.values["image"]),
         "kubeVersion": f">={kube_least(job.structure)}.0-0",
@@ -66,7 +66,7 @@ def _tail_fields(job: TrainingJob) -> dict[str, Any]:
 
 
 def kube_least(structure: Structure) -> str:
-    """Return the first version of Kubernetes that takes the objects of a job."""
+    """Return the oldest version of Kubernetes that supports the objects of a job."""
     return _KUBE_LEAST_IN_PLACE if structure.in_place else _KUBE_LEAST
 
 
@@ -83,7 +83,7 @@ def _page(page: ChartPage) -> dict[str, Any]:
 
 
 def _app_version(image: str) -> dict[str, str]:
-    """Return ``appVersion``: the tag of the image, or else its digest. Empty for an image without both."""
+    """Return ``appVersion``: the tag of the image, or the digest of an image without a tag; may be empty."""
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     version = tag or digest.replace(":", "-")

@@ -1,4 +1,4 @@
-"""``NOTES.txt``: the notes that Helm prints after an installation."""
+"""Writes ``NOTES.txt``: the notes that Helm prints after an installation."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def environment_notes(names: Iterable[str]) -> str:
 
 
 def upgrade(structure: Structure) -> str:
-    """Return the effect of an upgrade without a new run.
+    """Return the text about the effect of ``helm upgrade`` without a new run name.
 
     The chart keeps a released StatefulSet released in an upgrade (`graph.released_state`). A rollback applies
     the replicas of an earlier revision (tests/e2e/server/test_released.py).

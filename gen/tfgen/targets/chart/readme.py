@@ -1,4 +1,4 @@
-"""``README.md`` of a chart: the commands for the installation, an upgrade and a new run, and a table of the values."""
+"""Writes the README.md of a chart: commands for the installation and a new run, and a table of the values."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ zeros of a number. The chart refuses null for a required value. To set an empty 
 
 
 def _operators(structure: Structure) -> str:
-    """Return the operators that the objects of the job need, as the end of a sentence."""
+    """Return the operators that the objects of the job need, as the end of a sentence; empty for no operator."""
     names = [_BY_KIND.get(structure.kind, ""), _BY_GANG.get(structure.gang or "kubernetes", "")]
     return "".join(f", {name}" for name in dict.fromkeys(names) if name)
 
 
 @once_a_form
 def _rows(form: ValuesForm) -> tuple[ValuesText, ...]:
-    """Return a row for each value. Roles share the row of a value."""
+    """Return a table row for each value. Values with the same key in all roles share a row."""
     paths: dict[str, list[ValuesPath]] = {}
     for path in form.paths:
         name = ".".join(("roles", "ROLE", *path[2:]) if path[0] == "roles" else path)
@@ -112,7 +112,7 @@ def _cell(text: str) -> str:
 
 
 def _default(paths: Sequence[ValuesPath], values: Sequence[Any], *, in_all_roles: bool) -> str:
-    """Return the cell of the default, or of the defaults of all roles if they differ."""
+    """Return the table cell of a default. If the defaults of roles differ, the cell lists the default of each role."""
     defaults = [_shown(value) for value in values]
     if paths[0][0] != "roles" or (in_all_roles and len({*defaults}) == 1):
         return _cell(defaults[0])
@@ -126,7 +126,7 @@ def _shown(value: Any) -> str:
 
 
 def _short_sentence(sentence: str) -> str:
-    """Return the sentence, or the part of a long sentence before the first colon or semicolon."""
+    """Shorten a long sentence to the part before the first colon or semicolon."""
     if len(sentence) <= _LONGEST_SENTENCE:
         return sentence
     cuts = [index for mark in (": ", "; ") if (index := sentence.find(mark)) > 0]

@@ -1,6 +1,6 @@
-"""The lines of a chart's templates, each with the node of the graph that the line prints.
+"""Returns the lines of a chart's templates, each with the node of the graph that the line prints.
 
-`templates.template_files` gives the same texts, and is faster because it keeps them for all jobs of a structure.
+`templates.template_files` gives the same texts, and is faster because it caches the texts for all jobs of a structure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tfgen.targets.chart.wrap import wrap
 
 
 def chart_lines(structure: Structure, environments: Iterable[str]) -> dict[str, Lines]:
-    """Return the lines of the templates by path in the chart. A line without a node is a plain text.
+    """Return the lines of the templates, by path in the chart. A line without a node is constant text.
 
     Args:
         structure: the structure of the job.
@@ -50,7 +50,7 @@ def _wrapped(line: str) -> Lines:
 
 
 def _text_lines(text: Node, context: Context) -> Lines:
-    """Return the lines of a free text. The node of a line is the text of all parts that the line prints."""
+    """Return the lines of a free text such as NOTES.txt, each with the parts of the text that the line prints."""
     nodes: list[list[Node]] = [[]]
     printed = text_of(text, context).splitlines()
     for part in text.parts if isinstance(text, Text) else (text,):
@@ -64,5 +64,5 @@ def _text_lines(text: Node, context: Context) -> Lines:
 
 
 def texts(files: Mapping[str, Lines]) -> dict[str, str]:
-    """Return the texts of files."""
+    """Join the lines of each file to a text."""
     return {path: "".join(f"{line}\n" for line in lines) for path, lines in files.items()}

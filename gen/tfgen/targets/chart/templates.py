@@ -1,8 +1,8 @@
-"""Files of a chart that depend only on the structure of a job: templates, helpers, guards, notes and their files.
+"""Prints the files of a chart that depend only on the structure of a job: templates, helpers, guards and notes.
 
-tfgen prints these files once for all jobs of a structure, with a mark for the name of the chart, which is a part of the
-names of helpers. The last step replaces the mark by the name. The wrapping of lines depends on the length of the name,
-so tfgen wraps the lines once for all names of one length.
+tfgen prints these files once for all jobs of a structure, with a placeholder for the name of the chart, and then
+replaces the placeholder. The wrapping of lines depends on the length of the name, so tfgen wraps the lines once for all
+names of one length.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tfgen.targets.chart.wrap import wrap
 NOTES: Final = "templates/NOTES.txt"
 
 _NAME: Final = "\ufdd0"
-"""The mark for the name of the chart: a character that no text of a job contains (`yaml_text.UNCARRIED`)."""
+"""The placeholder for the name of the chart: a character that no text of a job contains (`yaml_text.UNCARRIED`)."""
 
 _CONTEXT: Final = Context(_NAME)
 
@@ -56,16 +56,16 @@ def template_files(structure: Structure) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=MAX_CACHED)
 def _wrapped(shape: Shape, length: int) -> Mapping[str, str]:
-    """Return the templates with a mark for each character of a name, and with wrapped lines."""
+    """Return the templates with wrapped lines, and with a placeholder for each character of a name of this length."""
     mark = _NAME * length
     return {path: wrap(text.replace(_NAME, mark)) for path, text in _printed(shape.structure).templates.items()}
 
 
 class _Printed(Record):
-    """Files of a structure.
+    """The printed files of all jobs with one structure.
 
     Attributes:
-        templates: the templates by path, with a mark for the name.
+        templates: the templates by path, with a placeholder for the name.
         files: the files that the templates read, by path.
     """
 
@@ -94,7 +94,7 @@ def _define(part: Named) -> str:
 
 
 def _helper_files(nodes: Sequence[Node | Record]) -> dict[str, str]:
-    """Return the files of the named parts in some nodes."""
+    """Return the helper files with the named parts that the nodes use."""
     parts = named_parts(nodes).values()
     return {
         f"templates/_{file}.tpl": helpers_file(FILE_HEADS[file], [_define(part) for part in parts if part.file == file])

@@ -1,8 +1,8 @@
-"""Guards that stop ``helm upgrade`` before it changes an immutable field of an existing run.
+"""Writes guards that stop ``helm upgrade`` before it changes an immutable field of an existing run.
 
 Kubernetes refuses such a change from any tool. But Helm continues after a refused object, and then prints all refusals:
 the message about a Job contains two pod templates. Helm can read the cluster while it renders, so these guards compare
-the objects, and print the cure in one line. In ``helm template`` and in Argo CD, `lookup` returns an empty result, and
+the objects, and print the fix in one line. In ``helm template`` and in Argo CD, `lookup` returns an empty result, and
 the guards pass. https://helm.sh/docs/chart_template_guide/functions_and_pipelines/#using-the-lookup-function
 """
 
@@ -28,14 +28,14 @@ _Path = tuple[str, ...]
 _POD_TEMPLATE_HASH: Final[_Path] = ("spec", "template", "metadata", "labels", keys.POD_TEMPLATE_HASH)
 
 _JOB_FIELDS: Final = ("completions", "backoffLimitPerIndex")
-"""The numbers of a Job that a user may set, and that Kubernetes does not allow to change (ValidateJobSpecUpdate)."""
+"""The number fields of a Job that a user may set and that are immutable (ValidateJobSpecUpdate of Kubernetes)."""
 
 _EXIT_CODES: Final[_Path] = ("spec", "podFailurePolicy", "rules")
-"""The rules of a Job. The last rule has the exit codes that cost no retry. The rules are immutable."""
+"""The immutable podFailurePolicy rules of a Job. The last rule has the exit codes that do not count as a retry."""
 
 
 class _Immutable(Record):
-    """Object of a run with immutable fields.
+    """An object of a run that has immutable fields.
 
     Attributes:
         api_version: the apiVersion of the object.
@@ -51,7 +51,7 @@ class _Immutable(Record):
 
 
 def upgrade_guards(templates: Sequence[Template], context: Context) -> Lines:
-    """Return the lines of the guards; no lines for objects that make no pods by themselves."""
+    """Return the lines of the guards; empty if no object has an immutable field."""
     objects = [item for template in templates if not template.chart_only for item in _immutable_objects(template.node)]
     if not objects:
         return []
@@ -82,14 +82,14 @@ def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, No
 
 
 def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
-    """Yield the hole of the exit codes that cost no retry, in the last rule. The finisher has no such rule."""
+    """Yield the hole with the exit codes that do not count as a retry. The finisher has no such rule."""
     rules = data_path.at(item, _EXIT_CODES)
     if rules and isinstance(rules[-1], When):
         yield _EXIT_CODES, rules[-1].test
 
 
 def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
-    """Return the holes of a field with their paths.
+    """Return the holes in a part of an object, with their paths.
 
     The result excludes files, because the name of their ConfigMap contains their digest.
     """
@@ -112,7 +112,7 @@ def _guard(immutable: _Immutable, context: Context) -> Lines:
 
 
 def _differs(path: _Path, node: Node, context: Context) -> str:
-    """Return the test that a field differs from the field in the cluster, whose object is the dot."""
+    """Return the test whether a field differs from the field in the cluster. The dot is the object in the cluster."""
     keys, value = " ".join(f'"{key}"' for key in path), argument(node, context)
     if type_of(node) == "list":
         return f'ne (toJson (dig "onExitCodes" "values" list (last (dig {keys} (list dict) .)))) (toJson {value})'

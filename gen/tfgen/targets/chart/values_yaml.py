@@ -1,4 +1,4 @@
-"""``values.yaml``: all values of the chart with their defaults, each with a comment from its schema.
+"""Writes ``values.yaml``: all values of the chart with their defaults, each with a comment from its schema.
 
 # Number of tasks. From 1 to 10000.
 replicas: 4
@@ -66,13 +66,13 @@ def _indent(path: ValuesPath) -> str:
     return "  " * (len(path) - 1)
 
 
-@functools.lru_cache(maxsize=1 << 10)  # the values of two jobs have most comments in common
+@functools.lru_cache(maxsize=1 << 10)  # cached, because the values of two jobs share most comments
 def _comment(path: ValuesPath, lacks: tuple[str, ...]) -> str:
     """Return the comment of a value.
 
     Args:
         path: the path of the value.
-        lacks: the keys below the value that the form lacks.
+        lacks: the nested keys of the value that the job does not support.
     """
     indent = _indent(path)
     node, width = schema_file.node(schema_file.load(), ("spec", *path)) or {}, _WIDTH - len(indent)
@@ -84,7 +84,7 @@ def _comment(path: ValuesPath, lacks: tuple[str, ...]) -> str:
 
 
 def _keys(path: tuple[str, ...], record: Schema, lacks: Collection[str], indent: str, width: int) -> Iterator[str]:
-    """Yield the lines about the keys of a record in a map, such as a volume, and about the keys of nested records."""
+    """Yield the comment lines about the keys of a record in a map, such as a volume, and of its nested records."""
     one_of = [key for key in choices(record) if ".".join((*path, key)) not in lacks] if "oneOf" in record else []
     if one_of:
         yield from _wrapped(f"Exactly one of {either(one_of)}.", width, indent)
@@ -105,7 +105,7 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def _allowed(node: Schema) -> Iterator[str]:
-    """Yield the values that the schema allows, if the schema limits more than the type."""
+    """Yield a sentence about the allowed values, if the schema has choices, examples or a range."""
     if "enum" in node:
         choices = (yaml_text.scalar(choice) for choice in node["enum"])
         yield f"One of: {', '.join(choices)}."
@@ -116,6 +116,6 @@ def _allowed(node: Schema) -> Iterator[str]:
 
 
 def _default(node: Schema) -> Iterator[str]:
-    """Yield the default of a key, if the default is a scalar other than an empty one."""
+    """Yield a sentence about the default of a key, if the default is a scalar and not empty."""
     if node.get("default") and not isinstance(node["default"], (dict, list)):
         yield f"{yaml_text.scalar(node['default'])} by default."

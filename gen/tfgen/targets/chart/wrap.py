@@ -1,4 +1,4 @@
-r"""Wrapper of long template lines at the blanks inside the actions of Go templates.
+r"""Wraps long template lines at the blanks inside the actions of Go templates.
 
     >>> print(wrap('{{- fail (printf "the name %v has %d characters" $name (len $name)) }}', width=50))
     {{- fail
@@ -21,25 +21,25 @@ from tfgen.record import Record
 
 WIDTH: Final = 140
 _LONGEST_CACHED: Final = 1_000
-"""The characters of the longest line in the cache. Longer lines contain texts of a job, and would use much memory."""
+"""Maximum length of a line in the cache. Longer lines contain texts of a job, and would use much memory."""
 _INDENT: Final = "    "
 _LITERAL_MAX: Final = 90
 _ACTION: Final = re.compile(r'(\{\{-? (?:"(?:[^"\\]|\\.)*"|`[^`]*`|[^"`])*?\}\})')
 _HEADS: Final = frozenset(
     ("{{", "{{-", "if", "with", "and", "or", "not", "|", ":=", "=", "include", "printf", "fail", "(print")
 )
-"""Words at which no line ends, because they are not readable without the next word."""
+"""Words that stay on a line with the next word, such as `if`."""
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|[()]| +|[^"`() ]+')
 
 
 class _Token(Record):
-    """Word of a line.
+    """A word of a template line.
 
     Attributes:
         text: the text of the word.
-        depth: the depth of brackets in an action. None: the word is outside of actions.
-        joins: whether the word is the blank between two pieces of a text. Without a line break at this blank, the
+        depth: the depth of brackets in an action; None for a word outside of actions.
+        joins: whether the word is the blank between two pieces of a split text. Without a line break at this blank, the
             pieces become one text again.
     """
 
@@ -54,12 +54,12 @@ class _Token(Record):
 
 
 def wrap(text: str, width: int = WIDTH) -> str:
-    """Return the text with lines up to a width. A long line without an action stays unchanged."""
+    """Wrap the lines of a text to a maximum width. A long line without an action stays unchanged."""
     return "\n".join(line if len(line) <= width else _broken(line, width) for line in text.split("\n"))
 
 
 def _broken(line: str, width: int) -> str:
-    """Return a long line as several lines."""
+    """Split a long line into several lines."""
     return _cached_broken(line, width) if len(line) <= _LONGEST_CACHED else "\n".join(_lines(line, width))
 
 
@@ -97,7 +97,8 @@ def _text(tokens: Iterable[_Token]) -> str:
 def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
     """Return the index of the blank at which to break a line.
 
-    The result is the last one of the least deep blanks that leave a line within the room, or else the first blank.
+    The best blank is outside of most brackets, and as far to the right as the width allows. If no blank is within the
+    width, the result is the first blank.
     """
     best: tuple[int, int] | None = None
     length = 0
@@ -112,7 +113,7 @@ def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
 
 
 def _may_be_broken(tokens: Sequence[_Token], blank: int) -> bool:
-    """Return whether a line may end before a blank: not after a word of `_HEADS`, and not before a closing brace."""
+    """Test whether a line may end at a blank: not after a word of `_HEADS`, and not before a closing brace."""
     if not 0 < blank < len(tokens) - 1:
         return False
     return tokens[blank - 1].text not in _HEADS and tokens[blank + 1].text not in ("}}", "-}}")
@@ -134,7 +135,7 @@ def _tokens(part: str) -> Iterator[_Token]:
 
 
 def _split_literal(literal: str, depth: int) -> Iterator[_Token]:
-    """Yield the words of a call of `print` with the pieces of a long text."""
+    """Split a long text into pieces, and yield the words of a call of `print` that joins the pieces."""
     pieces = [""]
     for word in re.split("(?<= )", literal[1:-1]):
         if len(pieces[-1]) + len(word) > _LITERAL_MAX:

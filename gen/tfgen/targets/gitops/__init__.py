@@ -1,1 +1,1 @@
-"""Objects with which Argo CD and Flux apply a job."""
+"""Writes the objects with which Argo CD and Flux apply a job."""

@@ -1,11 +1,11 @@
-"""Objects of Argo CD for a job: the files in ``overlays/argocd``.
+"""Writes the objects of Argo CD for a job: the files in ``overlays/argocd``.
 
 The files contain an Application for each job and environment, or an ApplicationSet for each environment that finds all
 jobs of the repository. A patch of Argo CD's ConfigMap adds health checks for custom kinds.
 
 - The Application ignores the fields that the finisher and queues change, by group and kind: an entry without the group
   has no effect. With RespectIgnoreDifferences, a sync does not reset these fields.
-- Argo CD retries a failed sync without a limit and with the newest commit (``refresh``). So a later commit repairs a
+- Argo CD retries a failed sync without a limit and with the newest commit (``refresh``). So a later commit fixes a
   failed sync, and a sync waits for the installation of a custom kind.
 - The Application has no hook and no Replace, because both would run a finished training again.
 """
@@ -25,7 +25,7 @@ from tfgen.targets.gitops.delivery import SUSPENDED, ChangedField, Delivery, Sit
 
 API_VERSION: Final = "argoproj.io/v1alpha1"
 IN_CLUSTER: Final = "https://kubernetes.default.svc"
-"""The URL of the cluster that Argo CD runs in."""
+"""The URL by which Argo CD addresses the cluster in which it runs."""
 
 _FINALIZER: Final = "resources-finalizer.argocd.argoproj.io"
 _RETRY: Final = {"limit": -1, "refresh": True, "backoff": {"duration": "10s", "factor": 2, "maxDuration": "3m"}}
@@ -35,7 +35,7 @@ _ANY_JOB: Final = (
     *((group, kind, field) for (group, kind), field in SUSPENDED.items()),
 )
 _HEALTH: Final = Path(__file__).parent / "health"
-# The health checks of the operators' kinds. All kinds of gangs share one check.
+# The names of the health checks by kind. All kinds of gangs share one check.
 _OPERATORS: Final = {f"{group}_{kind}": resource.argocd_health for (group, kind), resource in RESOURCES.items()}
 
 

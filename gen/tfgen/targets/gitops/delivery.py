@@ -1,7 +1,7 @@
-"""Records and fields that the objects of Argo CD and Flux share.
+"""Records and functions that the modules for Argo CD and Flux share.
 
-A file has a path in the output folder, and objects. Several jobs may share a file, which is the same for all of them.
-No shared file lists the jobs, because two authors who each add a job would then have a merge conflict.
+Several jobs may share a file with equal content. A shared file never lists the jobs, because two authors who each add
+a job would then have a merge conflict.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from tfgen.schema.workload_kinds import RESOURCES
 Files: TypeAlias = Mapping[str, tuple[Object, ...]]
 
 ChangedField: TypeAlias = tuple[str, str, str]
-"""The group, the kind and the field of an object that a controller in the cluster changes."""
+"""The API group, the kind and the field path of a field that a controller in the cluster changes."""
 
 SUSPENDED: Final[Mapping[tuple[str, str], str]] = {
     ("batch", "Job"): "/spec/suspend",
     **{key: resource.suspend for key, resource in sorted(RESOURCES.items()) if resource.suspend},
 }
-"""The field that suspends an object, by group and kind."""
+"""The path of the field that suspends an object, by API group and kind."""
 
 
 class Delivery(Record):
-    """GitOps objects of a job.
+    """The files with the GitOps objects of a job.
 
     Attributes:
         job_files: the files of the job, by path.
@@ -42,7 +42,7 @@ class Delivery(Record):
 
 
 class Site(Record):
-    """Environment of a job as the target of a GitOps tool, with its objects."""
+    """An environment that a GitOps tool applies: the job, the environment and its objects."""
 
     job: TrainingJob
     gitops: GitOps
@@ -51,17 +51,17 @@ class Site(Record):
 
     @property
     def name(self) -> str:
-        """The name of the GitOps object."""
+        """Return the name of the GitOps object."""
         return f"{self.job.name}-{self.environment.name}"
 
     @property
     def namespace(self) -> str:
-        """The namespace of the job. A rule requires a namespace for gitops."""
+        """Return the namespace of the job. A rule requires a namespace for a job with gitops."""
         return self.environment.namespace or "default"
 
     @property
     def is_chart(self) -> bool:
-        """True for an environment whose tool applies the chart. The overlay of a retired job contains only claims."""
+        """Return True if the GitOps tool applies the chart. For a retired job the tool applies the overlay."""
         return self.gitops.is_chart and self.environment.enabled
 
     def path(self, *parts: str) -> str:
@@ -70,12 +70,12 @@ class Site(Record):
 
     @property
     def overlay(self) -> str:
-        """The path of the overlay."""
+        """Return the path of the overlay from the root of the repository."""
         return self.path(OVERLAYS, self.job.name, self.environment.name)
 
     @property
     def chart(self) -> str:
-        """The path of the chart."""
+        """Return the path of the chart from the root of the repository."""
         return self.path(CHARTS, self.job.name)
 
 
@@ -102,5 +102,5 @@ def controller_fields(objects: Iterable[Object]) -> Iterator[ChangedField]:
 
 
 def pod_security(job: TrainingJob) -> dict[str, str]:
-    """Return the Pod Security label of a namespace for the pods of a job."""
+    """Return the Pod Security label that a namespace needs for the pods of a job."""
     return {keys.POD_SECURITY: job.structure.profile}

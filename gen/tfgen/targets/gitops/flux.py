@@ -1,4 +1,4 @@
-"""Objects of Flux for a job: the files in ``overlays/flux``, with a folder for each named cluster.
+"""Writes the objects of Flux for a job: the files in ``overlays/flux``, with a folder for each named cluster.
 
 The files contain a Kustomization or a HelmRelease for each environment, and the GitRepository and the Namespace, which
 jobs share. The folders have no kustomization.yaml. Flux applies all files of a folder, and a list of the files would
@@ -23,7 +23,7 @@ from tfgen.places import FLUX
 from tfgen.schema.workload_kinds import RESOURCES
 from tfgen.targets.gitops.delivery import ChangedField, Delivery, Site, controller_fields, pod_security
 
-# A PodGroup without pods stays pending. With a phase, its scheduler has accepted the PodGroup.
+# A PodGroup without pods stays pending. Any phase shows that the scheduler has accepted the PodGroup.
 _POD_GROUP: Final = {"current": "has(status.phase)"}
 _HEALTH: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
     # The PodGroup of Kubernetes has no phase. Without an expression, Flux takes an existing object as ready.
@@ -50,7 +50,7 @@ def flux(sites: Sequence[Site]) -> Delivery:
 
 
 def git_repository(site: Site) -> Object:
-    """Return the GitRepository. The digest of the spec in its name lets jobs with equal specs share the object."""
+    """Return the GitRepository. Its name contains the digest of its spec, so that jobs with equal specs share it."""
     settings = _settings(site)
     spec = {
         "interval": settings["interval"],
@@ -140,7 +140,7 @@ def _release(site: Site) -> Object:
 
 
 def _namespace(site: Site) -> Object:
-    """Return the namespace. Flux must not prune it, because the namespace may contain further objects."""
+    """Return the Namespace. Flux must not prune the Namespace, because it may contain unrelated objects."""
     return {
         "apiVersion": "v1",
         "kind": "Namespace",

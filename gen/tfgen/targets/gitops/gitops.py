@@ -1,4 +1,4 @@
-"""Files of the GitOps tools that a job names."""
+"""Writes the files for the GitOps tools that a job names."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
 
 
 def texts(files: Files) -> dict[str, str]:
-    """Return the texts of the files, by path."""
+    """Convert the objects of the files to YAML text, by path."""
     return {path: yaml_text.documents(map(dict, objects)) for path, objects in files.items()}

@@ -1,1 +1,1 @@
-"""The kustomize base and overlays: the graph filled, and what differs in an environment."""
+"""Writes the kustomize base of a job, and the overlays with the differences of the environments."""

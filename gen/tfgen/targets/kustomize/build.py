@@ -1,4 +1,4 @@
-"""Builder of the objects of a rendered overlay, with the features of kustomize that tfgen uses.
+"""Builds the objects of a rendered overlay as `kustomize build` does, with the features that tfgen uses.
 
     build_objects({"base/kustomization.yaml": ..., "dev/kustomization.yaml": ...}, "dev")
         ->  ({"kind": "Service", ...}, ...)
@@ -30,7 +30,7 @@ def build_objects(files: Mapping[str, str], environment: str | None = None) -> S
 
     Args:
         files: the texts by path in the job's folder of overlays/.
-        environment: the name of the environment. None: the base.
+        environment: the name of the environment; None for the base.
 
     Raises:
         TfgenError: the files are not an overlay of tfgen.
@@ -38,14 +38,14 @@ def build_objects(files: Mapping[str, str], environment: str | None = None) -> S
     folder = environment or BASE
     try:
         return tuple(_objects(files, folder))
-    # Committed files may have any shape.
+    # Committed files may have any content.
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         reason = str(error) if isinstance(error, ValueError) else repr(error)
         raise TfgenError(f"{folder}/{_KUSTOMIZATION}: not an overlay that tfgen wrote ({reason})") from error
 
 
 def has_overlay(files: Mapping[str, str], environment: str | None) -> bool:
-    """Return whether the files contain the overlay of an environment."""
+    """Test whether the files contain the overlay of an environment."""
     return f"{environment or BASE}/{_KUSTOMIZATION}" in files
 
 
@@ -88,7 +88,7 @@ def _target(items: Iterable[Object], target: Mapping[str, str]) -> tuple[str, st
 
 
 def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) -> Object:
-    """Return the ConfigMap of an entry of ``configMapGenerator``, with the names of the files as keys."""
+    """Return the ConfigMap that kustomize generates for an entry of ``configMapGenerator``."""
     options = entry["options"]
     return {
         "apiVersion": "v1",
@@ -100,7 +100,7 @@ def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) 
 
 
 def _changed(images: Mapping[str, Mapping[str, str]], image: Image) -> Image | None:
-    """Return the image after the change by its entry of ``images``, or None without an entry."""
+    """Return the image after the change by an entry of ``images``; None for an image without an entry."""
     entry = images.get(image.name)
     if entry is None:
         return None
@@ -114,7 +114,7 @@ def _read(files: Mapping[str, str], path: str) -> Any:
     return _parsed(files[path], path)
 
 
-# All environments share the files of the base, and two versions of an overlay have most files in common.
+# cached, because environments share the base, and two versions of an overlay have most files in common
 @lru_cache(maxsize=64)
 def _parsed(text: str, path: str) -> Any:
     parsed = parse(text, path)

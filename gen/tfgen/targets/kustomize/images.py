@@ -1,4 +1,4 @@
-"""The field ``images`` of a kustomization: the changes of images that the field can express exactly.
+"""Computes the field ``images`` of a kustomization: the changes of images that the field can express exactly.
 
     images:
     - name: registry.example.com/ml/dist-mnist
@@ -18,7 +18,7 @@ from tfgen.kubernetes.object import Object
 from tfgen.record import Record
 
 _LISTS: Final = ("containers", "initContainers")
-"""The lists of an object in which kustomize looks for images, wherever the object has them."""
+"""The names of the lists in which kustomize looks for images, at any depth of an object."""
 
 _PATHS: Final = tuple(
     (*pod, *path)
@@ -28,11 +28,11 @@ _PATHS: Final = tuple(
 """The paths of images in every object, from kustomize's api/internal/konfig/builtinpluginconsts/images.go."""
 
 _SKIPPED_KIND: Final = "CustomResourceDefinition"
-"""The kind whose lists of containers kustomize does not change."""
+"""The kind whose containers kustomize does not change."""
 
 
 class Image(Record):
-    """Parts of an image: the name with the registry, the tag and the digest. A missing part is empty."""
+    """The parts of an image: the name with the registry, the tag and the digest. A missing part is empty."""
 
     name: str
     tag: str
@@ -51,7 +51,7 @@ class Image(Record):
 
 
 class ImageChange(Record):
-    """Change of the image of all containers with the old image."""
+    """The change of an old image to a new image, in all containers with the old image."""
 
     old: Image
     new: Image
@@ -71,7 +71,7 @@ class ImageChange(Record):
 def image_changes(
     before: Sequence[Object], after: Sequence[Object], overlay: Sequence[Object]
 ) -> tuple[ImageChange, ...]:
-    """Return the changes that ``images`` can express exactly. Patches make all further changes.
+    """Return the changes that ``images`` can express exactly. Patches make all other changes.
 
     Patches make these changes: an image loses its tag or digest; two containers with one image get different images; an
     object of the result has the name of the image with another tag, because kustomize applies ``images`` after the
@@ -86,7 +86,7 @@ def image_changes(
     differing = ((old, new) for old, new in zip(before, after, strict=True) if old is not new)
     if all([*_images(old)] == [*_images(new)] for old, new in differing):
         return ()
-    items = {id(item): item for item in (*before, *after, *overlay)}  # most objects are in several of the arguments
+    items = {id(item): item for item in (*before, *after, *overlay)}  # most objects are in several arguments
     images = {key: [*_images(item)] for key, item in items.items()}
     pairs: dict[str, set[tuple[str, str]]] = {}
     for old, new in zip(before, after, strict=True):
@@ -108,7 +108,7 @@ def image_changes(
 
 
 def matched_images(item: Object) -> Iterator[str | None]:
-    """Yield each text of an object that kustomize takes for an image, and None for each node on which it fails."""
+    """Yield each text of an object that kustomize treats as an image, and None for each node on which it fails."""
     if item["kind"] != _SKIPPED_KIND:
         yield from _container_images(item)
     for path in _PATHS:
@@ -128,7 +128,7 @@ def image_changer(changes: Sequence[ImageChange]) -> Callable[[Image], Image | N
 
 
 def _matches(name: str, image: str) -> bool:
-    """Return whether kustomize matches an image with a name. The name is a pattern, so a dot matches any character.
+    """Test whether kustomize matches an image with a name. The name is a pattern, so a dot matches any character.
 
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/image/image.go
     """
@@ -169,7 +169,7 @@ def _container_images(node: Any) -> Iterator[str | None]:
 
 
 def _image_texts(node: Any, path: Sequence[str]) -> Iterator[str | None]:
-    """Yield the texts at a path, which goes through each item of a list, and None for each node that ends the path."""
+    """Yield the texts at a path, in each item of a list. Yield None for a node without the next key of the path."""
     if not path:
         yield _text(node)
     elif isinstance(node, list):

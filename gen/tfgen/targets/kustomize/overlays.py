@@ -1,4 +1,4 @@
-"""The kustomize base and overlays of a job: ``overlays/NAME/base`` and ``overlays/NAME/ENVIRONMENT``.
+"""Writes the kustomize base and overlays of a job: ``overlays/NAME/base`` and ``overlays/NAME/ENVIRONMENT``.
 
 An overlay changes the objects of the base into the objects of the environment. `images` and `replicas` of the
 kustomization change images and sizes where both fields are exact. A patch for each object makes all other changes: a
@@ -6,7 +6,7 @@ merge patch, or a JSON patch where an item of a list changes and kustomize does 
 also deletes an object, and a new object is a file of the overlay. The overlay of a retired environment contains the
 objects that stay, without the base.
 
-An environment with a run of its own has a second group of patches, which rename the objects (`rename`). ``nameSuffix``
+An environment with a separate run has a second group of patches, which rename the objects (`rename`). ``nameSuffix``
 cannot rename the objects, because the run is in the middle of a name (mnist-2-worker), and because kustomize does not
 follow a name into an annotation, an argument or TF_CONFIG.
 
@@ -41,12 +41,12 @@ def kustomize(built: BuiltJob, sources: Sources = EMPTY) -> dict[str, str]:
 
     Args:
         built: the job and its objects.
-        sources: the files of which kustomize makes ConfigMaps.
+        sources: the files from which kustomize generates ConfigMaps.
     """
     job, base = built.job, built.base
     files = {f"base/{path}": text for path, text in _base(base, sources, job.namespace).items()}
     retired = {form.name for form in job.environments if not form.enabled}
-    files_by_content: dict[Hashable, dict[str, str]] = {}  # environments with the same objects have the same files
+    files_by_content: dict[Hashable, dict[str, str]] = {}  # equal objects have equal files
     for environment, objects in built.environments.items():
         is_retired, namespace = environment in retired, job.namespace_of(environment)
         key = (is_retired, namespace, *((file, id(item)) for file, item in objects.items()))
@@ -84,7 +84,7 @@ def _overlay(base: Objects, rename: Rename, sources: Sources, namespace: str | N
         if name not in pairs:
             patch: Patch | None = delete_patch(item)
         else:
-            # kustomize changes replicas and images after the patches, so a patch leaves both out.
+            # kustomize changes replicas and images after the patches, so the patches do not contain these changes.
             changed = with_replicas(item, replicas.get(final[name][1]["metadata"]["name"]) if name in final else None)
             patch = object_patch(with_images(changed, image_changer(images)) if images else changed, pairs[name][1])
         if patch:

@@ -1,4 +1,4 @@
-"""Pairs of an object before and after a change: an object that stays, or an object that gets a new name.
+"""Pairs each object of the base with the same object in an environment, which may have a new name.
 
 object_pairs({"worker": <StatefulSet mnist-worker>}, {"worker": <StatefulSet mnist-2-worker>})
     ->  {"worker": (<StatefulSet mnist-worker>, <StatefulSet mnist-2-worker>)}
@@ -13,9 +13,9 @@ from tfgen.targets.kustomize.references import references
 
 
 def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Object]]:
-    """Return the objects of the base that stay, each with its new object, by the keys of the base.
+    """Return the objects of the base that an environment still has, each with its new version, by the base's keys.
 
-    An object without a namesake gets the name of the object with the same kind and key, which is the object of a
+    An object without an object of the same name is paired with the object of the same kind and key, which belongs to a
     different run. Two kinds of objects have no pair, so that kustomize deletes the old object and adds the new object:
     an object whose old name is in a reference of the user, because kustomize would change the reference; and an object
     of `objects` in job.yaml, because any text can refer to the object.

@@ -1,4 +1,4 @@
-"""Patches from one object to another, short enough for a reviewer. `kubernetes.merge` applies such a patch.
+"""Computes short patches that change one object to another. `kubernetes.merge` applies such a patch.
 
 >>> strategic_merge_patch({"spec": {"a": 1, "b": 2}}, {"spec": {"a": 1, "b": 3}})
 {'spec': {'b': 3}}
@@ -16,7 +16,7 @@ from tfgen.kubernetes.object import Object, group
 from tfgen.record import EMPTY
 
 _Keys = Mapping[str, Sequence[str]]
-"""The lists that merge item by item, each with the fields that identify its items."""
+"""The lists that kustomize merges item by item, each with the fields that identify its items."""
 
 
 def merge_patch(before: Object, after: Object) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
 
 
 def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
-    """Return a patch of an object of an unknown kind, which replaces each mapping with a changed list.
+    """Return a patch for an object of an unknown kind. The patch replaces each mapping that contains a changed list.
 
     The result does not depend on the keys by which kustomize merges the lists of the kind. kustomize accepts the
     directive ``$patch: replace`` in each mapping except the object itself. Of the lists in the object itself, kustomize
@@ -51,9 +51,9 @@ def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
 
 
 def changes_shape(before: Object, after: Object) -> bool:
-    """Return whether a field of the object itself changes between a mapping, a list and a scalar.
+    """Test whether a top-level field of an object changes its type between a mapping, a list and a scalar.
 
-    kustomize refuses a merge patch with such a change, and takes no directive in the object itself.
+    kustomize refuses a merge patch with such a change, and allows no directive at the top level.
     """
     return any(_shape(value) != _shape(after[key]) for key, value in before.items() if key in after)
 
@@ -63,7 +63,7 @@ def _shape(value: Any) -> type:
 
 
 def has_bare_item(patch: Object) -> bool:
-    """Return whether a list of a strategic merge patch has an item without changes, which only keeps the order."""
+    """Test whether a list of a strategic merge patch has an item without changes, which only keeps the order."""
     return _has_bare_item(patch, kustomize_keys(patch.get("kind", "")))
 
 
@@ -103,13 +103,13 @@ def _replacing(before: Object, after: Object) -> dict[str, Any]:
 
 
 def _must_replace(before: Object, after: Object) -> bool:
-    """Return whether two mappings differ in a list or in the shape of a field, which kustomize does not merge."""
+    """Test whether two mappings differ in a list or in the type of a field, which kustomize cannot merge."""
     pairs = [(before[key], value) for key, value in after.items() if key in before]
     return any(isinstance(old, list) or _shape(old) != _shape(new) for old, new in pairs if not _is_equal(old, new))
 
 
 def _is_equal(before: Any, after: Any) -> bool:
-    """Return whether two values have the same text. In Python, True equals 1."""
+    """Test whether two values have the same text, because True equals 1 in Python."""
     return json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)
 
 
@@ -136,7 +136,7 @@ def _items(
 
 
 def _needed_patches(patches: Sequence[Object], old: Sequence[Any], new: Sequence[Any], names: Sequence[str]) -> int:
-    """Return the number of leading items that a patch must name. All further items follow in their old order."""
+    """Return the number of leading items that a patch must contain. The remaining items follow in their old order."""
     count = len(patches)
     while count and patches[count - 1].keys() <= {*names}:
         remaining = new[count - 1 :]

@@ -1,4 +1,4 @@
-"""Entries of ``patches``: the patch that makes one object of another, and the object that the patch is for."""
+"""Writes entries of ``patches`` in a kustomization: a patch, and its target object."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tfgen.targets.kustomize.patch import (
 from tfgen.text import yaml_text
 
 Patch: TypeAlias = Object | list[Operation]
-"""A merge patch, which names its object, or a JSON patch."""
+"""A merge patch, which contains the name of its object, or a JSON patch."""
 
 _WHY_BARE: Final = (
     "# kustomize moves the items of a patch to the front of a list. An item with only a name keeps its place."
@@ -39,7 +39,7 @@ def delete_patch(item: Object) -> Patch:
 
 
 def object_patch(item: Object, target: Object) -> Patch | None:
-    """Return the patch that changes an object into the wanted object; None for equal objects."""
+    """Return the patch that changes an object to a target object; None for equal objects."""
     is_literal = literal_name(item) is not None
     if not is_literal and not merges_by_key(item) and changes_items(item, target) and _takes_json_patch(item, target):
         return json_patch(item, target)
@@ -56,7 +56,7 @@ def object_patch(item: Object, target: Object) -> Patch | None:
 
 
 def _takes_json_patch(item: Object, target: Object) -> bool:
-    """Return whether kustomize can apply a JSON patch to the object.
+    """Test whether kustomize can apply a JSON patch to an object without changing its texts.
 
     kustomize writes the whole object as YAML before and after such a patch, and reads each text back:
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/filters/patchjson6902/patchjson6902.go
@@ -65,12 +65,12 @@ def _takes_json_patch(item: Object, target: Object) -> bool:
 
 
 def merges_by_key(item: Object) -> bool:
-    """Return whether kustomize merges the lists of the object by the keys in `kustomize_keys`."""
+    """Test whether kustomize merges the lists of an object by the keys in `kustomize_keys`."""
     return group(item) in STRATEGIC_GROUPS and literal_name(item) is None
 
 
 def patch_target(item: Object, patch: Patch) -> dict[str, Any]:
-    """Return the fields of an entry whose patch renames the object, or is a JSON patch. Empty for all further patches.
+    """Return the fields `target` and `options` of a JSON patch or a patch that renames; empty for other patches.
 
     https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/
     """
@@ -81,14 +81,14 @@ def patch_target(item: Object, patch: Patch) -> dict[str, Any]:
         is_renamed = patch["metadata"]["name"] != name
         if not is_renamed:
             return {}
-    pattern = name.replace(".", r"\.")  # the only character of a name with a meaning in a pattern
+    pattern = name.replace(".", r"\.")  # a target is a pattern; the dot is the only special character in a name
     group_field = {"group": group(item)} if group(item) else {}
     target = {**group_field, "kind": item["kind"], "name": f"^{pattern}$"}
     return {"target": target, **({"options": {"allowNameChange": True}} if is_renamed else {})}
 
 
 def patch_text(item: Object, patch: Patch) -> str:
-    """Return the text of a patch, with a comment that explains tests, or items with no more than a name."""
+    """Return the text of a patch. A comment explains items that contain only a name, or the tests of a JSON patch."""
     if isinstance(patch, list):
         has_test = any(operation["op"] == "test" for operation in patch)
         return f"{_WHY_TESTS}\n{yaml_text.dump(patch)}" if has_test else yaml_text.dump(patch)

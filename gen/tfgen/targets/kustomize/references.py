@@ -1,4 +1,4 @@
-"""References to names that kustomize updates after the rename of an object.
+"""Finds the references to object names that kustomize updates after the rename of an object.
 
 >>> list(references({"spec": {"serviceName": "mnist"}}))
 [('Service', 'mnist')]
@@ -28,7 +28,7 @@ _KINDS: Final[Mapping[str, str]] = {
 
 
 def references(node: Any) -> Iterator[tuple[str, str]]:
-    """Yield the kind and the name of each reference in an object. Some of them kustomize may not update."""
+    """Yield the kind and the name of each reference in an object, including references that kustomize may ignore."""
     if isinstance(node, Mapping):
         for key, child in node.items():
             for target in child if isinstance(child, list) else [child]:

@@ -1,4 +1,4 @@
-"""The rename of the objects of an environment for its run.
+"""Renames the objects of an environment that has a separate run.
 
 An overlay first changes the objects of the base, under the names of the base. The last patches then rename the objects
 for the run of the environment. So a new run changes these patches, and no other file of the overlay.
@@ -19,12 +19,12 @@ Identity: TypeAlias = tuple[str, str, str]
 
 
 class Rename(Record):
-    """The objects of an environment under the names of the base's run, and under the names of its own run.
+    """The objects of an environment with the names of the base's run, and with the names of the environment's run.
 
     Attributes:
-        before: the objects under the names of the base's run.
-        after: the objects under the names of the environment's run.
-        pairs: the objects that kustomize can rename, with their new forms, by their keys.
+        before: the objects with the names of the base's run.
+        after: the objects with the names of the environment's run.
+        pairs: the objects that kustomize can rename, each with the renamed object, by key.
     """
 
     before: Objects
@@ -33,12 +33,12 @@ class Rename(Record):
 
     @staticmethod
     def of(before: Objects, after: Objects) -> Rename:
-        """Return the rename of objects; `before` and `after` are the same for an environment without a run."""
+        """Create a rename; `before` and `after` are the same for an environment without a separate run."""
         identical = {key: (item, item) for key, item in after.items()}
         return Rename(before, after, identical if before is after else object_pairs(before, after))
 
     def renamed_pairs(self, pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, tuple[Object, Object]]:
-        """Return pairs whose second objects have their new names, without the objects that cannot be renamed."""
+        """Replace the second object of each pair by the renamed object, and omit objects that cannot be renamed."""
         renamed_objects = {identity(old): new for old, new in self.pairs.values()}
         return {
             key: (item, renamed_objects[identity(old)])
@@ -50,7 +50,7 @@ class Rename(Record):
         """Return the objects that the overlay adds, some of which the patches rename.
 
         Args:
-            from_base: the identities, before the rename, of the objects that the overlay makes from the base.
+            from_base: the identities, before the rename, of the objects that come from the base.
         """
         added = self._added(from_base)
         renamed = {
@@ -70,9 +70,9 @@ class Rename(Record):
                 yield {"patch": patch_text(item, patch), **patch_target(item, patch)}
 
     def _added(self, from_base: Collection[Identity]) -> Objects:
-        """Return the objects that the base lacks, under the names before the rename.
+        """Return the objects that the base lacks, with the names before the rename.
 
-        An object whose new form has a different key is left out, so that no two objects have one file.
+        An object with a new key after the rename is omitted, so that two objects never use the same file.
         """
         return {
             key: old

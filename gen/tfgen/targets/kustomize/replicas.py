@@ -1,4 +1,4 @@
-"""The field ``replicas`` of a kustomization: the StatefulSets whose size kustomize changes."""
+"""Computes the field ``replicas`` of a kustomization: the new sizes of StatefulSets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfgen.graph.built import Objects
 from tfgen.kubernetes.object import Object
 
 _SIZED: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
-"""The kinds of which kustomize changes the number of replicas."""
+"""The kinds whose number of replicas the field ``replicas`` changes."""
 
 _REPLICAS: Final = ("spec", "replicas")
 

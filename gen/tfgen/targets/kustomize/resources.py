@@ -1,4 +1,4 @@
-"""Objects as the resources and generators of a kustomization, with the files of both."""
+"""Writes objects as the resources and generators of a kustomization, and the files that both need."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tfgen.record import Record
 from tfgen.text import yaml_text
 
 Sources: TypeAlias = Mapping[str, Mapping[str, File]]
-"""The files of which kustomize makes ConfigMaps, by the key of the object and the key in its data."""
+"""The files from which kustomize generates ConfigMaps, by the key of the object and the key in its data."""
 
 _LONGEST_STEM: Final = 200
-"""The characters of a file name without its ending. A file system allows 255 bytes."""
+"""Maximum length of a file name without its extension. A file system allows 255 bytes."""
 
 
 class Resources(Record):
@@ -48,7 +48,7 @@ def resources(objects: Objects, sources: Sources) -> Resources:
 
 
 def _is_generated(item: Object, files: Mapping[str, File]) -> bool:
-    """Return whether kustomize can generate the ConfigMap without an error.
+    """Test whether kustomize can generate a ConfigMap correctly.
 
     kustomize writes the keys of labels, annotations and data without quotes, and then reads ``1e3`` as a number
     (SetField in https://github.com/kubernetes-sigs/kustomize/blob/master/kyaml/yaml/fns.go). kustomize writes a text of
@@ -61,7 +61,7 @@ def _is_generated(item: Object, files: Mapping[str, File]) -> bool:
 
 
 def _generator(item: Object, files: Mapping[str, File]) -> dict[str, Any]:
-    """Return the entry that makes a ConfigMap of files. The name in the object graph already contains the digest.
+    """Return the entry that generates a ConfigMap from files. The name already contains the digest of the files.
 
     https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/configmapgenerator/
     """
@@ -79,7 +79,7 @@ def _generator(item: Object, files: Mapping[str, File]) -> dict[str, Any]:
 
 
 def file_stem(name: str) -> str:
-    """Return the file name of an object, without its ending. The name is valid, and differs for each object.
+    """Return a valid and unique file name for an object, without the extension.
 
     The name may contain the user's name of a volume or a class, which may be as long as a file name and contain dots,
     as in ``x.patch``.

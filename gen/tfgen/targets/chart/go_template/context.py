@@ -1,4 +1,4 @@
-"""Context of a printed node in a template: the dot, the variables, and the tests that are true.
+"""The context of a printed node in a template: the dot, the variables, and the tests that are true at the node.
 
 Context("mnist", ("role",)).root             ->  .root      the dot of a part with parameters is a dict
 Context("mnist", ("role",)).range_body.root  ->  $.root     a range moves the dot
@@ -17,7 +17,7 @@ from tfgen.targets.chart.go_template.presence import parts_of_test
 
 
 class Context(Record):
-    """Context of a printed node.
+    """The context in which a template prints a node.
 
     Attributes:
         chart: the name of the chart, which is the prefix of the names of helpers.
@@ -26,7 +26,7 @@ class Context(Record):
         dot: the notation of this context: ``.``, or ``$`` in the body of a ``range``.
         variables: the variable with the output of a helper, by the full name of the helper.
         subject: the node at the dot in the body of a ``with``.
-        facts: the tests that are true.
+        facts: the tests that are true at this place, because an ``if`` around the node contains them.
         bindings: the nodes that the names of the graph refer to.
         reason: the comment above the printed entry, or above the nearest parent with a comment.
         part: the sentence about the printed part; empty outside of named parts.
@@ -44,7 +44,7 @@ class Context(Record):
 
     @property
     def range_body(self) -> Context:
-        """The context of the body of a ``range``."""
+        """Return the context of the body of a ``range``."""
         return self.replaced(dot="$", subject=None)
 
     def with_facts(self, *tests: Node) -> Context:
@@ -61,12 +61,12 @@ class Context(Record):
 
     @property
     def root(self) -> str:
-        """The root context: the text before ``.Values``."""
+        """Return the text before ``.Values``: empty, ``$`` or ``.root``."""
         return f"{self.base}.root" if self.parameters else self.base
 
     @property
     def base(self) -> str:
-        """The prefix of the path of a parameter: empty, or ``$`` in the body of a ``range``."""
+        """Return the text before the name of a parameter: empty, or ``$`` in the body of a ``range``."""
         return self.dot.rstrip(".")
 
     def full_name(self, name: str) -> str:
@@ -83,18 +83,18 @@ class Line(str):
 
     @classmethod
     def of(cls, text: str, node: Node | Record, context: Context) -> Self:
-        """Return a text as the line of a node."""
+        """Create the line that prints a node."""
         line = cls(text)
         line.node, line.context = node, context
         return line
 
     def with_text(self, text: str) -> Line:
-        """Return a different text as the line of the same node."""
+        """Return a line with a different text for the same node."""
         return Line.of(text, self.node, self.context)
 
 
 def lines_of(node: Node | Record, lines: Lines, context: Context) -> Lines:
-    """Return lines of a node. A line that already has a node keeps that node."""
+    """Assign a node to lines without a node."""
     return [line if isinstance(line, Line) else Line.of(line, node, context) for line in lines]
 
 

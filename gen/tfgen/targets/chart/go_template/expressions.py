@@ -1,4 +1,4 @@
-"""Printer of a node as an expression of Go templates: a pipeline, or an argument in a pipeline.
+"""Prints a node as an expression of Go templates: a pipeline, or an argument in a pipeline.
 
 AllOf((Value("gang.enabled", "boolean"), Equal(IMAGE, "a")))  ->  and .Values.gang.enabled (eq .Values.image "a")
 """
@@ -119,7 +119,7 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
 
 
 def _test(node: _Test, context: Context) -> str:
-    """Return the pipeline of a node that is true or false."""
+    """Return the pipeline of a test, which is true or false."""
     match node:
         case Not(Equal(left, right)):
             return f"ne {argument(left, context)} {argument(right, context)}"
@@ -128,7 +128,7 @@ def _test(node: _Test, context: Context) -> str:
         case AllOf():
             return " ".join(["and", *arguments(parts_of_test(node), context)])
         case AnyOf(nodes) if (subject := _compared(nodes)) is not None:
-            # The function eq with several arguments compares the first one with each of the following.
+            # The function eq with several arguments compares the first argument with each later argument.
             values = [test.right for test in nodes if isinstance(test, Equal)]
             return " ".join(["eq", *arguments([subject, *values], context)])
         case AnyOf(nodes):
@@ -151,7 +151,7 @@ def _test(node: _Test, context: Context) -> str:
 
 
 def texts(tree: Node, part: Named, context: Context) -> str:
-    """Return the call of a part that prints a tree as texts."""
+    """Return the ``include`` of a helper that converts all values of a map or list to texts."""
     return f"include {literal(context.full_name(part.name))} {argument(tree, context)}"
 
 
@@ -162,7 +162,7 @@ def argument(node: Node, context: Context) -> str:
 
 
 def arguments(nodes: Sequence[Node], context: Context) -> list[str]:
-    """Return several arguments, in order."""
+    """Return several nodes as arguments, in order."""
     return [argument(node, context) for node in nodes]
 
 
@@ -173,39 +173,39 @@ def typed(node: Node, context: Context) -> str:
 
 
 def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
-    """Return a ``dict`` of constant entries.
+    """Return a ``dict`` with entries that are always present.
 
     Raises:
         TypeError: an entry may be empty.
     """
     if not all(map(is_constant, entries.values())):
-        raise TypeError(f"an entry that may be empty must be in the lowest layer: {entries!r}")
+        raise TypeError(f"only the first map of a merge may have an entry that may be empty: {entries!r}")
     not_empty = {key: node for key, node in entries.items() if isinstance(node, MapOf) or node}
     return " ".join(["dict", *(argument(part, context) for entry in not_empty.items() for part in entry)])
 
 
 def chart_only(node: ChartOnly, context: Context) -> str:
-    """Return a text that only the chart contains, and that plain objects lack.
+    """Return the text of a node that only the chart contains, such as an instruction of Helm.
 
     Raises:
         TypeError: the text reads the root context at the dot, which is the arguments of a part.
     """
     if context.parameters and not node.reads_root:
-        raise TypeError(f"a part with parameters has no root context at its dot: {node!r}")
+        raise TypeError(f"the dot of a part with parameters is not the root context: {node!r}")
     return node.template
 
 
 def _file(node: File, context: Context) -> str:
-    """Return the text of a file in the chart. For Helm a missing file is empty, but a program is never empty."""
+    """Return the expression for a file of the chart, which fails for a missing file. Helm would read an empty text."""
     read = f"{context.root}.Files.Get {literal(node.path)}"
     message = f"the chart has no {node.path}, or it is empty"
     return f"{read} | required {literal(message)}" if node.text else read
 
 
 def _data(tree: Named | Call, context: Context) -> str:
-    """Return the data of a named mapping, which Go parses from the output of the part.
+    """Return the data of a named mapping, which Helm parses from the YAML output of the part.
 
-    The output of a part lacks the last line break. Without this line break, a text at the end would lose an empty line.
+    ``printf`` adds the last line break, without which a text at the end of the output would lose an empty line.
     """
     if type_of(tree) != "map" or presence(tree) is not True:
         raise TypeError(f"not a mapping that is always present: {tree!r}")
@@ -213,7 +213,7 @@ def _data(tree: Named | Call, context: Context) -> str:
 
 
 def _argument_of_include(node: Call, context: Context) -> str:
-    """Return the argument of ``include``: the dot if it has all arguments of the part, or else a ``dict``.
+    """Return the argument of ``include``: the dot if it has all arguments of the part, or a new ``dict``.
 
     The ``dict`` omits the argument None, because a missing key of a ``dict`` is null.
     """
@@ -225,14 +225,14 @@ def _argument_of_include(node: Call, context: Context) -> str:
 
 
 def _is_at_dot(name: str, node: Node, context: Context) -> bool:
-    """Return whether the dot has an argument under the same name."""
+    """Test whether the dot already has an argument with the same name and value."""
     if node is None:
         return name not in context.parameters
     return isinstance(node, Parameter) and node.name == name and not node.path
 
 
 def _integer(node: Node, context: Context) -> str:
-    """Return an argument as an integer of Go. A number of the values is a float64."""
+    """Return an argument as an integer of Go, because numbers in the values are float64."""
     text = argument(node, context)
     return text if isinstance(node, (int, Sum, Length)) else f"(int64 {text})"
 
@@ -252,7 +252,7 @@ def _printf(parts: Sequence[Node], context: Context) -> str:
 
 
 def _flat(parts: Sequence[Node]) -> Iterator[Node]:
-    """Yield the parts of a text, and the parts of nested texts in their place."""
+    """Yield the parts of a text. The parts of a nested text replace the nested text."""
     for part in parts:
         if isinstance(part, Text):
             yield from _flat(part.parts)
@@ -261,6 +261,6 @@ def _flat(parts: Sequence[Node]) -> Iterator[Node]:
 
 
 def _compared(nodes: Sequence[Node]) -> Node:
-    """Return the node that all tests compare with a value, or None for other tests."""
+    """Return the node that all tests compare with a value; None if the tests compare different nodes."""
     left_nodes = [node.left for node in nodes if isinstance(node, Equal)]
     return left_nodes[0] if len(left_nodes) == len(nodes) and all(n == left_nodes[0] for n in left_nodes) else None

@@ -1,4 +1,4 @@
-"""Flow control around lines: ``if``, ``with`` and ``range``.
+"""Prints ``if``, ``with`` and ``range`` around lines.
 
 When(ENABLED, {"a": 1})  ->  {{- if .Values.gang.enabled }}
                              a: 1
@@ -24,7 +24,7 @@ from tfgen.targets.chart.go_template.presence import (
 )
 
 Branch: TypeAlias = Callable[[Node, Context], Lines]
-"""A function that prints the lines of a branch."""
+"""Type of a function that prints the lines of a branch."""
 
 
 def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
@@ -45,7 +45,7 @@ def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
 
 
 def when_present(node: Node, context: Context, indent: str, lines: Branch) -> Lines:
-    """Return the lines of a node under the test for its presence."""
+    """Return the lines of a node inside an ``if`` that tests whether the node is present."""
     test = presence(node)
     return lines(node, context) if test is True else _if(test, node, context, indent, lines)
 
@@ -53,14 +53,14 @@ def when_present(node: Node, context: Context, indent: str, lines: Branch) -> Li
 def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> Lines:
     """Return ``range`` around the lines of the body."""
     head = f"{indent}{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} }}}}"
-    # The range gives its variables new values, so facts about variables of the same names are not valid in the body.
+    # The range assigns its variables, so tests of earlier variables with the same names are not valid in the body.
     facts = tuple(test for test in context.facts if not mentions(test, (node.key, node.item)))
     body = lines(node.body, context.binding_entry(node).replaced(facts=facts))
     return lines_of(node.over, [head, *body, f"{indent}{{{{- end }}}}"], context)
 
 
 def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) -> Lines:
-    """Return the lines of a branch under its test. ``with`` prints a node that depends only on the test."""
+    """Return the lines of a branch inside ``if``, or inside ``with`` for a node that uses only the tested value."""
     nested_test = branch_test(node)
     needed_test = remaining_test(test if nested_test is None else all_of(test, nested_test), context.facts)
     if needed_test is True:

@@ -1,4 +1,4 @@
-"""Syntax of Go templates: literals, fields, comments, and text that Helm prints unchanged.
+"""Writes the syntax of Go templates: literals, fields, comments, and text that Helm prints unchanged.
 
 https://pkg.go.dev/text/template
 """
@@ -16,15 +16,15 @@ Lines: TypeAlias = list[str]
 ENDED: Final = "{{- end }}"
 
 COMMENT_WIDTH: Final = 120
-"""The characters of a line in a comment."""
+"""Maximum length of a line in a comment."""
 
 _SPACE: Final = (" ", "\t", "\r", "\n")
-"""The white space that Go trims next to an action with a dash."""
+"""The white space that Go removes next to an action with a dash, such as ``{{-``."""
 
 
 @functools.cache
 def field(base: str, path: str) -> str:
-    """Return a field at a path, with dots if all names are identifiers of Go, or with ``index``."""
+    """Return the expression for a field at a path: with dots for identifiers of Go, or with ``index``."""
     names = [name for name in path.split(".") if name]
     if all(name.isidentifier() and name.isascii() for name in names):
         return ".".join([base, *names])
@@ -32,7 +32,7 @@ def field(base: str, path: str) -> str:
 
 
 def literal(value: str | int) -> str:
-    """Return a constant. Backquotes avoid the escapes of a text with quotes or backslashes."""
+    """Return a constant as a literal of Go. Backquotes avoid escapes in a text with quotes or backslashes."""
     if isinstance(value, str) and ('"' in value or "\\" in value) and value.isprintable() and "`" not in value:
         return f"`{value}`"
     return json.dumps(value, ensure_ascii=False)
@@ -44,7 +44,7 @@ def escape(text: str) -> str:
 
 
 def keep_space(text: str) -> str:
-    """Turn the white space at the ends of a text into actions, so that neighbouring actions do not trim it."""
+    """Print the white space at the ends of a text by actions, so that neighbouring actions do not remove the space."""
     core = text.strip("".join(_SPACE))
     start, _, end = text.partition(core) if core else (text, "", "")
     before, after = (f"{{{{ {literal(space)} }}}}" if space else "" for space in (start, end))
@@ -54,8 +54,8 @@ def keep_space(text: str) -> str:
 def join(texts: Sequence[str]) -> str:
     """Concatenate texts and actions.
 
-    Without a change, Go would read a brace before an action as a part of the action, and the dash of an action would
-    remove a space before it.
+    Actions replace a brace or a space between a text and an action: Go would read the brace as a part of the action,
+    and the dash of an action would remove the space.
     """
     out = ""
     for text in texts:
@@ -71,7 +71,7 @@ def indent_lines(text: str, indent: str) -> Lines:
 
 
 def with_shared_tests(lines: Lines) -> Lines:
-    """Join neighbouring ``if`` blocks with one test. The lines set a variable that the test does not use."""
+    """Merge neighbouring ``if`` blocks with the same test. Their lines assign a variable that the test does not use."""
     out: Lines = []
     test = ""
     for line in lines:

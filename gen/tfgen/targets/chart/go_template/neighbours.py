@@ -1,4 +1,4 @@
-"""Groups of neighbours in a mapping or sequence with one test, so that the template has one ``if`` for a group.
+"""Groups neighbours in a mapping or sequence that have the same test, so that one ``if`` contains the group.
 
 {"a": When(T, 1), "b": When(T, 2), "c": 3}  ->  When(T, {"a": 1, "b": 2}), then "c"
 """
@@ -12,7 +12,7 @@ from tfgen.graph.holes import ABSENT, Key, Node, When
 
 
 def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When | None, Mapping[Key, Node]]]:
-    """Yield groups of entries. A group with one test has a common `When`.
+    """Yield groups of neighbouring entries. One `When` contains all entries with the same test.
 
     The last entry of a group may have a second branch.
     """
@@ -32,7 +32,7 @@ def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When |
 
 
 def items_under_one_test(items: Sequence[Node]) -> Iterator[tuple[When | None, Sequence[Node]]]:
-    """Yield groups of items. A group with one test has a common `When`."""
+    """Yield groups of neighbouring items. One `When` contains all items with the same test."""
     for test, neighbours in groupby(items, key=_single_test):
         group = [*neighbours]
         yield (None if test is None else When(test, [item.if_true for item in group if isinstance(item, When)])), group
@@ -46,5 +46,5 @@ def _branch(key: Key, node: Node) -> Node:
 
 
 def _single_test(node: Node) -> Node:
-    """Return the test of an entry or item without a second branch, or None."""
+    """Return the test of an entry or item that has a test and no second branch; None for other nodes."""
     return node.test if isinstance(node, When) and node.if_false is ABSENT else None

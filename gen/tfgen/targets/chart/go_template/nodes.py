@@ -1,4 +1,4 @@
-"""Properties of a node that do not depend on the context.
+"""Tests properties of a node that do not depend on the context.
 
 is_tree(Value("labels", "map"))       ->  True
 is_constant(Value("image", "string")) ->  False
@@ -26,17 +26,17 @@ from tfgen.value_type import TREES
 
 
 def is_tree(node: Node) -> bool:
-    """Return whether a node is a mapping or a sequence, even a named one."""
+    """Test whether a node is a mapping or a sequence, including named parts."""
     return type_of(node) in TREES
 
 
 def is_constant(node: Node) -> bool:
-    """Return whether an entry of a map does not depend on the values."""
+    """Test whether an entry of a map is the same for all values of the chart."""
     return not isinstance(node, Hole) or (isinstance(node, MapOf) and all(map(is_constant, node.entries.values())))
 
 
 def has_holes(node: Node) -> bool:
-    """Return whether a node is not plain data."""
+    """Test whether a node contains a hole or another node that is not plain data."""
     match node:
         case Hole() | Absent():
             return True
@@ -51,7 +51,7 @@ def has_holes(node: Node) -> bool:
 
 @cached_on_record
 def needs_root(part: Node | Record) -> bool:
-    """Return whether a part with parameters also uses the root context."""
+    """Test whether a part with parameters also uses the root context, such as ``.Values``."""
     match part:
         case Value() | Release() | File() | Named(parameters=()):
             return True

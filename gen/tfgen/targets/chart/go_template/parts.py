@@ -1,4 +1,4 @@
-"""Printer of named parts: the ``define`` of a part, and the files of helpers.
+"""Prints named parts: the ``define`` of a part, and the files of helpers (``_FILE.tpl``).
 
 Named("run", "The run.", Release("Release.Name"))  ->  {{/* The run. */}}
                                                        {{- define "mnist.run" -}}
@@ -28,12 +28,12 @@ def helpers_file(head: str, defines: Sequence[str]) -> str:
 
 
 def helpers_lines(head: str, parts: Sequence[Named], bindings: Mapping[str, Bindings], context: Context) -> Lines:
-    """Return the lines of ``_FILE.tpl`` with their nodes.
+    """Return the lines of ``_FILE.tpl``, each with the node that the line prints.
 
     Args:
         head: the purpose of the file.
         parts: the parts in the file.
-        bindings: the bindings of the parameters of each part.
+        bindings: for each part, the nodes that the names of its parameters refer to.
         context: the context of the root.
     """
     lines = [*comment(head, ""), ""]
@@ -64,13 +64,13 @@ def _definition(node: Node, context: Context) -> Lines:
     if variables:
         lines, assignments = _body_lines(node, context.replaced(variables=variables))
     assignments = [*texts, *assignments]
-    if assignments:  # without the dash, the line breaks of the assignments would be in the output of the part
+    if assignments:  # the dash removes the line breaks of the assignments from the output of the part
         assignments[-1] = with_text(assignments[-1], f"{assignments[-1].removesuffix(' }}')} -}}}}")
     return [*assignments, *lines]
 
 
 def _body_lines(node: Node, context: Context) -> tuple[Lines, Lines]:
-    """Return the lines of a part's text, and the lines that assign its variables."""
+    """Return the lines that print the content of a part, after the lines that assign its variables."""
     assignments: Lines = []
     while isinstance(node, Let):
         assignments += lines_of(node.expression, assign(node.name, node.expression, context), context)

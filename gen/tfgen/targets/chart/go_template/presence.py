@@ -1,4 +1,4 @@
-"""Tests for the presence of nodes: the condition under which the output of a node is not empty.
+"""Computes the presence of a node: the test under which the output of the node is not empty.
 
 This module is the counterpart of `fill`, which removes empty nodes. The printer tests a node for presence before it
 prints the node, and omits tests that an outer test already guarantees.
@@ -56,11 +56,11 @@ def presence(node: Node) -> Node:
             return presence(child)
         case ForEach(over, body):
             if presence(body) is not True:
-                raise TypeError(f"the body of a ForEach may be empty, so its presence has no test: {node!r}")
+                raise TypeError(f"the presence of a ForEach cannot be tested, because its body may be empty: {node!r}")
             return over
         case Named(node=child) | Call(part=Named(node=child)):
             test = presence(child)
-            # The test may use a variable of the part, so the result is the part: Helm tests its output.
+            # The test may use a variable of the part, so Helm tests the output of the part.
             return test if isinstance(test, bool) else node
         case Let(name, expression, child):
             return remaining_test(presence(child), let_facts(name, expression))
@@ -80,7 +80,7 @@ def presence(node: Node) -> Node:
 
 
 def remaining_test(test: Node, facts: Collection[Node]) -> Node:
-    """Return a test without the parts that are facts: tests that are true. True: the facts imply the whole test."""
+    """Return the parts of a test that are not known facts. Return True if the facts imply the whole test."""
     if test in facts:
         return True
     match test:
@@ -93,18 +93,18 @@ def remaining_test(test: Node, facts: Collection[Node]) -> Node:
 
 
 def all_of(*tests: Node) -> Node:
-    """Return the conjunction of tests, without duplicates and nested conjunctions."""
+    """Combine tests by "and", without duplicates and nested combinations."""
     parts = tuple(dict.fromkeys(part for test in tests for part in parts_of_test(test)))
     return AllOf(parts) if len(parts) > 1 else parts[0]
 
 
 def parts_of_test(test: Node) -> tuple[Node, ...]:
-    """Return the parts of a conjunction, all of which are true if the test is true."""
+    """Return the tests that an "and" combines; a different test is its only part."""
     return tuple(part for node in test.nodes for part in parts_of_test(node)) if isinstance(test, AllOf) else (test,)
 
 
 def let_facts(name: str, expression: Expression) -> tuple[Node, ...]:
-    """Return the fact that the map of a `Let` is not empty, if its lowest layer always has an entry."""
+    """Return the fact that the map of a `Let` is not empty, if the first of its merged maps always has an entry."""
     lowest = expression.layers[0] if isinstance(expression, Merged) else None
     is_never_empty = isinstance(lowest, MapOf) and any(map(_is_literal, lowest.entries.values()))
     return (Bound(name, "map"),) if is_never_empty else ()
@@ -115,7 +115,7 @@ def _is_literal(node: Node) -> bool:
 
 
 def branch_test(node: Node) -> Node:
-    """Return the test around the whole output of a branch, which the ``if`` of the branch can include, or None."""
+    """Return the test around the whole content of a branch, which can move into the ``if`` of the branch; or None."""
     match node:
         case When(test, _, Absent()) if not depends_only_on(node.if_true, test):
             return test
@@ -143,13 +143,13 @@ def _has_part(node: Node | Record) -> Iterator[bool]:
 
 
 def depends_only_on(node: Node, hole: Node) -> bool:
-    """Return whether a node contains a scalar or tree hole, and no further hole. ``with`` can print such a node."""
+    """Test whether a node contains the given hole and no other hole, so that ``with`` can print the node."""
     is_value = isinstance(hole, (Value, Bound, Parameter, Default)) and type_of(hole) != "boolean"
     return is_value and set(_compare_holes(node, hole)) == {True}
 
 
 def _compare_holes(node: Node | Record, hole: Node) -> Iterator[bool]:
-    """Yield for each hole in a node whether it equals the hole."""
+    """Yield for each hole in a node whether the hole equals a given hole."""
     if node == hole:
         yield True
     elif isinstance(node, Hole) and not isinstance(node, (Text, NotEmpty, Items)):
@@ -160,19 +160,19 @@ def _compare_holes(node: Node | Record, hole: Node) -> Iterator[bool]:
 
 
 def mentions(node: Node | Record, names: Collection[str]) -> bool:
-    """Return whether a node uses a variable with one of the names."""
+    """Test whether a node uses a variable with one of the names."""
     return (isinstance(node, Bound) and node.name in names) or any(mentions(n, names) for n in child_nodes(node))
 
 
 def ends_in_tree(node: Node) -> bool:
-    """Return whether the last line of a node may be from ``toYaml``, which keeps empty lines at the end of a text."""
+    """Test whether ``toYaml`` may print the end of a node. Its text may end with empty lines that must remain."""
     match node:
         case When(_, if_true, if_false):
             return ends_in_tree(if_true) or ends_in_tree(if_false)
         case ForEach(body=child) | Named(node=child) | Call(part=child) | Let(body=child):
             return ends_in_tree(child)
         case AsText():
-            return False  # each text is in quotes
+            return False  # quotes protect the end of each text
         case Items(child) | NotEmpty(child) if not isinstance(child, AsText):
             return True
         case Hole() if not isinstance(node, (Items, NotEmpty)):
@@ -185,7 +185,7 @@ def ends_in_tree(node: Node) -> bool:
 
 
 def _last_ends_in_tree(children: Sequence[Node]) -> bool:
-    """Return whether the last present child may end in a tree."""
+    """Test whether the last child that is present may end with output of ``toYaml``."""
     for child in reversed(children):
         if ends_in_tree(child):
             return True
@@ -203,7 +203,7 @@ def _presence_of_any(children: Sequence[Node]) -> Node:
         return True
     tests: list[Node] = []
     for child in children:
-        # A child that is always present is enough, even if a further child has no test for its presence.
+        # One child that is always present is sufficient, even if the presence of another child cannot be tested.
         if not isinstance(child, ForEach) and presence(child) is True:
             return True
     for child in children:

@@ -1,4 +1,4 @@
-"""Printer of a node as a scalar of YAML or as the key of an entry, with quotes if YAML would not read a text.
+"""Prints a node as a scalar or a key of YAML, with quotes if YAML would not read the scalar as a text.
 
 Text((Release("Release.Name"), "-ps"))  ->  {{ .Release.Name }}-ps
 Value("image", "string")                ->  {{ .Values.image | quote }}
@@ -30,12 +30,12 @@ from tfgen.text import yaml_text
 
 
 def key(name: Name, context: Context) -> str:
-    """Return the key of an entry."""
+    """Return a name as the key of a YAML entry."""
     return f"{{{{ {expression(name, context)} | quote }}}}" if is_hole(name) else escape(yaml_text.scalar(name))
 
 
 def scalar(node: Node, context: Context) -> str:
-    """Return a scalar as YAML. Go quotes a text of the user. A text of names needs no quotes."""
+    """Return a scalar as YAML. Helm quotes a text of the user. A text that consists of names needs no quotes."""
     match node:
         case str() | int() | None:
             return escape(yaml_text.scalar(node))
@@ -53,14 +53,14 @@ def scalar(node: Node, context: Context) -> str:
 
 
 def _is_safe(part: Node) -> bool:
-    """Return whether a part of a text is a literal, a name or a number, and not a text of the user."""
+    """Test whether a part of a text is a literal, a name or a number, and not a text of the user."""
     if isinstance(part, (Named, Call)):
         return _has_only_names(part)
     return isinstance(part, (str, Release)) or type_of(part) == "integer"
 
 
 def _has_only_names(node: Node) -> bool:
-    """Return whether a named part contains only names. The schema limits the values in such parts to names."""
+    """Test whether a named part contains only names, to which the schema limits the values in the part."""
     match node:
         case Named(node=child) | Call(part=child) | Repeat(body=child):
             return _has_only_names(child)
@@ -72,7 +72,7 @@ def _has_only_names(node: Node) -> bool:
 
 
 def _sample(node: Node, *, longest: bool) -> str:
-    """Return an example of a text of names, with all optional parts or without them."""
+    """Return an example of a text that consists of names, with or without its optional parts."""
     match node:
         case str():
             return node

@@ -1,4 +1,4 @@
-"""Printer of a template file with one or several objects.
+"""Prints a template file with one or several objects.
 
 Each(LABELS, {"kind": NAME})  ->  {{- range $name, $value := .Values.labels }}
                                   ---
@@ -27,7 +27,7 @@ def template_file(node: Node, context: Context) -> str:
 
 
 def template_lines(node: Node, context: Context) -> Lines:
-    """Return the lines of a template file, with their nodes."""
+    """Return the lines of a template file, each with the node that the line prints."""
     lines = _document(node, context, separator=[])
     variables, assignments = repeated_includes(lines, context, least=3)
     if variables:
@@ -51,8 +51,8 @@ def _document(node: Node, context: Context, separator: Lines) -> Lines:
 def _with_safe_end(node: Node) -> Node:
     """Return an object whose last line is not a value of a user.
 
-    Helm trims white space from the end of an object, and a text of a user may end in empty lines, which are part of the
-    text. So the kind follows such a text.
+    Helm removes white space from the end of an object, and a text of a user may end with empty lines. So the entry
+    `kind` moves to the end of the object.
     """
     if not (isinstance(node, dict) and _KIND in node and ends_in_tree(node)):
         return node

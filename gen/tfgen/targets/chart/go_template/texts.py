@@ -1,4 +1,4 @@
-"""Printer of a node as text in a line, or as a free text such as ``NOTES.txt``: words with actions of Go templates.
+"""Prints a node as text inside a line, or as a free text such as ``NOTES.txt``.
 
 Text(("run ", When(IMAGE, IMAGE, "none")))  ->  run {{ if .Values.image }}{{ .Values.image }}{{ else }}none{{ end }}
 """
@@ -12,7 +12,7 @@ from tfgen.targets.chart.go_template.go_text import escape, join, literal
 
 
 def text_of(node: Node, context: Context) -> str:
-    """Return a node as text in a line or as a free text."""
+    """Return a node as text with actions of Go templates."""
     match node:
         case str():
             return escape(node)

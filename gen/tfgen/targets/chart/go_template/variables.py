@@ -1,4 +1,4 @@
-"""Printer of the lines that assign a variable.
+"""Prints the lines that assign a variable of a template.
 
 Let("role", Value("roles.ps", "map"), ...)  ->  {{- $role := .Values.roles.ps }}
 """
@@ -28,11 +28,11 @@ from tfgen.targets.chart.go_template.go_text import ENDED, Lines, literal, with_
 from tfgen.targets.chart.go_template.nodes import is_constant
 
 _VARIABLE_PARTS: Final = ("run", "fullname")
-"""The names of the parts that may have a variable with the same name."""
+"""The names of the parts whose output a variable of the same name may contain."""
 
 
 def repeated_includes(lines: Lines, context: Context, *, least: int) -> tuple[Mapping[str, str], Lines]:
-    """Return the variables for parts that the lines include repeatedly.
+    """Return variables for the output of parts that the lines include repeatedly.
 
     Args:
         lines: the lines of a template.
@@ -78,7 +78,7 @@ def assign(name: str, node: Node, context: Context) -> Lines:
 
 
 def _choose(name: str, node: When, context: Context) -> Lines:
-    """Return the lines that assign the last branch, and then the first branch under its test."""
+    """Return the lines that assign the second branch, and then overwrite it by the first branch if its test is true."""
     return [
         *assign(name, node.if_false, context),
         f"{{{{- if {expression(node.test, context)} }}}}",
@@ -88,9 +88,9 @@ def _choose(name: str, node: When, context: Context) -> Lines:
 
 
 def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Lines:
-    """Return the lines that merge a layer under its test."""
+    """Return the lines that merge a map into a variable if the test of the map is true."""
     if not isinstance(layer, When) or layer.if_false != MapOf({}) or not is_hole(layer.if_true):
-        raise TypeError(f"the second branch of a layer must be empty: {layer!r}")
+        raise TypeError(f"a merged map must not have a second branch: {layer!r}")
     if isinstance(layer.if_true, MapOf):
         entries = layer.if_true.entries.items()
         lines = [
@@ -102,7 +102,7 @@ def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Li
 
 
 def _layers(name: str, layers: Sequence[Expression], context: Context, *, flat: bool) -> Lines:
-    """Return the lines that merge layers into a variable."""
+    """Return the lines that merge maps, in order, into a variable."""
     if flat:
         return [" ".join([f"{{{{- ${name} = mergeOverwrite ${name}", *arguments(layers, context), "}}"])]
     lines: Lines = []
@@ -149,10 +149,10 @@ def _item_of_dict(node: Node, context: Context) -> str:
 
 
 def _tested(node: Expression) -> tuple[Node, Node]:
-    """Return the test for the presence of an entry in a map, and the value of the entry."""
+    """Return the test whether an entry of a map is present, and the value of the entry."""
     if not isinstance(node, When):
         return node, node
     if node.if_false is not ABSENT:
-        raise TypeError(f"an entry of a layer must not have a second branch: {node!r}")
+        raise TypeError(f"an entry of a merged map must not have a second branch: {node!r}")
     may_be_empty = not is_constant(node.if_true) and node.if_true != node.test
     return (AllOf((node.test, node.if_true)) if may_be_empty else node.test), node.if_true

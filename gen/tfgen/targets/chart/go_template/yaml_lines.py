@@ -1,4 +1,4 @@
-"""Printer of mappings, sequences and parts as lines of YAML.
+"""Prints mappings, sequences and named parts as lines of YAML.
 
     {"a": [1, Each(LABELS, NAME)]}  ->  a:
                                         - 1
@@ -6,7 +6,7 @@
                                         - {{ $name | quote }}
                                         {{- end }}
 
-The include of a part depends on the first line of the part, so this module has the functions for both.
+The indentation of an ``include`` depends on the first line of the included part, so one module prints both.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
 
 
 def first_lines(node: Node, context: Context) -> Lines:
-    """Return the lines of a part's text. If an entry is always present, the text has no leading line break."""
+    """Return the lines of the content of a part, without a leading line break if an entry is always present."""
     if isinstance(node, When) and presence(node) is True:
         return _first_branches(node, context)
     if isinstance(node, JoinEntries):
@@ -92,7 +92,7 @@ def first_lines(node: Node, context: Context) -> Lines:
 
 
 def _joined_lines(node: JoinEntries, context: Context) -> Lines:
-    """Return the lines of a text for each entry of a map."""
+    """Return the lines that print a text for each entry of a map."""
     return [
         '{{- $separator := "" -}}',
         f"{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} -}}}}",
@@ -102,7 +102,7 @@ def _joined_lines(node: JoinEntries, context: Context) -> Lines:
 
 
 def _present_first(node: Node, context: Context) -> Node:
-    """Move the first entry that is always present, with its comment, to the start of a mapping."""
+    """Move the first entry that is always present to the start of a mapping, with the comment of the entry."""
     if not isinstance(node, dict):
         return node
     first: dict[Key, Node] = {}
@@ -117,7 +117,7 @@ def _present_first(node: Node, context: Context) -> Node:
 
 
 def _first_branches(node: When, context: Context) -> Lines:
-    """Return the lines of branches, one of which is always present. Each branch begins in its own line."""
+    """Return the lines of branches of which one is always present. Each branch begins in a separate line."""
     out, word = [], "if"
     branch: Node = node
     while isinstance(branch, When):
@@ -130,7 +130,7 @@ def _first_branches(node: When, context: Context) -> Lines:
 
 
 def _entries(mapping: Mapping[Key, Node], context: Context, indent: str) -> Lines:
-    """Return the lines of a mapping's entries. Neighbours with one test share an ``if``."""
+    """Return the lines of a mapping's entries. Neighbouring entries with the same test share an ``if``."""
     lines: Lines = []
     # The reason of an entry is the comment before the entry.
     entry_context = context
@@ -147,7 +147,7 @@ def _entries(mapping: Mapping[Key, Node], context: Context, indent: str) -> Line
 
 
 def _items(items: Sequence[Node], context: Context, indent: str) -> Lines:
-    """Return the lines of a sequence's items. Neighbours with one test share an ``if``."""
+    """Return the lines of a sequence's items. Neighbouring items with the same test share an ``if``."""
     lines: Lines = []
     for choice, group in items_under_one_test(items):
         if choice is None:
@@ -218,7 +218,7 @@ def _item(node: Node, context: Context, indent: str) -> Lines:
 
 
 def _tree(node: Expression, context: Context, indent: str, head: Lines) -> Lines:
-    """Return the lines of a tunable map or list, with its key. An empty one prints no line."""
+    """Return the lines of a tunable map or list, with its key. An empty map or list prints no line."""
     depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
     tree = node.tree if isinstance(node, AsText) else node
     if tree in context.facts:
@@ -240,7 +240,7 @@ def _tree_text(node: Expression, context: Context, depth: int) -> str:
 
 
 def _included(node: Named | Call, context: Context, indent: str, head: Lines) -> Lines:
-    """Return the lines that include a mapping or sequence, with its key. An empty one prints no line."""
+    """Return the lines that include a mapping or sequence, with its key. An empty value prints no line."""
     part = node.part if isinstance(node, Call) else node
     depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
     include, pad, nindent = expression(node, context), " " * depth, f" | nindent {depth}"
@@ -258,7 +258,7 @@ def _included(node: Named | Call, context: Context, indent: str, head: Lines) ->
 
 @cached_on_record
 def _begins_with_break(part: Named) -> bool:
-    """Return whether the text of a part begins with a line break, because none of its entries is always present."""
+    """Test whether the output of a part begins with a line break, because no entry of the part is always present."""
     node, context = part.node, Context(chart="", parameters=part.parameters)
     while isinstance(node, Let):
         context, node = context.with_facts(*let_facts(node.name, node.expression)), node.body
