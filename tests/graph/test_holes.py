@@ -217,8 +217,8 @@ def test_filling_changes_neither_graph_nor_values():
 REFUSED = {
     "truth": (bool, "When(hole, ...)"),
     "length": (len, "Length(hole)"),
-    "items": (list, "Each(hole, ...)"),
-    "items in": (lambda hole: "x" in hole, "Has(hole, item), HasKey(hole, key) or Contains(hole, text)"),
+    "items": (list, "ForEach(hole, ...)"),
+    "items in": (lambda hole: "x" in hole, "HasItem(hole, item), HasKey(hole, key) or Contains(hole, text)"),
     "str": (str, "Text((..., hole, ...))"),
     "format": (lambda hole: f"{hole}", "Text((..., hole, ...))"),
     "percent": (lambda hole: "%s" % hole, "Text((..., hole, ...))"),  # noqa: UP031

@@ -122,7 +122,7 @@ def _join_some(present: _Alternatives, alternatives: _Alternatives, choice: _Cho
 
 
 def _join_field(field: str, alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Join the values of a field in several holes of the same type."""
+    """Join the values of an attribute of several holes of the same type into one node."""
     return _join({name: getattr(node, field) for name, node in alternatives.items()}, choice)
 
 

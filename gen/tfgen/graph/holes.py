@@ -50,10 +50,10 @@ class Hole(Record):
         self._refuse("length", "Length(hole)")
 
     def __iter__(self) -> NoReturn:
-        self._refuse("items", "Each(hole, ...)")
+        self._refuse("items", "ForEach(hole, ...)")
 
     def __contains__(self, item: object) -> NoReturn:
-        self._refuse("items", "Has(hole, item), HasKey(hole, key) or Contains(hole, text)")
+        self._refuse("items", "HasItem(hole, item), HasKey(hole, key) or Contains(hole, text)")
 
     def __str__(self) -> NoReturn:
         self._refuse("text", "Text((..., hole, ...))")
@@ -67,7 +67,7 @@ class Hole(Record):
     __radd__ = __add__
 
     def _refuse(self, attribute: str, replacement: str) -> NoReturn:
-        raise TypeError(f"a hole has no {attribute} while the graph is built: use {replacement}, not {self!r}")
+        raise TypeError(f"a hole has no {attribute} until the hole is filled: use {replacement} in place of {self!r}")
 
 
 # -- values ------------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def reads_of_call(call: Call) -> tuple[Steps, ...]:
 
 
 def used_names(node: Node, names: Iterable[_Name]) -> list[_Name]:
-    """Return the candidates among some bound names or parameters that a node reads."""
+    """Select the bound names or parameters that a node reads from a list of names."""
     keys = {name for name, _ in _reads(node)}
     return [name for name in names if (bound_key if isinstance(name, Bound) else parameter_key)(name.name) in keys]
 

@@ -68,7 +68,7 @@ def _stay_released(template: Template, ends: RoleName, conditions: tuple[Node, .
     Args:
         template: the template.
         ends: the role whose Job ends the run.
-        conditions: the tests of the values under which the job has a finisher that releases the objects.
+        conditions: the conditions under which the job has a finisher that releases the objects.
     """
 
     def keep(item: dict[Key, Node]) -> Node:

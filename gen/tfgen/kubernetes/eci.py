@@ -1,6 +1,6 @@
 """Annotations of pods on Alibaba Cloud's Elastic Container Instance, by the keys of ``cloud.eci`` in job.yaml.
 
-Annotations: https://www.alibabacloud.com/help/en/eci/user-guide/pod-annotations; ways to ECI:
+Annotations: https://www.alibabacloud.com/help/en/eci/user-guide/pod-annotations; scheduling:
 https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/comparison-and-introduction-of-virtual-node-scheduling-scheme-ack.
 """
 

@@ -27,7 +27,7 @@ def group(item: Object) -> str:
 
 
 def literal_name(item: Object) -> str | None:
-    """Return the name under `objects` in job.yaml of a user's object; None for an object that tfgen generates.
+    """Return the key under `objects` in job.yaml that defines an object; None for an object that tfgen generates.
 
     tfgen checks only the API version, the kind and the metadata of a user's object. The other fields may be invalid.
     """

@@ -42,8 +42,8 @@ def split_off(text: str, document: Document) -> tuple[str, str]:
     expected = [parsed.data for parsed in documents if parsed.root.position != document.root.position]
     if _data(without, document.file) != expected:
         raise TfgenError(
-            f"{document.file}:{line + 1}: cannot remove the document without a change of the documents around the "
-            f"document; remove its lines by hand [{EDIT}]"
+            f"{document.file}:{line + 1}: cannot remove the document without a change of other documents in the "
+            f"file; remove its lines by hand [{EDIT}]"
         )
     return text[start:end], mark + without
 

@@ -66,7 +66,7 @@ class _EnforcedPath(Record):
         """Return True if a job cannot choose the value at a path.
 
         Args:
-            path: a path.
+            path: the path in the job.
             excepted: the keys below the path that a job may set in the base; None for a path with a single value.
         """
         if not self.contains(path):

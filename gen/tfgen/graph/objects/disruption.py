@@ -16,7 +16,7 @@ from tfgen.graph.objects.values import value
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Role, Structure
 
-NO_FAILURE: Final = Comment("A pod that is lost to its node or to the scheduler does not count as a failure.")
+NO_FAILURE: Final = Comment("An evicted or preempted pod, or a pod of a lost node, is not counted as a failure.")
 _IGNORE_DISRUPTIONS: Final[Node] = {
     "action": "Ignore",
     "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],

@@ -21,7 +21,7 @@ _DNS: Final[Node] = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "pr
 # different in each cluster. Some network plugins see the port of the Service, 443, and some the port of the process.
 _API_SERVER: Final = value("network.egress.apiServer")
 
-# To all addresses, because the address of the webhook is in a Secret. network.egress.rules may allow further ports.
+# To all addresses, because the address of the webhook is in a Secret. network.egress.rules may allow other ports.
 WEBHOOK: Final[Node] = {"ports": [{"port": 80, "protocol": "TCP"}, {"port": 443, "protocol": "TCP"}]}
 
 

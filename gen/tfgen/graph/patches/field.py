@@ -151,7 +151,7 @@ class Field(Record):
         raise RefusedError(f"a patch must not change {self.name}: it contains the names of objects; {cure}")
 
     def refuse_values(self, node: Node) -> NoReturn:
-        """Refuse a patch of a field inside a value of the job, such as a field of `roles.worker.podTemplate`.
+        """Refuse a patch inside a field whose whole value comes from the job, such as `nodeSelector`.
 
         Raises:
             RefusedError: always.
