@@ -65,8 +65,8 @@ def curve(lines: Iterable[str], task: str) -> Curve:
         killed = killed or text.strip().startswith(_KILLED)
         if name.strip() != task:
             continue
-        if found := _STEP.search(text.strip()):
-            step, unit = int(found[1] or found[2]), "step" if found[1] else "epoch"
+        if match := _STEP.search(text.strip()):
+            step, unit = int(match[1] or match[2]), "step" if match[1] else "epoch"
         if values := losses([text]):
             points.append((step, values[-1]))
             if killed and resumed is None:
