@@ -67,7 +67,7 @@ class Hole(Record):
     __radd__ = __add__
 
     def _refuse(self, attribute: str, replacement: str) -> NoReturn:
-        raise TypeError(f"a hole has no {attribute} until the hole is filled: use {replacement} in place of {self!r}")
+        raise TypeError(f"a hole has no {attribute} until the hole is filled: use {replacement}, not {self!r}")
 
 
 # -- values ------------------------------------------------------------------------------------------------------
