@@ -82,6 +82,11 @@ ERRORS: Final = (
         "the loss is not a number; the training diverges or the data has bad values",
     ),
     _error(
+        "jax-peer-lost",
+        r"the JAX distributed service detected fatal errors",
+        "another task of keras.distribution ended, so JAX ends this task; look at the log of the first task that ended",
+    ),
+    _error(
         "no-connection",
         r"failed to connect to all addresses|Connection refused",
         "a task cannot reach another task: that task has ended, or a network policy blocks the connection",

@@ -22,7 +22,7 @@ from tfgen.schema.editor_schema import editor_schema
 
 Printed = pytest.CaptureFixture[str]
 CRD = ROOT.parent / "shared" / "crds" / "argo-cd-3.6.1-appproject.yaml"
-STRATEGIES = ("ParameterServer", "MultiWorkerMirrored", "Single")
+STRATEGIES = ("ParameterServer", "MultiWorkerMirrored", "KerasDistribution", "Single")
 GANGS = ("volcano", "kube-batch", "coscheduling", "kueue", "kubernetes")
 
 
@@ -73,7 +73,7 @@ def gpus_of(value: object) -> Iterator[int]:
 
 @pytest.mark.parametrize(
     ("strategy", "gang"),
-    [*product(STRATEGIES[:2], ("", *GANGS)), ("Single", "")],
+    [*product(STRATEGIES[:3], ("", *GANGS)), ("Single", "")],
 )
 def test_every_form_has_no_problem_and_asks_for_what_was_named(strategy: str, gang: str, capsys: Printed) -> None:
     run("init", "mnist", "--strategy", strategy, "--gpu", "2", *(["--gang", gang] if gang else []))

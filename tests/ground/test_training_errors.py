@@ -21,6 +21,9 @@ LINES = {
     "tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor": "out-of-memory",
     "20/20 - 0s - loss: nan - accuracy: 0.1000 - 169ms/epoch": "nan-loss",
     "Batch 3: Invalid loss, terminating training": "nan-loss",
+    "F1126 client.h:80] Terminating process because the JAX distributed service detected fatal errors. This most": (
+        "jax-peer-lost"
+    ),
     "failed to connect to all addresses; last error: UNKNOWN: ipv4:10.0.0.1:2222": "no-connection",
 }
 HARMLESS = (

@@ -66,6 +66,29 @@ def test_a_single_task_has_no_cluster(tmp_path: Path) -> None:
     assert run(path, env={"TF_CONFIG": "the shell's"}).lines == {"chief-0": ["None"]}
 
 
+def test_the_workers_of_keras_distribution_have_addresses_of_this_machine(tmp_path: Path) -> None:
+    roles, workers = "roles: {chief: {}, ps: {}, worker: {replicas: 2}}", "roles: {worker: {replicas: 2}}"
+    path = write_job(tmp_path, "", JOB.replace(roles, f"strategy: KerasDistribution\n  {workers}"))
+    (tmp_path / "train.py").write_text(
+        "import os\n"
+        "for name in ('JOB_ADDRESSES', 'NUM_PROCESSES', 'PROCESS_ID'):\n"
+        "    print(os.environ['KERAS_DISTRIBUTION_' + name])\n"
+        "print(os.environ['KERAS_BACKEND'], os.environ.get('TF_CONFIG'), flush=True)\n"
+        "open(os.environ['KERAS_DISTRIBUTION_PROCESS_ID'] + '.here', 'w').close()\n"
+        "while not os.path.exists('0.here') or not os.path.exists('1.here'): pass\n"
+    )
+    lines = run(path, env={"TF_CONFIG": "the shell's"}).lines
+    assert {task: told[1:] for task, told in lines.items()} == {
+        "worker-0": ["2", "0", "jax None"],
+        "worker-1": ["2", "1", "jax None"],
+    }
+    addresses = {told[0] for told in lines.values()}
+    assert len(addresses) == 1
+    hosts = addresses.pop().split(",")
+    assert len(set(hosts)) == 2
+    assert all(host.startswith("127.0.0.1:") for host in hosts)
+
+
 def test_flags_have_the_addresses_too(tmp_path: Path) -> None:
     job = JOB.replace("chief: {}, ", "") + "  legacyFlags: true\n  completion: {by: Worker0}\n"
     path = write_job(tmp_path, "print(*sys.argv[1:], sep='\\n')\nif name != 'worker-0': time.sleep(600)", job)

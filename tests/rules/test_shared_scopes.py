@@ -20,9 +20,9 @@ JOBS = sorted([*ROOT.glob("examples/*/job.yaml"), *ROOT.glob("tests/golden/*/job
 def test_the_names_of_a_role_are_those_of_its_own_values(path: Path) -> None:
     for view in views(parse(path.read_text(encoding="utf-8"), str(path)).documents[0]):
         structure = view.job.structure
-        has_tf_config = WORKLOADS[structure.kind].has_config_map(structure)
+        has_cluster = WORKLOADS[structure.kind].has_config_map(structure)
         for role in view.roles:
             alone = pod.role_scope(structure, view.scope._replace(cache=None), role.name)
             assert view.bindings(role.name) == alone.bound
-            variables = environment.variables(structure, role.name, index_label="", has_tf_config=has_tf_config)
+            variables = environment.variables(structure, role.name, index_label="", has_cluster=has_cluster)
             assert view.variables(role.name) == tuple(fill(variables, alone))

@@ -469,6 +469,8 @@ _STRATEGIES: Sequence[tuple[str, str, Sequence[str]]] = (
     ("ParameterServer", "AllWorkers", ("ps", "worker")),
     ("MultiWorkerMirrored", "", ("worker",)),
     ("MultiWorkerMirrored", "AllWorkers", ("worker", "evaluator")),
+    ("KerasDistribution", "", ("worker",)),
+    ("KerasDistribution", "AllWorkers", ("worker",)),
     ("Single", "", ("chief",)),
 )
 # Most jobs are of the default kind; those of another lose what the kind has no place for.

@@ -32,7 +32,7 @@ CHIEF_B = "Kubernetes refuses to change the template of the Job mnist-b-chief"
 FINISHER = "Kubernetes refuses to change the template of the Job mnist-finisher"
 
 
-CLUSTER = "running tasks keep their TF_CONFIG"
+CLUSTER = "running tasks keep their list of hosts"
 
 
 def added(line: str) -> tuple[str, str]:

@@ -110,7 +110,7 @@ def _config_map(name: str, was: Object, now: Object) -> str | None:
     https://kubernetes.io/docs/concepts/configuration/configmap/#configmap-immutable
     """
     del name  # a run has a single ConfigMap with a fixed name
-    return None if was["data"] == now["data"] else "running tasks keep their TF_CONFIG"
+    return None if was["data"] == now["data"] else "running tasks keep their list of hosts"
 
 
 # ValidateJobSpecUpdate in pkg/apis/batch/validation/validation.go of Kubernetes 1.31. The function also accepts a

@@ -1,6 +1,6 @@
 """Changes of job.yaml that a started run cannot take over, with their lines.
 
-    job.yaml:9:24: roles.worker.replicas was 4 and is 8: running tasks keep their TF_CONFIG; for a new run: ...
+    job.yaml:9:24: roles.worker.replicas was 4 and is 8: running tasks keep their list of hosts; for a new run: ...
 
 The objects of the current job are compared with the objects of the committed job, without an environment and for each
 environment. Kubernetes refuses some changes, and does not apply others to running pods. Such a change needs a new name

@@ -21,7 +21,7 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--strategy",
-        choices=["ParameterServer", "MultiWorkerMirrored", "Single"],
+        choices=["ParameterServer", "MultiWorkerMirrored", "KerasDistribution", "Single"],
         default="ParameterServer",
         help="the strategy of the training (ParameterServer)",
     )

@@ -10,7 +10,7 @@ from typing import get_args
 
 from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Guard, Length, Matches, Not, Text
 from tfgen.graph.interning import intern_node
-from tfgen.graph.objects import cluster_spec, names, service_account
+from tfgen.graph.objects import cluster_spec, keras_distribution, names, service_account
 from tfgen.graph.objects.name_guards import finisher_name_guard
 from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value, value
 from tfgen.graph.schedulers.gang import is_partial, may_be_partial, member_count
@@ -31,7 +31,7 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
         _service_name_guard(),
         *workload.guards(structure),
         *([finisher_name_guard()] if workload.plan(structure) and not structure.is_distributed else []),
-        *([_tf_config_guard(structure, workload.pod_name)] if workload.has_config_map(structure) else []),
+        *([_cluster_size_guard(structure, workload.pod_name)] if workload.has_config_map(structure) else []),
         *(_gang_guards(structure, structure.gang) if structure.gang else []),
         *(run_folder_guards() if supports_field(structure, "resumeFrom") else ()),
         _image_guard(),
@@ -55,7 +55,7 @@ def file_guards(structure: Structure) -> tuple[Guard, ...]:
     unsupported = sorted({*get_args(Field)} - FIELDS[scheduler])
     return (
         *([] if may_be_partial(structure) else [_min_available_guard(structure)]),
-        *([_all_workers_guard(structure)] if structure.strategy == "MultiWorkerMirrored" else []),
+        *([_all_workers_guard(structure)] if structure.has_equal_workers else []),
         *(_field_guard(scheduler, field) for field in unsupported),
     )
 
@@ -88,15 +88,18 @@ def _image_guard() -> Guard:
     )
 
 
-def _tf_config_guard(structure: Structure, pod: cluster_spec.PodName) -> Guard:
-    size = cluster_spec.longest_tf_config(structure, pod)
+def _cluster_size_guard(structure: Structure, pod: cluster_spec.PodName) -> Guard:
+    if structure.uses_keras_distribution:
+        variable, size = keras_distribution.JOB_ADDRESSES, keras_distribution.addresses_size(structure, pod)
+    else:
+        variable, size = "TF_CONFIG", cluster_spec.longest_tf_config(structure, pod)
     return Guard(
         rule="tf-config-size",
         path="roles.worker.replicas" if structure.role("worker") else "roles",
         test=Greater(size, STRING_MAX),
         message=Text(
             (
-                "TF_CONFIG would have ",
+                f"{variable} would have ",
                 size,
                 f" bytes, but an environment variable may have at most {STRING_MAX}; "
                 "reduce the number of tasks, or shorten the names",
@@ -191,7 +194,7 @@ def _all_workers_guard(structure: Structure) -> Guard:
             (
                 "gang.minAvailable is ",
                 value("gang.minAvailable"),
-                ", but MultiWorkerMirrored needs all ",
+                f", but {structure.strategy} needs all ",
                 member_count(structure),
                 " workers: the first workers would hold their GPUs and wait for the last; "
                 "set 0, which means all workers",

@@ -31,6 +31,7 @@ from tfgen.importers.part import Part, mapping
 from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import TaskCommand, no_cluster_message
 from tfgen.job.training_job import RoleName
+from tfgen.schema.completion import default_end
 from tfgen.schema.workload_kinds.facts import CompletionBy
 from tfgen.words import either
 
@@ -161,7 +162,7 @@ class _JobSet(JobReader):
             return None
         self.metadata()
         plan = training_plan(roles, _completion_by(item, roles, report), report, self.options.single_task_strategy)
-        if plan.completion_by != ("Worker0" if plan.strategy == "MultiWorkerMirrored" else "Chief"):
+        if plan.completion_by != default_end(plan.strategy):
             self.set_value(plan.completion_by, "spec", "completion", "by")
         self._read_spec()
         read_failure_policies([part for job in jobs if (part := job.get("template", "spec"))], self)

@@ -7,6 +7,8 @@ Foreign manifests pass the cluster configuration to a task in four ways. tfgen r
 - A variable TF_CONFIG of the container.
 - Variables with the names of the flags: JOB_NAME, TASK_INDEX, PS_HOSTS, WORKER_HOSTS. A container with flags uses such
   variables only in the flags: ``--job_name=$(JOB_NAME)``.
+
+The import refuses a container with the variables of keras.distribution.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from tfgen.importers.pod_template import Program
 from tfgen.importers.shell import Statement
 from tfgen.kubernetes.expansion import expand
 from tfgen.record import EMPTY, Record
+from tfgen.words import either
 
 TF_CONFIG: Final = "TF_CONFIG"
 _FLAGS: Final = ("job_name", "task_index", "ps_hosts", "worker_hosts")
@@ -41,6 +44,7 @@ _REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{?(\w+)\}?")
 _INDEX: Final = re.compile(r"\$\{?V[KC]_TASK_INDEX\}?")
 _INDEX_NAMES: Final = ("VK_TASK_INDEX", "VC_TASK_INDEX")
 WHY_TF_CONFIG: Final = "tfgen sets TF_CONFIG for each task"
+_KERAS_PREFIX: Final = "KERAS_DISTRIBUTION_"
 _HOST_VARIABLES: Final = ("PS_HOSTS", "WORKER_HOSTS")
 WHY_CLUSTER: Final = "tfgen sets the role, the index and the hosts of each task"
 _VARIABLES: Final[Mapping[str, str]] = {
@@ -95,6 +99,8 @@ def read_command(container: Part) -> TaskCommand:
     command = [item.as_text for item in container.items("command")]
     args = [item.as_text for item in container.items("args")]
     env = _env(container)
+    if keras := [name for name in env if name.startswith(_KERAS_PREFIX)]:
+        return TaskCommand(role="worker", has_cluster=True, refusal=_keras_problem(keras))
     variable = _tf_config_text(env)
     read = (_read_script if shell.is_shell([*command, *args]) else _read_words)(command, args, env)
     if variable is None:
@@ -150,6 +156,13 @@ def no_cluster_message(kind: str, commands: Iterable[TaskCommand], expected: str
     role = next((command.flag_role for command in commands if command.flag_role), "")
     hint = f"; --job_name={role} alone is not enough, add the hosts" if role else ""
     return f"the {kind} does not configure a TensorFlow cluster; expected {expected}{hint}"
+
+
+def _keras_problem(names: Iterable[str]) -> str:
+    return (
+        f"the container sets {either(list(names), 'and')}, and the import reads no variables of keras.distribution; "
+        "write a job with strategy: KerasDistribution, which sets these variables (docs/keras.md)"
+    )
 
 
 def _tf_config_text(env: Mapping[str, Part]) -> str | None:

@@ -30,6 +30,7 @@ from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import TF_CONFIG, TaskCommand, legacy_keys, variables_of_tf_config
 from tfgen.job.training_job import RoleName
 from tfgen.schema import file as schema_file
+from tfgen.schema.completion import default_end
 from tfgen.schema.workload_kinds.facts import CompletionBy
 from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import either, meant, nearest
@@ -403,8 +404,7 @@ class _TFJob(JobReader):
         return f"{restarts}, after any exit code; {codes}"
 
     def _read_completion(self, plan: TrainingPlan) -> None:
-        default = "Chief" if plan.strategy != "MultiWorkerMirrored" else "Worker0"
-        if plan.completion_by != default:
+        if plan.completion_by != default_end(plan.strategy):
             self.set_value(plan.completion_by, *_COMPLETION, "by")
             if plan.completion_by == "Worker0":
                 self.comments[(*_COMPLETION, "by")] = "Without a chief, the job ends when worker 0 ends."

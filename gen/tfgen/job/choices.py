@@ -19,7 +19,7 @@ __all__ = [
 
 RoleName: TypeAlias = Literal["chief", "ps", "worker", "evaluator"]
 ROLE_NAMES: tuple[RoleName, ...] = get_args(RoleName)
-Strategy: TypeAlias = Literal["ParameterServer", "MultiWorkerMirrored", "Single"]
+Strategy: TypeAlias = Literal["ParameterServer", "MultiWorkerMirrored", "KerasDistribution", "Single"]
 Scheduler: TypeAlias = Literal["volcano", "kube-batch", "coscheduling", "kubernetes", "kueue"]
 Output: TypeAlias = Literal["charts", "overlays"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)

@@ -22,7 +22,7 @@ from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.completion import ended_by, releases, serves
+from tfgen.schema.completion import EQUAL_WORKERS, ended_by, releases, serves
 from tfgen.schema.workload_kinds.facts import CompletionBy, WorkloadKind
 
 if TYPE_CHECKING:
@@ -214,8 +214,18 @@ class Structure(Record):
 
     @property
     def is_distributed(self) -> bool:
-        """True if the tasks form a cluster, which TF_CONFIG describes."""
+        """True if the tasks form a cluster."""
         return self.strategy != "Single"
+
+    @property
+    def uses_keras_distribution(self) -> bool:
+        """True if the variables of keras.distribution describe the cluster. Each further cluster has TF_CONFIG."""
+        return self.strategy == "KerasDistribution"
+
+    @property
+    def has_equal_workers(self) -> bool:
+        """True if the job trains only with all of its workers."""
+        return self.strategy in EQUAL_WORKERS
 
 
 class GitOps(Record):

@@ -13,8 +13,8 @@ from tfgen.rules.view import View
 
 def _check(view: View) -> Iterator[Finding]:
     gang = view.values.get("gang")
-    # MultiWorkerMirrored needs every worker, so the guard gang-all-workers reports an error.
-    if gang is None or not gang["enabled"] or view.job.structure.strategy == "MultiWorkerMirrored":
+    # Equal workers need every worker, so the guard gang-all-workers reports an error.
+    if gang is None or not gang["enabled"] or view.job.structure.has_equal_workers:
         return
     min_available, task_count = gang["minAvailable"], view.evaluate(member_count(view.job.structure))
     if 0 < min_available < task_count:

@@ -15,11 +15,13 @@ _REQUIRED: Final[Mapping[Strategy, Mapping[RoleName, str]]] = {
     # tf.distribute.ParameterServerStrategy requires at least one ps and one worker.
     "ParameterServer": {"ps": "whose tasks hold the variables", "worker": "whose tasks compute"},
     "MultiWorkerMirrored": {"worker": "whose tasks compute and hold all variables"},
+    "KerasDistribution": {"worker": "whose tasks compute"},
     "Single": {"chief": "the only task"},
 }
 _USED: Final[Mapping[Strategy, tuple[RoleName, ...]]] = {
     "ParameterServer": ("chief", "ps", "worker", "evaluator"),
     "MultiWorkerMirrored": ("worker", "evaluator"),
+    "KerasDistribution": ("worker",),
     "Single": ("chief",),
 }
 
@@ -54,10 +56,10 @@ def _check_end(view: View) -> Iterator[Finding]:
             ("completion", "by"),
             f"completion.by is {by}, so the end of the chief would not end the job; set completion.by to Chief",
         )
-    if structure.strategy == "MultiWorkerMirrored" and by == "Chief":
+    if structure.has_equal_workers and by == "Chief":
         yield Finding(
             ("completion", "by"),
-            "completion.by is Chief, but strategy MultiWorkerMirrored has no chief; set completion.by to Worker0 or "
+            f"completion.by is Chief, but strategy {structure.strategy} has no chief; set completion.by to Worker0 or "
             "AllWorkers",
         )
     if structure.strategy == "Single" and by != "Chief" and sets_by:

@@ -278,7 +278,7 @@ def _shape(structure: Structure) -> _Shape:
 
 
 def _variables(structure: Structure, role: RoleName) -> tuple[Filler, frozenset[Path]]:
-    has_tf_config = WORKLOADS[structure.kind].has_config_map(structure)
-    variables = environment.variables(structure, role, index_label="", has_tf_config=has_tf_config)
+    has_cluster = WORKLOADS[structure.kind].has_config_map(structure)
+    variables = environment.variables(structure, role, index_label="", has_cluster=has_cluster)
     paths = pod.reads_in_role(structure, role, variables)
     return cached_by_values(paths, compile_filler(variables)), whole_values(paths)

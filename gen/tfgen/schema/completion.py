@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.workload_kinds.facts import CompletionBy
+
+EQUAL_WORKERS: Final = ("MultiWorkerMirrored", "KerasDistribution")
+"""The strategies whose workers are equal. Worker 0 coordinates the workers."""
+
+
+def default_end(strategy: str | None) -> CompletionBy:
+    """Return the role whose end completes a job of a strategy by default."""
+    return "Worker0" if strategy in EQUAL_WORKERS else "Chief"
 
 
 def ended_by(spec: Mapping[str, Any]) -> CompletionBy:
     """Return the role whose end completes the job: from the spec, its workload kind, or its strategy."""
     by: CompletionBy | None = spec.get("completion", {}).get("by") or kinds.FACTS[kinds.of_spec(spec)].default_end
-    return by or ("Worker0" if spec.get("strategy") == "MultiWorkerMirrored" else "Chief")
+    return by or default_end(spec.get("strategy"))
 
 
 def releases(spec: Mapping[str, Any]) -> bool:

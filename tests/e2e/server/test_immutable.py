@@ -112,7 +112,7 @@ def _refusal(job: str, message: str) -> tuple[str, str] | None:
         return "PersistentVolumeClaim", claim[1]
     if immutable := re.search(r"the (ConfigMap) ([\w-]+) is immutable", message):
         return immutable[1], immutable[2]
-    if "keep their TF_CONFIG" in message:
+    if "keep their list of hosts" in message:
         return "ConfigMap", job
     return None
 

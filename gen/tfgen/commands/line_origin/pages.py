@@ -34,7 +34,7 @@ _NETWORK: Final = "docs/network.md"
 _ENDS: Final = "docs/runs.md#how-it-ends"
 _BY_NAME: Final[Mapping[str, Purpose]] = {
     "service": Purpose("the Service that gives each task a DNS name", _NETWORK),
-    "configmap": Purpose("the ConfigMap that contains the host list for TF_CONFIG", RUNS),
+    "configmap": Purpose("the ConfigMap that contains the hosts of the tasks", RUNS),
     "networkpolicy": Purpose("the NetworkPolicy that lets only the pods of the run reach the ports", _NETWORK),
     "priorityclass": Purpose("the priority classes of the job", "docs/scheduling.md#priority-classes"),
     "serviceaccount": Purpose("the ServiceAccount of the tasks", "docs/cloud.md#identity-of-the-pods"),

@@ -1,4 +1,4 @@
-"""The ConfigMap of a run, which contains the cluster for the TF_CONFIG of every task."""
+"""The ConfigMap of a run, which contains the hosts of the cluster for the variables of every task."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def config_map(structure: Structure, pod: cluster_spec.PodName) -> Node:
         data[EVALUATOR_CLUSTER] = cluster_spec.evaluator_cluster(structure, pod)
     if structure.legacy_flags or structure.legacy_variables:
         data[PS_HOSTS] = cluster_spec.host_list(structure, "ps", pod)
+    if structure.legacy_flags or structure.legacy_variables or structure.uses_keras_distribution:
         data[WORKER_HOSTS] = cluster_spec.host_list(structure, "worker", pod)
     return {
         "apiVersion": "v1",

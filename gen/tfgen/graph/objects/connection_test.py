@@ -1,4 +1,4 @@
-"""The test of ``helm test``: a pod of the run that connects to each task."""
+"""The test of ``helm test``: a pod of the run that connects to each task that listens."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ from tfgen.graph.objects.values import value, value_for_role
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
-_PROGRAM: Final = """\
+_LISTENERS: Final = "LISTENERS"
+_PROGRAM: Final = f"""\
 import json, os, socket
 
 for role, hosts in json.loads(os.environ["TF_CLUSTER"]).items():
-    for host in hosts:
+    for host in {_LISTENERS}:
         name, port = host.rsplit(":", 1)
         socket.create_connection((name, int(port)), timeout=10).close()
         print(role, host, "answers")
 """
+
+
+def _program(structure: Structure) -> str:
+    """Return the program of the test. Of the processes of keras.distribution, only the coordinator listens."""
+    return _PROGRAM.replace(_LISTENERS, "hosts[:1]" if structure.uses_keras_distribution else "hosts")
 
 
 def connection_test(structure: Structure) -> Node:
@@ -55,7 +61,7 @@ def connection_test(structure: Structure) -> Node:
                         "name": "connect",
                         "image": value_for_role(role, "image"),
                         "imagePullPolicy": if_set(value_for_role(role, "imagePullPolicy")),
-                        "command": ["python3", "-c", _PROGRAM],
+                        "command": ["python3", "-c", _program(structure)],
                         "env": [
                             {
                                 "name": "TF_CLUSTER",

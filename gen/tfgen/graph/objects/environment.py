@@ -28,7 +28,7 @@ from tfgen.graph.holes import (
     Text,
     When,
 )
-from tfgen.graph.objects import cluster_spec, config_map, names, resources, storage
+from tfgen.graph.objects import cluster_spec, config_map, keras_distribution, names, resources, storage
 from tfgen.graph.objects.values import ROLE, role_value, value
 from tfgen.job.run_names import UNNAMED
 from tfgen.job.training_job import RoleName, Structure
@@ -81,17 +81,17 @@ def env() -> Merged:
     return Merged((MapOf(defaults), _INTEROP, value("env"), role_value("env")), flat=False)
 
 
-def variables(structure: Structure, role: RoleName, *, index_label: str, has_tf_config: bool) -> list[Node]:
+def variables(structure: Structure, role: RoleName, *, index_label: str, has_cluster: bool) -> list[Node]:
     """Return the environment variables of the main container of a role, as a list.
 
     Args:
         structure: the job.
         role: the role of the container.
         index_label: the label with which the controller tells a pod its index.
-        has_tf_config: whether the variables contain TF_CONFIG. If False, an operator adds TF_CONFIG.
+        has_cluster: whether the variables describe the cluster. If False, an operator adds TF_CONFIG.
     """
     return [
-        *(_cluster(structure, role, index_label) if has_tf_config else []),
+        *(_cluster(structure, role, index_label) if has_cluster else []),
         *run(),
         ForEach(ENV, When(IsMap(_ITEM), _REFERENCE, When(Not(_EXPANDS), _LITERAL))),
         ForEach(ENV, When(AllOf((Not(IsMap(_ITEM)), _EXPANDS)), _LITERAL)),
@@ -109,14 +109,18 @@ def run_folder() -> Default:
 
 
 def _cluster(structure: Structure, role: RoleName, index_label: str) -> list[Node]:
-    """Return the variables with the cluster, the index and TF_CONFIG. TF_CONFIG refers to the earlier variables."""
+    """Return the variables with the index and the cluster. The last variable refers to earlier variables."""
+    index: Node = {
+        "name": "TASK_INDEX",
+        "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}},
+    }
+    if structure.uses_keras_distribution:
+        return [index, *keras_distribution.variables()]
     key = config_map.EVALUATOR_CLUSTER if role == "evaluator" else config_map.CLUSTER
     references = {"TF_CLUSTER": key}
     if structure.legacy_flags or structure.legacy_variables:
         references |= {"PS_HOSTS": config_map.PS_HOSTS, "WORKER_HOSTS": config_map.WORKER_HOSTS}
-    variables: list[Node] = [
-        {"name": "TASK_INDEX", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}}}
-    ]
+    variables: list[Node] = [index]
     for name, key in references.items():
         variables.append({"name": name, "valueFrom": {"configMapKeyRef": {"name": names.RUN, "key": key}}})
     if structure.legacy_variables:

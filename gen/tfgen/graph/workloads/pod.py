@@ -113,7 +113,7 @@ class Controller(Record):
     Attributes:
         index_label: the label with which the controller tells a pod its index.
         fields: the fields that the controller requires in the PodSpec, such as the restart policy.
-        sets_tf_config: whether the controller sets TF_CONFIG. If False, tfgen sets TF_CONFIG in the container.
+        sets_tf_config: whether the controller sets TF_CONFIG. If False, tfgen describes the cluster in the container.
         binds_gang: whether the controller assigns the pod to the gang. If False, tfgen sets the labels for the gang.
         port_name: the name of TensorFlow's container port, which the controller may require.
         publishes_unready: whether the host name of a pod resolves before the pod is ready. If False, the pod must have
@@ -405,7 +405,7 @@ def _pod_annotations(structure: Structure, gang: Binding) -> Node:
 
 
 def _container(structure: Structure, role: Role, controller: Controller) -> Node:
-    has_tf_config = structure.is_distributed and not controller.sets_tf_config
+    has_cluster = structure.is_distributed and not controller.sets_tf_config
     flags = cluster_spec.flags() if structure.legacy_flags else []
     probe: dict[Key, Node] = {"readinessProbe": {"tcpSocket": {"port": controller.port_name}}}
     return {
@@ -416,9 +416,7 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         "args": [Items(role_or_job_value("args")), *flags] if flags else role_or_job_value("args"),
         "workingDir": if_set(role_or_job_value("workingDir")),
         environment.REASON: None,
-        "env": environment.variables(
-            structure, role.name, index_label=controller.index_label, has_tf_config=has_tf_config
-        ),
+        "env": environment.variables(structure, role.name, index_label=controller.index_label, has_cluster=has_cluster),
         "envFrom": role_or_job_value("envFrom"),
         "ports": [{"name": controller.port_name, "containerPort": structure.port}, *map(plain_mapping, role.ports)],
         "resources": {"requests": resources.REQUESTS, "limits": Parameter(resources.LIMITS.name, "map")},

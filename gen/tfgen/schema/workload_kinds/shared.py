@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.schema.workload_kinds.facts import Only, Without
+from tfgen.schema.workload_kinds.facts import Condition, Only, Without
 
 NO_FINISHER: Final = (
     Without("startDeadline", "the finisher, which watches the start, does not exist for this kind; remove the key"),
@@ -25,6 +25,14 @@ NO_LEGACY: Final = tuple(Without(key, "the tasks read TF_CONFIG; use the kind St
 RELEASES: Final = Only(
     "completion.release", ("ScaleToZero",), "the controller ends the remaining tasks when the job is complete"
 )
+
+_TF_CONFIG_STRATEGIES: Final = ("ParameterServer", "MultiWorkerMirrored", "Single")
+
+
+def reads_tf_config(sender: str, cure: str, when: Condition = None) -> Only:
+    """Return the limit of a kind whose component sets only TF_CONFIG, which keras.distribution does not read."""
+    return Only("strategy", _TF_CONFIG_STRATEGIES, f"{sender} sets only TF_CONFIG; {cure}", when)
+
 
 WHOLE_BUDGET: Final = Without(
     "podDisruptionBudget.maxUnavailable",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.schema.workload_kinds.facts import CustomResource, Facts, Only, Without
-from tfgen.schema.workload_kinds.shared import NO_FINISHER, NO_LEGACY, WHOLE_BUDGET
+from tfgen.schema.workload_kinds.shared import NO_FINISHER, NO_LEGACY, WHOLE_BUDGET, reads_tf_config
 
 _OLD: Final = ("workload.tfJob.apiVersion", "v1beta1")
 _DYNAMIC: Final = ("workload.tfJob.enableDynamicWorker", True)
@@ -44,6 +44,7 @@ FACTS: Final = Facts(
         ),
     ),
     only=(
+        reads_tf_config("the operator", "use the kind StatefulSet, Job, JobSet or VolcanoJob"),
         Only(
             "gang.scheduler",
             ("volcano", "kube-batch", "coscheduling", "kueue"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.schema.workload_kinds.facts import CustomResource, Facts, Only, Without
-from tfgen.schema.workload_kinds.shared import LEGACY, NO_FINISHER, RELEASES, WHOLE_BUDGET
+from tfgen.schema.workload_kinds.shared import LEGACY, NO_FINISHER, RELEASES, WHOLE_BUDGET, reads_tf_config
 
 _PLUGIN: Final = ("workload.volcanoJob.tfConfig", "Plugin")
 
@@ -26,6 +26,7 @@ FACTS: Final = Facts(
     ),
     only=(
         RELEASES,
+        reads_tf_config("the plugin of Volcano", "set workload.volcanoJob.tfConfig to Own", _PLUGIN),
         Only(
             "completion.by",
             ("", "Chief", "AllWorkers"),

@@ -1,0 +1,116 @@
+{{- /* The pod of the finisher, which releases the tasks when the training ends. */}}
+
+{{/* The hash of finisher.pod, for a label of the pods and for the immutable selector of a StatefulSet. */}}
+{{- define "keras-distribution.finisher.podHash" -}}
+{{ printf "%s\n" (include "keras-distribution.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{- end }}
+
+{{/* The pod of the finisher. Takes root, hash. */}}
+{{- define "keras-distribution.finisher.pod" -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false")
+    (include "keras-distribution.texts" .root.Values.labels | fromYaml) }}
+{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled")
+    (include "keras-distribution.texts" .root.Values.annotations | fromYaml) -}}
+metadata:
+  labels:
+    {{- include "keras-distribution.selector" .root | nindent 4 }}
+    tfgen/role: finisher
+    app.kubernetes.io/name: {{ include "keras-distribution.name" .root | quote }}
+    app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+    app.kubernetes.io/component: finisher
+    {{- toYaml $labels | nindent 4 }}
+    {{- /* The hash of this pod template. A change of the template needs a new run. */}}
+    {{- with .hash }}
+    tfgen/pod-template-hash: {{ . | quote }}
+    {{- end }}
+  annotations:
+    {{- toYaml $annotations | nindent 4 }}
+spec:
+  {{- include "keras-distribution.finisher.podSpec" .root | nindent 2 }}
+{{- end }}
+
+{{/* The spec of the finisher's pod. */}}
+{{- define "keras-distribution.finisher.podSpec" -}}
+{{- $run := include "keras-distribution.run" . -}}
+serviceAccountName: {{ $run }}-finisher
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . | quote }}
+{{- end }}
+automountServiceAccountToken: true
+{{- /* No variables for Services: many Services in a namespace can exceed the limit of an environment. */}}
+enableServiceLinks: false
+restartPolicy: Never
+securityContext:
+  {{- include "keras-distribution.podSecurityContext" . | nindent 2 }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- include "keras-distribution.texts" . | trimPrefix "\n" | nindent 2 }}
+{{- end }}
+{{- with include "keras-distribution.tolerations" (dict "spot" .Values.spot "tolerations" .Values.tolerations) }}
+tolerations:
+{{- . }}
+{{- end }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+volumes:
+- name: finisher
+  configMap:
+    name: {{ $run }}-finisher-f20e840a
+containers:
+- name: finisher
+  {{- if .Values.completion.image }}
+  image: {{ .Values.completion.image | quote }}
+  {{- with .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
+  {{- end }}
+  {{- else }}
+  image: {{ .Values.roles.worker.image | default .Values.image | quote }}
+  {{- with .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
+  {{- end }}
+  {{- end }}
+  {{- /* Option -I isolates Python: PYTHON* variables of the image and modules of the user have no effect. */}}
+  command:
+  - python3
+  - -I
+  - -u
+  - /finisher/finisher.py
+  args:
+  - {{ printf "--ends=%v-worker" $run | quote }}
+  {{- if .Values.startDeadline }}
+  - {{ printf "--starts=jobs/%v-worker" $run | quote }}
+  - --start-deadline={{ .Values.startDeadline | int64 }}
+  {{- end }}
+  {{- if .Values.completion.notify.secretKeyRef.name }}
+  - --job={{ include "keras-distribution.fullname" . }}
+  - {{ printf "--run=%v" (include "keras-distribution.text" .Values.run) | quote }}
+  {{- end }}
+  env:
+  - name: NVIDIA_VISIBLE_DEVICES
+    {{- /* An image for GPUs sets the value all. The value void hides the GPUs of the node. */}}
+    value: void
+  {{- if .Values.completion.notify.secretKeyRef.name }}
+  - name: NOTIFY_ADDRESS
+    valueFrom:
+      secretKeyRef:
+        name: {{ .Values.completion.notify.secretKeyRef.name | quote }}
+        key: {{ .Values.completion.notify.secretKeyRef.key | quote }}
+        {{- /* Without the Secret the finisher releases the tasks and sends no notification. */}}
+        optional: true
+  {{- end }}
+  resources:
+    requests:
+      cpu: {{ .Values.helpers.resources.requests.cpu | quote }}
+      memory: {{ .Values.helpers.resources.requests.memory | quote }}
+    limits:
+      cpu: {{ .Values.helpers.resources.limits.cpu | quote }}
+      memory: {{ .Values.helpers.resources.limits.memory | quote }}
+  securityContext:
+    {{- include "keras-distribution.containerSecurityContext" . | nindent 4 }}
+  volumeMounts:
+  - name: finisher
+    mountPath: /finisher
+    readOnly: true
+{{- end }}

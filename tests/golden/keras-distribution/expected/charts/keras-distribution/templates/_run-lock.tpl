@@ -1,0 +1,54 @@
+{{- /* The containers that keep two runs from writing to one folder at the same time. */}}
+
+{{/* The container that holds the lock of a volume, except for the field name. Takes root, values, name, storage. */}}
+{{- define "keras-distribution.pod.runLock" -}}
+image: {{ .values.image | default .root.Values.image | quote }}
+{{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
+imagePullPolicy: {{ . | quote }}
+{{- end }}
+restartPolicy: Always
+command:
+- python3
+- -I
+- /run-lock/run_lock.py
+- /volume
+- {{ printf "/tmp/.tfgen-lock-%v" .name | quote }}
+env:
+- name: TASK_INDEX
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.labels['batch.kubernetes.io/job-completion-index']
+- name: TFGEN_RUN
+  value: {{ include "keras-distribution.text" .root.Values.run | quote }}
+- name: TFGEN_RUN_FOLDER
+  value: {{ include "keras-distribution.text" .root.Values.resumeFrom | default
+      (include "keras-distribution.text" .root.Values.run | default "1") | quote }}
+- name: NVIDIA_VISIBLE_DEVICES
+  {{- /* An image for GPUs sets the value all. The value void hides the GPUs of the node. */}}
+  value: void
+resources:
+  requests:
+    cpu: {{ .root.Values.helpers.resources.requests.cpu | quote }}
+    memory: {{ .root.Values.helpers.resources.requests.memory | quote }}
+  limits:
+    cpu: {{ .root.Values.helpers.resources.limits.cpu | quote }}
+    memory: {{ .root.Values.helpers.resources.limits.memory | quote }}
+startupProbe:
+  exec:
+    command:
+    - test
+    - -e
+    - {{ printf "/tmp/.tfgen-lock-%v" .name | quote }}
+  periodSeconds: 1
+  failureThreshold: 1000000
+securityContext:
+  {{- include "keras-distribution.containerSecurityContext" .root | nindent 2 }}
+volumeMounts:
+- name: tmp
+  mountPath: /tmp
+- name: tfgen-run-lock
+  mountPath: /run-lock
+  readOnly: true
+- name: {{ .name | quote }}
+  {{- include "keras-distribution.mount" (dict "storage" .storage "mountPath" "/volume") | nindent 2 }}
+{{- end }}
