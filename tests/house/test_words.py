@@ -105,6 +105,11 @@ def test_names_and_openings_of_the_code_name_things(path: str) -> None:
     assert (name_faults(read(path)), opening_faults(read(path))) == ([], [])
 
 
+def test_openings_of_the_tests_name_things() -> None:
+    paths = sorted((ROOT / "tests").rglob("*.py"))
+    assert [(path, fault) for path in paths for fault in opening_faults(path.read_text(encoding="utf-8"))] == []
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_pages_use_plain_phrases(path: str) -> None:
     assert phrase_faults(read(path)) == []
