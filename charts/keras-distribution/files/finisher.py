@@ -5,9 +5,9 @@ r"""Release the tasks of a run when the Job that ends the run has ended, or has 
         --starts jobs/mnist-chief --starts statefulsets/mnist-ps --starts statefulsets/mnist-worker \
         --start-deadline 3600
 
-The program runs in a training image, so the program is one file for Python 3.6 or newer with the standard library only.
-The program may be killed at any moment: the next process finds the whole state in the cluster. After any answer of the
-API server, the program tries again.
+The program runs in a training image, so the program is a single file for Python 3.6 or newer with the standard library
+only. The program may be killed at any moment, because the next process reads the whole state from the cluster. After
+any error of the API server, the program tries again.
 """
 
 import argparse
@@ -33,8 +33,8 @@ WATCH = 60  # seconds of one watch; a dead connection costs WATCH and ANSWER
 AFTER_WATCH = 1  # seconds between a watch and the next read
 LOOK = 10  # seconds between two reads of the objects that start, before the start deadline
 POLL = 5  # seconds between two reads of an object without a watch
-GONE = 30  # seconds until a deleted Job counts as gone: a GitOps tool may create the Job again
-NEVER_SEEN = 600  # seconds until a Job that this process never read counts as gone: a tool may still create the Job
+GONE = 30  # seconds after which a deleted Job has ended: until then, a GitOps tool may create the Job again
+NEVER_SEEN = 600  # seconds after which a Job that this process has never read has ended: until then, it may be created
 LONGEST_PAUSE = 30  # seconds between two tries
 LONGEST_RETRY_AFTER = 120  # maximum number of seconds of Retry-After
 TELL = 600  # seconds of tries to notify the webhook, after the release; the address may be wrong
@@ -63,7 +63,7 @@ class MissingError(Exception):
 
 
 class RefusedError(Exception):
-    """The webhook refuses the message for good. The text contains no part of the address."""
+    """The webhook refuses the message, and a retry is useless. The text contains no part of the webhook's address."""
 
 
 # The errors of a request: connection, timeout, TLS, missing token; HTTP; JSON; an error of the API server.
@@ -71,7 +71,7 @@ TROUBLE = (OSError, http.client.HTTPException, ValueError, ApiError)
 
 
 def log(message: str) -> None:
-    """Print a line of the log in ASCII, because the locale of the image may have no further characters."""
+    """Print a line of the log in ASCII, because the locale of the image may support only ASCII."""
     line = message.encode("ascii", "backslashreplace").decode()
     print(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), line, flush=True)
 
@@ -85,7 +85,7 @@ def seconds(timestamp: str) -> float:
 
 
 def call(verb: str, resource: str, name: str, patch: Object = None) -> Object:
-    """Return the object in the answer to a request; None for an object that does not exist."""
+    """Send a request to the API server, and return the object in the answer; None if the object does not exist."""
     try:
         with ask(verb, resource, name, ANSWER, patch=patch) as response:
             return object_of(response.read(), "Scale" if resource.endswith("/scale") else KINDS[resource])
@@ -94,7 +94,7 @@ def call(verb: str, resource: str, name: str, patch: Object = None) -> Object:
 
 
 def object_of(text: bytes, kind: str) -> Object:
-    """Return the object of a kind in a text.
+    """Parse the JSON text of an object, and check the kind of the object.
 
     A proxy may answer with a Status or with any JSON, although the object exists.
     """
@@ -103,9 +103,9 @@ def object_of(text: bytes, kind: str) -> Object:
     except RecursionError:
         data = None
     if not isinstance(data, dict) or not isinstance(data.get("metadata"), dict):
-        raise ApiError("the answer is no Kubernetes object")
+        raise ApiError("the answer is not a Kubernetes object")
     if data.get("kind") != kind or not all(isinstance(data.get(key, {}), dict) for key in ("spec", "status")):
-        raise ApiError(f"the answer is no {kind}: {data.get('message', '')!s:.200}".rstrip(": "))
+        raise ApiError(f"the answer is not a {kind}: {data.get('message', '')!s:.200}".rstrip(": "))
     return data
 
 
@@ -113,10 +113,10 @@ def object_of(text: bytes, kind: str) -> Object:
 def ask(
     verb: str, resource: str, name: str, timeout: float, query: str = "", patch: Object = None
 ) -> "typing.Iterator[http.client.HTTPResponse]":
-    """Send a request, and yield the answer if the answer is no error.
+    """Send a request to the API server, and yield the answer. Raise an exception if the answer is an error.
 
-    The verb and the resource are the words of RBAC, "patch" and "statefulsets/scale". The timeout is in seconds. Each
-    request reads the token and the certificates, because both files change.
+    The verb and the resource are those of RBAC, such as "patch" and "statefulsets/scale". The timeout is in seconds.
+    Each request reads the token and the certificates, because both files change.
     """
     context = ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
     # The certificates of many clusters lack the key identifiers that Python 3.13 and newer require.
@@ -151,7 +151,7 @@ def ask(
 
 
 def error(response: http.client.HTTPResponse, needed: str, name: str) -> Exception:
-    """Return the error for an answer."""
+    """Return the exception for an answer with an HTTP error."""
     body = response.read().decode(errors="replace")
     try:
         status = dict(json.loads(body))
@@ -169,13 +169,13 @@ def error(response: http.client.HTTPResponse, needed: str, name: str) -> Excepti
 
 
 class Pauses:
-    """The pauses between tries. Each pause is longer, and a random part spreads the requests of many finishers."""
+    """The pauses between retries. Each pause is longer, and a random part spreads the requests of many finishers."""
 
     def __init__(self) -> None:
         self.tries = 0
 
     def after(self, *failures: "tuple[str, Exception]") -> None:
-        """Log the failures, and pause."""
+        """Log the failures, and pause before the next try."""
         pause = min(2.0 ** min(self.tries, 10), LONGEST_PAUSE) * random.uniform(0.5, 1)  # noqa: S311 - no secret
         pause = max([pause, *(getattr(trouble, "wait", 0) for _, trouble in failures)])
         self.tries += 1
@@ -199,7 +199,7 @@ class End(typing.NamedTuple):
 
 
 def end_of(job: Object) -> "End | None":
-    """Return the end of a Job that ended by itself; None for a Job without a condition of its end.
+    """Return the end of a Job with the condition Complete or Failed; None for a Job without these conditions.
 
     The pods of a Job may run until the Job has one of these conditions.
     """
@@ -216,7 +216,7 @@ def began_of(job: Object) -> "float | None":
 
 
 def states(name: str, until_look: "typing.Callable[[], int]") -> "typing.Iterator[Object]":
-    """Yield a Job now, after each change, and after each interval; None for a Job that does not exist.
+    """Yield a Job at once, after each change, and after each interval. Yield None while the Job does not exist.
 
     Args:
         name: the name of the Job.
@@ -242,7 +242,7 @@ def states(name: str, until_look: "typing.Callable[[], int]") -> "typing.Iterato
 
 
 def watch(name: str, duration: int) -> "typing.Iterator[Object]":
-    """Yield a Job now and after each change, and None after its deletion, for a number of seconds.
+    """Yield a Job at once and after each change, and None after its deletion, for a number of seconds.
 
     The request has no resourceVersion, so the watch begins with the newest version. A new API server may not have the
     version of a Job that has not changed for long, and would answer 410 to a watch from this version.
@@ -257,14 +257,14 @@ def watch(name: str, duration: int) -> "typing.Iterator[Object]":
         for line in response:
             event = json.loads(line.decode())
             if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
-                raise ApiError("the answer is no event of a watch")
+                raise ApiError("the answer is not an event of a watch")
             if event.get("type") == "ERROR":
                 raise ApiError(f"the watch ended: {event['object'].get('message')}")
             yield None if event.get("type") == "DELETED" else object_of(json.dumps(event["object"]).encode(), "Job")
 
 
 def wait_for_end(name: str, start: "Start") -> End:
-    """Wait until a Job has ended, is gone or has missed its start deadline."""
+    """Wait until a Job has ended, was deleted, or has missed its start deadline."""
     has_existed = False
     missing_since = began = None
     for job in states(name, start.until_look):
@@ -272,7 +272,7 @@ def wait_for_end(name: str, start: "Start") -> End:
             limit = GONE if has_existed else NEVER_SEEN
             if missing_since is None:
                 missing_since = time.monotonic()
-                log(f"jobs/{name}: does not exist; after {limit} s it counts as gone")
+                log(f"jobs/{name}: does not exist; if the Job is not created within {limit} s, the run has ended")
             elif time.monotonic() - missing_since > limit:
                 return End("gone", time.time(), began)
             continue
@@ -294,12 +294,12 @@ def wait_for_end(name: str, start: "Start") -> End:
 class Start:
     """The start of a run: the moment at which each StatefulSet and Job has had all of its pods ready.
 
-    The chief may run for hours while the chief waits for workers that find no node.
+    The start of the chief is not enough, because the chief may wait for hours for workers without a node.
 
     Args:
         ends: the Job that ends the run. The finisher annotates this Job after the start.
         workloads: the objects that must start, such as "statefulsets/mnist-ps".
-        tasks: the number of ready pods that count as the start of a gang that may be partial; 0 for all pods.
+        tasks: the number of pods that must be ready, if the gang may start without all pods; 0 for all pods.
         deadline: the seconds from the creation of the Job that ends the run; 0 for no deadline.
     """
 
@@ -309,7 +309,7 @@ class Start:
         self.begin({})
 
     def begin(self, metadata: Object) -> None:
-        """Begin again with the Job of this metadata, because a Job that a tool creates again starts again."""
+        """Reset the state for a new Job with this metadata. A Job that was deleted and created again starts again."""
         self.uid = metadata.get("uid")
         self.due = seconds(metadata["creationTimestamp"]) + self.deadline if metadata else 0.0  # seconds since 1970
         self.ready_pods = dict.fromkeys(self.workloads, 0)  # the maximum number of pods that were ready at one time
@@ -324,7 +324,7 @@ class Start:
         return min(LOOK, max(1, math.ceil(remaining)))
 
     def is_missed(self, job: Object) -> bool:
-        """Check the start of the run. Return True if the deadline is over and the run has not started."""
+        """Check whether the run has started. Return True if it has not, and the deadline is over."""
         if not self.deadline:
             return False
         if not self.due or self.uid != job["metadata"].get("uid"):
@@ -345,7 +345,7 @@ class Start:
         return False
 
     def look(self, job: Object) -> None:
-        """Read the objects that have not had all of their pods yet."""
+        """Read the objects that have not yet had all pods ready."""
         for workload in sorted(self.waiting):
             kind, name = workload.split("/")
             owner = job if workload == f"jobs/{self.ends}" else call("get", kind, name)
@@ -358,11 +358,11 @@ class Start:
                 self.waiting.discard(workload)
 
     def has_started(self) -> bool:
-        """Return whether each object has had its pods, or the gang has had its minimum."""
+        """Return whether each object has had all pods ready, or the gang has had its minimum number of pods ready."""
         return not self.waiting or 0 < self.tasks <= sum(self.ready_pods.values())
 
     def note(self) -> None:
-        """Annotate the Job for the next finisher, because no status shows an earlier state."""
+        """Annotate the Job after the start, so that the next process of the finisher knows that the run has started."""
         self.waiting = set()
         call("patch", "jobs", self.ends, {"metadata": {"annotations": {STARTED: "true"}}})
         self.is_noted = True
@@ -388,10 +388,10 @@ def pod_counts(kind: str, owner: Object) -> "tuple[int, int]":
 
 
 def release(ends: str, scale: "list[str]", suspend: "dict[str, float]") -> None:
-    """Release all objects. A failure delays no further object, and the finisher retries until the release succeeds.
+    """Release all objects. A failure does not delay the other objects. Retry until the release succeeds.
 
     Args:
-        ends: the Job that ends the run. The suspension of this Job stays visible in the health of Argo CD.
+        ends: the Job that ends the run. Argo CD continues to show the health of this Job.
         scale: the objects to scale to 0, such as "statefulsets/mnist-ps".
         suspend: the Jobs to suspend, with the time until which a Job may end by itself, in seconds since 1970.
     """
@@ -427,7 +427,7 @@ def scale_down(kind: str, name: str) -> bool:
 
 
 def stop_job(name: str, due: float, annotations: "dict[str, str]") -> bool:
-    """Suspend and annotate a Job that has not ended by itself; return False while the Job may still end by itself."""
+    """Suspend and annotate a Job that has not ended by itself. Return False if the Job still has time to end."""
     job = call("get", "jobs", name)
     end = end_of(job) if job else None
     if job is None:
@@ -448,10 +448,10 @@ RESULTS = {"gone": "Gone", "not started": "NotStarted"}  # further results are t
 
 
 def tell(job: str, run: str, end: End) -> None:
-    """Notify the webhook of the end of the run. A failure is only a line of the log, because the tasks are released.
+    """Notify the webhook of the end of the run. A failure is only logged, because the tasks are already released.
 
-    No line contains a part of the address, because the address may be the only secret of the webhook. After a SIGTERM
-    the next finisher notifies the webhook again.
+    The log never contains the address of the webhook, because the address may be a secret. After a SIGTERM, the next
+    finisher notifies the webhook again.
     """
     duration = None if end.began is None else round(end.at - end.began)
     message = {"job": job, "run": run, "result": RESULTS.get(end.how, end.how), "duration": duration}
@@ -477,18 +477,18 @@ def tell(job: str, run: str, end: End) -> None:
 
 
 def without_address(trouble: Exception) -> Exception:
-    """Return an error without the address, which an error of http.client may contain."""
+    """Return an error without the address of the webhook, which errors of http.client may contain."""
     return ApiError(getattr(trouble, "strerror", None) or type(trouble).__name__)
 
 
 def post(address: str, body: bytes) -> None:
     """Post JSON to an address.
 
-    The program follows no redirect, because only the Secret may select the receiver.
+    The program does not follow redirects, because only the Secret may select the receiver.
 
     Raises:
         RefusedError: the address is invalid, or the webhook refuses the message.
-        ApiError: the webhook may accept a later try.
+        ApiError: the request failed, and a retry may succeed.
     """
     parts = urllib.parse.urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or not all("!" <= sign <= "~" for sign in address):
@@ -519,7 +519,7 @@ def post(address: str, body: bytes) -> None:
 
 
 def late(*_: object) -> None:
-    """End a request that takes too long."""
+    """Raise an error that ends a request which takes too long."""
     raise ApiError(f"no answer in {ANSWER} s")
 
 
@@ -527,7 +527,7 @@ def late(*_: object) -> None:
 
 
 def grace(text: str) -> "tuple[str, int]":
-    """Parse JOB=SECONDS."""
+    """Parse an argument of the form JOB=SECONDS."""
     name, _, number = text.partition("=")
     return name, int(number)
 
@@ -543,10 +543,18 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--grace-for", action="append", default=[], type=grace, metavar="JOB=SECONDS")
     parser.add_argument("--on-failure", choices=["Release", "Keep"], default="Release")
     parser.add_argument(
-        "--starts", action="append", default=[], metavar="KIND/NAME", help="object that has its pods at the start"
+        "--starts",
+        action="append",
+        default=[],
+        metavar="KIND/NAME",
+        help="object whose pods must start before the start deadline",
     )
     parser.add_argument(
-        "--start-with", type=int, default=0, metavar="PODS", help="number of pods that count as the start; 0 for all"
+        "--start-with",
+        type=int,
+        default=0,
+        metavar="PODS",
+        help="number of pods that must start before the start deadline; 0 for all",
     )
     parser.add_argument("--start-deadline", type=int, default=0, metavar="SECONDS", help="0 for no deadline")
     parser.add_argument("--job", default="", help="name of the job for the webhook in NOTIFY_ADDRESS")

@@ -57,7 +57,7 @@ imagePullSecrets:
 volumes:
 - name: finisher
   configMap:
-    name: {{ $run }}-finisher-f20e840a
+    name: {{ $run }}-finisher-ccca4fe1
 containers:
 - name: finisher
   {{- if .Values.completion.image }}

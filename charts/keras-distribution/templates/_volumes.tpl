@@ -19,7 +19,7 @@
 {{- if .locked }}
 - name: tfgen-run-lock
   configMap:
-    name: {{ include "keras-distribution.run" .root }}-run-lock-5212d2c9
+    name: {{ include "keras-distribution.run" .root }}-run-lock-0bc3efb4
 {{- end }}
 {{- end }}
 

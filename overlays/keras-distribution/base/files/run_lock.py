@@ -1,10 +1,10 @@
-"""Let one run at a time write to a volume: hold a lock on a file of the volume until this process ends.
+"""Lock a volume, so that only a single run writes to the volume at a time. The lock lasts until this process ends.
 
     run_lock.py FOLDER MARKER
 
 The program runs in a sidecar, which starts before the task and ends after the task. The task starts when the file
-MARKER exists. The kernel holds the lock (flock). So every end of the process releases the lock, and so does the end of
-the node's lease on a network file system. Only task 0 takes the lock, because only task 0 saves checkpoints.
+MARKER exists. The lock is a file lock of the kernel (flock), so the lock ends with the process, or with the node's
+lease on a network file system. Only task 0 takes the lock, because only task 0 saves checkpoints.
 """
 
 import errno
@@ -22,7 +22,7 @@ TAKEN = (errno.EAGAIN, errno.EACCES)
 
 
 def say(text: str) -> None:
-    """Print a line of the log, with the time."""
+    """Print a line of the log with the current time."""
     print(time.strftime("%Y-%m-%dT%H:%M:%SZ ", time.gmtime()) + text, flush=True)
 
 
