@@ -1,7 +1,7 @@
-"""The loss in the log of a training program, as a line for a terminal: `loss of chief-0: █▅▃▂▁ 2.31 -> 0.12`.
+"""Prints the losses in a training log as a curve in one line: `loss of chief-0: █▅▃▂▁ 2.31 -> 0.12`.
 
-The program prints the loss as Keras (`loss: 0.123`), as a custom loop (`loss=0.123`, `loss 0.123`), or as an Estimator
-(`loss = 0.123`).
+Keras prints `loss: 0.123`, an Estimator prints `loss = 0.123`, and custom training loops print `loss=0.123` or
+`loss 0.123`.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ _LOSS: Final = re.compile(
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _NOT_FINITE: Final = "!"
 _WIDTH: Final = 40
-"""Characters of a curve. More losses than characters are averaged."""
+"""Maximum number of characters of a curve. One character shows the average of several losses."""
 
 
 def losses(log: Iterable[str]) -> list[float]:
     """Return the losses in the lines of a log, without the losses of a validation.
 
-    A progress bar prints many losses into one line, and the last loss of the line counts. A log with losses in a single
-    line is the exception: each loss counts.
+    A progress bar prints many losses into one line, so only the last loss of a line counts. If only one line has
+    losses, every loss of the line counts.
     """
     lines = [values for values in map(_losses_of_line, log) if values]
     return lines[0] if len(lines) == 1 else [values[-1] for values in lines]
 
 
 def loss_line(task: str, values: Sequence[float]) -> str:
-    """Return the line about the losses of a task; empty for fewer than two losses."""
+    """Return a line with the curve, the first and the last loss of a task; empty for fewer than two losses."""
     return f"loss of {task}: {sparkline(values)} {values[0]:g} -> {values[-1]:g}" if len(values) > 1 else ""
 
 
 def sparkline(values: Sequence[float], width: int = _WIDTH) -> str:
-    """Return values as bars of eight heights. A loss that is not finite is an exclamation mark.
+    """Draw values as bars of eight heights. An exclamation mark shows a value that is not finite.
 
     >>> sparkline([8, 4, 2, 1, float("nan")])
     '█▄▂▁!'
@@ -58,7 +58,7 @@ def _losses_of_line(line: str) -> list[float]:
 
 
 def _parts(values: Sequence[float], width: int) -> list[Sequence[float]]:
-    """Return the values in at most `width` consecutive parts of almost equal length."""
+    """Split the values into at most `width` consecutive parts of almost equal length."""
     count = min(width, len(values))
     return [values[start:end] for start, end in pairwise(len(values) * n // max(count, 1) for n in range(count + 1))]
 

@@ -1,4 +1,4 @@
-"""The nodes of a plan as text: a line for equal nodes, with a letter in each GPU slot of a task.
+"""Prints the nodes of a plan as text: one line for equal nodes, with one letter for each GPU that a task uses.
 
 NODES             SLOTS              TASKS
 gpu-1 and 2 more  [WW WW WW WW]      4 worker
@@ -25,7 +25,7 @@ from tfgen.scheduling.node_slots import (
 from tfgen.words import printable
 
 _MOST: Final = 20
-"""Lines of nodes. A last line counts the nodes of further lines."""
+"""Maximum number of lines about nodes. A last line counts the remaining nodes."""
 _RUNNING, _FREE, _WAITING = "#", ".", "?"
 _INVERSE: Final = 7
 
@@ -75,7 +75,7 @@ def node_rows(nodes: Iterable[NodeSlots]) -> list[dict[str, Any]]:
 
 
 def _cells(node: NodeSlots, letters: Mapping[RoleKey, str]) -> str:
-    """Return the slots of a node. Spaces separate the pods."""
+    """Return the GPU slots of a node as text, such as `[WW ## ..]`. Spaces separate the pods."""
     if not node.gpus:
         return ""
     pods = [_letter(item, letters) * item.gpus for item in node.placed for _ in range(item.pods) if item.gpus]
@@ -107,7 +107,7 @@ def _tasks(node: NodeSlots, is_single: bool) -> str:
 def _legend(
     nodes: Sequence[NodeSlots], letters: Mapping[RoleKey, str], is_single: bool, colours: Mapping[str, int]
 ) -> Iterator[str]:
-    """Yield each kind of slot with the number of its slots on all nodes."""
+    """Yield the texts of the legend, such as "W worker 26": each kind of slot with its number on all nodes."""
     sums: dict[RoleKey, int] = {}
     for item in (item for node in nodes for item in node.placed if item.gpus):
         key = (item.run, item.role) if item.run else ("", "")

@@ -1,4 +1,4 @@
-"""States of runs as a tree for a terminal: the reasons first, then job, roles with bars of ready tasks, and tasks.
+"""Prints the states of runs as a tree: reasons first, then each job with its roles, bars of ready tasks, and tasks.
 
 why:      worker-1: Unschedulable: 0/3 nodes are available
 
@@ -25,15 +25,15 @@ from tfgen.plural import count
 from tfgen.report.status import age, listed_tasks, note_lines, progress_lines, reason_lines, title
 
 _LABEL: Final = 10
-"""Characters of the label of a reason, such as "why:", with the spaces after the label."""
+"""Width of the label of a reason, such as "why:", with the spaces after the label."""
 _READY, _WAITING = "█", "░"
 _LONGEST_BAR: Final = 20
-"""Characters of a bar. A shorter bar has a character for each task."""
+"""Maximum length of a bar. A shorter bar has one character per task."""
 _GREEN, _YELLOW = 32, 33
 
 
 def tree_lines(states: Sequence[RunState], now: datetime) -> list[str]:
-    """Return the lines about some runs. Among several runs, only roles that are not ready list their tasks."""
+    """Return the tree of the given runs. For several runs, only roles that are not ready list their tasks."""
     is_single = len(states) == 1
     lines = []
     for state in states:
@@ -58,7 +58,7 @@ def screen(lines: Iterable[str], columns: int, rows: int, *, colour: bool) -> st
 
 
 def _wrapped(line: str, columns: int) -> list[str]:
-    """Return a long line in at most three parts. Its further parts begin below the text after the label."""
+    """Split a long line into at most three lines, which are aligned after the label of the first line."""
     indent = " " * _LABEL
     return textwrap.wrap(
         line, columns, subsequent_indent=indent, max_lines=3, placeholder=" ...", break_on_hyphens=False
@@ -79,14 +79,14 @@ def _role_lines(roles: Sequence[RoleState], now: datetime, *, is_single: bool) -
 
 
 def _branches(items: Sequence[object]) -> Iterator[tuple[str, str]]:
-    """Yield the branch of each item, and the indentation of the lines below the branch."""
+    """Yield for each item its branch of the tree, such as `├─ `, and the indentation of the lines under the branch."""
     if items:
         yield from repeat(("├─ ", "│  "), len(items) - 1)
         yield "└─ ", "   "
 
 
 def _bar(role: RoleState) -> str:
-    """Return a bar of the ready tasks, in which the last character is full only if all tasks are ready."""
+    """Return a bar that shows the share of ready tasks. The last character is full only if all tasks are ready."""
     size = min(role.requested, _LONGEST_BAR)
     ready = min(role.ready, role.requested) * size // max(role.requested, 1)
     return _READY * ready + _WAITING * (size - ready)

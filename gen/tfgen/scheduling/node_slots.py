@@ -1,4 +1,4 @@
-"""The GPU slots of nodes after a plan, for pictures: the slots of placed tasks, of running pods, and the free slots."""
+"""The GPU slots of nodes after a plan, for pictures: slots of placed tasks, slots of running pods, and free slots."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ RoleKey: TypeAlias = tuple[str, str]
 """The title of a run, and a role."""
 
 FURTHER: Final = "*"
-"""The letter of the roles for which no letter is left."""
+"""The letter of roles for which all other letters are used."""
 _GPU: Final = "/gpu"
-"""The end of the name of a resource that counts whole GPUs."""
+"""The suffix of resource names that count whole GPUs, such as `nvidia.com/gpu`."""
 
 
 class PlacedPods(Record):
     """The pods of a role that a plan places on a node.
 
     Attributes:
-        run: the title of their run; empty for pods that wait in the cluster.
-        role: their role; the name of a waiting pod.
+        run: the title of the run; empty for pods that wait in the cluster.
+        role: the role in the run; the name of a waiting pod.
         gpus: the number of GPUs of one pod.
     """
 
@@ -61,7 +61,7 @@ class NodeGroup(Record):
 
     Attributes:
         names: the names of the nodes.
-        slots: the first of the nodes.
+        slots: the first node of the group, which shows the slots.
     """
 
     names: tuple[str, ...]
@@ -74,7 +74,7 @@ def node_slots(placement: Placement) -> tuple[NodeSlots, ...]:
 
 
 def grouped(nodes: Iterable[NodeSlots]) -> list[NodeGroup]:
-    """Return nodes in groups of equal slots. Nodes with placed pods come first, then nodes with GPUs."""
+    """Group nodes that have equal slots. Nodes with placed pods come first, then nodes with GPUs."""
     groups: dict[NodeSlots, list[NodeSlots]] = {}
     for node in sorted(nodes, key=lambda node: _natural(node.name)):
         groups.setdefault(node.replaced(name=""), []).append(node)
@@ -94,7 +94,7 @@ def slot_letters(nodes: Iterable[NodeSlots]) -> Mapping[RoleKey, str]:
 
 
 def role_counts(node: NodeSlots) -> Mapping[str, str]:
-    """Return the placed pods of each run in words: `chief, 2 worker`. The key of waiting pods is an empty title."""
+    """Return the placed pods in words, such as `chief, 2 worker`, by title of the run; waiting pods have no title."""
     counts: dict[str, dict[str, int]] = {}
     for item in node.placed:
         roles = counts.setdefault(item.run, {})

@@ -10,7 +10,7 @@ from tfgen.scheduling.pod_set import PodSet
 
 
 class Demand:
-    """The sums of the requests of pods, by the nodes that may run the pods."""
+    """Sums of the requests of pods. Each sum belongs to a set of nodes, on which its pods may run."""
 
     def __init__(self, pool: NodePool) -> None:
         self._pool = pool

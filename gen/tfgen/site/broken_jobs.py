@@ -1,4 +1,4 @@
-"""The jobs with errors: their problems and their pages."""
+"""Collects the jobs with errors for the site, with the problems and the page of each job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfgen.site.facts import BrokenJob
 from tfgen.site.problem_lines import problem_lines
 
 _PAGE: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
-"""A name of a job that is a file name on every system."""
+"""Pattern of job names that are valid file names on every operating system."""
 _UNNAMED: Final = "file"
 
 
@@ -36,7 +36,7 @@ def broken_jobs(jobs: Checked, pages: Iterable[str]) -> Iterator[BrokenJob]:
 
 
 def _free_page(name: str, taken: set[str]) -> str:
-    """Return a name that no page has: the name itself, or the name with a number."""
+    """Return an unused page name: the name itself, or the name with a number."""
     page, number = name, 1
     while page in taken:
         number += 1

@@ -75,7 +75,7 @@ class ValueOrigin(Record):
 
 
 class ProblemLine(Record):
-    """A problem with the line of its file; the text of an unreadable file is empty."""
+    """A problem, and the text of the line with the problem; empty for an unreadable file."""
 
     problem: Problem
     text: str
@@ -103,7 +103,7 @@ class EnvironmentFacts(Record):
         queue: queue of Volcano or Kueue; empty without a queue.
         is_enabled: whether the job runs in the environment.
         origins: the values that job.yaml or a layer sets. Defaults of the schema are not included.
-        state: the state of the run in its cluster; None without a read of the cluster.
+        state: the state of the run in its cluster; None if tfgen did not read the cluster.
     """
 
     name: str
@@ -177,12 +177,12 @@ class BrokenJob(Record):
 
 
 class Site(Record):
-    """The facts of all pages.
+    """All facts that the pages of the site show.
 
     Attributes:
         jobs: jobs without errors, in the order of their names.
         broken: jobs with errors, in the order of their files.
-        notes: sentences about clusters that were not read.
+        notes: sentences about clusters that tfgen could not read.
         live_at: the time of the states in the clusters, in words; empty without states.
         plan: the placement of the jobs on nodes; None without nodes.
     """

@@ -27,8 +27,8 @@ def changes(file: str, job: str, revisions: Sequence[Revision], most: int) -> It
     Args:
         file: path of the job file, for messages of the parser.
         job: name of the job. A file may contain several jobs.
-        revisions: the revisions of the file, the newest first: at most `most`, and the predecessor of the last one.
-            Fewer revisions are the whole history, so that the last one creates the file.
+        revisions: the revisions of the file, the newest first: at most `most`, and the one before the oldest.
+            If fewer revisions exist, the oldest revision creates the file.
         most: the maximum number of revisions to compare with their predecessor.
     """
     versions = [job_data(file, job, revision.content) for revision in revisions]

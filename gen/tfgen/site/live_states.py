@@ -1,4 +1,4 @@
-"""Read the states of runs from their clusters for the site. A cluster that does not answer gives a note."""
+"""Reads the states of runs from their clusters for the site. A cluster that does not answer causes a note."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LiveStates(Record):
 
 
 def read_live_states(clusters: Clusters, runs: Sequence[DeclaredRun]) -> LiveStates:
-    """Return the states of runs. After a failed connection, the further namespaces of the cluster are not read."""
+    """Return the states of runs. After a failed connection, tfgen reads no other namespace of the cluster."""
     states: dict[str, LiveState] = {}
     notes: list[str] = []
     places: dict[tuple[str | None, str], list[LiveRun]] = {}
@@ -51,7 +51,7 @@ def read_live_states(clusters: Clusters, runs: Sequence[DeclaredRun]) -> LiveSta
 def with_states(
     jobs: Sequence[JobFacts], states: Mapping[str, LiveState], runs: Sequence[DeclaredRun]
 ) -> list[JobFacts]:
-    """Return jobs with the states of their runs."""
+    """Add the states of the runs to the jobs."""
     titles = {(run.job, run.environment or ""): run.title for run in runs}
     return [
         job.replaced(

@@ -1,4 +1,4 @@
-"""The facts of the page that shows a plan: the verdicts, and the nodes with their GPU slots."""
+"""Records for the page that shows a plan: the verdicts, and the nodes with their GPU slots."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _COLOURS: Final = 6
 
 
 class PodSlots(Record):
-    """The slots of a pod.
+    """The GPU slots of a pod.
 
     Attributes:
         style: class in style.css.
-        letter: letter of a slot; empty for a slot without a task of the plan.
+        letter: the letter in each slot; empty for a pod outside of the plan.
         gpus: number of GPUs.
     """
 
@@ -41,7 +41,7 @@ class RunPods(Record):
 
 
 class GroupFacts(Record):
-    """Nodes with equal slots.
+    """A group of nodes with equal GPU slots.
 
     Attributes:
         label: the slots in words, for a screen reader.
@@ -62,7 +62,7 @@ class VerdictFacts(Record):
 
 
 class PlanFacts(Record):
-    """A plan.
+    """All facts about a plan that its page shows.
 
     Attributes:
         source: the file with the nodes.

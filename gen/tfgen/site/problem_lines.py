@@ -1,4 +1,4 @@
-"""The problems of job files with the lines of the files."""
+"""Adds the text of the line in the file to each problem."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.site.facts import ProblemLine
 
 
 def problem_lines(problems: Iterable[Problem]) -> Iterator[ProblemLine]:
-    """Yield each problem with its line. Each file is read once."""
+    """Yield each problem with the text of its line. Each file is read once."""
     lines: dict[str, list[str]] = {}
     for problem in problems:
         if problem.file not in lines:

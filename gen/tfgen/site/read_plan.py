@@ -1,4 +1,4 @@
-"""Place the jobs on the nodes of a file, for the page of the nodes."""
+"""Computes the plan for the site: places the jobs on the nodes that a file lists."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_plan(
         environment: the environment; None for the jobs without an environment.
         source: the file with the objects of the cluster.
         objects: the objects of the cluster.
-        text: returns a verdict in one line, which begins with the title of the run.
+        text: function that returns a verdict in one line, which begins with the title of the run.
     """
     planned = [item for item in documents if environment is None or environment in environments_of(item)]
     runs = [item for item in declared_runs(planned, environment) if item.run.is_enabled]

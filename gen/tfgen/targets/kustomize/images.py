@@ -128,7 +128,7 @@ def image_changer(changes: Sequence[ImageChange]) -> Callable[[Image], Image | N
 
 
 def _matches(name: str, image: str) -> bool:
-    """Test whether kustomize matches an image with a name. The name is a pattern, so a dot matches any character.
+    """Test whether kustomize matches an image with a name. The name is a pattern: a dot matches any character.
 
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/image/image.go
     """

@@ -19,8 +19,7 @@ _REPLICAS: Final = ("spec", "replicas")
 def replica_counts(pairs: Mapping[str, tuple[Object, Object]], overlay: Objects) -> dict[str, int]:
     """Return the sizes of the StatefulSets whose size changes, by their names.
 
-    A StatefulSet that shares its name with an object of a different kind with a size is left out, because kustomize
-    finds the objects by name alone:
+    kustomize finds the objects only by name. So a StatefulSet is omitted if a Deployment, for example, has its name:
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/replicas.go
     """
     names = Counter(item["metadata"]["name"] for item in overlay.values() if item["kind"] in _SIZED)

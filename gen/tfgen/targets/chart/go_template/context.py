@@ -66,7 +66,7 @@ class Context(Record):
 
     @property
     def base(self) -> str:
-        """Return the text before the name of a parameter: empty, or ``$`` in the body of a ``range``."""
+        """Return the text before ``.NAME`` of a parameter: empty, or ``$`` in the body of a ``range``."""
         return self.dot.rstrip(".")
 
     def full_name(self, name: str) -> str:
