@@ -27,6 +27,7 @@ RENDER = ("tfgen", "render", "jobs")
 CHECK = ("tfgen", "check", "jobs")
 STDOUT = ("tfgen", "render", "--stdout", "jobs/00000.yaml")
 PLAN = ("tfgen", "plan", "jobs", "--nodes", "nodes.json")
+SITE = ("tfgen", "site", "jobs", "--out", "public")
 HELM = ("helm", "template", "job-00000", "charts/job-00000")
 
 
@@ -39,6 +40,7 @@ def run_all(sizes: Sizes, folder: Path) -> Results:
     workers = _grow(folder, sizes, _up_to(sizes.workers, 4, 100, 1_000), lambda n: job_text(3, workers=n))
     rows.append(_row_of_workers(workers, sizes))
     rows.append(_row_of_plans(folder, sizes))
+    rows.append(_row_of_sites(folder, sizes))
     environments = _grow(folder, sizes, (1, 3, 10, 30), lambda n: job_text(3, environments=n))
     jobs = [_render_jobs(folder / f"jobs-{count}", count, sizes) for count in _up_to(sizes.most, 1, 10, 100, 1_000)]
     return Results(rows, jobs, _medians(workers), _medians(environments))
@@ -139,6 +141,20 @@ def _row_of_plans(folder: Path, sizes: Sizes) -> Row:
     beside = ("half of the jobs on half of the nodes", median(times["half"]))
     gain = factor(times["whole"], times["half"])
     return Row(title, median(times["whole"]), beside, gain, "at most 4, in 10 s", " ".join(PLAN))
+
+
+def _row_of_sites(folder: Path, sizes: Sizes) -> Row:
+    """Measure sites of jobs, in turn with half of the jobs, on all cores."""
+    jobs = {"whole": sizes.jobs, "half": max(sizes.jobs // 2, 1)}
+    folders = {name: folder / f"site-{name}" for name in jobs}
+    for name, count in jobs.items():
+        repository(folders[name], count, min(sizes.structures, count))
+        commit(folders[name])
+    times = in_turn({name: partial(run, SITE, folders[name]) for name in jobs}, few_rounds(sizes))
+    title = f"the site of {sizes.jobs:,} jobs, on all cores"
+    beside = ("half of the jobs", median(times["half"]))
+    gain = factor(times["whole"], times["half"])
+    return Row(title, median(times["whole"]), beside, gain, "at most 2.2", " ".join(SITE))
 
 
 def _grow(
