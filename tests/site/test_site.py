@@ -207,3 +207,18 @@ def test_a_cluster_that_does_not_answer_is_a_note(repository: Path, capsys: pyte
     index = (repository / "public/index.html").read_text()
     assert '<ul class="notes"' in index
     assert [row[-2] for row in rows(index)[1:3]] == ["not read", "not read"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--env", "prod"], "--env needs --nodes"),
+        (["--context", "far"], "--kubeconfig, --context and --namespace need --live"),
+    ],
+)
+def test_an_option_without_its_purpose(
+    argv: list[str], message: str, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["site", "--out", "public", *argv]) == cli.USAGE
+    assert capsys.readouterr().err == f"tfgen: error: {message}\n"
+    assert not (repository / "public").exists()
