@@ -63,7 +63,7 @@ class Certainty:
 
         A node takes a number of the set's pods. Each pod of another set takes away at most some of these places, by the
         resource of its largest request. If all other pods together cannot take away all places of all nodes, a place
-        remains. Only scarce resources count: resources of which the pods that fit on a node can leave too little.
+        remains. Only scarce resources count: resources that the pods on a node can use up.
 
         With a topology spread, this must hold in each domain that has the fewest pods, because only that domain
         certainly takes another pod.

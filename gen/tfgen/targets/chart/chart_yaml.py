@@ -4,7 +4,7 @@ The second number is the revision in the ledger, which increases by one when any
 number is the first 48 bits of the digest of these files. After a revert or a merge, one revision may belong to two
 contents, and the third number distinguishes these contents. All three parts are numbers, so version ranges and
 ``helm search repo`` find the newest chart: https://helm.sh/docs/chart_best_practices/conventions/#version-numbers. Two
-further parts of a version are not suitable for the digest:
+other parts of a version are not suitable for the digest:
 
 - Only ``--devel`` and ranges that end in ``-0`` find a pre-release (``0.1.3-h3eff2a14b91e``).
 - Build metadata (``0.1.3+h3eff2a14b91e``) do not distinguish two contents. For Helm, ``0.1.3+a`` and ``0.1.3+b`` are

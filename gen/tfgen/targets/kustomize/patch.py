@@ -27,7 +27,7 @@ def merge_patch(before: Object, after: Object) -> dict[str, Any]:
 def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
     """Return a strategic merge patch, which merges the lists of `kustomize_keys` item by item.
 
-    kustomize inserts the items of a patch before all further items, so a patch names all items up to the last new or
+    kustomize inserts the items of a patch before all other items, so a patch names all items up to the last new or
     changed item, in the order of the result: https://github.com/kubernetes-sigs/kustomize/issues/4045. If several keys
     identify an item, kustomize keeps the old order, so the patch replaces the whole list. The patch also replaces a
     list with two items of one key, such as two ports with one number.

@@ -47,7 +47,7 @@ class Rename(Record):
         }
 
     def resources(self, from_base: Collection[Identity]) -> Objects:
-        """Return the objects that the overlay adds, some of which the patches rename.
+        """Return the objects that the overlay adds, before the patches rename some of the objects.
 
         Args:
             from_base: the identities, before the rename, of the objects that come from the base.

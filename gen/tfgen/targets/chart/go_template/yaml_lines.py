@@ -117,7 +117,7 @@ def _present_first(node: Node, context: Context) -> Node:
 
 
 def _first_branches(node: When, context: Context) -> Lines:
-    """Return the lines of branches of which one is always present. Each branch begins in a separate line."""
+    """Return the lines of branches. One branch is always present, and each branch begins in a separate line."""
     out, word = [], "if"
     branch: Node = node
     while isinstance(branch, When):
