@@ -144,7 +144,7 @@ def _whole_expression(policy: Mapping[str, Any], expression: str) -> str:
 def _not_evaluated(document: Document, path: Path, message: str) -> Problem:
     severity: Severity = "warning"
     name = document.data["metadata"]["name"]
-    return Problem(*document.place(path), f"{name} is not evaluated: {message}", POLICY_NOT_EVALUATED, severity)
+    return Problem(*document.place(path), f"tfgen does not evaluate {name}: {message}", POLICY_NOT_EVALUATED, severity)
 
 
 # -- bindings and params -------------------------------------------------------------------------------------------
