@@ -142,7 +142,7 @@ def test_rm_refuses_to_lose_an_edit_of_the_job(repository: Path, capsys: pytest.
     text = repository.read_text(encoding="utf-8").replace("pong:1.4.0", "pong:1.5.0")
     repository.write_text(text, encoding="utf-8")
     assert cli.run(["rm", "jobs.yaml", "--job", "pong"]) == 2
-    assert "jobs.yaml: git does not have the text of pong; commit the file first" in capsys.readouterr().err
+    assert "jobs.yaml: the text of pong is not committed to git; commit the file" in capsys.readouterr().err
     assert repository.read_text(encoding="utf-8") == text
     assert rendered_jobs() == {"mnist", "pong"}
     assert cli.run(["rm", "jobs.yaml", "--job", "pong", "--force"]) == 0

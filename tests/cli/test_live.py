@@ -92,8 +92,8 @@ def test_the_words_of_a_command_are_its_own(line: str, words: list[str]) -> None
     ("port", "message"),
     [
         ("65536", "65536 is not a port; write a number from 0 to 65535"),
-        ("-1", "'-1' is not a number from 0"),
-        ("http", "'http' is not a number from 0"),
+        ("-1", "'-1' is not a valid number; write an integer of at least 0"),
+        ("http", "'http' is not a valid number; write an integer of at least 0"),
     ],
 )
 def test_a_port_that_is_none_is_refused(job: Path, port: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

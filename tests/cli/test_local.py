@@ -36,7 +36,7 @@ def test_all_that_is_lacking_comes_at_once(job: Path, capsys: pytest.CaptureFixt
     env = "  env: {TOKEN: {secretKeyRef: {name: hub, key: token}}, KEY: {secretKeyRef: {name: hub, key: key}}}\n"
     job.write_text(JOB.replace("ps: {}", "ps: {command: [serve-tensors, --all]}") + env, encoding="utf-8")
     assert refused(capsys, 1) == (
-        "job.yaml:7:27: the command of the ps starts serve-tensors, which this machine does not have; "
+        "job.yaml:7:27: the command of the ps starts serve-tensors, which is not on this machine; "
         "install serve-tensors, or add --image [local-command]\n"
         "job.yaml:8:9: TOKEN comes from the key token of the Secret hub, which exists only in the cluster; "
         "write TOKEN=VALUE into a file, and add --env-file FILE [local-variable]\n"
@@ -90,7 +90,7 @@ def test_a_value_that_the_job_cannot_have(
         (["--mount", "modle=tmp"], "tfgen: error: --mount modle: the job has no such volume; its volumes are tmp\n"),
         (
             ["--fail", "worker=2@1s"],
-            "tfgen: error: --fail worker-2: the job has no such task; its tasks are chief-0, ps-0, worker-0 and",
+            "tfgen: error: --fail worker-2: the job does not have this task; the tasks are chief-0, ps-0, worker-0 and",
         ),
         (["--env-file", "none"], "tfgen: error: none: No such file or directory\n"),
     ],
@@ -108,8 +108,8 @@ def test_an_option_that_does_not_fit(job: Path, capsys: pytest.CaptureFixture[st
         ),
         (["--fail", "worker@soon"], "'worker@soon' is not a failure; write for example worker=1@30s"),
         (["--workdir", "none"], "none: the folder does not exist"),
-        (["--python", "no-python"], "no-python: this machine has no such program"),
-        (["--retries", "-1"], "'-1' is not a number from 0"),
+        (["--python", "no-python"], "no-python: the program does not exist on this machine"),
+        (["--retries", "-1"], "'-1' is not a valid number; write an integer of at least 0"),
     ],
 )
 def test_an_option_that_is_none(job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], said: str) -> None:
@@ -126,9 +126,7 @@ def test_variables_that_are_none_are_not_shown(job: Path, capsys: pytest.Capture
 def test_a_job_of_elastic_dl_does_not_run_here(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example = Path(__file__).parents[2] / "examples" / "elasticdl-mnist" / "job.yaml"
     job.write_text(example.read_text(encoding="utf-8"), encoding="utf-8")
-    assert refused(capsys, 2).endswith(
-        "creates its workers as pods of a cluster; tfgen local runs all remaining workload kinds\n"
-    )
+    assert refused(capsys, 2).endswith("creates its workers as pods of a cluster, so tfgen local cannot run this job\n")
 
 
 def test_containers_need_a_program_that_runs_them(
@@ -178,7 +176,7 @@ def test_a_program_that_is_not_here_names_the_option_for_its_folder(
     lines = job.read_text(encoding="utf-8").splitlines()
     lines = ["  command: [python, -u, /away/absent.py]" if line.startswith("  command:") else line for line in lines]
     job.write_text("\n".join(lines), encoding="utf-8")
-    message = "runs /away/absent.py, which this machine does not have; name the folder of the file by --workdir"
+    message = "runs /away/absent.py, which is not on this machine; set the folder of the file with --workdir"
     assert message in refused(capsys, 1)
     folder = job.parent / "programs"
     folder.mkdir()

@@ -78,7 +78,7 @@ Next:
 
   tfgen diff job.yaml                   print the changes in each environment
   tfgen check job.yaml --out .          report problems, and changes that need a new run
-  tfgen commit job.yaml --out . --push  commit to git, from where Argo CD or Flux applies the files
+  tfgen commit job.yaml --out . --push  commit to git; Argo CD or Flux then applies the files
 """
     )
     assert "Next:" not in terminal("$tfgen render job.yaml --out .", job)
@@ -123,7 +123,7 @@ def test_any_locale_will_do(job: Path, locale: dict[str, str]) -> None:
 @pytest.mark.parametrize("command", ["check ../job.yaml", "check job.yaml", "render .", "rm mnist", "init a"])
 def test_a_working_directory_that_is_gone_is_said_to_be(job: Path, command: str) -> None:
     done = shell(f"mkdir gone && cd gone && rmdir ../gone && $tfgen {command}", job)
-    expected = b"tfgen: error: the working directory does not exist any more: No such file or directory\n"
+    expected = b"tfgen: error: the working directory no longer exists: No such file or directory\n"
     assert (done.returncode, done.stderr, done.stdout) == (3, expected, b"")
 
 

@@ -192,8 +192,8 @@ def test_other_defaults_alone_are_named_and_a_note_tells_that_the_rendered_files
     assert committed_files() == ["tfgen.yaml"]
     assert git("log", "-1", "--format=%s").strip() == "mnist: other defaults, rendered files unchanged"
     assert (
-        "mnist keeps its rendered files until the job changes; to render it now: tfgen render --upgrade jobs/mnist.yaml"
-        in printed
+        "mnist keeps its rendered files until the job changes; "
+        "to render the job: tfgen render --upgrade jobs/mnist.yaml" in printed
     )
 
 
@@ -436,7 +436,7 @@ def test_nothing_for_a_new_branch(clone: Path, remote: Path, capsys: Printed) ->
     rendered = clone / "overlays/mnist/prod/kustomization.yaml"
     rendered.unlink()
     said = run(capsys, "jobs", "--branch", "nights", "--push", code=2)
-    assert "nothing has changed, so there is nothing for a branch nights" in said
+    assert "nothing has changed, so tfgen does not create the branch nights" in said
     assert not rendered.exists()
     assert lines("branch", "--list", folder=remote) == ["* main"]
     write(rendered, "# mine\n")
@@ -633,7 +633,7 @@ def test_a_hook_that_rewrites(clone: Path, capsys: Printed) -> None:
     hook("commit-msg", "echo 'Ticket: 7' >> \"$1\"")
     write("jobs/mnist.yaml", QUEUE)
     said = run(capsys, "jobs")
-    assert "note: a hook changed what was rendered: overlays/mnist/prod/kustomization.yaml:" in said
+    assert "note: a git hook changed a rendered file: overlays/mnist/prod/kustomization.yaml:" in said
     assert git("show", "HEAD:overlays/mnist/prod/kustomization.yaml").endswith("# checked\n")
     assert git("log", "-1", "--format=%B").strip() == f"{SUBJECT}\nTicket: 7"
     assert git("status", "--porcelain") == ""
@@ -1157,5 +1157,5 @@ def test_what_another_renders_where_nothing_is_to_be_written_is_not_committed_in
 ) -> None:
     write("jobs/other.yaml", SMALL.replace("mnist", "other") + "# no more\n")
     said = run(capsys, "jobs", code=3)
-    assert ".tfgen/mnist.json: a second tfgen process rendered mnist; run the command again" in said
+    assert ".tfgen/mnist.json: another tfgen process rendered mnist; run the command again" in said
     assert kept.exists()

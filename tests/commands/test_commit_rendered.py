@@ -290,8 +290,8 @@ def test_render_writes_none_beside_the_jobs(clone: Path, capsys: Printed) -> Non
     write("jobs/mnist.yaml", JOB)
     assert cli.run(["render", "jobs"]) == 2
     assert capsys.readouterr().err == (
-        "tfgen: error: jobs/mnist.yaml: charts/ and overlays/ are in the branch rendered (gitops.rendered), which "
-        "tfgen commit writes; to write them to a folder, add --out DIR\n"
+        "tfgen: error: jobs/mnist.yaml: charts/ and overlays/ are in the branch rendered (gitops.rendered), to "
+        "which only tfgen commit writes; to render the files to a folder, add --out DIR\n"
     )
     assert not Path("charts").exists()
 
@@ -300,7 +300,9 @@ def test_a_branch_with_the_jobs_is_no_branch_for_the_rest(clone: Path, capsys: P
     write("tfgen.yaml", TEAM.replace("branch: rendered", "branch: main"))
     write("jobs/mnist.yaml", JOB)
     commit("jobs", code=2)
-    assert "gitops.rendered: the branch main contains the jobs; name a different branch" in capsys.readouterr().err
+    assert (
+        "gitops.rendered: the branch main contains the job files; choose a different branch" in capsys.readouterr().err
+    )
 
 
 def test_a_branch_that_is_checked_out_is_left_alone(clone: Path, tmp_path: Path, capsys: Printed) -> None:

@@ -119,7 +119,7 @@ def test_an_object_of_another_environment_in_the_namespace_stays(is_applied: boo
     changes = plan_delete(target, [])
     assert results(changes) == {"web-worker": "deleted", "web-model": "kept", "web": "kept"}
     assert [change.reason for change in changes if change.identity == SERVICE] == [
-        "the environment prod has the object, too"
+        "the environment prod also has the object"
     ]
     list(delete(target, changes))
     assert place.deleted == ["web-worker", "web.dev.tfgen"]

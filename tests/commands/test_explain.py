@@ -61,7 +61,7 @@ def test_a_value():
         spec.run: text
         Allowed: lower-case letters, digits and "-", with a letter or digit at both ends, or ""
         Default: ""
-        Tunable: yes, a chart's user and each environment may set it
+        Tunable: yes, the user of the chart and each environment may set the key
 
           Name of the run, and part of the names of the run's objects. A new name starts a new run.
 
@@ -76,7 +76,7 @@ def test_a_value():
 
 
 def test_what_no_environment_may_change():
-    assert "Default: 2222\nTunable: no, it is the same in every environment\n" in explain("spec.port")
+    assert "Default: 2222\nTunable: no, the value is the same in every environment\n" in explain("spec.port")
 
 
 def test_an_entry_of_a_map_and_what_it_needs_one_of():

@@ -31,7 +31,7 @@ def test_the_text_of_a_rule() -> None:
 
 @pytest.mark.parametrize(
     ("word", "message"),
-    [("latest-tga", "the nearest rule is latest-tag"), ("lmits-below-request", "limits-below-requests")],
+    [("latest-tga", "the most similar rule is latest-tag"), ("lmits-below-request", "limits-below-requests")],
 )
 def test_a_misspelt_rule_has_the_nearest_one(word: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["explain", word]) == cli.USAGE

@@ -95,7 +95,7 @@ def test_every_form_has_no_problem_and_asks_for_what_was_named(strategy: str, ga
         (["--gpu", "-1"], "--gpu -1: write a number from 0"),
         (
             ["--gang", "volcano", "--strategy", "Single"],
-            "--gang needs several tasks, and a job with --strategy Single has one task",
+            "--gang needs several tasks, but a job with --strategy Single has one task",
         ),
         (["--repo", "--team", "flux"], "'flux' is not a valid team: choose another name"),
     ],

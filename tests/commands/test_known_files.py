@@ -287,7 +287,7 @@ def test_another_tfgen_is_noticed(
     try:
         capsys.readouterr()
         cli.run(["render", "jobs"])
-        assert "kept: a as rendered by tfgen" in capsys.readouterr().err
+        assert "kept: the files of a, rendered by tfgen" in capsys.readouterr().err
     finally:
         cache._build.cache_clear()
 

@@ -17,8 +17,9 @@ from tfgen.commands.init import JobOptions, new_repository
 Printed = pytest.CaptureFixture[str]
 
 GONE = (
-    ".tfgen/mnist.json:1:1: jobs/mnist.yaml does not have the job mnist any more, and GitOps tools still apply its "
-    "rendered files; to remove the files: tfgen rm mnist; to keep the job, restore it in jobs/mnist.yaml [orphan]\n"
+    ".tfgen/mnist.json:1:1: jobs/mnist.yaml no longer has the job mnist, but GitOps tools still apply its "
+    "rendered files; to remove the files: tfgen rm mnist; to keep the job, restore the job in jobs/mnist.yaml "
+    "[orphan]\n"
 )
 
 
@@ -65,7 +66,7 @@ def test_ci_names_it_on_the_ledgers_line(capsys: Printed) -> None:
     code, out = checked(capsys, ".", "--format", "github")
     assert code == 1
     assert out.startswith(
-        "::error file=.tfgen/mnist.json,line=1,col=1,title=orphan::jobs/mnist.yaml does not have the job mnist any more"
+        "::error file=.tfgen/mnist.json,line=1,col=1,title=orphan::jobs/mnist.yaml no longer has the job mnist"
     )
 
 

@@ -96,7 +96,7 @@ def test_the_files_that_stay_are_printed(capsys: PRINTED) -> None:
     write("overlays/ads/extra.yaml", "{}\n")
     stay = ["charts/ads/notes/owner.md", "overlays/ads/extra.yaml"]
     printed = run(capsys, "ads", "adverts")
-    assert f"\nfiles that stay, because tfgen did not write the files: {', '.join(stay)}\n" in printed
+    assert f"\nfiles that remain, because tfgen did not write them: {', '.join(stay)}\n" in printed
     assert sorted(str(path) for folder in ("charts/ads", "overlays/ads") for path in Path(folder).rglob("*.*")) == stay
 
 
@@ -105,7 +105,7 @@ def test_the_folder_of_the_job_file_is_printed(capsys: PRINTED) -> None:
     Path("jobs/ads.yaml").unlink()
     assert cli.run(["render", "jobs"]) == 0
     printed = run(capsys, "ads", "adverts")
-    assert "\nthe job file stays in the folder jobs/ads\n" in printed
+    assert "\nthe job file remains in the folder jobs/ads\n" in printed
     assert "files that stay" not in printed
     printed = run(capsys, "adverts", "video2", "--format", "json")
     assert json.loads(printed)["remaining"] == []
@@ -119,7 +119,7 @@ def test_the_data_stays_in_use(capsys: PRINTED) -> None:
         .replace("{size: 1Gi}", "{name: ads-logs}")
         .replace(", storage: {model: {claim: {size: 90Gi}}}", "")
     )
-    assert "\nclaims that stay in use: ads-model, ads-logs\n" in printed
+    assert "\nexisting claims that the job still uses: ads-model, ads-logs\n" in printed
     assert printed.count("kept: PersistentVolumeClaim ads-model, in use by adverts\n") == 3
     assert "goes on with it" not in printed
     assert claims("base/chief.yaml") == {"data": "shared", "model": "ads-model"}
@@ -173,7 +173,7 @@ def test_a_name_with_files_of_a_job_that_is_gone(capsys: PRINTED, path: str) -> 
 
 
 def test_a_job_that_no_file_has(capsys: PRINTED) -> None:
-    message = "adds: the file does not exist, and no file has a job of this name; name the job file"
+    message = "adds: the file does not exist, and no file has a job of this name; pass the path of the job file"
     assert message in refused(capsys, "adds", "adverts")
 
 

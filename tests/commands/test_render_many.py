@@ -427,4 +427,4 @@ def test_a_job_is_said_to_be_kept_though_another_tfgen_writes_its_ledger_then(
     commit()
     monkeypatch.setattr(render, "apply", apply_and_rewrite_ledgers)
     assert cli.run(["render", "jobs"]) == cli.OK
-    assert "kept: j001 as rendered by tfgen 0.0.1" in capsys.readouterr().err
+    assert "kept: the files of j001, rendered by tfgen 0.0.1" in capsys.readouterr().err

@@ -178,7 +178,7 @@ def test_what_was_edited_by_hand_is_not_taken_away(repo: Path, capsys: pytest.Ca
 
 def test_rm_takes_a_job_away_that_git_can_give_back(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["rm", "jobs/a/job.yaml"]) == cli.USAGE
-    assert "commit the file first, or add --force to lose the text" in capsys.readouterr().err
+    assert "commit the file, or add --force to delete the text" in capsys.readouterr().err
     commit(repo)
     assert cli.run(["rm", "jobs/a/job.yaml"]) == 0
     assert of_job(repo, "a") == set()
@@ -211,7 +211,7 @@ def test_rm_by_name_looks_around_an_output_folder_too(repo: Path, capsys: pytest
 
 def test_rm_of_a_folder(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["rm", "jobs/a"]) == cli.USAGE
-    assert "jobs/a: this is a folder and not a job file, and no rendered job has this name" in capsys.readouterr().err
+    assert "jobs/a: this is a folder, not a job file, and no rendered job has this name" in capsys.readouterr().err
 
 
 def test_rm_takes_what_init_made_and_leaves_what_is_anothers(repo: Path) -> None:
@@ -251,7 +251,7 @@ def test_rm_prints_the_files_that_stay(repo: Path, capsys: pytest.CaptureFixture
     capsys.readouterr()
     assert cli.run(["rm", "jobs/a/job.yaml"]) == 0
     stay = "charts/a/notes/owner.md, overlays/a/extra.yaml"
-    assert f"\nfiles that stay, because tfgen did not write the files: {stay}\n" in capsys.readouterr().out
+    assert f"\nfiles that remain, because tfgen did not write them: {stay}\n" in capsys.readouterr().out
     assert cli.run(["rm", "jobs/b/job.yaml", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["remaining"] == []
 

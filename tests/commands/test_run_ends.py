@@ -26,7 +26,7 @@ spec:
     dev: {namespace: ads-dev}
     prod: {namespace: ads}
 """
-HEADER = "runs that end, and claims that stay:"
+HEADER = "runs that end, and claims that remain:"
 CLAIM = "    kept: PersistentVolumeClaim ads-model; to use the claim again, set claim: {name: ads-model}"
 APPLICATION = (
     "    - Application ads-prod (overlays/argocd/ads-prod.yaml): the tool deletes the applied objects except claims"

@@ -160,7 +160,7 @@ REFUSED = {
         f"""\
         job.yaml:13:17: spec.roles.worker.replicas: found the text "many", expected {INTEGER} [wrong-type]
         job.yaml:28:3: unknown key "rols" in spec; did you mean "roles"? [unknown-key]
-        job.yaml: nothing was written; the line numbers are those of the file with the new values
+        job.yaml: nothing was written; the line numbers refer to the file with the new values
         """,
     ),
     "an environment that is not there": (

@@ -73,9 +73,10 @@ def test_a_folder_without_a_ledger_is_one_problem(capsys: Printed) -> None:
     write("overlays/ghost/base/secret.yaml")
     assert cli.run(["check", "jobs"]) == cli.PROBLEMS
     assert capsys.readouterr().out == (
-        "overlays/ghost/base/kustomization.yaml:1:1: no ledger lists the 2 files of overlays/ghost, and whatever "
-        "applies the folder applies the content too; delete it, or move it to objects or patches of the job, or list "
-        "its path under unlistedFiles in the tfgen.yaml of the main branch [unlisted-file]\n"
+        "overlays/ghost/base/kustomization.yaml:1:1: no ledger lists the 2 files of overlays/ghost, but "
+        "Helm, kustomize and GitOps tools apply all files of the folder; delete the 2 files of overlays/ghost, or move "
+        "the content to objects or patches of the job, or list the path under unlistedFiles in the tfgen.yaml of the "
+        "main branch [unlisted-file]\n"
     )
 
 

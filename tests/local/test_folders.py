@@ -89,8 +89,8 @@ def test_volumes_are_folders(tmp_path: Path) -> None:
         ]
     said = ran.said.splitlines()
     assert (
-        said[0]
-        == "note: the volume creds is empty, because its content is in the cluster; to use a folder: --mount creds=DIR"
+        said[0] == "note: the volume creds is empty, because its content is in the cluster; to use a local folder, add "
+        "--mount creds=DIR"
     )
     assert sorted(said[-4:]) == [
         f"volume creds: {root}/volumes/creds",

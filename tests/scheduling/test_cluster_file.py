@@ -75,7 +75,7 @@ def test_a_file_without_nodes_is_no_cluster_without_room(
     tmp_path: Path, nodes: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert plan(tmp_path, nodes) == cli.USAGE
-    assert "nodes.yaml: the file contains no node; write it with kubectl get nodes,pods" in capsys.readouterr().err
+    assert "nodes.yaml: the file contains no node; create the file with kubectl get" in capsys.readouterr().err
 
 
 def test_a_time_is_read_as_it_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

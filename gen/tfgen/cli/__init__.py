@@ -2,7 +2,7 @@
 
     tfgen render job.yaml
 
-A command is a module of this package, and a name in the table of `parser`.
+Each command is a module of this package, and a name in `parser.COMMANDS`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ TERMINATED: Final = 143
 """The exit codes after SIGINT and SIGTERM: 128 plus the number of the signal, as in shells."""
 
 _COLLECTION_THRESHOLD: Final = 100_000
-"""The number of new objects between two collections of cycles.
+"""Number of new objects between two garbage collections.
 
-A job makes hardly any cycle. Python's default of 700 suits programs that run for a long time.
+tfgen creates few reference cycles. The default of Python, 700, is for programs that run for a long time.
 """
 
 
 class _Terminated(BaseException):
-    """SIGTERM as an exception, so that each context manager cleans up as after Ctrl-C."""
+    """The exception for SIGTERM, so that context managers clean up as they do after Ctrl-C."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -46,8 +46,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(_COLLECTION_THRESHOLD)
     code = run(sys.argv[1:] if argv is None else argv)
-    # sys.exit would free each object separately, which takes time and cleans up nothing. Only the kubernetes client
-    # writes temporary files, with the keys of a kubeconfig, and deletes these files at the exit of Python.
+    # os._exit is faster than sys.exit, which frees each object separately. But the kubernetes client writes temporary
+    # files with the keys of a kubeconfig, and deletes these files only at a regular exit of Python.
     if code == OK and "kubernetes" not in sys.modules:
         with contextlib.suppress(OSError):
             sys.stderr.flush()
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def run(argv: Sequence[str]) -> int:
     """Run a command line and return its exit code. Only ``--debug`` shows the traceback of an error."""
     if sys.stderr is None:
-        # A print to a stderr that is None writes to stdout.
+        # If sys.stderr is None, print(file=sys.stderr) writes to standard output.
         sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
     if sys.stdout is None:
         print_message("tfgen: error: standard output is closed")
@@ -73,7 +73,7 @@ def run(argv: Sequence[str]) -> int:
         code = command(args)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of the output, such as head, has enough and has ended. This is no error.
+        # The reader of the output, such as `head`, has exited early. This is no error.
         discard_output()
         return OK
     except KeyboardInterrupt:
@@ -102,7 +102,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _read_arguments(argv: Sequence[str]) -> Namespace:
-    """Return the arguments. A help text is flushed before argparse exits, so that an error of the output is seen."""
+    """Parse the command line. Flush a help text before argparse exits, so that `run` reports errors of the output."""
     try:
         return read_arguments(argv)
     except SystemExit:
@@ -111,13 +111,13 @@ def _read_arguments(argv: Sequence[str]) -> Namespace:
 
 
 def _wants_json(argv: Sequence[str]) -> bool:
-    """Test whether a command line, which argparse may have refused, contains `--format json`."""
+    """Return whether a command line contains `--format json`. The command line may be invalid."""
     words = argv[: argv.index("--")] if "--" in argv else argv
     return "--format=json" in words or ("--format", "json") in pairwise(words)
 
 
 def _check_working_directory() -> None:
-    """Check that the working directory exists, because every relative path depends on it.
+    """Check that the working directory exists, because relative paths start there.
 
     Raises:
         TfgenError: the working directory was deleted.
@@ -125,7 +125,7 @@ def _check_working_directory() -> None:
     try:
         Path.cwd()
     except OSError as error:
-        raise TfgenError(f"the working directory does not exist any more: {error.strerror}") from error
+        raise TfgenError(f"the working directory no longer exists: {error.strerror}") from error
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:

@@ -13,7 +13,7 @@ from tfgen.errors import UsageError
 def _arguments(parser: ArgumentParser) -> None:
     change_arguments(parser, dry_run="print the fields that the server would change, and apply nothing")
     parser.add_argument("--wait", action="store_true", help="wait until all tasks run or the run has ended")
-    parser.add_argument("--timeout", type=seconds, metavar="TIME", help="with --wait: the longest wait, such as 10m")
+    parser.add_argument("--timeout", type=seconds, metavar="TIME", help="with --wait: the maximum time, such as 10m")
 
 
 def _run(args: Namespace) -> int:

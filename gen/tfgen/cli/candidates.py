@@ -1,10 +1,10 @@
-"""Completions of the last word of a command line, from the parsers of the commands.
+"""Find shell completions for the last word of a command line, by the argparse parsers of the commands.
 
-    candidates(["ch"])                           ->  [Candidate("check", "report the problems of jobs ...")]
-    candidates(["render", "job.yaml", "--env", ""])  ->  [Candidate("dev"), Candidate("prod")]
+    candidates(["ch"])                               # [Candidate("check", "report the problems of jobs ...")]
+    candidates(["render", "job.yaml", "--env", ""])  # [Candidate("dev"), Candidate("prod")]
 
-The metavar of an argument selects the values: `JOB` is a job file in every command, and `ENV` is an environment of the
-job.
+The metavar of an argument selects the completions: for `JOB`, the completions are job files, and for `ENV`, the
+completions are the environments of the job.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 class Candidate(NamedTuple):
-    """A completion of the last word, with the description of the completion."""
+    """A completion of the last word, and its description."""
 
     word: str
     text: str = ""
 
 
 class Line(NamedTuple):
-    """The words of a command line before the last word.
+    """The command line before the word to complete.
 
     Attributes:
-        options: the options.
-        jobs: the job files and folders.
-        expected: the option or argument whose value the last word is; None for an option or a surplus word.
+        options: the options on the command line.
+        jobs: the job files and folders on the command line.
+        expected: the option or argument that the word to complete belongs to; None if the command expects no value.
     """
 
     options: frozenset[str]
@@ -44,7 +44,7 @@ class Line(NamedTuple):
 
 
 def candidates(words: Sequence[str]) -> list[Candidate]:
-    """Return the completions of the last word. The first word is the command."""
+    """Return the completions of the last word. The words do not include `tfgen`; the first word is the command."""
     *before, word = words or [""]
     if not before:
         names = [Candidate(name, command_of(name).summary) for name in COMMANDS]
@@ -73,7 +73,7 @@ def _options(parser: ArgumentParser) -> Iterator[Candidate]:
 
 
 def _read(parser: ArgumentParser, words: Sequence[str]) -> Line:
-    """Read the words after a command, and find the argument that the next word is a value of."""
+    """Parse the words after a command, and find the option or argument to which the next word belongs."""
     options_by_name = options(parser)
     remaining = list(positionals(parser))
     names: set[str] = set()
@@ -100,7 +100,7 @@ def _takes_list(action: Action) -> bool:
 
 
 def _values(action: Action, word: str, line: Line) -> Iterator[Candidate]:
-    """Yield the values of an option or an argument that begin with a word."""
+    """Yield the allowed values of an option or an argument that begin with a word."""
     if action.choices is not None:
         yield from _beginning(word, map(Candidate, action.choices))
     elif isinstance(action.metavar, str) and action.metavar in VALUES:
@@ -114,7 +114,7 @@ def _jobs(word: str, _: Line) -> Iterator[Candidate]:
 
 
 def _jobs_and_names(word: str, line: Line) -> Iterator[Candidate]:
-    """Yield job files, and then the names of the jobs whose rendered files are below the root of the repository."""
+    """Yield job files, and then the names of the rendered jobs in the repository."""
     from tfgen.errors import TfgenError
     from tfgen.job.output_root import output_root
     from tfgen.tree.write import read_ledgers
@@ -168,7 +168,7 @@ def _roles(word: str, line: Line) -> Iterable[Candidate]:
 
 
 def _keys(word: str, line: Line) -> Iterator[Candidate]:
-    """Yield keys of a job, and then ids of rules."""
+    """Yield keys of job.yaml, and then ids of rules. With --origin, yield job files."""
     from tfgen.commands.authoring.complete_key import complete_key
     from tfgen.commands.authoring.explain_rule import rule_ids
 
@@ -200,13 +200,13 @@ VALUES: Final[Mapping[str, Callable[[str, Line], Iterable[Candidate]]]] = {
     "VOLUME=DIR": _mounts,
     "ROLE": _roles,
 }
-"""For each metavar, the function that finds the values."""
+"""Metavar of an argument -> function that returns the completions."""
 
 
 def _documents(line: Line) -> Sequence[Document]:
-    """Return the jobs that the command line names; without a name, all jobs of the repository.
+    """Return the jobs of the job files on the command line; without a job file, all jobs of the repository.
 
-    Jobs that cannot be read are left out, because a completion prints no error.
+    If a file cannot be read, the result is empty, because a completion prints no errors.
     """
     from tfgen.check.jobs import check_all
     from tfgen.errors import TfgenError
@@ -221,6 +221,6 @@ def _documents(line: Line) -> Sequence[Document]:
 
 
 def _names(document: Document, key: str) -> Iterable[str]:
-    """Return the keys of a mapping in the spec of a job, which may have errors."""
+    """Return the keys of a mapping in the spec of a job, such as the names of its environments."""
     value = data_path.at(document.data, ("spec", key))
     return [name for name in value if isinstance(name, str)] if isinstance(value, dict) else ()

@@ -17,20 +17,26 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
-    parser.add_argument("--against", default="HEAD", metavar="REV", help="compare with this revision (HEAD)")
+    parser.add_argument(
+        "--against", default="HEAD", metavar="REV", help="the git revision to compare with (default: HEAD)"
+    )
     parser.add_argument(
         "--changed",
         action="store_true",
-        help="check only the job file of a job whose file, defaults and rendered files equal the committed ones",
+        help="skip the checks of objects and rendered files for jobs that are unchanged since the commit",
     )
     parser.add_argument(
         "--verify",
         action="store_true",
         help="render every job and compare the result with the files on disk, without the cache",
     )
-    parser.add_argument("--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (the repository)")
     parser.add_argument(
-        "--no-files", action="store_true", help="compare no rendered files, for a branch without charts/ and overlays/"
+        "--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (default: the repository)"
+    )
+    parser.add_argument(
+        "--no-files",
+        action="store_true",
+        help="skip the comparison with rendered files, for a branch without charts/ and overlays/",
     )
     parser.add_argument(
         "--kubernetes-version",
@@ -46,7 +52,7 @@ def _run(args: Namespace) -> int:
     from tfgen.problems import has_errors
 
     if args.verify and (args.changed or args.no_files):
-        raise UsageError("--verify compares the files of every job: remove --changed and --no-files")
+        raise UsageError("--verify compares the files of every job; remove --changed and --no-files")
     options = CheckOptions(
         against=args.against,
         out=args.out,

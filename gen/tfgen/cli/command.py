@@ -1,9 +1,9 @@
-"""The data of a command: its name, its arguments, and the function that runs the command.
+"""The record that describes a command of tfgen: its name, its arguments, and the function that runs the command.
 
     COMMAND = Command("schema", "print the JSON Schema of job.yaml", _arguments, _run, "tfgen schema > job.schema.json")
 
-``tfgen --help`` imports the modules of all commands. So that the help text appears at once, a command imports the
-modules for its work within its functions.
+``tfgen --help`` imports the modules of all commands. To keep the help text fast, a command imports the modules for its
+work inside its functions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 from tfgen.record import Record
 
 OK: Final = 0
-PROBLEMS: Final = 1  # the input has errors, or a write would lose an edit of the user
+PROBLEMS: Final = 1  # the input has errors, or a write would delete an edit of the user
 USAGE: Final = 2  # the command line is wrong, or names a file or an environment that does not exist
 FAILED: Final = 3  # tfgen, the disk, or a tool that tfgen calls fails
 
@@ -27,11 +27,11 @@ class Command(Record):
 
     Attributes:
         name: the name of the command.
-        summary: the line of ``tfgen --help`` about the command: lower case, no full stop.
-        arguments: adds the arguments of the command to a parser, which has ``--format`` and ``--debug`` already.
+        summary: the description of the command in ``tfgen --help``: lower case, no full stop.
+        arguments: adds the arguments of the command to a parser, which already has ``--format`` and ``--debug``.
         run: runs the command, and returns its exit code.
-        example: the command line that the --help of the command shows.
-        formats: the formats of the results; the first is the default.
+        example: the example in the --help text of the command.
+        formats: the allowed values of ``--format``; the first format is the default.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""``tfgen commit``: check jobs, render the jobs, and commit the jobs with their rendered files."""
+"""``tfgen commit``: check and render jobs, and commit the job files with the rendered files."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ from tfgen.cli.output import (
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
-    parser.add_argument("--message", default="", metavar="TEXT", help="the commit message (a summary of the changes)")
+    parser.add_argument("--message", default="", metavar="TEXT", help="the commit message (default: a summary)")
     parser.add_argument("--branch", default="", metavar="NAME", help="commit to a new branch with this name")
-    parser.add_argument("--push", action="store_true", help="push the branch; rebase first if it has moved")
-    parser.add_argument("--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (the repository)")
+    parser.add_argument("--push", action="store_true", help="push the commit; rebase first if the remote has moved")
+    parser.add_argument(
+        "--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (default: the repository)"
+    )
 
 
 def _run(args: Namespace) -> int:
@@ -57,7 +59,7 @@ def _run(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "commit",
-    "check and render jobs, and commit the jobs with their rendered files",
+    "check and render jobs, and commit the job files with the rendered files",
     _arguments,
     _run,
     example="tfgen commit jobs --push",

@@ -1,11 +1,11 @@
-"""``tfgen completion``: the script that completes command lines in a shell, and the completions for this script.
+"""``tfgen completion``: print a completion script for a shell, and the completions that this script asks for.
 
-    tfgen completion bash                            the script
-    tfgen completion bash -- "tfgen render jo"       the completions for bash: "job.yaml ", "jobs/"
-    tfgen completion fish -- tfgen render jo         the completions for a shell that splits the line itself
+    tfgen completion bash                       # the script
+    tfgen completion bash -- "tfgen render jo"  # the completions for bash: "job.yaml ", "jobs/"
+    tfgen completion fish -- tfgen render jo    # the completions for a shell that splits the line into words
 
-The scripts contain no command of tfgen. So a change of a command does not change the scripts, and the three shells
-offer the same completions.
+The scripts do not contain the names of commands and options. So the scripts never change, and all shells offer the same
+completions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHELLS: Final = ("bash", "zsh", "fish")
 _SCRIPTS: Final = Path(__file__).parent / "shells"
 
 _WORD: Final = re.compile(r"""(?:\\.|'[^']*(?:'|$)|"(?:\\.|[^"\\])*(?:"|$)|[^\s\\'"]|\\$)+""", re.DOTALL)
-"""A word of a POSIX shell. The quote of the last word may be open."""
+"""Pattern of a word in a POSIX shell. In the last word, the closing quote may be missing."""
 _PART: Final = re.compile(r"""\\(.?)|'([^']*)'?|"((?:\\.|[^"\\])*)"?""", re.DOTALL)
 _BREAKS: Final = re.compile(r".*[=:]", re.DOTALL)
 
@@ -35,7 +35,7 @@ _BREAKS: Final = re.compile(r".*[=:]", re.DOTALL)
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
     parser.add_argument(
-        "words", nargs=REMAINDER, metavar="-- WORD", help="the line to complete (bash), or the words of the line"
+        "words", nargs=REMAINDER, metavar="-- WORD", help="the line to complete (in bash), or the words of the line"
     )
 
 
@@ -60,7 +60,7 @@ def _run(args: Namespace) -> int:
 
 
 def _words(shell: str, arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Return the last word with its quotes, and all words without quotes, from the arguments of a shell's script."""
+    """Split the line to complete. Return the last word with its quotes, and all words without quotes."""
     match shell:
         case "bash":
             words = split_line(arguments[0])
@@ -72,7 +72,7 @@ def _words(shell: str, arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
 
 
 def split_line(line: str) -> list[str]:
-    r"""Return the words of a line with their quotes. The last word is incomplete, and may be empty.
+    r"""Split a command line into words, with their quotes. The last word is incomplete, and may be empty.
 
     >>> split_line("tfgen render my\\ job/job.yaml --env=")
     ['tfgen', 'render', 'my\\ job/job.yaml', '--env=']
@@ -88,9 +88,9 @@ def _unquoted(word: str) -> str:
 
 
 def _for_bash(items: Sequence[Candidate], written: str) -> Iterator[str]:
-    """Yield the text that replaces the end of a word, after the last = or :, where bash begins a new word.
+    """Yield the completions for bash: the text after the last `=` or `:`, where bash begins a new word.
 
-    If the word begins with a quote, the text is within this quote, and bash adds the closing quote.
+    If the word begins with a quote, the text is quoted in the same way, and bash adds the closing quote.
     """
     quote = written[:1] if written[:1] in _QUOTED else ""
     breaks = _BREAKS.match(_unquoted(written))
@@ -106,14 +106,14 @@ _QUOTED: Final = {
     "'": (re.compile("'"), r"'\\''"),
     '"': (re.compile(r'[$`"\\]'), r"\\\g<0>"),
 }
-"""For each quote, the characters that are special to a shell, and their escaped forms."""
+"""Quote -> pattern of the characters that a shell would interpret, and their escaped form."""
 
 INCOMPLETE: Final = ("/", ".", "=")
-"""The last characters of a completion that the user extends, so that no space follows the completion."""
+"""Final characters of a completion after which the user continues to type, so that no space is added."""
 
 
 def _with_text(shell: str, items: Sequence[Candidate]) -> Iterator[str]:
-    """Yield each word and its description, separated by a tab. In the list of zsh, an unescaped colon ends the word."""
+    """Yield the completions for zsh and fish: the word, a tab and the description. For zsh, escape colons."""
     for word, text in items:
         escaped = word.replace(":", r"\:") if shell == "zsh" else word
         yield f"{escaped}\t{' '.join(text.split())}".rstrip("\t")

@@ -1,4 +1,4 @@
-"""``tfgen delete``: delete the objects of a job from a cluster. Only a claim that the user names is deleted."""
+"""``tfgen delete``: delete the objects of a job from a cluster. Claims are deleted only with --claim."""
 
 from __future__ import annotations
 

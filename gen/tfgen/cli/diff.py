@@ -1,4 +1,4 @@
-"""``tfgen diff``: print the differences between the objects of jobs and the committed objects, or a cluster."""
+"""``tfgen diff``: compare the objects of jobs with the objects of a git revision, or with the objects in a cluster."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ from tfgen.plural import count
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
-    parser.add_argument("--against", default="HEAD", metavar="REV", help="compare with this revision (HEAD)")
+    parser.add_argument(
+        "--against", default="HEAD", metavar="REV", help="the git revision to compare with (default: HEAD)"
+    )
     job_name_argument(parser)
     parser.add_argument("--live", action="store_true", help="compare one job with its cluster")
-    parser.add_argument("--env", metavar="ENV", help="with --live: the environment (the job without an environment)")
-    parser.add_argument("--exit-code", action="store_true", help="exit with code 1 if an object differs, as git diff")
+    parser.add_argument("--env", metavar="ENV", help="with --live: the environment (default: none)")
+    parser.add_argument("--exit-code", action="store_true", help="exit with code 1 if an object differs")
     cluster_arguments(parser)
 
 
@@ -45,7 +47,7 @@ def _run(args: Namespace) -> int:
 
 
 def _run_live(args: Namespace) -> int:
-    """Print the changes of a server-side apply in a dry run, also for objects that another tool manages."""
+    """Print the changes that `tfgen apply --force` would make, according to a dry run on the server."""
     from tfgen.commands.apply import plan_apply
 
     if len(args.jobs) != 1 or args.format == "markdown":

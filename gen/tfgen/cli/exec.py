@@ -1,4 +1,4 @@
-"""``tfgen exec``: run a command in the container of a task, with its streams, its terminal and its exit code."""
+"""``tfgen exec``: run a command in the container of a task, as `kubectl exec` does."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
-    # After the first word of a PARSER argument, argparse leaves every word unchanged, also a second --.
+    # With nargs=PARSER, argparse passes all words after the first word unchanged to the command, even a second --.
     parser.add_argument("command", nargs=PARSER, metavar="COMMAND", help="the command and its arguments, after --")
     parser.add_argument(
-        "--role", metavar="ROLE", help="the role of the task, such as worker (chief; worker in a job without a chief)"
+        "--role", metavar="ROLE", help="the role of the task (default: chief, or worker in a job without a chief)"
     )
-    parser.add_argument("--index", type=number, default=0, metavar="N", help="the index of the task in its role (0)")
+    parser.add_argument(
+        "--index", type=number, default=0, metavar="N", help="the index of the task in its role (default: 0)"
+    )
     parser.add_argument("-i", "--stdin", action="store_true", help="pass standard input to the command")
     parser.add_argument("-t", "--tty", action="store_true", help="allocate a terminal for the command; needs --stdin")
     release_argument(parser)
@@ -60,14 +62,14 @@ def _run(args: Namespace) -> int:
 
 
 def command_words(args: Namespace) -> list[str]:
-    """Return the words of the command without the leading --, which argparse removes only since Python 3.13."""
+    """Return the words of the command. Remove the leading `--`, which argparse removes only since Python 3.13."""
     words: list[str] = args.command
     return words[1:] if words[0] == "--" else words
 
 
 @contextmanager
 def _streams(args: Namespace, output: dict[int, bytes]) -> Iterator[LocalStreams]:
-    """Yield the streams of this process, and its terminal with --tty. With JSON, collect the output of the command."""
+    """Yield the input and output streams for the command. With --format json, `output` collects the output."""
     from tfgen.live.execution import STDERR, STDOUT, LocalStreams
 
     files = {STDOUT: sys.stdout, STDERR: sys.stderr}

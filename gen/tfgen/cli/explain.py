@@ -1,4 +1,4 @@
-"""``tfgen explain``: the meaning of a key of job.yaml or of a rule, or the origin of values and of rendered lines."""
+"""``tfgen explain``: explain a key of job.yaml, a rule or a line of a rendered file, or list the origin of values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def _arguments(parser: ArgumentParser) -> None:
         "a rendered file, such as charts/mnist/templates/worker.yaml:15",
     )
     parser.add_argument(
-        "--origin", action="store_true", help="PATH is a job.yaml: list the file and the line of each of its values"
+        "--origin",
+        action="store_true",
+        help="PATH is a job.yaml: list the file and line that set each value of the job",
     )
     parser.add_argument("--env", metavar="ENV", help="with --origin: the values of this environment")
 
@@ -63,10 +65,10 @@ def _line(args: Namespace) -> int:
 
 
 def _text(path: str) -> str:
-    """Return the explanation of a key, of a rule, or of a key and a rule with the same name.
+    """Return the explanation of a key or a rule. If a key and a rule have this name, explain the key and the rule.
 
     Raises:
-        UsageError: no key and no rule has the name; the message has the nearest key and the nearest rule.
+        UsageError: no key and no rule has the name. The message suggests the most similar key and rule.
     """
     from tfgen.commands.authoring.explain_rule import explain_rule, rule_ids
     from tfgen.commands.explain import WIDTH, explain
@@ -79,7 +81,7 @@ def _text(path: str) -> str:
         if rule is not None:
             return rule
         near = nearest(path, rule_ids())
-        raise UsageError(f"{error}; the nearest rule is {near}" if near else str(error)) from error
+        raise UsageError(f"{error}; the most similar rule is {near}" if near else str(error)) from error
     return key if rule is None else f"{key}\nThe rule {rule}"
 
 

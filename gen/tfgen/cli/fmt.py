@@ -14,7 +14,7 @@ from tfgen.plural import count
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
     parser.add_argument(
-        "--check", action="store_true", help="write nothing, and exit with code 1 if a file would change, for hooks"
+        "--check", action="store_true", help="write nothing, and exit with code 1 if a file would change"
     )
 
 
@@ -43,7 +43,7 @@ def _run(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "fmt",
-    "rewrite job files in one layout, with the same values and comments",
+    "format job files, without a change of their values and comments",
     _arguments,
     _run,
     example="tfgen fmt jobs --check",

@@ -1,4 +1,4 @@
-"""``tfgen import``: write a job.yaml from manifests that tfgen did not render."""
+"""``tfgen import``: convert manifests that tfgen did not render to a job.yaml."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _arguments(parser: ArgumentParser) -> None:
         type=path,
         metavar="FILE",
         help="manifests, scripts with `arena submit tfjob` or `elasticdl train`, or a folder of kustomize overlays, "
-        "each an environment; - is standard input",
+        "one for each environment; - is standard input",
     )
     parser.add_argument(
         "--command",
@@ -47,7 +47,7 @@ def _arguments(parser: ArgumentParser) -> None:
         "--cluster",
         nargs="*",
         metavar="KIND/NAME",
-        help="live jobs of a namespace, such as tfjob/mnist; without a name, all jobs that run TensorFlow",
+        help="import these jobs from a cluster, such as tfjob/mnist; without a name, all jobs that run TensorFlow",
     )
     cluster_arguments(parser)
     parser.add_argument(
@@ -55,14 +55,16 @@ def _arguments(parser: ArgumentParser) -> None:
         "--out",
         type=_destination,
         metavar="JOB",
-        help="the job file to write (standard output); DIR/ writes a file NAME/job.yaml for each job",
+        help="the job file to write (default: standard output); DIR/ writes a file NAME/job.yaml for each job",
     )
-    parser.add_argument("--name", metavar="NAME", help="the name of the job, if tfgen does not allow the original name")
+    parser.add_argument(
+        "--name", metavar="NAME", help="a new name for the job, if the original name is not valid in tfgen"
+    )
     parser.add_argument(
         "--workload",
         choices=_KINDS,
         default=_KINDS[0],
-        help="the workload kind of the job (StatefulSet, which needs no operator)",
+        help="the workload kind of the job (default: StatefulSet, which needs no operator)",
     )
     parser.add_argument(
         "--operator-version",
@@ -85,7 +87,7 @@ class _Destination(NamedTuple):
 
 
 def _destination(text: str) -> _Destination:
-    """Return the destination. A path with a slash at the end, or of a folder on disk, is a folder."""
+    """Parse the value of ``--out``. The value is a folder if it ends with a slash, or if the folder exists."""
     file = path(text)
     return _Destination(file, text.endswith("/") or file.is_dir())
 
@@ -134,7 +136,7 @@ def _run(args: Namespace) -> int:
 
 
 def _live(args: Namespace) -> list[Source]:
-    """Return the live jobs of ``--cluster``."""
+    """Read the jobs that ``--cluster`` names from the cluster."""
     if args.cluster is None:
         return []
     from tfgen.commands.importing.live_manifests import live_manifests

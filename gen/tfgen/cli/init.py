@@ -17,13 +17,13 @@ def _arguments(parser: ArgumentParser) -> None:
         "--out",
         type=path,
         metavar="DIR",
-        help="the folder for NAME/ or for the repository (the folder of the existing jobs)",
+        help="the parent folder of NAME/, or the folder of the repository (default: the folder of the existing jobs)",
     )
     parser.add_argument(
         "--strategy",
         choices=["ParameterServer", "MultiWorkerMirrored", "KerasDistribution", "Single"],
         default="ParameterServer",
-        help="the strategy of the training (ParameterServer)",
+        help="the distribution strategy of TensorFlow (default: ParameterServer)",
     )
     parser.add_argument(
         "--gpu", type=int, default=0, metavar="COUNT", help="the number of GPUs of each worker or chief"
@@ -32,11 +32,17 @@ def _arguments(parser: ArgumentParser) -> None:
         "--gang",
         choices=["volcano", "kube-batch", "coscheduling", "kueue", "kubernetes"],
         default="",
-        help="start all tasks or none, with this scheduler",
+        help="start all tasks together or not at all, with this gang scheduler",
     )
-    parser.add_argument("--repo", action="store_true", help="write a GitOps repository with the job as its first job")
-    parser.add_argument("--team", default="", metavar="TEAM", help="with --repo: a folder and an AppProject for a team")
-    parser.add_argument("--ci", choices=["github", "gitlab"], help="with --repo: the CI (from the URL of origin)")
+    parser.add_argument(
+        "--repo", action="store_true", help="create a GitOps repository, with this job as the first job"
+    )
+    parser.add_argument(
+        "--team", default="", metavar="TEAM", help="with --repo: add a folder and an AppProject for a team"
+    )
+    parser.add_argument(
+        "--ci", choices=["github", "gitlab"], help="with --repo: the CI system (default: by the URL of origin)"
+    )
 
 
 def _run(args: Namespace) -> int:
@@ -49,7 +55,7 @@ def _run(args: Namespace) -> int:
     if args.gpu < 0:
         raise UsageError(f"--gpu {args.gpu}: write a number from 0")
     if args.gang and args.strategy == "Single":
-        raise UsageError("--gang needs several tasks, and a job with --strategy Single has one task")
+        raise UsageError("--gang needs several tasks, but a job with --strategy Single has one task; remove --gang")
     options = JobOptions(args.name, args.strategy, args.gpu, args.gang)
     folder = args.out or Path()
     if args.repo:
@@ -69,7 +75,7 @@ def _run(args: Namespace) -> int:
     for file, text in added.present.items():
         print_result(f"kept     {file}")
         if file.suffix in (".yaml", ".yml") and "tfgen" not in text:
-            print_message(f"note: {file} does not run tfgen; add the lines that docs/git.md lists for hooks and CI")
+            print_message(f"note: {file} does not run tfgen; add the lines for hooks and CI from docs/git.md")
     if is_configured:
         print_result("set      merge.tfgen.driver in the git configuration of this clone")
     print_result(f"\nNext:\n\n  tfgen render {added.created[0]}")

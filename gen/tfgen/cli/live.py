@@ -1,4 +1,4 @@
-"""Arguments of the commands that access a cluster, and the runs and clusters that the arguments name."""
+"""Common arguments of the commands that access a cluster, and functions that find the run and the cluster."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ _UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def job_argument(parser: ArgumentParser) -> None:
-    """Add `args.job` and `args.env`, which name the run of a job."""
+    """Add the arguments JOB, --job and --env, which select the run of a job."""
     parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
     job_name_argument(parser)
-    parser.add_argument("--env", metavar="ENV", help="the environment (the job without an environment)")
+    parser.add_argument("--env", metavar="ENV", help="the environment (default: none)")
 
 
 def cluster_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of kubectl that name a cluster and a namespace."""
-    parser.add_argument("--kubeconfig", metavar="FILE", help="the kubeconfig ($KUBECONFIG, or ~/.kube/config)")
+    """Add the arguments that select a cluster and a namespace, as in kubectl."""
+    parser.add_argument("--kubeconfig", metavar="FILE", help="the kubeconfig (default: $KUBECONFIG or ~/.kube/config)")
     parser.add_argument(
-        "--context", help="the context of the kubeconfig (the cluster of the environment, or the current context)"
+        "--context", help="the kubeconfig context (default: the cluster of the environment, or the current context)"
     )
-    parser.add_argument("-n", "--namespace", help="the namespace (the namespace of the job, or of the context)")
+    parser.add_argument("-n", "--namespace", help="the namespace (default: of the job, or of the context)")
 
 
 def release_argument(parser: ArgumentParser) -> None:
-    """Add `args.release` to a command that finds a run in a cluster."""
+    """Add the argument --release, which selects a Helm release of the job."""
     parser.add_argument(
-        "--release", help="the Helm release (the release with the name of the job, or the only release)"
+        "--release", help="the Helm release (default: the release with the name of the job, or the only release)"
     )
 
 
 def seconds(text: str) -> int:
-    """Return the seconds of a duration: `90s`, `10m`, `2h`, `1d`, or a number of seconds.
+    """Convert a duration to seconds. A duration is `90s`, `10m`, `2h`, `1d`, or a number of seconds.
 
     Raises:
         ArgumentTypeError: the text is not a duration.
@@ -67,7 +67,7 @@ def seconds(text: str) -> int:
 
 
 def clusters_of(args: Namespace, patience: Patience) -> Clusters:
-    """Return the clusters that the arguments name."""
+    """Return the connections to the clusters that the arguments select."""
     from tfgen.commands.cluster.live_runs import Clusters
     from tfgen.live.connection import Access
 
@@ -75,15 +75,15 @@ def clusters_of(args: Namespace, patience: Patience) -> Clusters:
 
 
 def read_run(args: Namespace, *, may_be_retired: bool = False) -> DeclaredRun | None:
-    """Return the run that `args.job` and `args.env` name. Report the errors of a job, and return None.
+    """Return the run that the arguments JOB, --job and --env select. If the job has errors, print them and return None.
 
     Args:
         args: the command line.
-        may_be_retired: whether the command also takes the run of a retired job.
+        may_be_retired: whether the command also accepts a job that is retired in the environment.
 
     Raises:
-        UsageError: the file has several jobs and `args.job_name` names no job of the file, or the environment does not
-            exist.
+        UsageError: the file does not have the job, the file has several jobs and --job is missing, or the environment
+            does not exist.
         TfgenError: the job is retired in the environment.
     """
     from tfgen.commands.cluster.declared_runs import find_run
@@ -93,23 +93,24 @@ def read_run(args: Namespace, *, may_be_retired: bool = False) -> DeclaredRun | 
 
 
 def check_role(role: str | None, run: DeclaredRun) -> None:
-    """Check that the run has a role.
+    """Check that the run has the role of the argument --role.
 
     Raises:
-        UsageError: the run lacks the role; the message lists the roles of the run.
+        UsageError: the run does not have the role. The message lists the roles of the run.
     """
     roles = [*run.roles, *(["finisher"] if run.finisher else [])]
     if role is not None and role not in roles:
-        raise UsageError(f"--role {role}: the run has no such role; it has {either(roles, 'and')}")
+        raise UsageError(f"--role {role}: the run does not have this role; the roles are {either(roles, 'and')}")
 
 
 def wait_for_run(args: Namespace, run: DeclaredRun, *, ends_when_running: bool) -> RunState:
-    """Wait until a run has ended and is released, or is deleted. With `ends_when_running`, wait until all tasks run.
+    """Wait until a run has ended and its GPUs are released, or until the run is deleted.
 
-    The function prints a line for each change, on standard error if the result is data.
+    With `ends_when_running`, also return when all tasks run. Print a line for each change of the state, with
+    --format json on standard error.
 
     Raises:
-        TfgenError: the run is in none of these states after `args.timeout` seconds, or the cluster cannot be read.
+        TfgenError: the wait takes longer than `args.timeout` seconds, or the cluster cannot be read.
     """
     import time
 
@@ -124,7 +125,7 @@ def wait_for_run(args: Namespace, run: DeclaredRun, *, ends_when_running: bool) 
     last, has_ended = "", False
     for state in follow_run(clusters, run, args.timeout, deadline):
         line = as_line(state)
-        if line != last and (state.is_stuck or not has_ended):  # a release changes the numbers after the end
+        if line != last and (state.is_stuck or not has_ended):  # after the end, print no line for each released task
             print_message(line) if args.format == "json" else print_result(line, flush=True)
         last, has_ended = line, state.end is not None
         if ends_when_running and state.phase == "Running":
@@ -133,7 +134,7 @@ def wait_for_run(args: Namespace, run: DeclaredRun, *, ends_when_running: bool) 
 
 
 def change_arguments(parser: ArgumentParser, dry_run: str) -> None:
-    """Add the arguments of a command that changes the objects of a job: run, `dry_run`, `force` and cluster.
+    """Add the arguments of a command that changes the objects of a job in a cluster.
 
     Args:
         parser: the parser of the command.
@@ -141,16 +142,18 @@ def change_arguments(parser: ArgumentParser, dry_run: str) -> None:
     """
     job_argument(parser)
     parser.add_argument("--dry-run", action="store_true", help=dry_run)
-    parser.add_argument("--force", action="store_true", help="take over objects and fields of another tool or user")
+    parser.add_argument(
+        "--force", action="store_true", help="also change objects and fields that another tool or user manages"
+    )
     cluster_arguments(parser)
 
 
 def read_target(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
-    """Return the namespace for a run, and the objects of the run. Report the errors of a job, and return None.
+    """Return the target namespace of a run, and the objects of the run. If the job has errors, print them, return None.
 
     Raises:
-        UsageError: the file has several jobs and `args.job_name` names no job of the file, or the environment does not
-            exist.
+        UsageError: the file does not have the job, the file has several jobs and --job is missing, or the environment
+            does not exist.
         TfgenError: the job is retired in the environment.
     """
     from tfgen.commands.cluster.declared_runs import find_run
@@ -169,14 +172,14 @@ def read_target(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
 
 
 def read_deletion_target(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
-    """Return the namespace and the objects of a run that is deleted, which may be a retired run.
+    """Return the target namespace and the objects of a run to delete. The job may be retired in the environment.
 
-    Report the errors of a job, and return None.
+    If the job has errors, print the errors and return None.
 
     Raises:
-        UsageError: the file has several jobs and `args.job_name` names no job of the file, or the environment does not
-            exist.
-        TfgenError: the kubeconfig has no access to the cluster, or an enabled environment has the objects.
+        UsageError: the file does not have the job, the file has several jobs and --job is missing, or the environment
+            does not exist.
+        TfgenError: the kubeconfig has no access to the cluster, or the objects belong to an enabled environment.
     """
     from tfgen.commands.cluster.declared_runs import check_place, find_run
     from tfgen.live.pauses import ONCE
@@ -216,7 +219,7 @@ def _without_hooks(objects: Iterable[Object]) -> Sequence[Object]:
 
 
 def print_changes(args: Namespace, changes: Iterable[ObjectChange], *, is_detailed: bool) -> None:
-    """Print the outcome for each object as soon as the command yields the object."""
+    """Print the outcome for each object as soon as the command has changed the object."""
     from tfgen.report.live_changes import change_lines, change_row
 
     rows = []
@@ -230,9 +233,9 @@ def print_changes(args: Namespace, changes: Iterable[ObjectChange], *, is_detail
 
 
 def read_all_runs(args: Namespace) -> Sequence[DeclaredRun] | None:
-    """Return the runs of all jobs in the folder `args.job`, or in the repository, in all environments.
+    """Return the runs of all jobs in a folder, by default the repository, in all environments.
 
-    Report the errors of the jobs, and return None.
+    If a job has errors, print the errors and return None.
     """
     from tfgen.commands.cluster.declared_runs import all_jobs, declared_runs
     from tfgen.problems import has_errors

@@ -1,4 +1,4 @@
-"""``tfgen local``: run the commands of a job as processes on this machine, with TF_CONFIG on free ports."""
+"""``tfgen local``: run the tasks of a job as processes on this machine. TF_CONFIG contains free local ports."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _STOPS: Final = (signal.SIGINT, signal.SIGTERM)
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
     job_name_argument(parser)
-    parser.add_argument("--env", metavar="ENV", help="the environment (the job without an environment)")
+    parser.add_argument("--env", metavar="ENV", help="the environment (default: none)")
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         dest="assignments",
         metavar="PATH=VALUE",
-        help="a value for this run only, such as roles.worker.replicas=2; repeatable",
+        help="set a value for this run only, such as roles.worker.replicas=2; repeatable",
     )
     parser.add_argument(
         "--workdir",
         type=_folder,
         metavar="DIR",
-        help="the folder of the code: the working directory of the tasks, in place of the image (the folder of JOB)",
+        help="the folder of the training code, and the working directory of the tasks (default: the folder of JOB)",
     )
     parser.add_argument(
-        "--python", type=_program, metavar="PROGRAM", help="the Python of the tasks (python on the PATH)"
+        "--python", type=_program, metavar="PROGRAM", help="the Python for the tasks (default: python on the PATH)"
     )
     parser.add_argument(
         "--mount",
@@ -53,7 +53,7 @@ def _arguments(parser: ArgumentParser) -> None:
         default=[],
         type=_mount,
         metavar="VOLUME=DIR",
-        help="the folder for a volume, such as data=./data (a temporary folder)",
+        help="a local folder for a volume, such as data=./data (default: a temporary folder)",
     )
     parser.add_argument(
         "--env-file",
@@ -61,22 +61,24 @@ def _arguments(parser: ArgumentParser) -> None:
         default=[],
         type=path,
         metavar="FILE",
-        help="a file with a variable NAME=VALUE on each line, in place of Secrets in the cluster",
+        help="a file with a variable NAME=VALUE on each line, for variables from Secrets of the cluster",
     )
-    parser.add_argument("--image", action="store_true", help="run the tasks in containers, with docker or podman")
+    parser.add_argument(
+        "--image", action="store_true", help="run the tasks in containers of the image, with docker or podman"
+    )
     parser.add_argument(
         "--fail",
         action="append",
         default=[],
         type=_failure,
         metavar="ROLE=INDEX@SECONDSs",
-        help="kill a task after this time, and start it again, such as worker=1@30s",
+        help="kill a task after this time, and start the task again, such as worker=1@30s",
     )
     parser.add_argument(
         "--retries",
         type=number,
         metavar="N",
-        help="the number of restarts of a failed task (0; with --fail, the number in the job)",
+        help="the number of restarts of a failed task (default: 0; with --fail: the number in the job)",
     )
 
 
@@ -97,7 +99,9 @@ def _run(args: Namespace) -> int:
         for note in plan.notes:
             print_message(f"note: {note}")
         if not LEAVES_NONE:
-            print_message("note: on this system, a process that leaves its task's process group may outlive the run")
+            print_message(
+                "note: on this system, a process that leaves the process group of its task may outlive the run"
+            )
         with Processes(root) as processes:
             run = _watch(args, plan, processes)
     _print_end(args, plan, run)
@@ -120,7 +124,7 @@ def _options(args: Namespace) -> LocalOptions:
 
 
 def _watch(args: Namespace, plan: LocalJob, processes: Processes) -> Run:
-    """Run the tasks, and print their output. A first Ctrl-C asks the tasks to end, and a second Ctrl-C kills them."""
+    """Run the tasks, and print their output. The first Ctrl-C stops the tasks; a second Ctrl-C kills the tasks."""
     import time
 
     from tfgen.local.run import Run
@@ -144,7 +148,7 @@ def _watch(args: Namespace, plan: LocalJob, processes: Processes) -> Run:
 
 
 class _Screen:
-    """The output of the tasks. Each line begins with the task; on a terminal, the last line counts running tasks."""
+    """Printer of the output of all tasks: lines with the task name, and a status line on a terminal."""
 
     def __init__(self, tasks: Sequence[str], stream: TextIO) -> None:
         width = max(map(len, tasks))
@@ -157,12 +161,12 @@ class _Screen:
         self._status = ""
 
     def print_line(self, task: str, text: str) -> None:
-        """Print a line of a task."""
+        """Print an output line of a task, with the name of the task in front."""
         self.clear_status()
         print(f"{self._prefixes[task]}{text}", file=self._stream, flush=True)
 
     def show_status(self, run: Run) -> None:
-        """Print the number of running tasks if the number has changed."""
+        """Update the status line: the number of running tasks of each role, and the time."""
         if not self._has_status:
             return
         text = _status(run)[: shutil.get_terminal_size().columns - 1]
@@ -171,7 +175,7 @@ class _Screen:
             self._status = text
 
     def clear_status(self) -> None:
-        """Erase the line with the number of running tasks."""
+        """Erase the status line."""
         if self._status:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
             self._status = ""
@@ -187,7 +191,7 @@ def _status(run: Run) -> str:
 
 
 def _training_errors(run: Run) -> Iterator[tuple[str, TrainingError]]:
-    """Yield the usual errors in the logs of a run that failed, each with the first task that has the error."""
+    """Find common training errors in the logs of a failed run. Yield each error once, with the name of its task."""
     names: set[str] = set()
     for name, state in run.states.items() if run.code else ():
         error = find_error(state.task.log.read_text(errors="replace")) if state.task.log.exists() else None
@@ -239,7 +243,7 @@ def _folder(text: str) -> Path:
 def _program(text: str) -> str:
     program = shutil.which(text)
     if program is None:
-        raise argparse.ArgumentTypeError(f"{text}: this machine has no such program")
+        raise argparse.ArgumentTypeError(f"{text}: the program does not exist on this machine")
     return os.path.abspath(program)  # noqa: PTH100 - Python finds its virtual environment by the path of this link
 
 

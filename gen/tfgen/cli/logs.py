@@ -26,15 +26,17 @@ if TYPE_CHECKING:
     from tfgen.live.snapshot import Snapshot
 
 _LAST_LINES: Final = 200
-"""Lines of a task in which an error is looked for."""
+"""Number of the last log lines of a task in which tfgen searches for common errors."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
     parser.add_argument("--role", metavar="ROLE", help="only the tasks of this role, such as worker")
     parser.add_argument("--index", type=number, metavar="N", help="only the task with this index in each role")
-    parser.add_argument("-f", "--follow", action="store_true", help="continue until the run ends, also with new pods")
-    parser.add_argument("--all", action="store_true", help="all containers, and the finisher")
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help="print new lines until the run ends, including new pods"
+    )
+    parser.add_argument("--all", action="store_true", help="include all containers of the tasks, and the finisher")
     parser.add_argument("--since", type=seconds, metavar="TIME", help="only lines of the last TIME, such as 10m")
     parser.add_argument("--tail", type=number, metavar="N", help="only the last N lines of each container")
     release_argument(parser)
@@ -74,25 +76,25 @@ def _run(args: Namespace) -> int:
 
 
 class _LogEnds:
-    """The last lines of the main container of each task."""
+    """Buffer of the last log lines of each task, in which tfgen searches for common errors."""
 
     def __init__(self) -> None:
         self._lines: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_LAST_LINES))
 
     def pass_on(self, lines: Iterable[TaskLine]) -> Iterator[TaskLine]:
-        """Yield the lines, and keep the last lines of each task."""
+        """Yield all lines unchanged, and store the last lines of each task."""
         for item in lines:
             if not item.container:
                 self._lines[item.task].append(item.line.text)
             yield item
 
     def text(self, task: str) -> str:
-        """Return the last lines of a task."""
+        """Return the last log lines of a task."""
         return "\n".join(self._lines.get(task, ()))
 
 
 def _print_errors(run: DeclaredRun, progress: Snapshot, choice: LogChoice, ends: _LogEnds) -> None:
-    """Print the usual errors of the tasks that failed."""
+    """Print the common training errors, with their fixes, that the logs of failed tasks contain."""
     from tfgen.live.task_errors import failed_pods, task_errors
     from tfgen.live.task_state import task_name
 

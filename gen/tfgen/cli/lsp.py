@@ -1,4 +1,4 @@
-"""``tfgen lsp``: run a language server on standard input and output."""
+"""``tfgen lsp``: run a language server (Language Server Protocol) on standard input and output."""
 
 from __future__ import annotations
 

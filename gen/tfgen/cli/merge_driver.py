@@ -1,4 +1,4 @@
-"""``tfgen merge-driver``: merge one rendered file for git."""
+"""``tfgen merge-driver``: merge one rendered file. git runs this command during a merge."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from tfgen.cli.output import path, print_json
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("base", type=path, metavar="BASE", help="the version of the common ancestor")
-    parser.add_argument("ours", type=path, metavar="OURS", help="the current version, which the result replaces")
-    parser.add_argument("theirs", type=path, metavar="THEIRS", help="the version of the other branch")
+    parser.add_argument(
+        "ours", type=path, metavar="OURS", help="the version of the current branch, which the result replaces"
+    )
+    parser.add_argument("theirs", type=path, metavar="THEIRS", help="the version of the merged branch")
     parser.add_argument("path", metavar="NAME", help="the path of the file in the repository")
 
 

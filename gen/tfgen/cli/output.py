@@ -1,4 +1,4 @@
-"""Functions of all commands that read jobs and print results."""
+"""Functions that several commands use: arguments, reading of jobs, and printing of results."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 
 COLOURS: Final = (36, 33, 32, 35, 34, 31)
-"""The codes of the colours of a terminal except black and white. The colours that differ most are first."""
+"""ANSI codes of terminal colours, except for black and white. The most different colours are first."""
 
 _PROGRESS_ITEMS: int = 20
-"""The number of items from which the work takes seconds, so that a terminal shows the progress."""
+"""Minimum number of items for which a terminal shows the progress. Less work takes less than a second."""
 
 
 def path(text: str) -> Path:
-    """Return the path in an argument. An argument from an unset variable of a shell is empty.
+    """Convert an argument to a path.
 
     Raises:
-        ArgumentTypeError: the argument is empty, which `Path` would read as the working directory.
+        ArgumentTypeError: the argument is empty, for example because a shell variable is not set.
     """
     if not text:
         raise ArgumentTypeError("the path is empty; write . for the working directory")
@@ -40,23 +40,23 @@ def path(text: str) -> Path:
 
 
 def number(text: str) -> int:
-    """Return the number in an argument, from 0.
+    """Convert an argument to an integer of at least 0.
 
     Raises:
-        ArgumentTypeError: the argument is not a number.
+        ArgumentTypeError: the argument is not such an integer.
     """
     if not text.isdecimal():
-        raise ArgumentTypeError(f"{text!r} is not a number from 0")
+        raise ArgumentTypeError(f"{text!r} is not a valid number; write an integer of at least 0")
     return int(text)
 
 
 def jobs_argument(parser: ArgumentParser) -> None:
-    """Add `args.jobs`, the files and folders of jobs."""
+    """Add the argument JOB..., the job files and folders of a command, as `args.jobs`."""
     parser.add_argument("jobs", nargs="+", type=path, metavar="JOB", help="a job.yaml, or a folder that contains jobs")
 
 
 def check_jobs(paths: Sequence[Path]) -> CheckedJobs:
-    """Return the jobs in files and folders, and the problems of the jobs.
+    """Read and check the jobs in files and folders.
 
     Raises:
         UsageError: a path cannot be read, or the paths contain no job.
@@ -68,15 +68,17 @@ def check_jobs(paths: Sequence[Path]) -> CheckedJobs:
 
 
 def job_name_argument(parser: ArgumentParser) -> None:
-    """Add `args.job_name`, the name of a job in a file with several jobs."""
-    parser.add_argument("--job", dest="job_name", metavar="JOB-NAME", help="the job, in a file with several jobs")
+    """Add the argument --job, the name of a job in a file with several jobs, as `args.job_name`."""
+    parser.add_argument(
+        "--job", dest="job_name", metavar="JOB-NAME", help="the name of the job, if the file has several jobs"
+    )
 
 
 def read_job(args: Namespace) -> Document | None:
-    """Return the job in the file `args.job`. Report the errors of the job, and return None.
+    """Return the job in the file `args.job`. If the job has errors, print the errors and return None.
 
     Raises:
-        UsageError: the file has several jobs, and `args.job_name` names no job of the file.
+        UsageError: the file does not have the job, or the file has several jobs and --job is missing.
     """
     from tfgen.job.named_job import choose_job
     from tfgen.problems import has_errors
@@ -94,7 +96,7 @@ def report(args: Namespace, problems: Iterable[Problem], *, written: Mapping[str
     Args:
         args: the command line.
         problems: the problems.
-        written: further fields of the JSON object.
+        written: additional fields of the JSON object.
     """
     from tfgen.report.problems import rows
 
@@ -105,7 +107,7 @@ def report(args: Namespace, problems: Iterable[Problem], *, written: Mapping[str
 
 
 def problem_text(problems: Iterable[Problem], stream: TextIO) -> str:
-    """Return problems as text: on a terminal with the lines of the files, in a pipe one line for each problem."""
+    """Return problems as text. For a terminal, the text includes excerpts of the files."""
     if stream.isatty():
         from tfgen.report.excerpts import as_excerpts
 
@@ -116,7 +118,7 @@ def problem_text(problems: Iterable[Problem], stream: TextIO) -> str:
 
 
 def _lines(file: str) -> Sequence[str]:
-    """Return the lines of a file as the problems count the lines; nothing for standard input and unreadable files."""
+    """Return the lines of a file, for excerpts; empty for standard input and for a file that cannot be read."""
     try:
         content = Path(file).read_bytes()
     except (OSError, ValueError):
@@ -125,7 +127,7 @@ def _lines(file: str) -> Sequence[str]:
 
 
 def commit_data(outcome: Outcome) -> dict[str, Any]:
-    """Return the result of a commit as data."""
+    """Return the result of `tfgen commit` as JSON data."""
     from tfgen.report.problems import rows
 
     return {
@@ -142,28 +144,28 @@ def commit_data(outcome: Outcome) -> dict[str, Any]:
 
 
 def ends_data(ends: Sequence[JobDiff]) -> list[dict[str, Any]]:
-    """Return the ends of runs as data with the keys of `tfgen diff`."""
+    """Return the ended runs and the remaining claims as JSON data, in the format of `tfgen diff`."""
     from tfgen.report.diff_json import rows
 
     return [rows(job) for job in ends]
 
 
 def print_ends(ends: Sequence[JobDiff]) -> None:
-    """Print the runs that a change ends, and the claims that stay in the cluster."""
+    """Print the runs that a change ends, and the claims that remain in the cluster."""
     from tfgen.report.diff_text import ends_text
 
     if ends:
-        print_result(f"runs that end, and claims that stay:\n{ends_text(ends)}", end="")
+        print_result(f"runs that end, and claims that remain:\n{ends_text(ends)}", end="")
 
 
 def print_remaining(files: Sequence[str]) -> None:
-    """Print the files that stay in the folders of a job without rendered files."""
+    """Print the files that remain in the folders of a removed or renamed job."""
     if files:
-        print_result(f"files that stay, because tfgen did not write the files: {', '.join(files)}")
+        print_result(f"files that remain, because tfgen did not write them: {', '.join(files)}")
 
 
 def print_commit(outcome: Outcome) -> None:
-    """Print the result of a commit as text."""
+    """Print the result of `tfgen commit` as text."""
     from tfgen.plural import count
 
     print_message(problem_text(outcome.problems, sys.stderr), end="")
@@ -184,12 +186,12 @@ def print_commit(outcome: Outcome) -> None:
 
 
 def with_progress(items: Iterable[_Item], total: int, work: str) -> Generator[_Item, None, None]:
-    """Yield the items. On a terminal, a line counts the items.
+    """Yield items, and show the progress on a terminal, such as "checking 7/120".
 
     Args:
         items: the items.
         total: the number of items.
-        work: the work in one word, for example "checking".
+        work: the verb for the progress line, for example "checking".
     """
     if total < _PROGRESS_ITEMS or not sys.stderr.isatty():
         yield from items
@@ -203,10 +205,8 @@ def with_progress(items: Iterable[_Item], total: int, work: str) -> Generator[_I
 
 
 def columns() -> int | None:
-    """Return the width of the terminal; None if COLUMNS is not set and standard output is not a terminal.
-
-    argparse gets the width from shutil, which loads two compression libraries at each start.
-    """
+    """Return the width of the terminal; None if COLUMNS is not set and standard output is not a terminal."""
+    # Not `shutil.get_terminal_size`, as in argparse: the module `shutil` imports two compression libraries.
     text = os.environ.get("COLUMNS", "")
     if text.isdecimal() and int(text):
         return int(text)
@@ -217,12 +217,12 @@ def columns() -> int | None:
 
 
 def is_in_colour(stream: TextIO) -> bool:
-    """Test whether a stream is a terminal, and its user has not disabled colours: https://no-color.org."""
+    """Return whether to print colours: the stream is a terminal, and NO_COLOR is not set (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def print_json(data: Any) -> None:
-    """Print data on standard output. Each control character and each hidden character is escaped as in JSON."""
+    """Print data as JSON on standard output. Control characters and invisible characters are escaped."""
     import json
 
     text = json.dumps(data, indent=2, ensure_ascii=False)
@@ -237,19 +237,19 @@ def _escaped(line: str) -> str:
 
 
 def print_message(text: str, end: str = "\n") -> None:
-    """Print a message on standard error, without control characters and hidden characters."""
+    """Print a message on standard error. Control characters and invisible characters are escaped."""
     print(for_terminal(text), end=end, file=sys.stderr)
 
 
 def print_result(text: str, end: str = "\n", *, flush: bool = False) -> None:
-    """Print a result as text on standard output, without control characters and hidden characters."""
+    """Print a text result on standard output. Control characters and invisible characters are escaped."""
     print(for_terminal(text), end=end, flush=flush)
 
 
 def accept_any_text() -> None:
-    """Make standard output and standard error accept every character of a job, in every locale.
+    """Configure standard output and standard error to accept every Unicode character, in every locale.
 
-    Results are in UTF-8, the encoding of YAML and JSON.
+    Standard output is UTF-8, the encoding of YAML and JSON.
     """
     for stream, encoding in ((sys.stdout, "utf-8"), (sys.stderr, None)):
         if isinstance(stream, io.TextIOWrapper):  # a test may have replaced the stream
@@ -257,5 +257,5 @@ def accept_any_text() -> None:
 
 
 def discard_output() -> None:
-    """Discard the buffered output, which Python would try to write again at its exit."""
+    """Redirect standard output to /dev/null, because Python would otherwise fail to flush its buffer at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

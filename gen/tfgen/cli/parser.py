@@ -1,8 +1,8 @@
-"""The parser of the command line, with a parser for each command.
+"""Parse the command line.
 
-    read_arguments(["render", "job.yaml"])  ->  Namespace(run=..., jobs=[Path("job.yaml")], ...)
+    read_arguments(["render", "job.yaml"])  # Namespace(run=..., jobs=[Path("job.yaml")], ...)
 
-A command is a module of this package and a name in `COMMANDS`. Only the module of the command that runs is imported.
+Each command is a module of this package, and a name in `COMMANDS`. Only the module of the current command is imported.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ COMMANDS: Final = (
     "lsp",
     "merge-driver",
 )
-"""The commands in the order of ``tfgen --help``, which is the order in which an author of a job needs the commands."""
+"""The names of the commands in the order of ``tfgen --help``: from a new job to a run in a cluster."""
 
 
 class Parsers(NamedTuple):
-    """The parser of tfgen, and the parsers of its commands by name."""
+    """The main parser of tfgen, and command name -> parser of the command."""
 
     root: ArgumentParser
     commands: Mapping[str, ArgumentParser]
@@ -69,18 +69,14 @@ _CHOICE: Final = re.compile(r"argument (?P<names>\S+): invalid choice: '(?P<valu
 
 
 class _Parser(ArgumentParser):
-    """A parser that raises the errors of tfgen, with a hint to the nearest choice."""
+    """An argparse parser that raises UsageError instead of an exit, and suggests the most similar choice."""
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        """Print a help text or the version. The method of argparse ignores errors, such as a full disk."""
+        """Print a help text or the version, and report errors of the output, which argparse ignores."""
         (file or sys.stderr).write(message)
 
     def error(self, message: str) -> NoReturn:
-        """Reject the command line.
-
-        Raises:
-            UsageError: always.
-        """
+        """Raise UsageError with a message of argparse, and with the most similar choice."""
         choice = _CHOICE.match(message)
         if choice:
             names = choice["names"].split("/")
@@ -93,18 +89,18 @@ class _Parser(ArgumentParser):
 
 
 def read_arguments(argv: Sequence[str]) -> Namespace:
-    """Return the arguments of a command line.
+    """Parse the arguments of a command line.
 
     Raises:
-        UsageError: argparse rejects the command line; the message has the nearest command, option or choice.
-        SystemExit: the command line asks for help or for the version.
+        UsageError: the command line is invalid. The message suggests the most similar command, option or choice.
+        SystemExit: the command line contains --help or --version.
     """
     name = argv[0] if argv else ""
     if name and not name.startswith("-") and name not in COMMANDS:
         raise UsageError(f"unknown command {name!r}{_meant(name, COMMANDS)} (commands: {', '.join(COMMANDS)})")
     root, commands = parsers([name] if name in COMMANDS else COMMANDS)
     parser = commands.get(name, root)
-    # argparse reports a missing argument before an unknown option, though the option may be misspelt.
+    # argparse would report a missing argument first, although the cause may be a misspelled option.
     if option := _unknown_option(parser, argv):
         raise UsageError(f"{parser.prog}: unknown option {option}{_meant(option.partition('=')[0], options(parser))}")
     args, words = root.parse_known_args(argv)
@@ -114,7 +110,7 @@ def read_arguments(argv: Sequence[str]) -> Namespace:
 
 
 def parsers(names: Iterable[str]) -> Parsers:
-    """Return the parser of tfgen, with the parsers of some of its commands."""
+    """Build the main parser of tfgen, and the parsers of the named commands."""
     width = (columns() or 80) - 2
     formatter = functools.partial(HelpFormatter, width=width)
     with_example = functools.partial(RawDescriptionHelpFormatter, width=width)
@@ -152,14 +148,14 @@ def parsers(names: Iterable[str]) -> Parsers:
 
 
 def command_of(name: str) -> Command:
-    """Return a command by its name. The module has the same name; a keyword of Python gets an underscore: import_."""
+    """Import the module of a command and return the command. The module of `tfgen import` is named `import_`."""
     module = f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_")
     command: Command = importlib.import_module(f"tfgen.cli.{module}").COMMAND
     return command
 
 
 def options(parser: ArgumentParser) -> Mapping[str, Action]:
-    """Return the options of a parser by each spelling, in the order of the help text."""
+    """Return the options of a parser by option string, such as `-f` and `--follow`, in the order of the help text."""
     return {text: action for action in parser._actions for text in action.option_strings}
 
 
@@ -169,7 +165,7 @@ def positionals(parser: ArgumentParser) -> Sequence[Action]:
 
 
 def _unknown_option(parser: ArgumentParser, words: Iterable[str]) -> str | None:
-    """Return the first long option that is not a prefix of an option, because argparse accepts prefixes."""
+    """Return the first unknown long option, or None. argparse also accepts the beginning of an option."""
     for word in takewhile(lambda word: word != "--", words):
         name = word.partition("=")[0]
         if name.startswith("--") and " " not in name and not any(text.startswith(name) for text in options(parser)):

@@ -1,4 +1,4 @@
-"""``tfgen plan``: print whether runs fit on the nodes of a cluster, the resources that a run lacks, and the nodes."""
+"""``tfgen plan``: print whether jobs fit on the nodes of a cluster, the missing resources, and the nodes."""
 
 from __future__ import annotations
 
@@ -30,14 +30,18 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "jobs", nargs="*", type=path, metavar="JOB", help="a job.yaml, or a folder that contains jobs (the repository)"
+        "jobs",
+        nargs="*",
+        type=path,
+        metavar="JOB",
+        help="a job.yaml, or a folder that contains jobs (default: the repository)",
     )
     nodes = parser.add_mutually_exclusive_group(required=True)
     nodes.add_argument(
         "--nodes", type=path, metavar="FILE", help="a file with nodes and pods, from kubectl get nodes,pods -A -o yaml"
     )
     nodes.add_argument("--cluster", action="store_true", help="read the nodes and the pods of the cluster")
-    parser.add_argument("--env", metavar="ENV", help="the environment of each job (the jobs without an environment)")
+    parser.add_argument("--env", metavar="ENV", help="the environment of the jobs (default: none)")
     cluster_arguments(parser)
 
 
@@ -74,7 +78,7 @@ def _run(args: Namespace) -> int:
 
 
 def _print_plans(plans: Mapping[str | None, Plan]) -> None:
-    """Print the verdict on each run, and the nodes of each cluster."""
+    """Print the verdict for each run, and a picture of the nodes of each cluster."""
     from tfgen.report.plan import verdict_text
     from tfgen.report.plan_picture import node_lines
 
@@ -89,7 +93,7 @@ def _print_plans(plans: Mapping[str | None, Plan]) -> None:
 
 
 def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> dict[str | None, Plan] | None:
-    """Plan the runs on the nodes of a file. Report the errors of the file, and return None."""
+    """Plan the runs on the nodes in a file. If the file has errors, print the errors and return None."""
     from tfgen.commands.cluster.read_cluster_file import read_cluster_file
     from tfgen.commands.plan import plan_runs
 
@@ -102,7 +106,7 @@ def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> dict[str | None, Pl
 
 
 def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> dict[str | None, Plan]:
-    """Plan the runs on the nodes of their clusters, by context. Runs in one cluster are placed together."""
+    """Plan the runs on the nodes of their clusters. Return the plan of each cluster by its kubeconfig context."""
     from tfgen.commands.plan import plan_runs
     from tfgen.live.pauses import ONCE
     from tfgen.live.read_cluster import read_cluster

@@ -1,4 +1,4 @@
-"""``tfgen release``: free the GPUs of a run now."""
+"""``tfgen release``: free the GPUs of a run, even before the run ends."""
 
 from __future__ import annotations
 

@@ -29,9 +29,13 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NEW", help="the new name")
     job_name_argument(parser)
     parser.add_argument(
-        "--keep-data", action="store_true", help="keep the existing claims of the job in use, with their data"
+        "--keep-data",
+        action="store_true",
+        help="use the existing claims of the job, with their data, under the new name",
     )
-    parser.add_argument("--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (the repository)")
+    parser.add_argument(
+        "--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (default: the repository)"
+    )
 
 
 def _run(args: Namespace) -> int:
@@ -49,7 +53,7 @@ def _run(args: Namespace) -> int:
     result = rename_job(document, args.name, args.out or output_root(Path(file).parent), keeps_data=args.keep_data)
     if has_errors(result.problems):
         report(args, result.problems)
-        print_message(f"{file}: nothing was written; the line numbers are those of the file with the new name")
+        print_message(f"{file}: nothing was written; the line numbers refer to the file with the new name")
         return PROBLEMS
     if args.format == "json":
         names = {"before": job, "after": args.name}
@@ -72,13 +76,13 @@ def _print_result(file: str, job: str, result: Rename) -> None:
     from tfgen.plural import count
 
     if result.claims:
-        print_result(f"claims that stay in use: {', '.join(result.claims)}")
+        print_result(f"existing claims that the job still uses: {', '.join(result.claims)}")
     if result.created is not None:
         print_result(f"{count(result.created, 'rendered file')} created, {result.removed} removed")
     print_remaining(result.remaining)
     folder = Path(file).absolute().parent
     if folder.name == job:
-        print_result(f"the job file stays in the folder {Path(file).parent}")
+        print_result(f"the job file remains in the folder {Path(file).parent}")
     print_ends(result.ends)
     print_result(f"\nNext:\n\n  tfgen {'commit' if result.has_runs else 'render'} {file}")
 

@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
-    parser.add_argument("--out", type=path, metavar="DIR", help="the folder for charts/ and overlays/ (the repository)")
+    parser.add_argument(
+        "--out", type=path, metavar="DIR", help="the folder for charts/ and overlays/ (default: the repository)"
+    )
     parser.add_argument("--force", action="store_true", help="replace files that were edited by hand")
     parser.add_argument(
-        "--upgrade", action="store_true", help="also render jobs that only a newer tfgen or tfgen.yaml changes"
+        "--upgrade", action="store_true", help="also render unchanged jobs again with a new tfgen or a new tfgen.yaml"
     )
     parser.add_argument(
         "--stdout", action="store_true", help="print the objects and write no files; JOB may be - for standard input"
@@ -67,10 +69,10 @@ def _print_written(args: Namespace, written: Written, plan: WritePlan) -> None:
         print_message(f"lost: {conflict.describe_past()}")
     for name in plan.recounted:
         print_message(
-            f"restarted: the version number of {CHARTS}/{name}, because {ledger_path(name)} does not exist any more"
+            f"restarted: the version number of {CHARTS}/{name} starts again, because {ledger_path(name)} is missing"
         )
     for name, version in plan.kept_jobs.items():
-        print_message(f"kept: {name} as rendered by tfgen {version}; --upgrade renders it with this tfgen")
+        print_message(f"kept: the files of {name}, rendered by tfgen {version}; add --upgrade to render the job again")
     if written.resolved:
         print_message(f"note: resolved {count(written.resolved, 'merge conflict')} in rendered files")
     if args.format == "json":
@@ -109,7 +111,7 @@ def _next_steps(args: Namespace) -> str:
     steps = {
         f"tfgen diff {jobs}": "print the changes in each environment",
         f"tfgen check {jobs}{out}": "report problems, and changes that need a new run",
-        f"tfgen commit {jobs}{out} --push": "commit to git, from where Argo CD or Flux applies the files",
+        f"tfgen commit {jobs}{out} --push": "commit to git; Argo CD or Flux then applies the files",
     }
     width = max(map(len, steps))
     return "\nNext:\n\n" + "\n".join(f"  {command:<{width}}  {text}" for command, text in steps.items())

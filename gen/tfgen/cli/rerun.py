@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
     job_name_argument(parser)
-    parser.add_argument("--env", metavar="ENV", help="the environment for the new run (the job in all environments)")
+    parser.add_argument("--env", metavar="ENV", help="the environment of the new run (default: all environments)")
     folder = parser.add_mutually_exclusive_group()
-    folder.add_argument("--resume", action="store_true", help="continue in the folder of the last run")
-    folder.add_argument(
-        "--fresh", action="store_true", help="begin in a new folder (the default, on volumes with runs: Separate)"
-    )
+    folder.add_argument("--resume", action="store_true", help="continue from the files of the last run")
+    folder.add_argument("--fresh", action="store_true", help="begin without the files of earlier runs (the default)")
     parser.add_argument("--enable", action="store_true", help="with --env: enable the job again in this environment")
     parser.add_argument("--commit", action="store_true", help="check and render the job, and commit the result")
-    parser.add_argument("--push", action="store_true", help="push the branch; rebase first if it has moved")
-    parser.add_argument("--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (the repository)")
+    parser.add_argument("--push", action="store_true", help="push the commit; rebase first if the remote has moved")
+    parser.add_argument(
+        "--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (default: the repository)"
+    )
 
 
 def _run(args: Namespace) -> int:
@@ -78,7 +78,7 @@ def _run(args: Namespace) -> int:
 
 
 def _commit(args: Namespace, file: Path, before: str, after: str) -> Outcome | None:
-    """Commit the job with its new run. Report the errors of the job, and return None."""
+    """Commit the job with its new run name. If the job has errors, print the errors and return None."""
     from tfgen.commands.git.commit_check import ProblemsError
     from tfgen.commands.rerun import commit_run
     from tfgen.job.output_root import output_root_of

@@ -26,12 +26,14 @@ def _arguments(parser: ArgumentParser) -> None:
         "job", type=path, metavar="JOB|NAME", help="a job.yaml, or the name of a job whose file was deleted"
     )
     job_name_argument(parser)
-    parser.add_argument("--env", metavar="ENV", help="only retire the job in this environment; its claims stay")
-    parser.add_argument("--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (the repository)")
+    parser.add_argument("--env", metavar="ENV", help="only retire the job in this environment; its claims remain")
+    parser.add_argument(
+        "--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (default: the repository)"
+    )
     parser.add_argument(
         "--force",
         action="store_true",
-        help="remove text that git does not have; with a NAME, remove the rendered files although the job file exists",
+        help="also remove uncommitted text; with a NAME, remove the rendered files even if the job file exists",
     )
 
 

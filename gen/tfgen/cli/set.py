@@ -1,4 +1,4 @@
-"""``tfgen set``: write values into job.yaml, and leave the remaining text unchanged."""
+"""``tfgen set``: set values in job.yaml. All other text, such as comments, remains unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _run(args: Namespace) -> int:
 
     file = args.job
     if not file.is_file():
-        raise UsageError(f"{file}: the file does not exist; name one job file")
+        raise UsageError(f"{file}: the file does not exist; pass one job file")
     text = read_text(file)
     (source,) = read_sources([file])
     edited = set_values(source, text, args.assignments, args.env, args.job_name)
@@ -39,7 +39,7 @@ def _run(args: Namespace) -> int:
         replace_text(file, text, edited.text)
     report(args, edited.problems, written={"changed": not is_invalid and edited.text != text})
     if is_invalid:
-        print_message(f"{file}: nothing was written; the line numbers are those of the file with the new values")
+        print_message(f"{file}: nothing was written; the line numbers refer to the file with the new values")
         return PROBLEMS
     if args.format == "text":
         if edited.text == text:
@@ -51,7 +51,7 @@ def _run(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "set",
-    "set values in a job file, and leave the remaining text unchanged",
+    "set values in a job file, without a change of other text",
     _arguments,
     _run,
     example="tfgen set job.yaml --env prod roles.worker.replicas=8",

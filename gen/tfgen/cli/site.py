@@ -1,4 +1,4 @@
-"""``tfgen site``: write a static site about the jobs of a repository."""
+"""``tfgen site``: write a static website about the jobs of a repository."""
 
 from __future__ import annotations
 
@@ -22,14 +22,18 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "jobs", nargs="*", type=path, metavar="JOB", help="a job.yaml, or a folder that contains jobs (the repository)"
+        "jobs",
+        nargs="*",
+        type=path,
+        metavar="JOB",
+        help="a job.yaml, or a folder that contains jobs (default: the repository)",
     )
-    parser.add_argument("-o", "--out", type=path, required=True, metavar="DIR", help="the folder of the site")
-    parser.add_argument("--title", metavar="TEXT", help="the title of the site (the name of the repository folder)")
+    parser.add_argument("-o", "--out", type=path, required=True, metavar="DIR", help="the folder for the website")
+    parser.add_argument("--title", metavar="TEXT", help="the title of the website (default: the folder name)")
     parser.add_argument(
-        "--nodes", type=path, metavar="FILE", help="draw the jobs on the nodes and pods of a file, as tfgen plan"
+        "--nodes", type=path, metavar="FILE", help="draw the jobs on the nodes and pods in a file, as tfgen plan does"
     )
-    parser.add_argument("--env", metavar="ENV", help="with --nodes: the environment (the jobs without an environment)")
+    parser.add_argument("--env", metavar="ENV", help="with --nodes: the environment (default: none)")
     parser.add_argument("--live", action="store_true", help="add the state of each job in its cluster")
     cluster_arguments(parser)
 
@@ -111,7 +115,7 @@ def _read_nodes(args: Namespace) -> Sequence[Object] | None:
 
 COMMAND: Final = Command(
     "site",
-    "write a static site of all jobs: requests, pictures, values and history",
+    "write a static website about all jobs: requests, pictures, values and history",
     _arguments,
     _run,
     example="tfgen site --out public",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tfgen.live.run_state import RunState
 
 _SECONDS: Final = 2.0
-"""The time between two requests of `--watch`."""
+"""Time in seconds between two requests of `--watch`."""
 _CLEAR: Final = "\033[2J"
 _HOME: Final = "\033[H"
 _CLEAR_LINE: Final = "\033[K"
@@ -28,10 +28,14 @@ _CLEAR_BELOW: Final = "\033[J"
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "job", nargs="?", type=path, metavar="JOB", help="a job.yaml, or a folder that contains jobs (the repository)"
+        "job",
+        nargs="?",
+        type=path,
+        metavar="JOB",
+        help="a job.yaml, or a folder that contains jobs (default: the repository)",
     )
     job_name_argument(parser)
-    parser.add_argument("--env", metavar="ENV", help="the environment (for a job.yaml none, for a folder all)")
+    parser.add_argument("--env", metavar="ENV", help="the environment (default for a folder: all environments)")
     parser.add_argument(
         "-w",
         "--watch",
@@ -53,7 +57,7 @@ def _run(args: Namespace) -> int:
         runs = None if run is None else [run]
     else:
         if args.job_name is not None:
-            raise UsageError("--job needs a job file; name the file")
+            raise UsageError("--job needs a job file; pass the path of the file")
         runs = read_all_runs(args)
     if runs is None:
         return PROBLEMS
@@ -61,7 +65,7 @@ def _run(args: Namespace) -> int:
     if is_one:
         runs = [clusters.named(run, args.release) for run in runs]
     elif args.release is not None:
-        raise UsageError("--release needs a job file; name the file")
+        raise UsageError("--release needs a job file; pass the path of the file")
     previous: Sequence[RunState] = ()
     is_screen = args.watch and args.format == "text" and sys.stdout.isatty()
     if is_screen:

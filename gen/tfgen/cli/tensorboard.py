@@ -21,7 +21,7 @@ def _arguments(parser: ArgumentParser) -> None:
         "--port",
         type=_port,
         metavar="N",
-        help="the local port, 0 for any free port (the port of TensorBoard, or a free port)",
+        help="the local port; 0 for any free port (default: the port of TensorBoard, or a free port)",
     )
     release_argument(parser)
     cluster_arguments(parser)
@@ -38,8 +38,7 @@ def _run(args: Namespace) -> int:
     port = run.tensorboard_port
     if port is None:
         raise TfgenError(
-            f"{run.title}: the job has no TensorBoard; set tensorboard.logDir, and do not set tensorboard.enabled to "
-            "false"
+            f"{run.title}: the job has no TensorBoard; set tensorboard.logDir, and remove tensorboard.enabled: false"
         )
     clusters = clusters_of(args, ONCE)
     run = clusters.named(run, args.release)

@@ -1,4 +1,4 @@
-"""The terminal of the user, while a command in a container uses the terminal."""
+"""Connect the terminal of the user to a command in a container, for `tfgen exec --tty`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 
 
 class RawTerminal:
-    """Standard input as a terminal in raw mode: each key, Ctrl-C included, goes to the command in the container."""
+    """The terminal of standard input in raw mode: all keys, even Ctrl-C, go to the command in the container."""
 
     def __init__(self) -> None:
         self._stdin = sys.stdin.fileno()
@@ -20,8 +20,8 @@ class RawTerminal:
         self._before = termios.tcgetattr(self._stdin)
         self._changed, self._change = os.pipe()
         self._handler = signal.signal(signal.SIGWINCH, self._report_change)
-        self._report_change()  # the container does not have the initial size yet
-        tty.setraw(self._stdin, termios.TCSANOW)  # TCSANOW keeps the keys that were typed before, for the command
+        self._report_change()  # send the initial size to the container
+        tty.setraw(self._stdin, termios.TCSANOW)  # TCSANOW does not discard keys that were already typed
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -31,11 +31,11 @@ class RawTerminal:
         os.close(self._change)
 
     def fileno(self) -> int:
-        """Return the file descriptor that is readable after a change of the size."""
+        """Return a file descriptor that becomes readable when the size of the terminal changes."""
         return self._changed
 
     def size(self) -> tuple[int, int]:
-        """Return the current columns and lines."""
+        """Return the current number of columns and lines of the terminal."""
         os.read(self._changed, 1)
         size = os.get_terminal_size(self._stdin)
         return size.columns, size.lines

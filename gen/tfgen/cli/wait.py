@@ -1,4 +1,4 @@
-"""``tfgen wait``: wait until a run ends, and print a line for each change."""
+"""``tfgen wait``: wait until a run ends, and print a line for each change of the state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from tfgen.cli.output import print_json
 
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
-    parser.add_argument("--timeout", type=seconds, metavar="TIME", help="the longest wait, such as 2h (no limit)")
+    parser.add_argument(
+        "--timeout", type=seconds, metavar="TIME", help="the maximum time, such as 2h (default: no limit)"
+    )
     release_argument(parser)
     cluster_arguments(parser)
 

@@ -1,8 +1,8 @@
 """``tfgen apply``: apply the objects of a job to a cluster without a GitOps tool.
 
-tfgen uses server-side apply: https://kubernetes.io/docs/reference/using-api/server-side-apply/. A dry run of all
-objects comes first: if the server rejects an object, tfgen changes no object. The inventory lists the objects of the
-last apply, so that the next apply deletes the objects that job.yaml does not have any more.
+tfgen uses server-side apply: https://kubernetes.io/docs/reference/using-api/server-side-apply/. First, tfgen sends all
+objects in a dry run: if the server rejects one object, tfgen changes no object. The inventory is a ConfigMap that lists
+the objects of the last apply, so that the next apply deletes objects that job.yaml no longer has.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from tfgen.live.declared_run import Identity, is_finisher
 from tfgen.live.refusal import is_immutable
 
 _KINDS_OF_RUN: Final = ("ConfigMap", "Job", "JobSet", "Pod", "StatefulSet")
-"""The kinds whose objects belong to one run, the Job of Volcano included: docs/runs.md#what-a-run-keeps."""
+"""The kinds whose objects belong to a single run, including the Job of Volcano: docs/runs.md#what-a-run-keeps."""
 _POD_SECONDS, _POD_PAUSE = 10.0, 0.1
-"""The longest wait for the pod of the finisher, and the time between two requests."""
+"""Maximum time in seconds to wait for the pod of the finisher, and seconds between two requests."""
 _SERVER_FIELDS: Final = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink")
-"""The fields of metadata that the server writes."""
+"""The fields of `metadata` that the API server writes."""
 
 
 def plan_apply(target: Target, objects: Sequence[Object]) -> list[ObjectChange]:
-    """Return the changes that an apply would make, from a dry run on the server.
+    """Return the changes that an apply would make, according to a dry run on the server.
 
     Raises:
-        TfgenError: the server rejects an object, or another tool manages an object; the message lists all of them.
-        ApiError: the account may not send the requests.
+        TfgenError: the server rejects an object, or another tool manages an object. The message lists all such objects.
+        ApiError: the user may not send the requests.
     """
     changes, refusals = [], []
     for item in in_apply_order(objects):
@@ -90,14 +90,14 @@ def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectCha
 
 
 def live_changes(before: Object, after: Object) -> tuple[FieldChange, ...]:
-    """Return the fields that differ between two versions of an object in a cluster. `1000m` and `1` are equal."""
+    """Return the fields that differ between two versions of an object. Equal quantities, as `1000m` and `1`, match."""
     return tuple(field_changes(written_form(_content(before)), written_form(_content(after))))
 
 
 def _wait_for_pod(target: Target, finisher: Identity) -> None:
-    """Wait until the finisher has its pod, so that no task uses the last pod of a quota.
+    """Wait until the Job of the finisher has a pod, so that a task cannot use the last pod of a ResourceQuota.
 
-    A full quota does not end the apply: the tasks then wait as well, and `tfgen status` names the quota.
+    If the quota is already full, the function returns after a timeout. `tfgen status` then names the quota.
     """
     deadline = time.monotonic() + _POD_SECONDS
     while time.monotonic() < deadline:
@@ -114,7 +114,7 @@ def _try_apply(target: Target, item: Object) -> ObjectChange:
     after = apply_object(target, item, is_dry_run=True)
     if before is None:
         return ObjectChange(identity(item), "created")
-    # A scale to 0 leaves no owner of spec.replicas, so the server reports no conflict about the field.
+    # After a scale to 0, spec.replicas has no field manager, so the server reports no conflict for this field.
     if not target.is_forced and _replicas(before) == 0 and _replicas(after):
         raise RefusedError(
             f"{name_of(identity(item))} is scaled to 0, and the apply would start its tasks again; for a new run: "
@@ -125,9 +125,9 @@ def _try_apply(target: Target, item: Object) -> ObjectChange:
 
 
 def _refusal(target: Target, item: Object, error: ApiError) -> str:
-    """Return the message for an object that the server rejects, with the cure."""
+    """Return the error message for an object that the server rejects, with the fix."""
     if error.status == CONFLICT:
-        # Behind the conflict, the object may have an immutable field, which --force cannot change either.
+        # The object may also have a changed immutable field, for which --force does not help. So try with force.
         try:
             apply_object(target.replaced(is_forced=True), item, is_dry_run=True)
         except ApiError as refusal:

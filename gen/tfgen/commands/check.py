@@ -1,6 +1,4 @@
-"""`tfgen check`: the problems of jobs, of their objects, of their rendered files and of removed jobs.
-
-    check_paths([Path("jobs")], CheckOptions(against="HEAD"))      ->  Report(problems=..., notes=..., ...)
+"""`tfgen check`: check jobs, their objects and rendered files, and the files that removed jobs left.
 
 Unchanged jobs use cached results. Changed jobs are fully checked.
 """
@@ -41,15 +39,16 @@ if TYPE_CHECKING:
 
 
 class CheckOptions(Record):
-    """The options of a check.
+    """The options of `tfgen check`.
 
     Attributes:
-        against: the revision to compare with.
-        out: the output folder; None for the folder that contains the files of the jobs.
-        skips_files: whether the rendered files on disk are not compared.
-        is_quick: whether a job that equals its committed version is checked alone and not rendered.
-        is_verified: whether each job is rendered and compared with its files on disk, without the cache.
-        kubernetes_version: the version whose schemas the objects are validated against; None for no validation.
+        against: the git revision to compare with.
+        out: the output folder; None for the default folder of the jobs.
+        skips_files: whether to skip the comparison with the rendered files on disk.
+        is_quick: whether to skip the render of jobs that equal their committed versions.
+        is_verified: whether to render each job and compare it with its files on disk, without the cache.
+        kubernetes_version: the Kubernetes version whose schemas the objects are validated against; None for no
+            validation.
     """
 
     against: str
@@ -69,8 +68,8 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
         track: reports the progress.
 
     Raises:
-        UsageError: a path cannot be read, the output folder is ambiguous, the revision or the schemas of that version
-            do not exist, or the paths contain neither a job nor the files of a removed job.
+        UsageError: a path cannot be read, the output folder is ambiguous, the revision or the Kubernetes version does
+            not exist, or the paths contain neither a job nor the files of a removed job.
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     sources = read_sources(paths, may_be_none=True, takes_stdin=True)
@@ -99,14 +98,14 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
         raise no_job_below(paths)
     loosened = () if is_stdin else find_loosened_rails(paths, sources, options.against)
     report = _with_cached(report, results.checked, cached, is_quick=options.is_quick)
-    # The rendered files of the jobs are gone with the spool.
+    # The spool is closed, so the rendered files of `jobs` can no longer be read.
     return report.replaced(problems=in_order((*report.problems, *problems, *loosened)), jobs=())
 
 
 def _check_version(kubernetes_version: str | None) -> None:
-    """Check that the schemas of a Kubernetes version exist, before the work on the jobs. Raises UsageError."""
+    """Raise UsageError if no schemas exist for a Kubernetes version, before the slow check of the jobs."""
     if kubernetes_version is not None:
-        from tfgen.check.object_schemas import ObjectSchemas  # 20 ms, which a check without schemas saves
+        from tfgen.check.object_schemas import ObjectSchemas  # the import takes 20 ms; most checks do not need it
 
         ObjectSchemas(kubernetes_version)
 
@@ -116,7 +115,7 @@ def _check_changed(results: FileResults, spool: Spool, out: Path, options: Check
     checked = results.checked
     if checked.files and all(file.is_cached for file in checked.files):
         return Report(checked.problems, (), 0, ())
-    from tfgen.commands.pipeline.full_check import full_check  # 80 ms, which cached files save
+    from tfgen.commands.pipeline.full_check import full_check  # the import takes 80 ms; cached files do not need it
 
     return full_check(
         results,
@@ -129,7 +128,7 @@ def _check_changed(results: FileResults, spool: Spool, out: Path, options: Check
 
 
 def _branches(results: FileResults) -> dict[str, str]:
-    """Return the branches of jobs whose rendered files are in another branch, by job."""
+    """Return a map from job name to the branch of the rendered files, for the jobs with `gitops.rendered`."""
     jobs = (job for file in results.rendered.values() for job in file.jobs)
     return {job.name: job.branch for job in jobs if job.branch}
 
@@ -137,9 +136,9 @@ def _branches(results: FileResults) -> dict[str, str]:
 def _unmatched_ledgers(
     results: FileResults, orphans: Sequence[Problem], out: Path, options: CheckOptions
 ) -> tuple[Problem, ...]:
-    """Return the problems of ledgers that belong to no checked job.
+    """Return a problem for each ledger whose job was not found.
 
-    A check against HEAD does not look for such ledgers. A check with `is_verified` also reports committed ledgers.
+    A check against HEAD skips this search. A check with `is_verified` also reports unchanged ledgers.
     """
     if options.against == git.HEAD and not options.is_verified:
         return ()
@@ -156,19 +155,19 @@ def _unmatched_ledgers(
         unmatched -= committed_jobs(out, options.against)(ledgers)
     if not unmatched:
         return ()
-    from tfgen.commands.pipeline.unmatched_ledgers import find_unmatched_ledgers  # 20 ms, which few checks need
+    from tfgen.commands.pipeline.unmatched_ledgers import find_unmatched_ledgers  # the import takes 20 ms
 
     reason = "it has rendered files" if options.is_verified else f"its files differ from {options.against}"
     return tuple(find_unmatched_ledgers(out, unmatched, names, branches, reason))
 
 
 def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
-    """Return the problems of files that no ledger lists."""
+    """Return a problem for each file in charts/ or overlays/ that no ledger lists."""
     ledgers = read_ledgers(out)
     files = unlisted_files(out, ledgers)
     if not files:
         return ()
-    from tfgen.commands.pipeline.unlisted_files import judge_unlisted  # 20 ms, which only an unlisted file costs
+    from tfgen.commands.pipeline.unlisted_files import judge_unlisted  # the import takes 20 ms
 
     return tuple(judge_unlisted(out, files, ledgers, against))
 
@@ -176,10 +175,9 @@ def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
 def _find_unchanged(
     sources: Sequence[Source], out: Path, manifests: Sequence[Manifest], options: CheckOptions
 ) -> dict[str, CachedFile]:
-    """Return the cached results of the files that equal their committed versions, by name.
+    """Return the cached results of the job files that equal their committed versions, as a map by file name.
 
-    The overlays of their jobs must be unchanged, too. A quick check skips the comparison of rendered files, so that all
-    rendered files must be unchanged.
+    The committed overlays of their jobs must be unchanged as well; for a quick check, all rendered files.
     """
     cached = find_cached(sources, out, manifests)
     if cached:
@@ -195,13 +193,13 @@ def _find_unchanged(
 
 
 def _unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Callable[[Document], bool]:
-    from tfgen.commands.pipeline.unchanged_jobs import unchanged_jobs  # 20 ms, which only check --changed costs
+    from tfgen.commands.pipeline.unchanged_jobs import unchanged_jobs  # the import takes 20 ms
 
     return unchanged_jobs(sources, out, against)
 
 
 def _with_cached(report: Report, checked: Checked, cached: Mapping[str, CachedFile], *, is_quick: bool) -> Report:
-    """Return the report on the files that were read, extended by the cached files."""
+    """Add the cached problems of unchanged files to a report on the changed files."""
     unchanged = [cached[file.source.file] for file in checked.whole_files if file.is_cached]
     problems = (problem for file in unchanged for problem in (*file.object_problems, *file.unused))
     return report.replaced(

@@ -30,9 +30,9 @@ def commit_paths(
     has_out_option: bool = False,
     track: Track = untracked,
 ) -> Outcome:
-    """Check and render jobs, and commit the jobs with their rendered files.
+    """Check and render jobs, and commit the job files and the rendered files.
 
-    The rendered files are in the branch of the jobs, or in the branch of `gitops.rendered`.
+    The rendered files go to the branch of the job files, or to the branch that `gitops.rendered` names.
 
     Args:
         jobs: the files and folders of the command line.
@@ -42,13 +42,13 @@ def commit_paths(
         track: reports the progress.
 
     Raises:
-        UsageError: the jobs are rendered into several branches.
-        TfgenError: all that `commit_jobs` and `commit_rendered` raise.
+        UsageError: the jobs name different branches for their rendered files.
+        TfgenError: the errors of `commit_jobs` and `commit_rendered`.
     """
     out = options.out
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)))
     if sources:
-        # A job with errors needs no manifests. For a job without errors, the next call raises the error again.
+        # An error of the manifests matters only for a valid job. For a valid job, the next call raises the error again.
         with suppress(TfgenError):
             find_manifests()  # fill the cache here, so that the processes of check_files inherit the cache
     with Spool(out) as spool:

@@ -1,8 +1,8 @@
 """``tfgen delete``: remove a job's objects from a cluster.
 
-An object is the job's where the inventory lists the object and tfgen applied the object, or where the object has the
-job's labels. All further objects stay, also an object with the same name, and an object that another environment of the
-job has in the namespace. A claim is deleted only if the user names the claim.
+tfgen deletes an object only if the object has the labels of the job, or if the inventory lists the object and tfgen
+applied the object. tfgen keeps objects of other environments of the job in the same namespace. tfgen deletes a claim
+only if the user names the claim.
 """
 
 from __future__ import annotations
@@ -33,21 +33,23 @@ from tfgen.live.owner import owner_of
 from tfgen.words import either
 
 _NAME: Final = re.compile(r"[a-z0-9.-]+")
-"""A name of an object. In the path of a request, other text may name a list, or a part of another object."""
+"""Pattern of an object name. In the URL of a request, other text could address a different resource."""
 
 
 def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[str] = ()) -> list[ObjectChange]:
-    """Plan the removal of the objects of job.yaml and of the last apply, the last first and the finisher at the end.
+    """Plan the removal of the objects of job.yaml and of the last apply, in the reverse order of an apply.
+
+    The finisher is deleted at the end.
 
     Args:
-        target: the namespace.
+        target: the cluster and namespace.
         objects: the objects of job.yaml.
-        claims: the names of the claims that are deleted, too.
+        claims: the names of the claims to delete as well.
 
     Raises:
-        UsageError: the namespace does not have a claim that the user names.
-        TfgenError: another tool manages an object; the message lists all of them.
-        ApiError: the account may not read the objects.
+        UsageError: a claim that the user names does not exist in the namespace.
+        TfgenError: another tool manages an object. The message lists all such objects.
+        ApiError: the user may not read the objects.
     """
     inventory = read_inventory(target, target.environment)
     names = [name for name in claims if _NAME.fullmatch(name)]
@@ -69,7 +71,7 @@ def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[st
 
 
 def delete(target: Target, changes: Iterable[ObjectChange]) -> Iterator[ObjectChange]:
-    """Remove the planned objects, and yield each of them after its removal.
+    """Delete the planned objects from the cluster, and yield each change after it is made.
 
     Raises:
         ApiError: the server refuses a removal.
@@ -83,11 +85,11 @@ def delete(target: Target, changes: Iterable[ObjectChange]) -> Iterator[ObjectCh
 
 
 def plan_prune(target: Target, identities: Iterable[Identity]) -> list[ObjectChange]:
-    """Plan the removal of objects that the last apply had, and that job.yaml does not have any more.
+    """Plan the removal of objects that the last apply created and that job.yaml no longer has.
 
     Raises:
-        TfgenError: another tool manages an object; the message lists all of them.
-        ApiError: the account may not read the objects.
+        TfgenError: another tool manages an object. The message lists all such objects.
+        ApiError: the user may not read the objects.
     """
     candidates = list(identities)
     titles = objects_of_neighbors(target, candidates) if candidates else {}
@@ -98,7 +100,7 @@ def plan_prune(target: Target, identities: Iterable[Identity]) -> list[ObjectCha
 
 
 def _check_owners(target: Target, changes: Iterable[ObjectChange], live_objects: Mapping[Identity, Object]) -> None:
-    """Refuse to remove objects that another tool manages."""
+    """Raise TfgenError if another tool manages an object that tfgen would delete."""
     refusals = []
     for change in changes:
         try:
@@ -111,14 +113,14 @@ def _check_owners(target: Target, changes: Iterable[ObjectChange], live_objects:
 
 
 def _finisher_last(live_objects: Mapping[Identity, Object]) -> dict[Identity, Object]:
-    """Move the finisher to the end. Until the finisher is deleted, it releases the tasks, also after a refusal."""
+    """Move the finisher to the end of the deletion order, so that it can release the tasks if a deletion fails."""
     names = [item[2] for item, live in live_objects.items() if is_finisher(live)]
     prefixes = tuple(f"{name}-" for name in names)
     return dict(sorted(live_objects.items(), key=lambda entry: f"{entry[0][2]}-".startswith(prefixes)))
 
 
 def _unserved(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectChange]:
-    """Yield the objects of the last apply whose kind the server lacks: the address may be that of another server."""
+    """Yield the objects of the last apply whose kind does not exist on the server. The server may be the wrong one."""
     for item in inventory:
         if target.api.resource(*item[:2]) is None:
             reason = f"the server has no kind {item[1]} of {item[0]}; check the address of the server"
@@ -128,12 +130,12 @@ def _unserved(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectC
 def _removal(
     target: Target, live: Object, claims: Collection[str], *, is_listed: bool, neighbor: str = ""
 ) -> ObjectChange:
-    """Return the result for an object. The inventory may list the name of an object that another tool created.
+    """Decide whether `tfgen delete` deletes an object, keeps it, or leaves it because the job did not create it.
 
     Args:
-        target: the namespace.
-        live: the object.
-        claims: the names of the claims that are deleted, too.
+        target: the cluster and namespace.
+        live: the object in the cluster.
+        claims: the names of the claims to delete as well.
         is_listed: whether the inventory lists the object.
         neighbor: the title of another environment that has the object; empty if no other environment has the object.
     """
@@ -142,18 +144,18 @@ def _removal(
         return ObjectChange(item, "left", reason=_foreign(live, target.job))
     is_named = item[:2] == CLAIM and item[2] in claims
     if neighbor and (is_named or not is_kept(live)):
-        return ObjectChange(item, "left" if is_named else "kept", reason=f"{neighbor} has the object, too")
+        return ObjectChange(item, "left" if is_named else "kept", reason=f"{neighbor} also has the object")
     return ObjectChange(item, "kept" if is_kept(live) and not is_named else "deleted")
 
 
 def _has_labels(live: Object, job: str) -> bool:
-    """Test whether an object has the labels that tfgen gives all objects of a job."""
+    """Return whether an object has the two labels that tfgen sets on all objects of a job."""
     labels = live["metadata"].get("labels") or {}
     return {keys.NAME: job, keys.MANAGED_BY: MANAGER}.items() <= labels.items()
 
 
 def _is_applied(live: Object) -> bool:
-    """Test whether tfgen applied an object: https://kubernetes.io/docs/reference/using-api/server-side-apply/."""
+    """Return whether tfgen is a field manager: https://kubernetes.io/docs/reference/using-api/server-side-apply/."""
     fields = live["metadata"].get("managedFields") or ()
     return any(entry.get("manager") == MANAGER and entry.get("operation") == "Apply" for entry in fields)
 

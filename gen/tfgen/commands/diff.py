@@ -1,4 +1,4 @@
-"""`tfgen diff`: compare the objects of checked jobs with the objects of a revision."""
+"""`tfgen diff`: compare the objects of jobs with the objects of the same jobs in a git revision."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tfgen.workers import map_items
 
 
 class Diff(Record):
-    """The changes of jobs.
+    """The result of `tfgen diff`.
 
     Attributes:
-        changed: the jobs with changes.
-        compared: the number of jobs, removed jobs included.
-        notes: the reasons why a job was not compared, or keeps its rendered files.
+        changed: the changes of each changed job.
+        compared: the number of jobs, including removed jobs.
+        notes: messages about jobs that were not compared, or that keep their committed files.
     """
 
     changed: tuple[JobDiff, ...]
@@ -29,10 +29,10 @@ class Diff(Record):
 
 
 def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str, track: Track = untracked) -> Diff:
-    """Compare jobs without errors with a revision.
+    """Compare the objects of valid jobs with the objects in a git revision.
 
     Args:
-        jobs: the jobs.
+        jobs: the checked jobs.
         paths: the files and folders of the command line.
         against: the revision.
         track: reports the progress.
@@ -54,7 +54,7 @@ def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str, track: Track =
 
 
 def _diff(places: PairPlaces) -> tuple[JobDiff | None, bool, dict[str, str]]:
-    """Return the changes of a job, whether the job keeps its committed files, and the claims that the job names."""
+    """Return the changes of a job, whether the job keeps its committed files, and the claims that the job uses."""
     if places.is_unchanged:
         return None, True, {}
     pair = places.read()

@@ -1,9 +1,9 @@
-"""The explanation of a key of job.yaml: type, default, description and example, from the job schema.
+"""`tfgen explain KEY`: print the type, default, description and example of a job.yaml key, from the job schema.
 
     >>> print(explain("spec.roles.worker.replicas"), end="")
     spec.roles.worker.replicas: an integer from 1 to 10000
     Default: 1
-    Tunable: yes, a chart's user and each environment may set it
+    Tunable: yes, the user of the chart and each environment may set the key
     <BLANKLINE>
       Number of tasks.
     <BLANKLINE>
@@ -11,9 +11,9 @@
     <BLANKLINE>
       replicas: 4
 
-The syntax of a path is that of the file, with or without `spec.` in front, or that of a problem
-(`spec.tolerations[0].effect`, `spec.labels["example.com/team"]`). An entry of a map may have any name
-(`spec.storage.NAME.claim`), and an item of a list any index or none (`spec.tolerations.effect`).
+A path lists the keys in job.yaml, with or without `spec.` in front. The syntax of problem messages is also valid
+(`spec.tolerations[0].effect`, `spec.labels["example.com/team"]`). A path may contain any name for an entry of a map
+(`spec.storage.NAME.claim`), and any index or no index for an item of a list (`spec.tolerations.effect`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tfgen.schema.file import Schema
 
 WIDTH: Final = 100
-"""The maximum number of columns of a text that is easy to read."""
+"""Maximum number of columns of the description."""
 
 
 class _Key(NamedTuple):
@@ -45,7 +45,7 @@ class _Key(NamedTuple):
 
     Attributes:
         path: the path of the key.
-        node: the schema of the key, with resolved references.
+        node: the JSON schema of the key, with resolved references.
         tunable: whether the key is tunable.
         required: whether a job must set the key.
     """
@@ -59,15 +59,15 @@ class _Key(NamedTuple):
 def explain(path: str, width: int = WIDTH) -> str:
     """Return the explanation of a key of job.yaml or tfgen.yaml as text. An empty path explains the whole document.
 
-    A path may also be the end of the path of a key. If several keys have this end, the result lists the keys. A dot at
-    the end of a path is ignored.
+    The path may omit the first keys. If several keys match, the result lists these keys. A dot at the end of the path
+    is ignored.
 
     Args:
         path: the path.
         width: the maximum number of columns of the description.
 
     Raises:
-        UsageError: the schema has no such key; the message has the nearest key.
+        UsageError: the schema does not have the key. The message suggests the most similar key.
     """
     path = path.removesuffix(".")
     schema, steps = schema_file.load(), read_path(path)
@@ -95,10 +95,10 @@ def explain(path: str, width: int = WIDTH) -> str:
 
 
 def explain_at(path: Sequence[str | int], name: str = schema_file.NAME, width: int = WIDTH) -> str:
-    """Return the explanation of the key at a path of one schema.
+    """Return the explanation of the key at a full path of a schema.
 
     Raises:
-        UsageError: the schema has no such key; the message has the nearest key.
+        UsageError: the schema does not have the key. The message suggests the most similar key.
     """
     schema = schema_file.load(name)
     return _explanation(schema, _follow(schema, path), width)
@@ -112,11 +112,11 @@ def _explanation(schema: Schema, key: _Key, width: int) -> str:
 
 
 _MAX_DEPTH: Final = 6
-"""The maximum number of keys in a path whose end is compared."""
+"""Maximum length of the key paths that `_keys_that_end` searches."""
 
 
 def _keys_that_end(schema: Schema, steps: Sequence[str | int]) -> Iterator[_Key]:
-    """Yield the keys of a job whose paths end with steps, except the keys of environments, which repeat these keys."""
+    """Yield the keys whose paths end with `steps`. Keys below `spec.environments` are left out, as duplicates."""
     keys = [_Key((), schema, tunable=False)]
     while keys:
         key = keys.pop(0)
@@ -129,7 +129,7 @@ def _keys_that_end(schema: Schema, steps: Sequence[str | int]) -> Iterator[_Key]
 
 
 def _list(path: str, keys: Sequence[_Key]) -> str:
-    """Return the paths of keys with the first sentence of each description."""
+    """List several keys as text: the path of each key, and the first sentence of its description."""
     names = [_name(key.path) for key in keys]
     width = max(map(len, names))
     lines = (f"{name:<{width}}  {first_sentence(key.node)}" for name, key in zip(names, keys, strict=True))
@@ -138,7 +138,7 @@ def _list(path: str, keys: Sequence[_Key]) -> str:
 
 
 def _follow(schema: Schema, steps: Sequence[str | int]) -> _Key:
-    """Return the key at a path of the document."""
+    """Return the key at a full path. Raises UsageError if the schema does not have the key."""
     key = _Key((), schema, tunable=False)
     for step in steps:
         key = _child(schema, key, step)
@@ -159,7 +159,7 @@ def _child(schema: Schema, key: _Key, step: str | int) -> _Key:
 
 
 def _items(schema: Schema, node: Schema) -> Schema:
-    """Return the schema of the items of a list; for another node, the node."""
+    """Return the schema of the items if the node is a list, and the node itself if the node is not a list."""
     while "items" in node and "properties" not in node and "additionalProperties" not in node:
         node = entry(schema, node, 0) or {}
     return node
@@ -177,7 +177,7 @@ def _facts(key: _Key) -> Iterator[str]:
     if "oneOf" in node:
         yield f"Exactly one of: {either(choices(node))}"
     if key.required:
-        yield "Required: yes"  # the default of a required key is for the chart only
+        yield "Required: yes"  # a required key may have a default in the schema, but only for values.yaml of the chart
     elif "default" in node:
         yield f"Default: {json.dumps(node['default'])}"
     if _has_tunable_line(key):
@@ -185,15 +185,15 @@ def _facts(key: _Key) -> Iterator[str]:
 
 
 _TUNABLE = {
-    True: "yes, a chart's user and each environment may set it",
-    False: "no, it is the same in every environment",
+    True: "yes, the user of the chart and each environment may set the key",
+    False: "no, the value is the same in every environment",
 }
 
 
 def _has_tunable_line(key: _Key) -> bool:
-    """Test whether the explanation of a key says if the key is tunable.
+    """Return whether the explanation of a key has the line "Tunable: yes" or "Tunable: no".
 
-    For a record, the explanations of its keys say so. Every key of an environment is tunable.
+    A mapping with fixed keys has no such line, because its keys have the line. In an environment, every key is tunable.
     """
     return key.path[:1] == ("spec",) and key.path[1:2] != ("environments",) and not is_record(key.node)
 
@@ -211,7 +211,7 @@ def _examples(key: _Key) -> Iterator[str]:
 
 
 def _table(schema: Schema, parent: _Key) -> Iterator[str]:
-    """Yield a table of the keys of a mapping, or of the keys of each entry of a map or a list."""
+    """Yield a table of the keys below a key: the keys of a mapping, or the keys of each entry of a map or list."""
     node, heading = parent.node, "Keys:"
     if not is_record(node):
         node, heading = _entries(schema, node), "Keys of each entry:"

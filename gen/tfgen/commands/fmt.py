@@ -21,14 +21,14 @@ _SCHEMAS: Final[Mapping[str, str]] = {"TrainingJob": schema_file.NAME, "Defaults
 
 
 class Formatted(Record):
-    """The new text of a file. With a problem of its YAML, the text is unchanged."""
+    """The result of `tfgen fmt` for a file. The text is unchanged if the file has problems in its YAML."""
 
     text: str
     problems: tuple[Problem, ...]
 
 
 def format_file(source: Source, text: str) -> Formatted:
-    """Return the text of a file with its tfgen documents in the layout of `tfgen init`.
+    """Format the tfgen documents in a file in the layout of `tfgen init`.
 
     Args:
         source: the file.
@@ -50,7 +50,7 @@ def format_file(source: Source, text: str) -> Formatted:
 
 
 def _order(document: Document) -> KeyOrder | None:
-    """Return the order of the keys of a document; None for a document that is not a tfgen document."""
+    """Return the key order for a document; None for a document without an apiVersion of tfgen."""
     data = document.data
     if not isinstance(data, Mapping) or not str(data.get("apiVersion")).startswith("tfgen/"):
         return None

@@ -1,6 +1,6 @@
-"""``tfgen init``: a commented job.yaml that renders without an edit, alone or in a GitOps repository.
+"""``tfgen init``: create a commented job.yaml that renders without an edit, or a GitOps repository with a first job.
 
-The files are Jinja templates in `authoring/init_files`. Only this module of tfgen loads Jinja.
+The templates of the files are in `authoring/init_files`. Only this module of tfgen imports Jinja.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CI_FILES: Final[Mapping[Ci, tuple[str, str, str]]] = {
     "github": (GITHUB_WORKFLOW, "github.yaml", GITHUB_OWNERS),
     "gitlab": (GITLAB_PIPELINE, "gitlab-ci.yaml", GITLAB_OWNERS),
 }
-"""For each CI system: its file, the template of the file, and the file that names the owners."""
+"""CI system -> path of its configuration file, template of this file, path of the file with the code owners."""
 
 _TEMPLATES: Final = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent / "authoring" / "init_files"),
@@ -43,7 +43,7 @@ _TEMPLATES: Final = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
     keep_trailing_newline=True,
-    autoescape=False,  # noqa: S701 - YAML, of values whose patterns leave nothing to escape
+    autoescape=False,  # noqa: S701 - YAML; the values contain no character that needs an escape
 )
 
 
@@ -52,9 +52,9 @@ class JobOptions(Record):
 
     Attributes:
         name: the name of the job.
-        strategy: the strategy of the training.
-        gpus: the number of GPUs of each task that computes.
-        gang: the scheduler of the gang; empty for no gang.
+        strategy: the distribution strategy of TensorFlow.
+        gpus: the number of GPUs of each worker, or of the chief of a job with a single task.
+        gang: the gang scheduler; empty for no gang.
     """
 
     name: str
@@ -64,7 +64,7 @@ class JobOptions(Record):
 
     @property
     def computing_role(self) -> str:
-        """The role that computes: worker, or the chief of a job with a single task."""
+        """The role that uses the GPUs: worker, or chief in a job with a single task."""
         return "chief" if self.strategy == "Single" else "worker"
 
 
@@ -72,7 +72,7 @@ class NewJob(Record):
     """The files of a new job.
 
     Attributes:
-        folder: the folder that the paths of the files begin in: the root of the repository, if there is one.
+        folder: the folder to which the paths of the files are relative, usually the root of the repository.
     """
 
     folder: Path
@@ -84,10 +84,10 @@ def new_job(options: JobOptions, folder: Path | None) -> NewJob:
 
     Args:
         options: the options of the job.
-        folder: the parent folder of the new job; None for the folder with the jobs of the repository.
+        folder: the parent folder of the new job; None for the common folder of the existing jobs.
 
     Raises:
-        UsageError: the schema does not allow the name, or a folder cannot be read.
+        UsageError: the name is not valid, or a folder cannot be read.
     """
     check_name(options.name, "job name")
     place = find_place(options.name, folder)
@@ -109,10 +109,10 @@ def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci 
         options: the options of the first job.
         folder: the folder of the repository.
         team: the team of the job, which gets a folder, defaults and an Argo CD project; empty for no team.
-        ci: the CI system; None for the system of the URL of `origin`.
+        ci: the CI system; None to choose the CI system by the URL of `origin`.
 
     Raises:
-        UsageError: the schema does not allow the name of the job or of the team.
+        UsageError: the name of the job or of the team is not valid.
     """
     check_name(options.name, "job name")
     if team:
@@ -168,7 +168,7 @@ def _text(template: str, **values: Any) -> str:
 
 
 def _repository_address(folder: Path) -> str:
-    """Return the URL of the remote `origin` without a password; an example if a cluster cannot fetch from the URL."""
+    """Return the URL of the remote `origin` without its password, or an example URL if a cluster cannot use the URL."""
     address = git.remote_address(folder)
     if "://" in address:
         parts = urlsplit(address)

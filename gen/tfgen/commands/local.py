@@ -1,4 +1,4 @@
-"""``tfgen local``: the tasks of a job as processes of this machine, from the filled objects of the job."""
+"""``tfgen local``: run the tasks of a job as local processes, with the commands and variables of the pod templates."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ RULES: Final[Mapping[str, str]] = {
     "local-import": "A program imports a package that the Python of this machine does not have.",
     "local-variable": "The value of a variable is in the cluster and not on this machine.",
 }
-"""The problems that `tfgen local` reports."""
+"""Rule id -> description, for the problems of `tfgen local`."""
 
 _LOGS: Final = "logs"
 _PYTHON: Final = re.compile(r"python[0-9.]*")
@@ -58,16 +58,16 @@ _ASSIGNMENT: Final = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)=(.*)"
 
 
 class LocalOptions(Record):
-    """The options of a local run.
+    """The options of `tfgen local`.
 
     Attributes:
         environment: the environment of the job; None for the job without an environment.
-        workdir: the folder of the code.
-        python: the Python of the tasks; None for the Python on the PATH.
-        folders: the folders for volumes, by the name of the volume.
-        variables: the variables from `--env-file`, by name.
+        workdir: the folder of the training code.
+        python: the Python program for the tasks; None for the Python on the PATH.
+        folders: volume name -> local folder.
+        variables: name -> value of each variable from `--env-file`.
         in_containers: whether the tasks run in containers of the job's image.
-        failures: the tasks that the run kills on purpose.
+        failures: the tasks that tfgen kills on purpose, to test the restart.
         retries: the number of restarts of a failed task; None for the default.
     """
 
@@ -87,9 +87,9 @@ class LocalJob(Record):
     Attributes:
         tasks: the tasks.
         ending: the condition that ends the run.
-        folders: the folders of the volumes that stay after the run, by the name of the volume.
+        folders: volume name -> local folder, for the volumes that remain after the run.
         notes: the differences from a run in the cluster.
-        problems: the problems that prevent the start. With a problem, the job has no tasks.
+        problems: the problems that prevent the start. A job with problems has no tasks.
     """
 
     tasks: tuple[Task, ...] = ()
@@ -100,27 +100,27 @@ class LocalJob(Record):
 
 
 class LocalDocument(Record):
-    """The job in a file with the values for this run, and its problems. A job with errors has no document."""
+    """The job to run, with the values of --set, and its problems. The document is None if the job has errors."""
 
     document: Document | None
     problems: tuple[Problem, ...]
 
 
 def read_job(file: Path, assignments: Sequence[str], environment: str | None, name: str | None = None) -> LocalDocument:
-    """Read a job from a file, with values as `tfgen set` would write them.
+    """Read a job from a file, and set values as `tfgen set` does, without a change of the file.
 
     Args:
         file: the job file.
-        assignments: the values, as `PATH=VALUE`.
+        assignments: the values to set, as `PATH=VALUE`.
         environment: the environment of the run; None for the job without an environment.
         name: the name of the job, in a file with several jobs.
 
     Raises:
-        UsageError: the file has several jobs and no name was passed, the environment does not exist, or an assignment
-            is invalid.
+        UsageError: the file has several jobs and `name` is None, the environment does not exist, or an assignment is
+            invalid.
     """
     if not file.is_file():
-        raise UsageError(f"{file}: this is not a file; name one job file")
+        raise UsageError(f"{file}: not a file; pass one job file")
     (source,) = read_sources([file])
     if assignments:
         edited = set_values(source, read_text(file), assignments, environment, name)
@@ -137,10 +137,10 @@ def read_job(file: Path, assignments: Sequence[str], environment: str | None, na
 
 
 def read_variables(file: Path) -> dict[str, str]:
-    """Return the variables in a file with the syntax of `docker run --env-file`: a line `NAME=VALUE` for each.
+    """Read variables from a file in the syntax of `docker run --env-file`: one `NAME=VALUE` on each line.
 
     Raises:
-        UsageError: the file cannot be read, or a line has a wrong syntax; the message lists all such lines.
+        UsageError: the file cannot be read, or lines have a wrong syntax. The message lists all such lines.
     """
     values, messages = {}, []
     try:
@@ -154,17 +154,18 @@ def read_variables(file: Path) -> dict[str, str]:
         if match:
             values[match[1]] = _unquoted(match[2])
         elif stripped and not stripped.startswith("#"):
-            messages.append(f"{file}:{number}: this is not a variable; write NAME=VALUE")  # the line may be a secret
+            # The message does not quote the line, because the line may contain a secret.
+            messages.append(f"{file}:{number}: this is not a variable; write NAME=VALUE")
     if messages:
         raise UsageError("\n".join(messages))
     return values
 
 
 def plan_local_job(document: Document, options: LocalOptions, root: Path) -> LocalJob:
-    """Return the tasks of a job on this machine.
+    """Plan the local processes for the tasks of a job.
 
     Args:
-        document: the job, which has no errors.
+        document: the valid job.
         options: the options of the run.
         root: the folder for the logs and the volumes of the run.
 
@@ -173,15 +174,15 @@ def plan_local_job(document: Document, options: LocalOptions, root: Path) -> Loc
     """
     if kinds.of_spec(document.data["spec"]) == "ElasticDL":
         raise UsageError(
-            f"{document.file}: the master of an ElasticDL job creates its workers as pods of a cluster; tfgen local "
-            "runs all remaining workload kinds"
+            f"{document.file}: the master of an ElasticDL job creates its workers as pods of a cluster, so tfgen local "
+            "cannot run this job"
         )
     built = task_objects(document.data, options.environment)
     return _Planner(document, options, root, built).plan()
 
 
 class _Planner:
-    """Plans the tasks of a job from its filled objects and the folders, programs and GPUs of this machine."""
+    """Plan the local processes of a job from its pod templates and the folders, programs and GPUs of this machine."""
 
     def __init__(self, document: Document, options: LocalOptions, root: Path, built: TaskObjects) -> None:
         self._document, self._options, self._root, self._built = document, options, root, built
@@ -191,7 +192,7 @@ class _Planner:
         self._addresses = loopback(self._maps)
         self._runtime = containers.find_runtime() if options.in_containers else None
         self._problems: list[Problem] = []
-        self._programs: set[Path] = set()  # tasks share programs, and one check of the imports is enough
+        self._programs: set[Path] = set()  # the programs whose imports are already checked
 
     def plan(self) -> LocalJob:
         self._volumes.check_given(self._pods)
@@ -274,11 +275,11 @@ class _Planner:
         )
 
     def _environ(self, pod: Pod, values: Mapping[str, str], folders: Folders, gpus: str, number: int) -> dict[str, str]:
-        """Return the environment of a task: of this machine, of a local process, and of the pod, in rising priority."""
+        """Merge the environment variables for a task. The pod overrides tfgen, and tfgen overrides this machine."""
         tmp = next((str(mount.folder) for mount in folders.mounts if mount.folder.name == TMP), "")
         environ = {key: value for key, value in os.environ.items() if key not in ("TF_CONFIG", VISIBLE)}
         process = {
-            "PYTHONUNBUFFERED": "1",  # shows each line at once
+            "PYTHONUNBUFFERED": "1",  # no delay of log lines
             "PYTHONUSERBASE": site.getuserbase(),  # HOME is the folder of the pod, without the packages of the user
             "HOSTNAME": pod.name,
             **({"TMPDIR": tmp} if tmp else {}),
@@ -294,7 +295,7 @@ class _Planner:
         return {**environ, **process, **values}
 
     def _program(self, pod: Pod, program: str, environ: Mapping[str, str]) -> str:
-        """Return the program of a command on this machine. For Python, this is `--python` or the Python on the PATH."""
+        """Find the program of a command on this machine. For Python, use `--python` or the Python on the PATH."""
         name = Path(program).name
         is_python = _PYTHON.fullmatch(name) is not None
         if is_python and self._options.python:
@@ -305,7 +306,7 @@ class _Planner:
             if path:
                 return path
         self._problem(
-            pod, "command", f"starts {program}, which this machine does not have; install {program}, or add --image"
+            pod, "command", f"starts {program}, which is not on this machine; install {program}, or add --image"
         )
         return program
 
@@ -321,7 +322,7 @@ class _Planner:
             self._problem(
                 pod,
                 "command",
-                f"runs {file}, which this machine does not have; name the folder of the file by --workdir",
+                f"runs {file}, which is not on this machine; set the folder of the file with --workdir",
             )
         elif _PYTHON.fullmatch(Path(words[0]).name) and program not in self._programs:
             self._programs.add(program)
@@ -333,10 +334,8 @@ class _Planner:
             lines = ", ".join(f"{package.name} (line {package.line})" for package in missing)
             requirements = program.with_name("requirements.txt")
             # Without a requirements.txt, the names of the distributions are unknown: `import PIL` needs pillow.
-            cure = (
-                f"run {python} -m pip install -r {requirements}" if requirements.is_file() else "install the packages"
-            )
-            message = f"{program} imports {lines}, which {python} does not have; {cure}"
+            fix = f"run {python} -m pip install -r {requirements}" if requirements.is_file() else "install the packages"
+            message = f"{program} imports {lines}, which {python} does not have; {fix}"
             self._problem_at(self._path(pod, "command"), message, "local-import")
 
     def _folder(self, pod: Pod, folders: Folders) -> Path:
@@ -357,16 +356,16 @@ class _Planner:
 
     def _notes(self, number: int, gpus: int) -> Iterator[str]:
         if gpus < number:
-            available = f"{gpus}, which the tasks share" if gpus else "none"
+            available = f"only {gpus}; the tasks share the GPUs" if gpus else "none"
             yield f"the tasks request {count(number, 'GPU')}, and this machine has {available}"
         for name in self._volumes.unmounted(self._pods):
             yield (
-                f"the volume {name} is empty, because its content is in the cluster; to use a folder: "
+                f"the volume {name} is empty, because its content is in the cluster; to use a local folder, add "
                 f"--mount {name}=DIR"
             )
         for pod in self._pods:
             for source in unknown_sources(pod, self._maps):
-                yield f"the variables of the {source} are in the cluster; to set the variables: --env-file FILE"
+                yield f"the variables of the {source} exist only in the cluster; to set them, add --env-file FILE"
             for container in (*pod.spec.get("initContainers", ()), *pod.spec["containers"]):
                 if container is not pod.container and not container["name"].startswith("lock-"):
                     yield f"tfgen local does not run the container {container['name']} of the {pod.role}"
@@ -374,7 +373,7 @@ class _Planner:
     def _check_failures(self) -> None:
         names = [pod.task for pod in self._pods]
         messages = [
-            f"--fail {failure.task}: the job has no such task; its tasks are {either(names, 'and')}"
+            f"--fail {failure.task}: the job does not have this task; the tasks are {either(names, 'and')}"
             for failure in self._options.failures
             if failure.task not in names
         ]
@@ -395,7 +394,7 @@ class _Planner:
         self._problems.append(Problem(*self._document.place(path), message, rule))
 
     def _path(self, pod: Pod, *keys: str) -> DataPath:
-        """Return the path that sets a key for a pod: in the environment or the job, for its role or for all roles."""
+        """Return the path that sets a key of a pod in job.yaml: in the environment or job, for one or all roles."""
         parents: list[DataPath] = [("spec",)]
         if self._options.environment is not None:
             parents.insert(0, ("spec", "environments", self._options.environment))
@@ -405,13 +404,13 @@ class _Planner:
 
 
 def _unquoted(text: str) -> str:
-    """Return a value without surrounding quotes."""
+    """Remove the quotes around a value."""
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 
 @contextmanager
 def new_root(document: Document) -> Iterator[Path]:
-    """Create a folder for a run. At the end, delete the files of the tasks, and leave the logs.
+    """Create a folder for a local run. At the end, delete the files of the tasks, but not the logs.
 
     Raises:
         TfgenError: the disk fails.

@@ -1,8 +1,10 @@
-"""The merge driver of git for rendered files: https://git-scm.com/docs/gitattributes#_defining_a_custom_merge_driver.
+"""``tfgen merge-driver``: merge rendered files for git.
 
-git calls the driver for each file that both sides changed. A rendered file keeps the current version, because the next
-render writes the file again. The ledger lists the files of both sides, so this render may replace them. Any
-other file, such as a hand-written chart below charts/, is merged by lines.
+git calls the driver for each file that both sides changed. A rendered file remains unchanged, because the next render
+writes the file again. The merged ledger lists the files of both sides, so that the next render may replace these files.
+The driver merges any other file, such as a hand-written chart below charts/, line by line.
+
+https://git-scm.com/docs/gitattributes#_defining_a_custom_merge_driver
 """
 
 from __future__ import annotations
@@ -19,13 +21,13 @@ from tfgen.tree.write import read_ledgers
 
 
 def merge_file(base: Path, ours: Path, theirs: Path, path: str) -> bool:
-    """Merge a file into its current version, and return whether the result has no conflict.
+    """Merge two versions of a file into `ours`. Return False if the result has conflicts.
 
     Args:
-        base: the content of the common ancestor.
-        ours: the content of our side, which the result replaces.
-        theirs: the content of their side.
-        path: the path of the file in the repository, from the working directory.
+        base: a file with the content of the common ancestor.
+        ours: a file with the content of the current branch, which the merge replaces.
+        theirs: a file with the content of the merged branch.
+        path: the path of the merged file, relative to the working directory.
 
     Raises:
         TfgenError: git or the disk fails.
@@ -43,7 +45,7 @@ def merge_file(base: Path, ours: Path, theirs: Path, path: str) -> bool:
 
 
 def _is_rendered(path: PurePosixPath) -> bool:
-    """Return whether a ledger of our side lists a file. Each folder above the file may be an output folder."""
+    """Return whether a ledger on disk lists a file. Each parent folder of the file may be the output folder."""
     for out in path.parents:
         inside = path.relative_to(out).as_posix()
         if inside.startswith((f"{CHARTS}/", f"{OVERLAYS}/")) and (Path(out) / LEDGER_FOLDER).is_dir():

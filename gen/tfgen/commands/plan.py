@@ -1,4 +1,4 @@
-"""``tfgen plan``: place the runs of jobs on nodes, and return a verdict for each run with the nodes."""
+"""``tfgen plan``: compute whether the pods of jobs fit on the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _KINDS_WITH_PODS: Final = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "Da
 
 
 def plan_runs(runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[Object]) -> Plan:
-    """Return whether runs fit together on the nodes of a cluster with its running pods.
+    """Return a verdict for each run: whether all runs fit on the nodes of a cluster, next to its running pods.
 
     Args:
         runs: the runs with their namespaces; None for `default`.
-        objects: the objects of the cluster. Pods of the planned runs are not counted, because the plan places them.
+        objects: the objects of the cluster. Existing pods of the planned runs are not counted a second time.
     """
     run_keys = {(namespace or _DEFAULT_NAMESPACE, item.run.full_name, item.run.run) for item, namespace in runs}
     existing = [item for item in objects if item["kind"] != "Pod" or _run_key(item) not in run_keys]
@@ -43,7 +43,7 @@ def _run_key(pod: Object) -> tuple[str, str, str]:
 
 
 def _templates(item: RunObjects, namespace: str) -> Iterator[PodTemplate]:
-    """Yield the pods of a run that exist at the same time: all pods except the pods of Helm's tests."""
+    """Yield the pod templates of a run, except for the test pods of Helm, which do not run during the training."""
     literal = [name for name in map(literal_name, _with_pods(item.objects)) if name]
     all_pods = [pods for owner in item.objects if not _is_hook(owner) for pods in pods_of(owner)]
     tasks = sum(pods.count for pods in all_pods if _is_in_gang(pods))
@@ -57,7 +57,7 @@ def _templates(item: RunObjects, namespace: str) -> Iterator[PodTemplate]:
             spec=pods.spec,
             count=pods.count,
             in_gang=has_gang and _is_in_gang(pods),
-            doubts=(*_doubts(pods, item.objects), *(f"objects.{name} may create further pods" for name in literal)),
+            doubts=(*_doubts(pods, item.objects), *(f"objects.{name} may create additional pods" for name in literal)),
             added=added_labels(pods.owner, pods.count),
         )
 
@@ -82,7 +82,7 @@ def _is_in_gang(pods: Pods) -> bool:
 
 
 def _doubts(pods: Pods, objects: Sequence[Object]) -> Iterator[str]:
-    """Yield the controllers that also decide on the nodes or on the number of the pods, besides the scheduler."""
+    """Yield a reason for each controller that may change the nodes or the number of the pods, such as Kueue."""
     queue = (pods.owner["metadata"].get("labels") or {}).get(keys.QUEUE)
     if queue:
         yield f"the queue {queue} decides"

@@ -21,7 +21,7 @@ _ENDED_BEFORE: Final = "already ended"
 
 
 class Released(Record):
-    """The outcome for an object: "released", "already released", "already ended" or "not found"."""
+    """The outcome of a release for an object: "released", "already released", "already ended" or "not found"."""
 
     identity: Identity
     outcome: str
@@ -31,13 +31,13 @@ def release_run(api: Api, namespace: str, run: DeclaredRun) -> Iterator[Released
     """Free the pods of a run: scale its StatefulSets to 0, and suspend its Jobs.
 
     Helm, `kubectl apply` and GitOps tools do not reset these two fields (docs/runs.md). The object that ends the run
-    is last: if the command is interrupted, the next command frees the remaining objects.
+    is released last, so that after an interrupt the next `tfgen release` frees the remaining objects.
 
-    Kueue starts a suspended object again. For an object in a queue, the command deactivates the Workload of the object:
-    then Kueue gives the quota back and suspends the object.
+    Kueue starts a suspended object again. So for an object in a queue of Kueue, the function deactivates the Workload
+    of the object. Then Kueue frees the quota and suspends the object.
 
     Raises:
-        ApiError: the account may not change the objects.
+        ApiError: the user may not change the objects.
         TfgenError: an object of the run has no field that stops its pods, or the server does not answer in time.
     """
     last = run.end
@@ -53,8 +53,8 @@ class _Step(Record):
     Attributes:
         identity: the object.
         outcome: the outcome after the requests.
-        paths: the paths of the objects that the patch changes.
-        patch: the patch.
+        paths: the URL paths of the objects that the patch changes.
+        patch: the merge patch.
     """
 
     identity: Identity
@@ -96,7 +96,7 @@ def _deactivation(api: Api, namespace: str, item: Mapping[str, Any], identity: I
     """Plan to deactivate the Workload of an object in a queue of Kueue.
 
     Raises:
-        ApiError: the account may not list Workloads.
+        ApiError: the user may not list Workloads.
         TfgenError: the object has no Workload, so nothing stops its pods.
     """
     resource = api.resource(*workload_kind(api))
@@ -104,7 +104,7 @@ def _deactivation(api: Api, namespace: str, item: Mapping[str, Any], identity: I
     if resource is None or not workloads:
         raise TfgenError(
             f"{run.title}: {identity[1]} {identity[2]} is in the queue {queue_of(item)}, but the cluster has no "
-            "Workload for the object, so Kueue cannot give the quota back; to free the GPUs, delete the job: "
+            "Workload for the object, so Kueue cannot free the quota; to free the GPUs, delete the job: "
             "tfgen delete JOB"
         )
     active = [workload for workload in workloads if (workload.get("spec") or {}).get("active", True)]

@@ -1,8 +1,8 @@
 """``tfgen release --lost``: delete the pods of a run on nodes that do not answer, so that controllers replace the pods.
 
-The steps are those of Kubernetes' pod garbage collector for a node with the taint `out-of-service`
+tfgen takes the steps of Kubernetes' pod garbage collector for a node with the taint `out-of-service`
 (pkg/controller/podgc/gc_controller.go): the pod gets the phase Failed and the condition DisruptionTarget, and is then
-deleted without a grace period. A Job counts a pod that has failed, and the condition keeps the Job's retries.
+deleted without a grace period. Because of the condition, a Job does not count the pod as a retry.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from tfgen.record import Record
 _STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 _REASON: Final = "DeletionByTfgen"
 _GONE: Final = (NOT_FOUND, CONFLICT)
-"""The answers for a pod that is gone, and for a pod of the same name with another uid."""
+"""The HTTP statuses for a pod that no longer exists, and for a new pod with the same name and a different uid."""
 
 
 class ReleasedPod(Record):
-    """The result for a pod.
+    """The outcome of `tfgen release --lost` for a pod.
 
     Attributes:
         pod: the name of the pod.
         node: the node of the pod.
         is_deleted: whether the pod is deleted.
-        reason: the reason why the pod is left; empty for a pod that is deleted.
+        reason: the reason why the pod is not deleted; empty for a deleted pod.
     """
 
     pod: str
@@ -43,10 +43,10 @@ class ReleasedPod(Record):
 
 
 def release_lost(api: Api, namespace: str, run: DeclaredRun) -> Iterator[ReleasedPod]:
-    """Delete the pods of a run on nodes that do not answer. Nothing is deleted where all nodes answer.
+    """Delete the pods of a run on nodes that do not answer. Yield the outcome for each pod.
 
     Raises:
-        ApiError: the account may not read the nodes or their leases, or may not delete the pods.
+        ApiError: the user may not read the nodes or their leases, or may not delete the pods.
         TfgenError: no pod is on a node that does not answer, or the server does not answer in time.
     """
     pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.RUN: run.run})
@@ -85,7 +85,7 @@ def _read(api: Api, kind: tuple[str, str], namespace: str, name: str) -> Object 
 
 
 def _check_controllers(run: DeclaredRun, pods: Iterable[Object]) -> None:
-    """Refuse to delete pods that no controller replaces."""
+    """Raise TfgenError if no controller would replace a pod after its deletion."""
     bare = [pod["metadata"]["name"] for pod in pods if not pod["metadata"].get("ownerReferences")]
     if bare:
         raise TfgenError(
@@ -107,7 +107,7 @@ def _delete(api: Api, namespace: str, pod: Object) -> None:
 
 
 def _failure(pod: Object, api: Api) -> Mapping[str, Any]:
-    """Return the patch of the status of a lost pod."""
+    """Return the status patch that marks a lost pod as failed."""
     condition = {
         "type": "DisruptionTarget",
         "status": "True",

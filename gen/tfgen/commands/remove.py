@@ -30,14 +30,14 @@ from tfgen.tree.write import apply, plan_write, read_ledgers
 
 
 class Removed(Record):
-    """The result of a removal.
+    """The result of `tfgen rm`.
 
     Attributes:
         files: the removed files.
-        lost: the removed files that somebody edited by hand, with the edit.
-        remaining: the files in the folders of the job, which tfgen did not write.
-        ends: the run that ends, and the claims that stay.
-        has_file: the job file stays, because the file has further jobs.
+        lost: messages about removed files that somebody edited by hand.
+        remaining: the files in the folders of the job that tfgen did not write.
+        ends: the runs that end, and the claims that remain in the cluster.
+        has_file: whether the job file remains, because the file contains other jobs.
     """
 
     files: tuple[str, ...]
@@ -48,19 +48,19 @@ class Removed(Record):
 
 
 def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = None) -> Removed:
-    """Remove a job from its file, and the rendered files of the job. A file without a further job is deleted.
+    """Remove a job from its file, and remove the rendered files. A job file without other jobs is deleted.
 
     Args:
         job: the job file, or the name of a job whose file was deleted.
         out: the output folder; None for the output folder of the job.
-        force: whether to remove text that git does not have, and the rendered files of a job whose file stays.
-        name: the job, in a file with several jobs.
+        force: whether to remove uncommitted text, edited rendered files, and the files of a job that is in a job file.
+        name: the name of the job in a file with several jobs.
 
     Raises:
-        UsageError: the job does not exist, the file has several jobs and no name was passed, or git does not have
-            the text of the job.
-        ConflictsError: somebody edited a rendered file, and force is not set.
-        TfgenError: the disk fails, or the text of the job cannot be removed alone.
+        UsageError: the job does not exist, the file has several jobs and `name` is None, or the text of the job is not
+            committed.
+        ConflictsError: somebody edited a rendered file, and `force` is false.
+        TfgenError: the disk fails, or the text of the job cannot be removed without a change of other jobs.
     """
     is_file = job.is_file()
     if name is not None and not is_file:
@@ -71,7 +71,7 @@ def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = N
     ledgers = read_ledgers(out)
     if name not in ledgers and not is_file:
         rendered = ", ".join(sorted(ledgers)) or "none"
-        reason = "this is a folder and not a job file" if job.is_dir() else "the file does not exist"
+        reason = "this is a folder, not a job file" if job.is_dir() else "the file does not exist"
         raise UsageError(f"{job}: {reason}, and no rendered job has this name; the rendered jobs are: {rendered}")
     if not (is_file or force) and (files := find_job_files(name, out)):
         raise UsageError(
@@ -92,18 +92,16 @@ def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = N
 
 
 def retire(text: str, document: Document, environment: str) -> str:
-    """Return the text of a job file with the job retired in an environment.
-
-    If the job is already retired in the environment, the text is unchanged.
+    """Return the text of a job file with `enabled: false` for an environment. A retired job remains unchanged.
 
     Args:
         text: the text of the file from `disk_file.read_text`.
-        document: the job in the file, which has no errors.
+        document: the valid job in the file.
         environment: the name of the environment.
 
     Raises:
-        UsageError: the job has no such environment.
-        TfgenError: the edit would change a further value.
+        UsageError: the job does not have the environment.
+        TfgenError: the edit would change another value as well.
     """
     check_environment(document, environment)
     if not environments_of(document)[environment].get("enabled", True):
@@ -112,10 +110,10 @@ def retire(text: str, document: Document, environment: str) -> str:
 
 
 def check_is_file(job: Path, out: Path | None) -> None:
-    """Check that the user names a job file, because `--env` changes this file.
+    """Check that the argument of `tfgen rm --env` is a job file, because the command edits this file.
 
     Raises:
-        UsageError: the file does not exist; the message lists the files that have a job of this name.
+        UsageError: the file does not exist. The message lists the job files that contain a job with this name.
     """
     if job.exists():
         return
@@ -131,7 +129,7 @@ class _JobText(Record):
         name: the name of the job.
         before: the text of the file.
         after: the text of the file without the job.
-        is_shared: the file has further jobs.
+        is_shared: whether the file contains other jobs.
     """
 
     name: str
@@ -141,12 +139,12 @@ class _JobText(Record):
 
 
 def _text_of_job(path: Path, name: str | None, *, force: bool) -> _JobText:
-    """Find a job in its file, and check that git has the text of the job.
+    """Find a job in its file, and check that the text of the job is committed.
 
     Raises:
-        UsageError: the file has no such job, or several jobs and no name was passed, or git does not have the text of
-            the job and force is not set.
-        TfgenError: the text of the job cannot be removed alone.
+        UsageError: the file does not have the job, the file has several jobs and `name` is None, or the text of the job
+            is not committed and `force` is false.
+        TfgenError: the text of the job cannot be removed without a change of other jobs.
     """
     text = decode(path.read_bytes(), str(path))
     if isinstance(text, Problem):
@@ -163,7 +161,7 @@ def _text_of_job(path: Path, name: str | None, *, force: bool) -> _JobText:
     content, after = split_off(before, document) if is_shared else (text, "")
     if not force and not _has_committed(path, content, document):
         raise UsageError(
-            f"{path}: git does not have the text of {job}; commit the file first, or add --force to lose the text"
+            f"{path}: the text of {job} is not committed to git; commit the file, or add --force to delete the text"
         )
     return _JobText(job, before, after, is_shared)
 
@@ -177,9 +175,9 @@ def _remove_text(path: Path, text: _JobText) -> list[Path]:
 
 
 def _remove_file(path: Path) -> list[Path]:
-    """Remove a job file, the schema that `tfgen init` wrote into its folder, and the folders that are empty afterwards.
+    """Delete a job file, the editor schema of `tfgen init` in its folder, and folders that are then empty.
 
-    The schema stays if the folder has further files, or if the user edited the schema and did not commit the edit.
+    The schema remains if the folder has other files, or if the schema has uncommitted edits.
     """
     path.unlink()
     removed, folder = [path], path.parent
@@ -206,7 +204,7 @@ def _up_to_root(folder: Path) -> Iterator[Path]:
 
 
 def _has_committed(path: Path, text: str, document: Document) -> bool:
-    """Return True if HEAD has a document with this text in a file, apart from line endings, which git may convert."""
+    """Return whether the file in HEAD contains a document. Line endings may differ, because git may convert them."""
     content = git.committed(path)
     committed = decode(content, str(path)) if content is not None else ""
     if isinstance(committed, Problem):

@@ -1,10 +1,7 @@
 """``tfgen rename``: rename a job in its file and in the rendered files.
 
-    rename_job(document, "adverts", Path("."), keeps_data=True)
-        ->  Rename((), claims=("ads-model",), ends=(JobDiff("ads", ...),), created=52, removed=53)
-
-A renamed job is a new job for the cluster, so its claims have new names, and the new claims are empty. To keep the
-data, each volume names the existing claim.
+For the cluster, a renamed job is a new job, so its claims have new names and are empty. To keep the data, each volume
+must name the existing claim.
 """
 
 from __future__ import annotations
@@ -45,16 +42,16 @@ _NAME: Final = ("metadata", "name")
 
 
 class Rename(Record):
-    """The result of a rename.
+    """The result of `tfgen rename`.
 
     Attributes:
-        problems: the problems of the renamed job. No file changes if one is an error.
-        claims: the claims that the job keeps in use.
-        ends: the run that ends, and the claims that stay without use.
-        has_runs: whether the job was rendered, here or in another branch, so the name so far may have a run.
+        problems: the problems of the renamed job. If a problem is an error, no file was changed.
+        claims: the existing claims that the renamed job uses.
+        ends: the runs that end, and the claims that remain unused in the cluster.
+        has_runs: whether the job was rendered, in this branch or another branch, so that a run may exist.
         created: the number of new rendered files; None if the job has no rendered files.
-        removed: the number of rendered files that are removed.
-        remaining: the files in the folders of the name so far, which tfgen did not write.
+        removed: the number of removed rendered files.
+        remaining: the files in the folders of the old name that tfgen did not write.
     """
 
     problems: tuple[Problem, ...]
@@ -67,40 +64,39 @@ class Rename(Record):
 
 
 def find_job_file(job: str, out: Path | None) -> Path:
-    """Return the one file that has a job of a name.
+    """Return the only job file that contains a job with a name.
 
     Args:
-        job: the name.
-        out: the output folder; None for the folder that belongs to the working directory.
+        job: the name of the job.
+        out: the output folder; None for the output folder of the working directory.
 
     Raises:
-        UsageError: no file, or more than one file, has such a job.
+        UsageError: no file contains the job, or several files contain the job.
     """
     files = find_job_files(job, out or output_root(Path()))
     if len(files) != 1:
         owners = (
             f"several files have a job of this name: {', '.join(files)}" if files else "no file has a job of this name"
         )
-        raise UsageError(f"{job}: the file does not exist, and {owners}; name the job file")
+        raise UsageError(f"{job}: the file does not exist, and {owners}; pass the path of the job file")
     return Path(files[0])
 
 
 def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool) -> Rename:
-    """Write the new name of a job into its file, and render the file if the job has rendered files.
+    """Write the new name of a job into its file, and render the job again if it has rendered files.
 
-    No file changes if there is an error.
+    After an error, all files are unchanged.
 
     Args:
-        document: the job, which has no errors.
+        document: the valid job.
         name: the new name.
         out: the output folder.
-        keeps_data: whether each volume names the existing claim of the job.
+        keeps_data: whether to set the existing claims in the volumes of the job.
 
     Raises:
-        UsageError: the schema does not allow the name, or the name is in use.
+        UsageError: the name is not valid, or the name is in use.
         ConflictsError: somebody edited a rendered file.
-        TfgenError: the disk fails, a file is not a ledger, or the job file is written in a way in which another value
-            would change as well.
+        TfgenError: the disk fails, a ledger is invalid, or the edit of the job file would change another value.
     """
     _check_new_name(document, name, out)
     file = Path(document.file)
@@ -135,7 +131,7 @@ def _check_new_name(document: Document, name: str, out: Path) -> None:
 
 
 def _write(file: Path, before: str, after: str, job: str, out: Path) -> Rename:
-    """Write the text of a job file, and render the file. If nothing was rendered, write the text before."""
+    """Write the new text of a job file, and render the file. If the render fails, restore the old text."""
     ledgers = read_ledgers(out)
     replace_text(file, before, after)
     if job not in ledgers:
@@ -155,14 +151,14 @@ def _write(file: Path, before: str, after: str, job: str, out: Path) -> Rename:
 
 
 def _volumes(document: Document) -> list[str]:
-    """List the volumes for which the job makes a claim, in the job or in an environment."""
+    """List the volumes for which tfgen generates a claim, in the job or in an environment."""
     spec = document.data["spec"]
     storages = [spec.get("storage", {}), *(_storage(spec, name) for name in environments_of(document))]
     return list(dict.fromkeys(name for storage in storages for name, volume in storage.items() if _makes_claim(volume)))
 
 
 def _storage(spec: Mapping[str, Any], environment: str) -> Mapping[str, Any]:
-    """Return the volumes of an environment."""
+    """Return the storage section of the job in an environment: the volumes by their names."""
     job = tunables.without_environments(spec)
     storage: Mapping[str, Any] = tunables.merge(job, spec["environments"][environment]).get("storage", {})
     return storage
@@ -174,14 +170,14 @@ def _makes_claim(volume: Any) -> bool:
 
 
 def _claim(document: Document, volume: str) -> str:
-    """Return the name of the claim that a job makes for a volume."""
+    """Return the name of the claim that tfgen generates for a volume of a job."""
     return f"{name_of(document)}-{volume}"
 
 
 def _claim_edits(document: Document, volumes: list[str]) -> Iterator[Assignment]:
-    """Yield the changes by which volumes name the claims of the job so far.
+    """Yield the edits of the job file that set the existing claim in each volume.
 
-    An environment that only changes the size of a claim then has nothing to change.
+    Settings of an environment that only change the size of a generated claim are removed.
     """
     spec = document.data["spec"]
     text = document.alone().data
@@ -203,14 +199,14 @@ def _claim_edits(document: Document, volumes: list[str]) -> Iterator[Assignment]
 
 
 def _without_defaults(document: Document, volume: str) -> dict[str, None]:
-    """Return a null for each default of a claim, since a claim that exists has its size and class already."""
+    """Return a null for each inherited default of a claim, such as its size, which an existing claim does not need."""
     path = ("spec", "storage", volume, "claim")
     under = data_path.at(document.under.data, path) if document.under else None
     return dict.fromkeys(key for key in under or {} if key != "name")
 
 
 def _emptied(data: Any, path: DataPath) -> DataPath:
-    """Return the path of the largest mapping within an environment that is empty without a key."""
+    """Return the path of the outermost mapping in an environment that becomes empty if a key is removed."""
     while len(path) > len(("spec", "environments", "NAME", "storage")) and len(data_path.at(data, path[:-1])) == 1:
         path = path[:-1]
     return path

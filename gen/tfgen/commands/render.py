@@ -1,4 +1,4 @@
-"""`tfgen render`: write the files of jobs and remove the files of removed jobs, all of them or none."""
+"""`tfgen render`: write the files of jobs, and remove the files of removed jobs, completely or not at all."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 class Written(Record):
-    """The result of a render.
+    """The result of `tfgen render`.
 
     Attributes:
-        plan: the plan that was carried out; None if a job has errors.
+        plan: the plan of the write; None if a job has errors, so that nothing was written.
         jobs: the number of jobs.
         resolved: the number of merge conflicts that the render resolved.
-        unmanaged: the fields of new jobs that a controller in the cluster changes, where no GitOps object of tfgen
-            ignores them: group, kind and field, by the name of the job.
+        unmanaged: name of each new job -> fields that controllers in the cluster change and that a GitOps tool would
+            reset, if tfgen does not render the GitOps objects of the job.
     """
 
     problems: tuple[Problem, ...]
@@ -54,16 +54,16 @@ class Written(Record):
 def render_paths(
     paths: Sequence[Path], out: Path | None, *, force: bool = False, upgrade: bool = False, track: Track
 ) -> Iterator[Written]:
-    """Write all files of the jobs in files and folders, and remove the files of removed jobs.
+    """Render the jobs in files and folders, and remove the files of removed jobs.
 
-    An unchanged job is not rendered. Nothing is written if a job has errors. The result is valid within the block.
-    After a merge, the render writes the rendered files with conflicts again, and resolves the conflicts.
+    Unchanged jobs are not rendered. If a job has errors, nothing is written. The result is valid only within the block.
+    After a merge, the render resolves conflicts in rendered files.
 
     Args:
         paths: the files and folders.
-        out: the output folder; by default the folder that contains the files of the jobs.
-        force: whether files that were edited by hand are replaced.
-        upgrade: whether a job is rendered again if only tfgen or the defaults under the job changed.
+        out: the output folder; None for the default folder of the jobs.
+        force: whether to replace files that were edited by hand.
+        upgrade: whether to render a job again if only the version of tfgen or the defaults changed.
         track: reports the progress.
 
     Raises:
@@ -110,17 +110,17 @@ def render_paths(
 
 
 def _unmanaged(files: Mapping[str, RenderedFile], ledgers: Mapping[str, Ledger]) -> dict[str, tuple[ChangedField, ...]]:
-    """Return the fields of new jobs that no GitOps object of tfgen ignores."""
+    """Return the fields of each new job that controllers in the cluster change and that a GitOps tool would reset."""
     jobs = (job for file in files.values() for job in file.jobs)
     return {job.name: job.unmanaged for job in jobs if job.unmanaged and job.name not in ledgers}
 
 
 def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:
-    """Read all ledgers; after a merge, also return the rendered files that the merge left in conflict.
+    """Read all ledgers. After a merge, also return the rendered files that the merge left in conflict.
 
     Raises:
-        LedgerConflictError: one side of a conflict is not a ledger.
-        TfgenError: git or the disk fails, or a file is not a ledger.
+        LedgerConflictError: a side of a ledger with conflicts is not a valid ledger.
+        TfgenError: git or the disk fails, or a ledger is invalid.
     """
     conflicted: Collection[str] = ()
     try:
@@ -129,24 +129,24 @@ def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:
             return ledgers, None
     except LedgerConflictError as error:
         conflicted = error.sources
-    from tfgen.commands.pipeline.merged_files import take_over_merge  # 20 ms, which only a merge costs
+    from tfgen.commands.pipeline.merged_files import take_over_merge  # the import takes 20 ms
 
     merge = take_over_merge(out, conflicted)
     return read_ledgers(out), merge
 
 
 def _committed_jobs(out: Path, ledgers: Mapping[str, Ledger]) -> Set[str]:
-    """Return the jobs whose rendered files are as the last commit has them."""
-    from tfgen.change.committed_jobs import committed_jobs  # 20 ms, which only jobs of another tfgen version cost
+    """Return the jobs whose rendered files equal the files in the last commit."""
+    from tfgen.change.committed_jobs import committed_jobs  # the import takes 20 ms
 
     return committed_jobs(out, "HEAD")(ledgers)
 
 
 def _check_rendered(files: Mapping[str, RenderedFile], *, has_out_option: bool) -> None:
-    """Check that the policies of all files were evaluated, and that the jobs do not use `gitops.rendered`.
+    """Check that all admission policies were evaluated, and that no job uses `gitops.rendered`.
 
     Raises:
-        UsageError: a job keeps charts/ and overlays/ in another branch, or policies need a package.
+        UsageError: a job uses `gitops.rendered`, or the package that evaluates admission policies is not installed.
         TfgenError: a policy cannot be read.
     """
     for file in files.values():
@@ -154,6 +154,6 @@ def _check_rendered(files: Mapping[str, RenderedFile], *, has_out_option: bool) 
     for name, file in () if has_out_option else files.items():
         if branch := next((job.branch for job in file.jobs if job.branch), ""):
             raise UsageError(
-                f"{name}: charts/ and overlays/ are in the branch {branch} (gitops.rendered), which tfgen commit "
-                "writes; to write them to a folder, add --out DIR"
+                f"{name}: charts/ and overlays/ are in the branch {branch} (gitops.rendered), to which only tfgen "
+                "commit writes; to render the files to a folder, add --out DIR"
             )

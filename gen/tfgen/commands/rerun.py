@@ -27,7 +27,7 @@ from tfgen.tree.write import read_ledgers
 RULES: Final[Mapping[str, str]] = {
     "not-fresh": "A fresh run finds the files of earlier runs, because no volume has a separate folder for each run.",
 }
-"""The warnings of `tfgen rerun`."""
+"""Rule id -> description, for the warnings of `tfgen rerun`."""
 
 _JOB: Final[Path] = ("spec",)
 
@@ -47,7 +47,7 @@ class NextRun(Record):
 
 
 class Rerun(Record):
-    """The new text of a job file, and the runs whose names the text changes."""
+    """The new text of a job file, and the runs that get a new name in the text."""
 
     text: str
     runs: tuple[NextRun, ...]
@@ -58,14 +58,14 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
 
     Args:
         text: the text of the file from `disk_file.read_text`.
-        document: the job in the file, which has no errors.
-        environment: the environment of the new run; None for the job, and for each environment that sets a run name.
-        resume: whether the new run continues in the folder of the last run.
-        enables: whether the edit enables the job in an environment where the job is retired.
+        document: the valid job in the file.
+        environment: the environment of the new run; None for the job and all environments that set their own run name.
+        resume: whether the new run continues from the files of the last run.
+        enables: whether to enable the job again in an environment where the job is retired.
 
     Raises:
-        UsageError: the job has no such environment, or `enables` does not match the state of the environment.
-        TfgenError: the name of the next run is too long, or the edit would change a further value.
+        UsageError: the job does not have the environment, or `enables` does not match the state of the environment.
+        TfgenError: the name of the next run is too long, or the edit would change another value as well.
     """
     spec, environments = document.data["spec"], environments_of(document)
     if environment is not None:
@@ -92,20 +92,20 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
 def commit_run(
     file: FilePath, before: str, after: str, *, out: FilePath, has_out_option: bool, pushes: bool
 ) -> Outcome:
-    """Write a job file with its new run, and commit the job with its rendered files.
+    """Write a job file with its new run name, and commit the job with its rendered files.
 
-    If nothing was rendered or committed, the file gets its text before.
+    If the commit fails before a file is rendered, the job file gets its old text again.
 
     Args:
         file: the job file.
-        before: the text of the file.
-        after: the text with the new run.
+        before: the old text of the file.
+        after: the text with the new run name.
         out: the output folder.
         has_out_option: whether the user passed `--out`, so that `gitops.rendered` of the job is ignored.
         pushes: whether to push the commit.
 
     Raises:
-        TfgenError: all that `commit_paths` raises.
+        TfgenError: the errors of `commit_paths`.
     """
     ledgers = read_ledgers(out)
     replace_text(file, before, after)
@@ -119,7 +119,7 @@ def commit_run(
 
 
 def _check_enabled(document: Document, environment: str, *, enables: bool) -> None:
-    """Check that a new run would start in an environment.
+    """Check that the job is enabled in an environment, so that a new run would start.
 
     Raises:
         UsageError: the job is retired and `enables` is false, or the job is not retired and `enables` is true.
@@ -138,11 +138,11 @@ def _check_enabled(document: Document, environment: str, *, enables: bool) -> No
 
 
 def not_fresh(document: Document, environment: str | None) -> Iterator[Problem]:
-    """Yield a warning for each variant of a job whose new run would find the files of earlier runs.
+    """Yield a warning for the job and for each environment where a new run would find the files of earlier runs.
 
     Args:
         document: the job.
-        environment: the environment to check; None for the job and all of its environments.
+        environment: the environment to check; None for the job and all its environments.
     """
     spec = document.data["spec"]
     for name in (environment,) if environment is not None else (None, *environments_of(document)):
@@ -164,17 +164,17 @@ def _not_fresh(document: Document, merged: Mapping[str, Any]) -> Problem:
         path = _JOB
         message = (
             "no volume stores the files of a run; if the program stores files in a different place, a fresh run finds "
-            "them, unless the program uses a folder with the name of the run from the variable TFGEN_RUN"
+            "these files, unless the program uses a folder with the name of the run (the variable TFGEN_RUN)"
         )
     return Problem(*document.place(path), message, "not-fresh", "warning")
 
 
 def _merged_spec(spec: Mapping[str, Any], environment: str | None) -> dict[str, Any]:
-    """Return the spec of a job, merged with an environment unless the environment is None."""
+    """Return the spec of a job, merged with the settings of an environment if `environment` is not None."""
     job = tunables.without_environments(spec)
     return job if environment is None else tunables.merge(job, spec["environments"][environment])
 
 
 def _has_folders(merged: Mapping[str, Any]) -> bool:
-    """Test whether a volume has a folder for each run. Without such a volume, a run finds the files of the last run."""
+    """Return whether a volume has a separate folder for each run, so that a new run does not find earlier files."""
     return any(volume.get("runs") == "Separate" for volume in merged.get("storage", {}).values())

@@ -1,4 +1,4 @@
-"""``tfgen set``: write values into a job file, and leave every remaining byte unchanged."""
+"""``tfgen set``: write values into a job file. All other text of the file, such as comments, remains unchanged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ENVIRONMENTS: Path = ("spec", "environments")
 
 
 class NewText(Record):
-    """The text of a file with new values, and the problems of the text. A text with errors is not written."""
+    """The text of a job file with new values, and its problems. tfgen does not write a text with errors."""
 
     text: str
     problems: tuple[Problem, ...]
@@ -40,16 +40,16 @@ def set_values(
     """Return the text of a job file with new values.
 
     Args:
-        source: the file, and the defaults under the file.
+        source: the job file with its defaults.
         text: the text of the file from `disk_file.read_text`.
-        assignments: the assignments `PATH=VALUE`, in order. The syntax of a value is that of job.yaml. null removes a
-            key. A null is written only if the job or the defaults have a value for the key.
+        assignments: the assignments `PATH=VALUE`. A value has YAML syntax. The value null removes the key from the
+            file; the text gets `key: null` only if null must remove an inherited value.
         environment: the environment that gets the values; None for the job.
         job: the name of the job, for a file with several jobs.
 
     Raises:
-        UsageError: an assignment is invalid, or its path does not exist in the file, the job or the schema.
-        TfgenError: the edit would change a further value.
+        UsageError: an assignment is invalid, or its path does not exist in the schema or in the job.
+        TfgenError: the edit would change another value as well.
     """
     content = source.text()
     if isinstance(content, Problem):
@@ -94,7 +94,7 @@ def _assignment(document: Document, data: Any, path: Path, text: str, environmen
 
 
 def _preceding_keys(data: Any, parent: Path, step: str | int) -> tuple[str, ...]:
-    """Return the keys of a mapping that precede a new key: in the order of the schema, or all keys of the mapping."""
+    """Return the keys that precede a new key in a mapping: in the order of the schema, or all existing keys."""
     order = key_order(parent)
     if order is None or step not in order:
         siblings = data_path.at(data, parent)
@@ -103,13 +103,13 @@ def _preceding_keys(data: Any, parent: Path, step: str | int) -> tuple[str, ...]
 
 
 def _is_map_entry(path: Path) -> bool:
-    """Test whether a path is that of an entry of a map, which a null in an environment removes."""
+    """Return whether a path names an entry of a map with free names, such as a label. Null removes such an entry."""
     parent = schema_file.node(schema_file.load(), path[:-1]) or {}
     return isinstance(path[-1], str) and not schema_file.is_record(parent)
 
 
 def _value(path: Path, text: str) -> Any:
-    """Return a value as YAML reads it; a text where the schema allows only text, so that `run=2` names a run.
+    """Parse a value as YAML. If the schema allows only text, a number remains text: in `run=2`, the value is "2".
 
     Raises:
         UsageError: the value is not YAML.
@@ -128,7 +128,7 @@ def _value(path: Path, text: str) -> Any:
 
 
 def _check_index(data: Any, edit: Assignment) -> None:
-    """Check that each index of a path is an index of a list, or the index of an item to append.
+    """Check that each index in a path belongs to an existing item of a list, or to a new item at the end of the list.
 
     Raises:
         UsageError: an index is out of range, or the value is not a list.

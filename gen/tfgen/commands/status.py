@@ -16,7 +16,7 @@ def read_states(clusters: Clusters, runs: Sequence[DeclaredRun], *, with_logs: b
 
     Raises:
         UsageError: a job names a cluster that is not in the kubeconfig.
-        ApiError: the account may not list the objects of a run.
+        ApiError: the user may not list the objects of a run.
         TfgenError: the server does not answer in time.
     """
     states: dict[str, RunState] = {}
@@ -26,6 +26,7 @@ def read_states(clusters: Clusters, runs: Sequence[DeclaredRun], *, with_logs: b
         for run in of_namespace:
             live_runs = () if clusters.is_named else run.live_runs.values()
             is_hidden = not run.is_enabled and ((run.full_name, run.run) in enabled or run.run in live_runs)
-            # A retired environment has the same object names as an enabled one: the objects belong to the enabled one.
+            # A retired and an enabled environment may have the same object names. Then the objects belong to the
+            # enabled environment.
             states[run.title] = judge(run, Snapshot() if is_hidden else snapshot, namespace)
     return [states[run.title] for run in runs]

@@ -1,4 +1,4 @@
-"""``tfgen wait``: read the state of a run again and again until the run ends."""
+"""``tfgen wait``: read the state of a run every two seconds until the run ends."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tfgen.live.run_state import RunState
 from tfgen.words import either
 
 _SECONDS: Final = 2.0
-"""The time between two requests."""
+"""Time between two requests in seconds."""
 _RELEASE_SECONDS: Final = 60.0
-"""The longest time in which a working finisher frees no further node."""
+"""Maximum time in seconds in which the finisher frees no node. After this time, the finisher counts as stuck."""
 
 
 def follow_run(clusters: Clusters, run: DeclaredRun, timeout: int | None, deadline: float | None) -> Iterator[RunState]:
     """Yield the state of a run repeatedly, until the run has ended and its finisher has released the run.
 
-    The last state has `is_stuck` if the run succeeded and the finisher frees no node. The iteration also ends when the
-    run is deleted from the cluster.
+    The last state has `is_stuck` if the run has ended and the finisher does not free its nodes. The iteration also ends
+    when the run is deleted from the cluster.
 
     Args:
         clusters: the clusters of the run.
         run: the run.
-        timeout: the seconds to wait; None for no limit.
-        deadline: the end of these seconds on the clock of `time.monotonic`.
+        timeout: the maximum number of seconds to wait; None for no limit.
+        deadline: the value of `time.monotonic` at the end of the timeout; None for no limit.
 
     Raises:
         TfgenError: the run has not ended before the deadline, or the cluster cannot be read.

@@ -43,7 +43,7 @@ def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, b
 
 
 def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
-    """Return path -> content of all files that a commit has below a folder. The paths are relative to the folder.
+    """Return the content of all files that a commit has below a folder, by path. Paths are relative to the folder.
 
     The folder may be missing on disk. Raises the errors of `committed`.
     """
@@ -227,7 +227,7 @@ def _output_or_error(root: Path, revision: str, path: Path, command: tuple[str, 
 
 
 def _files_of_commit(root: Path, revision: str, path: Path, names: Sequence[str], *options: str) -> dict[str, bytes]:
-    """Return name -> content of the regular files of a commit. Symbolic links are left out."""
+    """Return the content of the regular files in a commit, by name. Symbolic links are left out."""
     ids: dict[str, bytes] = {}
     for entry in _output_or_error(root, revision, path, ("ls-tree", "-z", *options), names).split(b"\0"):
         head, _, name = entry.partition(b"\t")  # mode, type and id

@@ -15,7 +15,7 @@ THEIRS: Final = 3
 
 
 def unmerged_files(folder: Path, places: Sequence[str]) -> dict[str, dict[int, str]]:
-    """Return path -> stage -> blob id of each file with a merge conflict; empty outside of a git repository.
+    """Return the blob ids of each file with a merge conflict, by path and stage; empty outside of a git repository.
 
     Raises:
         TfgenError: git fails.

@@ -188,7 +188,7 @@ class JobPlan(Record):
         return tuple((c.path, c.action) for c in self.changes if not is_in_job_folder(name, c.path))
 
     def counts(self) -> dict[FileAction, int]:
-        """Return action -> number of files."""
+        """Return the number of files for each action."""
         return dict(Counter(change.action for change in self.changes))
 
     def intent(self) -> Ledger:

@@ -160,7 +160,7 @@ class Spool:
         return Slot(self._file, start, len(data))
 
     def give_up(self) -> None:
-        """Tell all processes that share the spool that nobody will read its values."""
+        """Notify all processes that share the spool that its values are no longer needed."""
         with errors_at(self._near):
             os.pwrite(self._file, b"x", 0)
 

@@ -146,7 +146,7 @@ def apply(plan: WritePlan) -> WritePlan:
 
 @contextmanager
 def _reading(out: Path) -> Iterator[OutputFolder]:
-    """Open an output folder for reading. A lock prevents that another tfgen process writes files in the meantime."""
+    """Open an output folder for reading. A lock keeps other tfgen processes from writing in the meantime."""
     with OutputFolder(out) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S, shared=True):
         yield folder
 

@@ -338,7 +338,7 @@ def test_a_release_of_another_name_is_found_by_its_labels(
     (run,) = json.loads(output.out)["runs"]
     assert (run["phase"], run["gpus"]) == ("Running", 2)
     assert {role["role"]: role["ready"] for role in run["roles"]} == {"chief": 1, "ps": 2, "worker": 2}
-    assert "mnist: the Helm release other has the run as other-mnist\n" in output.err
+    assert "mnist: the run is in the Helm release other as other-mnist\n" in output.err
 
     install("night")
     eventually(lambda: len(ready_pods(cluster, namespace)) == 12, "twelve running pods")
@@ -1242,7 +1242,7 @@ def test_an_environment_leaves_the_objects_of_another_one_in_its_namespace(
     cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay("dev"))
     assert cli.run(["delete", str(job), "--env", "prod", *where, "--claim", "mnist-model"]) == cli.PROBLEMS
     shown = fates(capsys.readouterr().out)
-    assert shown["left"] == {"PersistentVolumeClaim mnist-model: the environment dev has the object, too"}
+    assert shown["left"] == {"PersistentVolumeClaim mnist-model: the environment dev also has the object"}
 
 
 def test_a_diff_with_the_cluster_shows_what_differs_whoever_looks_after_it(

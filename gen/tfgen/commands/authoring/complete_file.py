@@ -1,7 +1,4 @@
-"""Completions of a word by the names of files.
-
-complete_file("jobs/m", is_job)  ->  ["jobs/mnist/", "jobs/more.yaml"]
-"""
+"""Shell completion for file names."""
 
 from __future__ import annotations
 
@@ -14,12 +11,12 @@ Filter = Callable[[Path], bool]
 
 
 def complete_file(word: str, is_match: Filter) -> Iterator[str]:
-    """Yield the paths in one folder that begin with a word, in order. The path of a folder ends with a slash.
+    """Yield the sorted paths that begin with a word, such as jobs/mnist/ for jobs/m. A folder ends with a slash.
 
-    Hidden files are included if the word begins with a dot. A folder that cannot be read has no completions.
+    Hidden files are included only if the file name in the word begins with a dot.
 
     Args:
-        word: the word.
+        word: the incomplete path.
         is_match: selects the files. Folders are always included.
     """
     parent, slash, beginning = word.rpartition("/")

@@ -1,4 +1,4 @@
-"""Completions of a word by the keys of a job.
+"""Shell completion for the keys and values of a job.
 
     >>> [key.path for key in complete_key("spec.roles.w")]
     ['spec.roles.worker.']
@@ -7,7 +7,7 @@
     >>> [key.path for key in complete_assignment("completion.release=", ())]
     ['completion.release=ScaleToZero', 'completion.release=Keep']
 
-A completion has `spec.` in front if the word has. A completion that ends in a dot or in `=` is incomplete.
+A completion begins with `spec.` only if the word does. After a completion that ends with `.` or `=`, the user types on.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from tfgen.text.document import Document
 from tfgen.words import path_name
 
 ANY_NAME: Final = "NAME"
-"""The placeholder for the name of a map entry if the jobs have no entry."""
+"""Placeholder for the name of a map entry, if no job has an entry in this map."""
 
 
 class Key(NamedTuple):
-    """A completion: the whole word, and the first sentence of the description of the key."""
+    """A completion: the completed word, and the first sentence of the key's description."""
 
     path: str
     text: str = ""
 
 
 def complete_key(word: str) -> Iterator[Key]:
-    """Yield the keys of the schema whose paths begin with a word. The name of a map entry is NAME."""
+    """Yield the key paths of job.yaml that begin with a word. The placeholder for the name of a map entry is NAME."""
     parent, _, beginning = word.rpartition(".")
     for key, node in _keys(parent, ()):
         if key.startswith(beginning):
@@ -43,11 +43,11 @@ def complete_key(word: str) -> Iterator[Key]:
 
 
 def complete_assignment(word: str, documents: Sequence[Document]) -> Iterator[Key]:
-    """Yield completions of `PATH=VALUE`: paths, and after the `=` the values that the schema lists.
+    """Yield completions for an argument `PATH=VALUE`. After the `=`, the completions are the allowed values.
 
     Args:
-        word: the word.
-        documents: the jobs, which have the names of the entries of maps.
+        word: the incomplete argument.
+        documents: the jobs of the command line, whose map entries are completed by name.
     """
     path, equals, value = word.partition("=")
     if equals:
@@ -64,7 +64,7 @@ def complete_assignment(word: str, documents: Sequence[Document]) -> Iterator[Ke
 
 
 def _keys(parent: str, documents: Sequence[Document]) -> Iterator[tuple[str, Schema]]:
-    """Yield the keys below a path with their nodes. Below an empty path, also yield the keys of the spec."""
+    """Yield the keys below a path with their schemas. For an empty path, also yield the keys of `spec`."""
     schema = schema_file.load()
     node = _node(parent)
     if node is not None:
@@ -76,7 +76,7 @@ def _keys(parent: str, documents: Sequence[Document]) -> Iterator[tuple[str, Sch
 def keys_below(
     node: Schema, values: Sequence[Any], schema_name: str = schema_file.NAME
 ) -> Sequence[tuple[str, Schema]]:
-    """Return the keys that a node has, and the names that values have for the entries of a map by name."""
+    """Return the keys below a schema node. For a map with free names, return the names that occur in `values`."""
     schema = schema_file.load(schema_name)
     while "items" in node:
         node = entry(schema, node, 0) or {}
@@ -91,13 +91,13 @@ def keys_below(
 
 
 def _steps(path: str) -> tuple[str, ...]:
-    """Return the steps of a path in a document. A path without `spec` in front gets `spec`."""
+    """Split a path into keys. Add `spec` in front, unless the path begins with a top-level key of job.yaml."""
     steps = tuple(path.split(".")) if path else ()
     return steps if not steps or steps[0] in schema_file.load()["properties"] else ("spec", *steps)
 
 
 def _node(path: str) -> Schema | None:
-    """Return the node at a path; for a list, the node of its items."""
+    """Return the schema node at a path; for a list, the schema node of its items. None for an invalid path."""
     schema = schema_file.load()
     node: Schema | None = schema
     for step in _steps(path):
@@ -112,7 +112,7 @@ def _value(document: Document, path: str) -> Any:
 
 
 def choices(node: Schema) -> Sequence[str]:
-    """Return the values of a node whose values the schema lists."""
+    """Return the allowed values of a schema node; empty if the schema does not list the allowed values."""
     if "const" in node:
         return [str(node["const"])]
     if "enum" in node:

@@ -1,9 +1,4 @@
-r"""The section of docs/rules.md about a rule.
-
-    explain_rule("latest-tag")  ->  "latest-tag\n\n  An image has no fixed version. ..."
-
-The page is installed with the package, so that the explanation of a rule needs no network.
-"""
+"""Explain a rule by its section of docs/rules.md, which is installed with the package."""
 
 from __future__ import annotations
 
@@ -21,7 +16,7 @@ _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 def explain_rule(rule: str) -> str | None:
-    """Return the text about a rule with its examples; None for an unknown rule."""
+    """Return the section of docs/rules.md about a rule as plain text; None if no rule has this id."""
     section = _sections().get(rule)
     if section is None:
         return None
@@ -30,7 +25,7 @@ def explain_rule(rule: str) -> str | None:
 
 
 def rule_ids() -> tuple[str, ...]:
-    """Return the ids of all rules, in the order of the page."""
+    """Return the ids of all rules, in the order of docs/rules.md."""
     return tuple(_sections())
 
 
@@ -49,7 +44,7 @@ def _sections() -> Mapping[str, str]:
 
 
 def _path() -> Path:
-    """Return the path of the page in the installed package, or in the working tree of the repository."""
+    """Return the path of rules.md in the installed package, or in a checkout of tfgen."""
     package = Path(__file__).parents[2]
     installed = package / "docs" / PAGE
     return installed if installed.exists() else package.parent.parent / "docs" / PAGE

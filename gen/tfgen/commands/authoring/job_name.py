@@ -1,4 +1,4 @@
-"""The check of a name for a new job or a new team."""
+"""Check the name of a new job or a new team."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tfgen.schema.messages import as_name
 
 
 def check_name(name: str, kind: str) -> None:
-    """Check that the schema allows a name.
+    """Check that a name is a valid job name, according to the schema of job.yaml.
 
     Args:
         name: the name.
-        kind: the noun for the message, such as "job name".
+        kind: the noun for the error message, such as "job name".
 
     Raises:
-        UsageError: the schema does not allow the name.
+        UsageError: the name is not valid.
     """
     node = schema_file.node(schema_file.load(), ("metadata", "name")) or {}
     if not re.fullmatch(node["pattern"], name) or len(name) > node["maxLength"]:

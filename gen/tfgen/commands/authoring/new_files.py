@@ -1,7 +1,4 @@
-r"""New files of `tfgen init` and `tfgen import`, which leave the files of the user unchanged.
-
-add_files(Path("."), [NewFile(".gitignore", "__pycache__/\n", Present.ADD_LINES)])  ->  Added(extended=(...,), ...)
-"""
+"""Create the files of `tfgen init` and `tfgen import` without changes to the content that the user wrote."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from tfgen.tree.output_folder import DiskEntry, OutputFolder
 
 
 class Present(Enum):
-    """The action for a new file if a file with its path exists."""
+    """The action if a file already exists at the path of a new file."""
 
     REFUSE = "write no file, and raise an error"
     KEEP = "leave the existing file unchanged"
@@ -24,7 +21,7 @@ class Present(Enum):
 
 
 class NewFile(Record):
-    """A new file, with its path below a folder."""
+    """The path and the text of a new file, and the action if the file already exists."""
 
     path: str
     text: str
@@ -32,12 +29,12 @@ class NewFile(Record):
 
 
 class Added(Record):
-    """The result of a write of new files.
+    """The result of `add_files`.
 
     Attributes:
         created: the created files.
-        extended: the existing files with appended lines.
-        present: the existing files that were left unchanged, with their texts.
+        extended: the existing files to which lines were appended.
+        present: the existing files that remain unchanged, with their texts.
     """
 
     created: tuple[Path, ...]
@@ -45,7 +42,7 @@ class Added(Record):
     present: Mapping[Path, str]
 
     def relative(self) -> Added:
-        """Return the result with paths from the working directory."""
+        """Return the result with paths relative to the working directory."""
         created, extended = (tuple(map(_relative, paths)) for paths in (self.created, self.extended))
         return Added(created, extended, {_relative(path): text for path, text in self.present.items()})
 
@@ -55,10 +52,10 @@ def _relative(path: Path) -> Path:
 
 
 def add_files(folder: Path, files: Sequence[NewFile]) -> Added:
-    """Write files below a folder, all of the files or no file.
+    """Write new files below a folder. If one file cannot be written, no file is written.
 
     Raises:
-        UsageError: a file with the action REFUSE exists, or a link or a file has the path of a folder.
+        UsageError: a file with the action REFUSE exists, or a folder of a path is a link or a file.
         TfgenError: the disk fails.
     """
     with OutputFolder(folder, create=True) as output:
@@ -90,7 +87,7 @@ def _check_places(folder: Path, files: Sequence[NewFile], on_disk: Mapping[str, 
 
 
 def _content(file: NewFile, text: str | None) -> str:
-    """Return the new text of a file. `text` is the existing text; None for a new file."""
+    """Return the text to write. `text` is the text of the existing file; None if the file does not exist."""
     if text is None:
         return file.text
     if file.present is not Present.ADD_LINES:

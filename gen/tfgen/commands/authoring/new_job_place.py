@@ -1,7 +1,4 @@
-"""The place of a new job: its path in the folder of the existing jobs, and the defaults that apply there.
-
-find_place("video", None)  ->  Place(Path("jobs/video/job.yaml"), schema="../../schemas/job.schema.json", ...)
-"""
+"""Choose the path of a new job file next to the existing jobs, and find the defaults for this path."""
 
 from __future__ import annotations
 
@@ -30,13 +27,13 @@ spec: {image: any:1, roles: {chief: {}, ps: {}, worker: {}}}
 
 
 class Place(Record):
-    """The place of a new job file.
+    """The path of a new job file, and the defaults that its folder inherits.
 
     Attributes:
-        path: the path of the file.
-        schema: the path from the file to the schema that all jobs of the repository use; None without such a schema.
-        has_registry: whether a tfgen.yaml above the file names the registry of the image.
-        environments: the environments that a tfgen.yaml above the file names.
+        path: the path of the job file.
+        schema: the relative path from the job file to the JSON schema in the repository; None without such a schema.
+        has_registry: whether an inherited tfgen.yaml sets the registry of the image.
+        environments: the names of the environments in the inherited tfgen.yaml files.
     """
 
     path: Path
@@ -46,11 +43,11 @@ class Place(Record):
 
 
 def find_place(name: str, folder: Path | None) -> Place:
-    """Return the place of a new job.
+    """Return the path and the defaults of a new job file.
 
     Args:
         name: the name of the job.
-        folder: the parent folder of the new job; None for the folder with the jobs of the repository.
+        folder: the parent folder of the new job; None for the common folder of the existing jobs.
 
     Raises:
         UsageError: a folder cannot be read.
@@ -62,10 +59,10 @@ def find_place(name: str, folder: Path | None) -> Place:
 
 
 def _path_with_jobs(name: str) -> Path:
-    """Return the path of a new job in the common folder of the existing jobs, named like most of their files.
+    """Return the path of a new job in the common folder of the existing jobs: NAME/job.yaml or NAME.yaml.
 
-    Most files are NAME/job.yaml, with a folder for each job, or NAME.yaml, in one folder. Outside a repository, the
-    working directory may be a home folder, which takes long to read. So the job gets a folder in the working directory.
+    The new path follows the majority of the existing paths. Outside a repository, the result is NAME/job.yaml in the
+    working directory, without a search for jobs: the working directory may be a home folder, which takes long to read.
     """
     working_directory = Path()
     root = root_above(working_directory)
@@ -86,7 +83,7 @@ def _shared_folder(folders: Sequence[Path]) -> Path:
 
 
 def _defaults(path: Path) -> Any:
-    """Return the merged data of the tfgen.yaml files above a job; None without such a file, or if a file has errors."""
+    """Return the merged defaults of a job file; None if no tfgen.yaml exists, or if a tfgen.yaml has errors."""
     layers = defaults_under(path, lambda file: read_file(file) if file.is_file() else None)
     if layers is None:
         return None
@@ -95,7 +92,7 @@ def _defaults(path: Path) -> Any:
 
 
 def _shared_schema(path: Path) -> str | None:
-    """Return the relative path of the nearest schema in a folder above the folder of a job, up to the root."""
+    """Return the relative path of the nearest JSON schema in a parent folder of a job's folder; None without one."""
     folder = real_path(path.parent)
     root = root_above(folder if folder.is_dir() else Path())
     for parent in folder.parents:

@@ -1,4 +1,4 @@
-"""The runs of jobs with their objects, for the commands that compare a run with a cluster."""
+"""Build the runs that job files declare, with their objects, for the commands that read a cluster."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tfgen.words import either
 
 
 class RunObjects(Record):
-    """A run of a job with its objects. The run of a retired environment has the objects from before its end."""
+    """A run of a job with its objects. A run in a retired environment has the objects of the enabled environment."""
 
     run: DeclaredRun
     objects: tuple[Object, ...]
 
 
 def all_jobs() -> Path:
-    """Return the folder that contains all jobs of the repository around the working directory.
+    """Return the root folder of the repository that contains the working directory.
 
     Raises:
         UsageError: the working directory is not in a repository.
@@ -36,15 +36,15 @@ def all_jobs() -> Path:
 
 
 def declared_runs(documents: Iterable[Document], environment: str | None, *, in_all: bool = False) -> list[RunObjects]:
-    """Return the runs of jobs.
+    """Return the run of each job in an environment, or in all environments.
 
     Args:
-        documents: the jobs, which have no errors.
-        environment: the environment of the runs; None for the jobs without an environment.
-        in_all: whether to return the runs of all environments, and of a job without environments its only run.
+        documents: the valid jobs.
+        environment: the environment of the runs; None for the job without an environment.
+        in_all: whether to return the runs of all environments. A job without environments has a single run.
 
     Raises:
-        UsageError: a job has no such environment.
+        UsageError: a job does not have the environment.
     """
     runs = []
     selection = () if environment is None else (environment,)
@@ -69,8 +69,8 @@ def find_run(document: Document, environment: str | None, *, may_be_retired: boo
     """Return the run of a job in an environment, with its objects.
 
     Raises:
-        UsageError: the job has no such environment.
-        TfgenError: the job is retired in the environment, and the command needs a job that runs.
+        UsageError: the job does not have the environment.
+        TfgenError: the job is retired in the environment, and `may_be_retired` is false.
     """
     (item,) = declared_runs([document], environment)
     if not (item.run.is_enabled or may_be_retired):
@@ -84,7 +84,7 @@ def _run_objects(data: Mapping[str, Any], built: BuiltJob, environment: str | No
 
 
 def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Mapping[str, str]:
-    """Return the runs of the enabled environments that have the cluster and the namespace of a retired environment."""
+    """Return the run names of the enabled environments in the cluster and namespace of a retired environment."""
     place = retired.cluster, retired.namespace
     return {
         item.name: item.values.get("run", "")
@@ -94,14 +94,11 @@ def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Map
 
 
 def check_place(run: DeclaredRun, command: str) -> None:
-    """Refuse to change the objects of an enabled environment in the name of a retired environment.
+    """Raise TfgenError if the objects of a run in a retired environment belong to an enabled environment.
 
     Args:
         run: the run that the command changes.
-        command: the name of the command.
-
-    Raises:
-        TfgenError: an enabled environment of the job has the objects.
+        command: the name of the command, for the message.
     """
     names = [name for name, run_name in run.live_runs.items() if run_name == run.run]
     if names:
@@ -113,6 +110,6 @@ def check_place(run: DeclaredRun, command: str) -> None:
 
 
 def _enabled(data: Mapping[str, Any], environment: str) -> Mapping[str, Any]:
-    """Return a job's data with an environment enabled."""
+    """Return a copy of a job's data in which an environment is enabled."""
     enabled: Mapping[str, Any] = data_path.with_value(data, ("spec", "environments", environment, "enabled"), True)
     return enabled

@@ -1,4 +1,4 @@
-"""The inventory of an environment of a job: a ConfigMap that lists the objects of the last apply."""
+"""Read and write the inventory: a ConfigMap that lists the objects of the last apply of a job to an environment."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _KEY: Final = "objects"
 
 
 def read_inventory(target: Target, environment: str | None) -> list[Identity]:
-    """Return the objects of the last apply of an environment.
+    """Return the objects of the last `tfgen apply` for an environment; empty if no inventory exists.
 
     Raises:
-        ApiError: the account may not read the ConfigMap.
+        ApiError: the user may not read the ConfigMap.
         TfgenError: the server does not answer in time, or the ConfigMap is not an inventory.
     """
     item = _identity(target, environment)
@@ -36,10 +36,10 @@ def read_inventory(target: Target, environment: str | None) -> list[Identity]:
 
 
 def write_inventory(target: Target, identities: Iterable[Identity]) -> None:
-    """Write the objects of an apply.
+    """Write the list of the applied objects to the inventory.
 
     Raises:
-        ApiError: the account may not write the ConfigMap.
+        ApiError: the user may not write the ConfigMap.
         TfgenError: the server does not answer in time.
     """
     version, kind, name = _identity(target, target.environment)
@@ -53,10 +53,10 @@ def write_inventory(target: Target, identities: Iterable[Identity]) -> None:
 
 
 def delete_inventory(target: Target) -> None:
-    """Delete the ConfigMap.
+    """Delete the inventory.
 
     Raises:
-        ApiError: the account may not delete the ConfigMap.
+        ApiError: the user may not delete the ConfigMap.
         TfgenError: the server does not answer in time.
     """
     delete_object(target, _identity(target, target.environment))

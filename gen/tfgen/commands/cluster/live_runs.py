@@ -1,4 +1,4 @@
-"""The clusters and the namespaces of runs."""
+"""Find the cluster and the namespace of each run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tfgen.words import either
 
 
 class LiveRun(Record):
-    """A run with its cluster and its namespace.
+    """A run, and the cluster and namespace in which its objects are.
 
     Attributes:
         run: the run.
@@ -30,10 +30,10 @@ class LiveRun(Record):
 
 
 class Clusters:
-    """The clusters of runs, with one connection for each cluster."""
+    """Connections to the clusters of runs, one for each cluster."""
 
     def __init__(self, access: Access, patience: Patience, print_message: Callable[[str], None]) -> None:
-        """Keep the options of the user.
+        """Store the connection options of the command line.
 
         Args:
             access: the kubeconfig, the context and the namespace of the command line.
@@ -45,14 +45,14 @@ class Clusters:
 
     @property
     def is_named(self) -> bool:
-        """Test whether the user names the cluster or the namespace."""
+        """Return whether the command line sets the cluster (--context) or the namespace (--namespace)."""
         return self._access.context is not None or self._access.namespace is not None
 
     def api(self, context: str | None) -> Api:
-        """Return the API server of a context.
+        """Return the API client for a kubeconfig context.
 
         Raises:
-            TfgenError: the kubeconfig has no access to the server.
+            TfgenError: the kubeconfig has no access to the API server.
         """
         if context not in self._apis:
             connection = Connection(self._access.replaced(context=context))
@@ -60,7 +60,7 @@ class Clusters:
         return self._apis[context]
 
     def place(self, run: DeclaredRun) -> LiveRun:
-        """Find the cluster and the namespace of a run: from the command line, the job, or the context, in this order.
+        """Find the cluster and the namespace of a run. The command line overrides the job, and the job the context.
 
         Raises:
             UsageError: the job names a cluster, and the kubeconfig has no context with this name.
@@ -79,10 +79,10 @@ class Clusters:
         return LiveRun(run, context, self._access.namespace or run.namespace or self.api(context).connection.namespace)
 
     def named(self, run: DeclaredRun, release: str | None) -> DeclaredRun:
-        """Return a run with the name of its Helm release in the cluster. A name that is not the job's is printed.
+        """Find the Helm release of a run in the cluster, and return the run with the object names of the release.
 
         The pods of a Helm release have the name of the job in the label app.kubernetes.io/name, and the name prefix of
-        the objects in the label tfgen/job.
+        the objects in the label tfgen/job. If the release does not have the name of the job, tfgen prints its name.
 
         Args:
             run: the run with the name of its job.
@@ -90,7 +90,7 @@ class Clusters:
 
         Raises:
             UsageError: the release does not exist, or several releases exist and none has the name of the job.
-            ApiError: the account may not list pods, and the user names a release.
+            ApiError: the user may not list pods, and the command line names a release.
             TfgenError: the server does not answer in time.
         """
         live = self.place(run)
@@ -108,15 +108,15 @@ class Clusters:
         names = [name for name, instance in releases.items() if release in (None, name, instance)]
         if len(names) != 1:
             existing = f"; the releases with pods are {either(releases, 'and')}" if releases else ""
-            cure = "add --release NAME" if release is None else f"the release {release} has no pod{existing}"
+            fix = "add --release NAME" if release is None else f"the release {release} has no pod{existing}"
             several = f"the job has the releases {either(names, 'and')}; " if names else ""
-            raise UsageError(f"{run.title}: {several}{cure}")
+            raise UsageError(f"{run.title}: {several}{fix}")
         if names[0] != run.full_name:
-            self._print_message(f"{run.title}: the Helm release {releases[names[0]]} has the run as {names[0]}")
+            self._print_message(f"{run.title}: the run is in the Helm release {releases[names[0]]} as {names[0]}")
         return run.called(names[0])
 
     def by_namespace(self, runs: Iterable[DeclaredRun]) -> Iterator[tuple[Api, str, list[DeclaredRun]]]:
-        """Yield the runs of each namespace of each cluster."""
+        """Group runs by cluster and namespace. Yield the API client, the namespace and the runs of each group."""
         groups: dict[tuple[str | None, str], list[DeclaredRun]] = {}
         for run in runs:
             live = self.place(run)

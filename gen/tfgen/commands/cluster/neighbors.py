@@ -1,4 +1,4 @@
-"""The environments of a job that share a namespace, and the objects that belong to a different environment."""
+"""Find the objects of a job's other environments in the same namespace, which a command must not delete."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfgen.text.document import Document
 
 
 def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor, ...]:
-    """Return all environments of a job except one. The job without an environment counts as an environment."""
+    """Return all environments of a job except for `environment`. None stands for the job without an environment."""
     names = [None, *environments_of(document)]
     return tuple(
         _neighbor(name, item) for name in names if name != environment for item in declared_runs([document], name)
@@ -22,13 +22,13 @@ def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor,
 
 
 def objects_of_neighbors(target: Target, candidates: Collection[Identity]) -> dict[Identity, str]:
-    """Return the objects of other environments in the namespace, each with the title of the environment.
+    """Return the objects in the namespace that belong to other environments of the job, each with its environment.
 
-    An environment is applied if its inventory exists, or the object that ends its run. The inventory is missing after
-    `kubectl apply`, and an object that ends the runs of two environments belongs to either of them.
+    An environment is in the namespace if its inventory exists. After `kubectl apply` no inventory exists, so an
+    environment is also in the namespace if the object that ends its run exists and is not in `candidates`.
 
     Raises:
-        ApiError: the account may not read the objects.
+        ApiError: the user may not read the objects.
         TfgenError: the server does not answer in time.
     """
     titles: dict[Identity, str] = {}

@@ -1,4 +1,4 @@
-"""The objects of a cluster from a file with the output of `kubectl get nodes,pods --all-namespaces -o yaml`."""
+"""Read the objects of a cluster from a file: the output of `kubectl get nodes,pods --all-namespaces -o yaml`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SYNTAX: Final = "yaml-syntax"
 INVALID: Final = "cluster-object"
 
 RULES: Final[Mapping[str, str]] = {INVALID: "An object of a cluster does not have the fields that Kubernetes requires."}
-"""The problems that `tfgen plan` reports for a file with nodes."""
+"""Rule id -> description, for the problems that `tfgen plan` reports about a file of cluster objects."""
 
 _TOO_DEEP: Final = f"more than {MAX_DEPTH} levels"
 _BROKEN: Final = (yaml.YAMLError, ValueError, RecursionError)
@@ -30,7 +30,7 @@ _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 
 
 class _Constructor(yaml.constructor.SafeConstructor):
-    """Reads a time as text, as the JSON output of kubectl has it."""
+    """YAML constructor that reads a timestamp as text, because the JSON output of kubectl has timestamps as text."""
 
     yaml_constructors: ClassVar[dict[Any, Any]] = {
         **yaml.constructor.SafeConstructor.yaml_constructors,
@@ -39,9 +39,9 @@ class _Constructor(yaml.constructor.SafeConstructor):
 
 
 def read_cluster_file(file: Path) -> tuple[list[Object], list[Problem]]:
-    """Return the objects in a file of YAML or JSON, the items of a List included, and the problems of the objects.
+    """Return the objects in a YAML or JSON file, and the problems of invalid objects. A List counts as its items.
 
-    The file may be larger than a job file: the objects of a thousand nodes have several megabytes.
+    The file has no size limit, because the objects of a thousand nodes have several megabytes.
 
     Raises:
         UsageError: the file cannot be read, or contains no node.
@@ -71,13 +71,13 @@ def read_cluster_file(file: Path) -> tuple[list[Object], list[Problem]]:
         problems.append(Problem(str(file), position, f"the text is not YAML: {reason}", SYNTAX))
     if not problems and not any(item["kind"] == "Node" for item in objects):
         raise UsageError(
-            f"{file}: the file contains no node; write it with kubectl get nodes,pods --all-namespaces -o yaml"
+            f"{file}: the file contains no node; create the file with kubectl get nodes,pods --all-namespaces -o yaml"
         )
     return objects, problems
 
 
 def _check_depth(text: str) -> None:
-    """Check the nesting of the objects, because PyYAML composes objects by a recursion in C, which can crash.
+    """Check the nesting depth of YAML text, because deep nesting can crash the recursive C code of PyYAML.
 
     Raises:
         YAMLError: the nesting is too deep, or the text is not YAML.
@@ -94,7 +94,7 @@ def _check_depth(text: str) -> None:
 
 
 def _items(text: str) -> Iterator[Any]:
-    """Yield the YAML node of each object."""
+    """Yield the YAML node of each object, and of each item of a List."""
     for root in yaml.compose_all(text, Loader=yaml.CSafeLoader):
         pairs = root.value if isinstance(root, yaml.MappingNode) else ()
         entries = {key.value: value for key, value in pairs if isinstance(key, yaml.ScalarNode)}
@@ -107,12 +107,12 @@ def _items(text: str) -> Iterator[Any]:
 
 @cache
 def _validator(kind: str) -> Any:
-    """Return the validator of a kind; to make a validator takes longer than to use the validator once."""
+    """Return the JSON Schema validator for a kind. Validators are cached, because they are slow to create."""
     return jsonschema_rs.validator_for(dict(SHAPES[kind]))
 
 
 def _messages(item: Any) -> Iterator[str]:
-    """Yield the problems of an object. Objects of kinds that the plan does not use are not checked."""
+    """Yield the error messages for an object. An object is valid if `tfgen plan` does not use its kind."""
     if not isinstance(item, dict) or not isinstance(item.get("kind"), str):
         yield "this is not a Kubernetes object, because it has no kind"
         return

@@ -1,4 +1,4 @@
-"""The namespace that receives a job's objects, and the requests for one object in it."""
+"""Read, apply and delete single objects in the target namespace of a job."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _BACKGROUND: Final = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationP
 CLAIM: Final = ("v1", "PersistentVolumeClaim")
 
 ChangeOutcome: TypeAlias = Literal["created", "changed", "unchanged", "deleted", "kept", "left"]
-"""The outcome for an object. kept: a claim, or an object of another environment. left: tfgen did not create it."""
+"""The outcome for an object. kept: a claim, or an object of another environment. left: not created by tfgen."""
 
 
 class ObjectChange(Record):
-    """The outcome for an object, with the fields that change.
+    """The outcome of `tfgen apply` or `tfgen delete` for an object.
 
     Attributes:
-        identity: the object.
+        identity: the API version, kind and name of the object.
         outcome: the outcome.
         fields: the fields that change.
-        reason: the reason why the object is left or kept; empty for a claim and for the remaining outcomes.
+        reason: the reason for the outcome `left` or `kept`; may be empty.
     """
 
     identity: Identity
@@ -43,7 +43,7 @@ class Neighbor(Record):
 
     Attributes:
         environment: the name of the environment; None for the job without an environment.
-        end: the object whose end is the end of the run; None for a job without such an object.
+        end: the object that ends the run, such as the finisher; None for a job without such an object.
         objects: the objects of the environment.
     """
 
@@ -58,16 +58,16 @@ class Neighbor(Record):
 
 
 class Target(Record):
-    """The namespace that receives a job's objects.
+    """The cluster and namespace for the objects of a job in an environment.
 
     Attributes:
-        api: the API server.
+        api: the client of the API server.
         namespace: the namespace.
         job: the name of the job.
-        rerun: the command that writes the name of the next run into the job file.
+        rerun: the command for a new run, such as "tfgen rerun jobs/mnist", for messages.
         environment: the environment; None for the job without an environment.
-        neighbors: the remaining environments of the job.
-        is_forced: whether tfgen takes over fields and objects of another manager.
+        neighbors: the other environments of the job.
+        is_forced: whether tfgen takes over fields and objects that another tool manages (--force).
     """
 
     api: Api
@@ -80,14 +80,14 @@ class Target(Record):
 
 
 class RefusedError(Exception):
-    """An object that tfgen changes only with --force."""
+    """tfgen refuses to change an object without --force."""
 
 
 def find_object(target: Target, item: Identity) -> Object | None:
-    """Return an object; None where the server has no such object, or no such kind.
+    """Return an object from the cluster; None if the object or its kind does not exist.
 
     Raises:
-        ApiError: the account may not read the object.
+        ApiError: the user may not read the object.
         TfgenError: the server does not answer in time.
     """
     resource = target.api.resource(*item[:2])
@@ -103,7 +103,7 @@ def find_object(target: Target, item: Identity) -> Object | None:
 
 
 def apply_object(target: Target, item: Object, *, is_dry_run: bool) -> Object:
-    """Apply an object on the server, and return the result. A dry run changes nothing.
+    """Send an object to the server with server-side apply, and return the new object. A dry run changes nothing.
 
     Raises:
         ApiError: the server refuses the object.
@@ -121,7 +121,7 @@ def apply_object(target: Target, item: Object, *, is_dry_run: bool) -> Object:
 
 
 def delete_object(target: Target, item: Identity) -> None:
-    """Delete an object. An object that does not exist is no error.
+    """Delete an object from the cluster. A missing object is no error.
 
     Raises:
         ApiError: the server refuses the request.
@@ -136,34 +136,30 @@ def delete_object(target: Target, item: Identity) -> None:
 
 
 def in_apply_order(objects: Iterable[Object]) -> list[Object]:
-    """Sort objects for an apply. Objects that pods need at their start come first, as in the sync waves of Argo CD."""
+    """Sort objects for an apply: objects that pods need at their start come first, as in the sync waves of Argo CD."""
     return sorted(
         objects, key=lambda item: not keys.BEFORE_PODS.items() <= item["metadata"].get("annotations", {}).items()
     )
 
 
 def check_owner(target: Target, live: Object) -> None:
-    """Refuse an object that Argo CD, Flux or Helm manages.
-
-    Raises:
-        RefusedError: a tool manages the object, and the user did not pass --force.
-    """
+    """Raise RefusedError if Argo CD, Flux or Helm manages an object, unless the user passed --force."""
     owner = owner_of(live)
     if owner and not target.is_forced:
         raise RefusedError(
-            f"{name_of(identity(live))}: {owner} manages the object; commit the change to git, or add --force to take "
-            "the object over"
+            f"{name_of(identity(live))}: {owner} manages the object; commit the change to git, or add --force to let "
+            "tfgen manage the object"
         )
 
 
 def is_kept(live: Object) -> bool:
-    """Test whether an object stays when its job is deleted: a claim, or an object with annotations to keep it."""
+    """Return whether `tfgen delete` keeps an object: a claim, or an object with the annotations of kept objects."""
     annotations = live["metadata"].get("annotations") or {}
     return identity(live)[:2] == CLAIM or keys.KEEP.items() <= annotations.items()
 
 
 def name_of(item: Identity) -> str:
-    """Return the kind and the name of an object."""
+    """Return the kind and the name of an object as text, such as "ConfigMap mnist"."""
     return f"{item[1]} {item[2]}"
 
 

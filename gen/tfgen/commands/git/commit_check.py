@@ -1,4 +1,4 @@
-"""The check of jobs whose files are about to be committed or pushed."""
+"""Check jobs before their files are committed or pushed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfgen.tree.spool import Spool
 
 
 class ProblemsError(TfgenError):
-    """Errors of the jobs, for which nothing was rendered, committed or pushed."""
+    """The jobs have errors, so nothing was rendered, committed or pushed."""
 
     exit_code: ClassVar[int] = 1
 
@@ -25,18 +25,18 @@ class ProblemsError(TfgenError):
 
 
 def check_for_commit(results: FileResults, spool: Spool, out: Path, against: str, pushed: str = "") -> Report:
-    """Check jobs whose files are about to be written.
+    """Check jobs before their files are written. Compare the jobs with a revision, and with the last pushed commit.
 
     Args:
         results: the jobs.
         spool: the spool with the rendered files.
         out: the output folder.
         against: the revision to compare with.
-        pushed: the last commit that the remote has, where HEAD has commits that the remote lacks.
+        pushed: the last pushed commit, if HEAD has commits that are not pushed; empty if HEAD is pushed.
 
     Raises:
         ProblemsError: the jobs have errors.
-        TfgenError: all that `full_check` raises.
+        TfgenError: the errors of `full_check`.
     """
     report = _check_with_rails(results, spool, out, against)
     if has_errors(report.problems):
@@ -44,8 +44,8 @@ def check_for_commit(results: FileResults, spool: Spool, out: Path, against: str
     if pushed and has_errors(problems := _check_with_rails(results, spool, out, pushed).problems):
         raise ProblemsError(
             problems,
-            "nothing was committed or pushed: the jobs have errors when compared with "
-            f"{pushed[:12]}, the last commit that the remote has",
+            "nothing was committed or pushed: the jobs have errors when compared with the last pushed commit "
+            f"{pushed[:12]}",
         )
     return report
 

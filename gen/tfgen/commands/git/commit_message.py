@@ -1,4 +1,6 @@
-"""The message of a commit, in words of the changed jobs.
+"""Write the commit message of `tfgen commit` from the changes of the jobs.
+
+Two examples:
 
 mnist: workers 4 -> 8 in prod
 
@@ -24,17 +26,17 @@ from tfgen.text.document import Document
 from tfgen.words import either, shown
 
 _SUBJECT: Final = 72
-"""The maximum number of characters of a subject, from the documentation of git: https://git-scm.com/docs/git-commit#_discussion."""
+"""Maximum length of the subject line: https://git-scm.com/docs/git-commit#_discussion."""
 _BODY: Final = 20
-"""The maximum number of listed changes of a job."""
+"""Maximum number of changes that the message lists for a job."""
 _LONGEST: Final = 40
-"""The maximum number of characters of a value."""
+"""Maximum number of characters of a value in the message."""
 
 _TASKS: Final = {"chief": "chiefs", "ps": "ps", "worker": "workers", "evaluator": "evaluators"}
 
 
 def commit_message(changes: Mapping[str, Sequence[str]]) -> str:
-    """Return the message: a subject, and a body if the changes do not fit into the subject.
+    """Return the commit message: a subject line, and a body if the changes do not fit into the subject line.
 
     Args:
         changes: the changes of each job from `job_changes`; at least one job.
@@ -52,7 +54,7 @@ def commit_message(changes: Mapping[str, Sequence[str]]) -> str:
 
 
 def job_changes(pair: Pair) -> list[str]:
-    """Return the changes of a job, each in a few words."""
+    """Return the changes of a job in a few words each, such as "workers 4 -> 8 in prod"."""
     if pair.before is None:
         return ["new job"]
     if pair.after is None:
@@ -81,7 +83,7 @@ def _changes(before: Document, after: Document) -> Iterator[str]:
 
 
 def _values(document: Document, environment: str | None) -> dict[str, Any]:
-    """Return all values of a job in an environment, with the defaults of tunables."""
+    """Return all values of a job in an environment, including the defaults of the schema."""
     spec = tunables.without_environments(document.data["spec"])
     if environment is None:
         return tunables.merge(spec, tunables.values(spec))
@@ -110,7 +112,7 @@ def _words(change: FieldChange) -> str:
 
 
 def _images(before: Any, after: Any) -> str:
-    """Return the words for a change of an image: only the tags if only the tags differ."""
+    """Describe the change of an image. If only the tag changed, the text has only the tags: "1.4.0 -> 1.5.0"."""
     old, new = str(before or "none"), str(after or "none")
     (old_repository, _, old_tag), (new_repository, _, new_tag) = old.rpartition(":"), new.rpartition(":")
     is_new_tag = old_repository and old_repository == new_repository and "/" not in old_tag + new_tag
@@ -127,7 +129,7 @@ def _value(value: Any) -> str:
 
 
 def _fitting(head: str, words: Sequence[str]) -> str:
-    """Return the words that fit into a subject, and the number of further words."""
+    """Return the subject line with as many changes as fit: "mnist: workers 4 -> 8 and 3 more"."""
     for number in range(len(words), 0, -1):
         omitted = len(words) - number
         subject = head + ", ".join(words[:number]) + (f" and {omitted} more" if omitted else "")

@@ -1,4 +1,4 @@
-"""Steps of a commit that a branch with jobs and a branch with rendered files share."""
+"""Steps of `tfgen commit` that are common to commits of job files and to commits of rendered files."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Spool, Spooled
 
 _OTHER_DEFAULTS: Final = "other defaults, rendered files unchanged"
-"""The words for a job whose rendered files stay unchanged."""
+"""The change in the commit message for a job with new defaults whose rendered files remain unchanged."""
 
 
 class CommitOptions(Record):
-    """The options of a commit.
+    """The options of `tfgen commit`.
 
     Attributes:
         out: the output folder.
-        message: the message of the commit; empty for a message in words of the jobs.
-        branch: a new branch for the commit.
+        message: the message of the commit; empty for a generated message, such as "mnist: workers 4 -> 8".
+        branch: the name of a new branch for the commit; empty for the current branch.
         pushes: whether to push the commit.
     """
 
@@ -52,16 +52,16 @@ class CommitOptions(Record):
 
 
 class Outcome(Record):
-    """The result of a commit.
+    """The result of `tfgen commit`.
 
     Attributes:
         commit: the id of the commit; empty if nothing changed.
-        files: the changed files, from the root of the repository.
+        files: the paths of the changed files from the root of the repository.
         branch: the branch of the commit.
         pushed_to: REMOTE/BRANCH; empty without a push.
-        rendered: the commit to the branch of rendered files; None if the branch of the jobs has the rendered files.
+        rendered: the result of the commit to a separate branch for rendered files; None without such a branch.
         notes: messages for the user that are not problems.
-        ends: the runs that the commit ends, and the claims that stay.
+        ends: the runs that the commit ends, and the claims that remain in the cluster.
     """
 
     commit: str
@@ -76,10 +76,13 @@ class Outcome(Record):
 
 
 def push_branch(repository: Repository, to: Target) -> JobReplay:
-    """Push the branch that is checked out, and return the replay over the remote branch.
+    """Push the branch that is checked out. If the remote branch has moved, first rebase the local commits.
+
+    Returns:
+        The rebase, with the job files that tfgen rendered again.
 
     Raises:
-        RefusedError: the remote branch changes the same files. The message lists the commands to continue with.
+        RefusedError: the remote branch changes the same files. The message lists the commands to continue.
         ProblemsError: the jobs have errors when merged with the remote branch. The message lists these commands, too.
         TfgenError: git or the disk fails.
     """
@@ -94,7 +97,7 @@ def push_branch(repository: Repository, to: Target) -> JobReplay:
 
 
 def _next_steps(to: Target) -> str:
-    """List the commands to continue with, one on each line. While the rebase waits, HEAD is the remote branch."""
+    """List the commands that finish the rebase by hand, one on each line."""
     steps = (
         f"git pull --rebase {shlex.join((to.remote, to.branch))}",
         "# resolve the conflicts in your files that git status lists",
@@ -106,7 +109,7 @@ def _next_steps(to: Target) -> str:
 
 
 def open_on_branch(out: Path, branch: str) -> Repository:
-    """Open the repository of the output folder for a commit to the current branch or to a new branch."""
+    """Open the repository for a commit to the current branch or to a new branch. Check that the branch is valid."""
     repository = open_repository(out)
     if not (branch or repository.branch):
         raise UsageError("no branch is checked out (a detached HEAD): name a new branch with --branch")
@@ -116,12 +119,12 @@ def open_on_branch(out: Path, branch: str) -> Repository:
 
 
 def with_removals(report: Report, removals: Iterable[Rendering], spool: Spool) -> Spooled[Rendering]:
-    """Return the rendered files of the jobs of a report, and the empty trees of removed jobs."""
+    """Return the rendered files of all checked jobs, and an empty rendering for each removed job."""
     return Spooled([*(job.rendering for job in report.jobs), *map(spool.store, removals)])
 
 
 def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:
-    """Commit to a branch, and create the branch if necessary. Return the branch and the id of the commit."""
+    """Create a branch if necessary, and commit to the branch. Return the repository and the id of the commit."""
     repository = start_branch(before, branch) if branch else before
     try:
         return repository, commit(repository, paths, message)
@@ -131,15 +134,15 @@ def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], mess
 
 
 def source_paths(pair: PairPlaces) -> set[Path]:
-    """Return the files that contain a job or its defaults, in the committed version and now."""
+    """Return the job file and the tfgen.yaml files of a job, of the committed version and of the current version."""
     sources = [place.source for place in (pair.before, pair.after) if place]
     return {Path(file.file) for source in sources for file in (source, *source.layers())}
 
 
 def paths_from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]:
-    """Return the paths from the root of the repository, without the paths outside the repository."""
+    """Convert paths to paths from the root of the repository. Paths outside the repository are left out."""
     root = real_path(repository.root)
-    # The file may be a link, and git has the link, so only the parent is resolved.
+    # git stores a link itself, not its target, so only the parent folder is resolved.
     real_paths = {path: real_path(path.parent) / path.name for path in paths}
     return {path: real.relative_to(root).as_posix() for path, real in real_paths.items() if real.is_relative_to(root)}
 
@@ -150,13 +153,13 @@ def job_words(
     changed_files: Iterable[str],
     kept_jobs: Container[str] = (),
 ) -> dict[str, list[str]]:
-    """Return the words of the commit message by job, for the jobs with changed files.
+    """Return the changes of each job for the commit message. Jobs without changed files are left out.
 
     Args:
-        matched: the jobs.
-        files: the files of each job.
+        matched: the committed and the current version of each job.
+        files: job name -> files of the job.
         changed_files: the files that the commit changes.
-        kept_jobs: the jobs whose rendered files stay, so that only the defaults under the jobs change.
+        kept_jobs: the jobs whose defaults changed and whose rendered files remain unchanged.
     """
     changes: dict[str, list[str]] = {}
     changed_paths = {*changed_files}

@@ -1,10 +1,7 @@
-"""The commit of jobs together with their rendered files, in one branch.
+"""Commit jobs together with their rendered files, in one branch.
 
-    commit_jobs([Path("jobs/mnist.yaml")], results, spool, CommitOptions(Path(".")))
-        ->  Outcome("1f0c...", "mnist: workers 4 -> 8", ...)
-
-A commit contains the rendered files of a job, the ledger, the job file and all defaults under the job file. So no
-commit contains a job without its rendered files.
+The commit contains the rendered files of each job, the ledger, the job file and the tfgen.yaml files with its defaults.
+So no commit contains a job file that does not match its rendered files.
 """
 
 from __future__ import annotations
@@ -55,11 +52,11 @@ from tfgen.tree.spool import Spool
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 _WRITTEN: Final = b"tfgen"
-"""The word in each file of `tfgen init --repo`, and in the first line that it adds to a file."""
+"""Word by which tfgen recognizes a file of `tfgen init --repo`, or the first line that the command added to a file."""
 
 
 def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, options: CommitOptions) -> Outcome:
-    """Write the rendered files of the jobs, and commit only these files and the jobs.
+    """Write the rendered files of the jobs, and commit only the rendered files and the job files.
 
     Args:
         jobs: the files and folders of the command line.
@@ -82,7 +79,7 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
     digests, files, unplanned = _files_of_jobs(before, out, work)
     check_paths(before, digests, unplanned)
     if to and is_new and not (would_change(before, digests) or changed(before, unplanned)):
-        raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
+        raise UsageError(f"nothing has changed, so tfgen does not create the branch {branch}")
     if (plan := apply(work.plan)) is not work.plan:  # a second tfgen process has rendered a job since the plan
         work = work.replaced(plan=plan)
         digests, files, unplanned = _files_of_jobs(before, out, work)
@@ -99,9 +96,9 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
         repository, written = commit_to_branch(before, branch, changed_paths, message)
     notes = [*work.report.notes, *(_kept_note(pair) for pair in work.pairs if pair.name in plan.kept_jobs)]
     if written and work.report.jobs and (drifted := _files_that_differ(work.report, spool, out)):
-        notes.append(f"a hook changed what was rendered: {drifted[0]}")
+        notes.append(f"a git hook changed a rendered file: {drifted[0]}")
     if is_new and not changed_paths:
-        to = None  # a second process has committed the change, or a filter of git removes the difference
+        to = None  # another process has committed the change, or a git filter removed the difference
     if to:
         if sources := push_branch(repository, to).sources:
             notes.append(f"rendered again over {to.remote}/{to.branch}: {', '.join(sorted(sources))}")
@@ -119,7 +116,7 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
 
 
 class _Work(Record):
-    """The input of a commit: the report on the jobs, the jobs with their committed versions, and the planned write."""
+    """The prepared commit: the check report, the committed and current version of each job, and the planned write."""
 
     report: Report
     pairs: tuple[PairPlaces, ...]
@@ -127,7 +124,7 @@ class _Work(Record):
 
 
 def _plan_work(jobs: Sequence[Path], results: FileResults, spool: Spool, out: Path, pushed: str) -> _Work:
-    """Check the jobs against HEAD and the last pushed commit, and plan the writes, without writing a file."""
+    """Check the jobs against HEAD and the last pushed commit, and plan the write. The function writes no file."""
     report = check_for_commit(results, spool, out, git.HEAD, pushed)
     removed = removed_sources(jobs, git.HEAD)
     matched = pair_jobs(results.checked, git.HEAD, removed).pairs
@@ -143,21 +140,22 @@ def _plan_work(jobs: Sequence[Path], results: FileResults, spool: Spool, out: Pa
 
 
 def _check_ledgers(plan: WritePlan, out: Path) -> None:
-    """Check that each job still has the ledger of the plan. Raises TfgenError."""
+    """Raise TfgenError if another process has changed a ledger since the plan."""
     now = read_ledgers(out)
     planned = (job.rendering.job for job in plan.jobs if now.get(job.rendering.job) != job.after)
     unrendered = (job for job in plan.kept_jobs if now.digests.get(job) != plan.ledgers.digests[job])
     if job := next(chain(planned, unrendered), None):
-        raise TfgenError(f"{ledger_path(job)}: a second tfgen process rendered {job}; run the command again")
+        raise TfgenError(f"{ledger_path(job)}: another tfgen process rendered {job}; run the command again")
 
 
 def _files_of_jobs(
     repository: Repository, out: Path, work: _Work
 ) -> tuple[dict[str, str | None], dict[str, set[str]], set[str]]:
-    """Return the files of the jobs, from the root of the repository.
+    """Return the files of the jobs. All paths are relative to the root of the repository.
 
     Returns:
-        The digests of the planned files, all files of each job, and the files without a plan.
+        Path -> digest of each planned file, job name -> all files of the job, and the files that the plan does not
+        write, such as job files.
     """
     planned = {job.rendering.job: job.digests for job in work.plan.jobs}
     committed = git.committed_files(out / ledger_path(pair.name) for pair in work.pairs)
@@ -174,7 +172,7 @@ def _files_of_jobs(
 
 
 def _repository_files(repository: Repository) -> tuple[str, ...]:
-    """List the files whose new content comes from `tfgen init --repo`. Files with edits of the user stay out."""
+    """List the uncommitted files that `tfgen init --repo` created or extended, without files that the user edited."""
     root = repository.root
     paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
     present = [path for path in paths if (root / path).is_file()]
@@ -183,7 +181,7 @@ def _repository_files(repository: Repository) -> tuple[str, ...]:
 
 
 def _is_of_init(content: bytes, path: str, committed: bytes | None) -> bool:
-    """Return True for a new file of `tfgen init --repo`, or for a committed file to which it added lines."""
+    """Return whether `tfgen init --repo` created a file, or only added lines to the committed file."""
     if committed is None:
         return _WRITTEN in content
     if path not in EXTENDED_FILES or not content.startswith(committed):
@@ -195,14 +193,14 @@ def _is_of_init(content: bytes, path: str, committed: bytes | None) -> bool:
 def _files_of_job(
     out: Path, pair: PairPlaces, planned: Mapping[str, str | None], now: Ledger | None, committed: bytes | None
 ) -> set[Path]:
-    """Return the files that one job has after the write, and the committed files that it loses.
+    """Return the files of a job after the write, and the committed files that the write removes.
 
     Args:
         out: the output folder.
-        pair: the job.
-        planned: the digests of its files after the write, by path; None for a deleted file. Empty for an unchanged job.
-        now: its ledger on disk.
-        committed: its committed ledger.
+        pair: the committed and the current version of the job.
+        planned: path -> digest of each file after the write; None for a deleted file. Empty for an unchanged job.
+        now: the ledger of the job on disk.
+        committed: the content of the committed ledger.
     """
     stays = now.files if now and not planned else {}
     has_any = bool(stays) or any(planned.values())
@@ -218,7 +216,7 @@ def _files_that_differ(report: Report, spool: Spool, out: Path) -> tuple[Problem
 
 
 def _committed_ledger(job: str, content: bytes | None) -> Ledger | None:
-    """Return the committed ledger; None for an invalid ledger, which only a new commit can repair."""
+    """Parse the committed ledger of a job; None for an invalid ledger, which the new commit replaces."""
     if content is None:
         return None
     with suppress(TfgenError):
@@ -227,8 +225,8 @@ def _committed_ledger(job: str, content: bytes | None) -> Ledger | None:
 
 
 def _kept_note(pair: PairPlaces) -> str:
-    """Return the note on a job whose rendered files stay, though this tfgen and the defaults of today render others."""
+    """Return the note about an unchanged job that tfgen does not render again with a new version or new defaults."""
     file = pair.after.source.file if pair.after else ""
     return (
-        f"{pair.name} keeps its rendered files until the job changes; to render it now: tfgen render --upgrade {file}"
+        f"{pair.name} keeps its rendered files until the job changes; to render the job: tfgen render --upgrade {file}"
     )

@@ -1,4 +1,4 @@
-"""The commands that finish or abort an operation of git, such as a merge of jobs with rendered files."""
+"""List the commands that finish or abort an unfinished git operation, such as a merge, including the render."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfgen.tree.ledger import LEDGER_FOLDER
 
 
 def operation_steps(operation: Operation, jobs: Sequence[Path], out: Path) -> str:
-    """List the commands that finish an operation of git with the rendered files, and the command that aborts it."""
+    """List the commands that finish a git operation and render the jobs again, and the command that aborts it."""
     folders = [path for name in (LEDGER_FOLDER, CHARTS, OVERLAYS) if (path := out / name).is_dir()]
     render = [f"tfgen render {shlex.join(map(str, jobs))}"] if folders else []
     steps = (

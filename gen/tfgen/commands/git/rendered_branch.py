@@ -1,11 +1,8 @@
-"""The commit of jobs whose rendered files are in another branch (``gitops.rendered``).
+"""Commit jobs whose rendered files are in a separate branch (``gitops.rendered``).
 
-    commit_rendered([Path("jobs")], results, spool, branches, CommitOptions(Path("."), pushes=True))
-        ->  Outcome("1f0c...", ..., branch="main", rendered=Outcome("88ab...", ..., branch="rendered"))
-
-tfgen commits the job and its defaults to the current branch. Then tfgen renders the jobs into the branch of rendered
-files, in a temporary working tree. The message of this second commit names the commit of the jobs. So the branch of the
-jobs contains no rendered file, and the clusters read only rendered files.
+tfgen first commits the job files and their defaults to the current branch. Then tfgen renders the jobs in a temporary
+working tree, and commits the rendered files to the separate branch. The message of the second commit contains the id of
+the first commit. So the branch of the job files contains no rendered file, and the clusters read only rendered files.
 
 tfgen renders only the jobs of the branch `gitops.branch`, so a commit to a different branch changes no cluster.
 """
@@ -58,20 +55,20 @@ from tfgen.tree.spool import Spool
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 SOURCE_COMMIT: Final = "Source-commit"
-"""The line of a commit message that names the commit of the jobs."""
+"""Trailer of a commit of rendered files. The value is the id of the commit of the job files."""
 
 
 class Branches(Record):
-    """The branch of the jobs, and the branch of their rendered files."""
+    """The branch of the job files, and the branch of their rendered files."""
 
     source: str
     rendered: str
 
 
 def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None:
-    """Return the branches of jobs with `gitops.rendered`; None if the branch of the jobs has the rendered files.
+    """Return the branches of jobs with `gitops.rendered`; None if the jobs have no separate branch.
 
-    Where no job is left, the committed jobs name the branches, or the last jobs that a commit removed.
+    If all jobs were removed, the function reads the branches from the last committed jobs.
 
     Args:
         jobs: the files and folders of the command line.
@@ -94,7 +91,7 @@ def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None
 
 
 def _last_jobs(jobs: Sequence[Path], checked: Checked) -> list[Document]:
-    """Read the jobs of the last commit that contains jobs."""
+    """Read the jobs of the last commit that contains jobs at the paths of the command line."""
     revisions = chain((git.HEAD,), chain.from_iterable(map(git.before_removals, jobs)))
     documents = ([pair.before.read() for pair in _pairs(jobs, checked, commit) if pair.before] for commit in revisions)
     return next(filter(None, documents), [])
@@ -103,7 +100,7 @@ def _last_jobs(jobs: Sequence[Path], checked: Checked) -> list[Document]:
 def commit_rendered(
     jobs: Sequence[Path], results: FileResults, spool: Spool, branches: Branches, options: CommitOptions
 ) -> Outcome:
-    """Commit the jobs, and commit their rendered files to the branch of rendered files.
+    """Commit the job files to their branch, and commit the rendered files to the branch of rendered files.
 
     Args:
         jobs: the files and folders of the command line.
@@ -126,7 +123,9 @@ def commit_rendered(
         before = open_on_branch(out, branch)
     name = branches.source if is_tip else branch or before.branch
     if branches.rendered in (name, branches.source):
-        raise UsageError(f"gitops.rendered: the branch {branches.rendered} contains the jobs; name a different branch")
+        raise UsageError(
+            f"gitops.rendered: the branch {branches.rendered} contains the job files; choose a different branch"
+        )
     to = target(before.replaced(branch=name)) if pushes and not is_tip else None
     to_rendered = target(before.replaced(branch=branches.rendered)) if pushes else None
     is_rendered = name == branches.source
@@ -152,7 +151,7 @@ def _pairs(jobs: Sequence[Path], checked: Checked, revision: str) -> tuple[PairP
 
 
 def _since(repository: Repository, tip: str) -> str:
-    """Return the commit that was rendered last; HEAD if no such commit is in the repository."""
+    """Return the commit from which the last rendered files were made; HEAD if the repository lacks this commit."""
     named = trailer(repository, tip, SOURCE_COMMIT) if tip else ""
     return named if named and has_commit(repository, named) else git.HEAD
 
@@ -163,10 +162,10 @@ def _since(repository: Repository, tip: str) -> str:
 def _commit_sources(
     jobs: Sequence[Path], checked: Checked, before: Repository, *, options: CommitOptions, to: Target | None
 ) -> tuple[Outcome, bool]:
-    """Commit the files of the jobs, and push the branch.
+    """Commit the job files and their defaults, and push the branch.
 
     Returns:
-        The result, and whether the push put commits on top of commits of the remote branch.
+        The result, and whether the push rebased the commits on top of new commits of the remote branch.
     """
     branch, message = options.branch, options.message
     pairs = _pairs(jobs, checked, git.HEAD)
@@ -175,7 +174,7 @@ def _commit_sources(
     check_paths(before, {}, paths)
     changed_paths = changed(before, paths)
     if branch not in ("", before.branch) and not changed_paths:
-        raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
+        raise UsageError(f"nothing has changed, so tfgen does not create the branch {branch}")
     repository, written = before, ""
     ends = find_run_ends(pairs) if changed_paths else ()
     if changed_paths and not (branch or before.branch):
@@ -213,8 +212,8 @@ class _Work(Record):
         spool: the spool with the rendered files.
         report: the report of the check.
         since: the commit to compare with.
-        message: the message of the commit; empty for a message in words of the jobs.
-        folder: the folder of charts/ and overlays/, from the root of the repository.
+        message: the message of the commit; empty for a generated message, such as "mnist: workers 4 -> 8".
+        folder: the path of the output folder from the root of the repository.
     """
 
     jobs: Sequence[Path]
@@ -227,7 +226,7 @@ class _Work(Record):
 
 
 def _render_into(repository: Repository, branch: str, to: Target | None, work: _Work) -> Outcome:
-    """Render into the branch, and render again on top of the remote branch if the remote branch has moved."""
+    """Commit rendered files to their branch, and push. If the remote branch has moved, try again on top of it."""
     longest_s = 0.0
     for attempt in range(ATTEMPTS):
         began = time.monotonic()
@@ -278,12 +277,12 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
 
 
 def _words(pairs: Sequence[PairPlaces], touched: Sequence[str], rendered_jobs: Collection[str]) -> str:
-    """Return the message in words of the jobs whose files change.
+    """Return the commit message for the jobs whose rendered files change, such as "mnist: workers 4 -> 8".
 
     Args:
-        pairs: the jobs before and after the commit.
-        touched: the names of the jobs whose files change.
-        rendered_jobs: the names of the jobs in the branch.
+        pairs: the committed and the current version of each job.
+        touched: the names of the jobs whose rendered files change.
+        rendered_jobs: the names of the jobs that the branch already contains.
     """
     pair_by_name = {pair.name: pair for pair in pairs}
     changes = {name: job_changes(pair_by_name[name].read()) for name in touched if name in pair_by_name}

@@ -1,13 +1,13 @@
-"""The replay of local commits over remote commits: job files are merged, and rendered files are rendered again.
+"""Rebase local commits on a remote branch: merge job files, and render the rendered files again.
 
     push(repository, to, JobReplay())
 
-Two people who change one job also change the ledger, Chart.yaml and other rendered files of the job. Git would report
-a conflict in these files, though the edits of job.yaml merge cleanly. So the replay applies only the
-changes of files that tfgen does not render, takes the rendered files from the remote branch, and renders the jobs that
-the commit changes again. Only a conflict in a file that tfgen does not render stops the replay.
+If two people change one job, both also change the ledger, Chart.yaml and other rendered files of the job. git would
+report conflicts in these files, even if the changes of job.yaml merge cleanly. So tfgen applies only the changes of
+files that it does not render, and then renders the changed jobs again. Only a conflict in a file that tfgen does not
+render stops the rebase.
 
-At the end the jobs are checked against the remote branch, because the merged job may need a new run.
+At the end, tfgen checks the jobs against the remote branch, because a merged job may need a new run.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ from tfgen.tree.write import read_ledgers
 
 
 class _JobFiles(NamedTuple):
-    """Files of the jobs that a commit changes, by their paths from the root of the repository.
+    """The files of the jobs that a commit changes. All paths are relative to the root of the repository.
 
     Attributes:
-        rendered: the rendered files before and after the commit, and in the remote branch, with the ledgers.
-        sources: the job files by output folder.
+        rendered: the rendered files and ledgers before the commit, after the commit and in the remote branch.
+        sources: output folder -> job files.
     """
 
     rendered: frozenset[str]
@@ -63,11 +63,11 @@ class _JobFiles(NamedTuple):
 
 
 class JobReplay:
-    """Replays commits over a remote branch.
+    """A rebase of local commits on a remote branch, as a callable for `push`.
 
     Attributes:
-        is_done: whether there was a replay.
-        sources: the files of the jobs that were rendered again, from the root of the repository.
+        is_done: whether the rebase has run.
+        sources: the job files that were rendered again, by their paths from the root of the repository.
     """
 
     def __init__(self) -> None:
@@ -75,12 +75,12 @@ class JobReplay:
         self.sources: set[str] = set()
 
     def __call__(self, tree: Repository, to: Target, tip: str) -> None:
-        """Commit the commits below a tip again. HEAD of the temporary working tree is the remote branch.
+        """Apply the local commits up to `tip` on top of the remote branch, which is HEAD of the temporary tree.
 
         Raises:
             RebaseConflictError: a file that tfgen does not render has a conflict.
             ProblemsError: the merged jobs have errors, or need a new run.
-            RefusedError: the remote branch has a rendered file that somebody edited.
+            RefusedError: somebody edited a rendered file in the remote branch.
             TfgenError: git or the disk fails.
         """
         upstream = tree.head
@@ -111,7 +111,7 @@ class JobReplay:
 
 
 def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _JobFiles:
-    """Find the files of the jobs whose ledgers a commit changes, among the files that the commit changes."""
+    """Return the files of the jobs that a commit changes. A commit changes a job if it changes the job's ledger."""
     rendered: set[str] = set()
     sources: dict[str, set[str]] = {}
     for path in changed:
@@ -132,7 +132,7 @@ def _is_job_file(tree: Repository, path: str) -> bool:
 
 
 def _job_of_ledger(path: str) -> tuple[str, str | None]:
-    """Return the output folder and the job of a ledger; None for the job of a file that is not a ledger."""
+    """Return the output folder and the job name of a ledger. The job name is None if the file is not a ledger."""
     whole = PurePosixPath(path)
     if whole.parent.name != LEDGER_FOLDER:
         return "", None
@@ -141,7 +141,7 @@ def _job_of_ledger(path: str) -> tuple[str, str | None]:
 
 
 def _committed_ledger(tree: Repository, job: str, path: str, revision: str) -> Ledger | None:
-    """Read the ledger of a job from a commit; None if the commit or a valid ledger in the commit does not exist."""
+    """Read the ledger of a job from a commit; None if the commit does not exist or has no valid ledger."""
     with suppress(TfgenError):
         content = git.committed(tree.root / path, revision)
         return None if content is None else parse_ledger(job, content.decode("utf-8", errors="replace"))
@@ -149,7 +149,10 @@ def _committed_ledger(tree: Repository, job: str, path: str, revision: str) -> L
 
 
 def _source_paths(tree: Repository, folder: str, ledger: Ledger) -> Iterator[str]:
-    """Yield the path of a job file. A ledger names the file from the root of the job, which --out does not move."""
+    """Yield the path of the job file that a ledger names, from the root of the repository.
+
+    The path in the ledger is relative to the root folder of the job, which may differ from the output folder.
+    """
     if not ledger.source:
         return
     candidates = [_joined(folder, ledger.source), ledger.source]
@@ -160,7 +163,7 @@ _DEFAULTS_SUFFIX: Final = f"/{FILE}"
 
 
 def _is_merged(differing: Iterable[str], files: _JobFiles) -> bool:
-    """Return whether the remote branch changes a job of the commit as well, or defaults."""
+    """Return whether the remote branch also changes a job that the commit changes, or changes a tfgen.yaml."""
     of_jobs = files.rendered.union(*files.sources.values())
     return bool(of_jobs) and any(path in of_jobs or f"/{path}".endswith(_DEFAULTS_SUFFIX) for path in differing)
 
@@ -178,8 +181,8 @@ def _render(tree: Repository, to: Target, files: _JobFiles) -> None:
                 problems, is_written = written.problems, written.plan is not None
         except ConflictsError as error:
             raise RefusedError(
-                f"{_remote(to)} has files that somebody edited, and the commit stays in {tree.branch}, not pushed: "
-                f"{error}"
+                f"somebody edited rendered files in {_remote(to)}; the commit stays in the local branch {tree.branch} "
+                f"and is not pushed: {error}"
             ) from error
         if not is_written:
             raise _merged_problems(tree, to, problems)
@@ -211,7 +214,7 @@ def _merged_problems(tree: Repository, to: Target, problems: Sequence[Problem]) 
 
 
 def _without_root(tree: Repository, problem: Problem) -> Problem:
-    """Name the files of a problem from the root of the repository, because the temporary working tree is removed."""
+    """Make the paths in a problem relative to the root of the repository, instead of the temporary working tree."""
     root = f"{tree.root}/"
     return problem.replaced(file=problem.file.removeprefix(root), message=problem.message.replace(root, ""))
 

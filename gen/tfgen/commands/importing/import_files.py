@@ -1,4 +1,4 @@
-"""Input and output files of `tfgen import`."""
+"""Read the input files of `tfgen import`, and write the imported job files."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def read_manifests(
     environments: Iterable[tuple[str, Path]],
     live: Iterable[Source] = (),
 ) -> tuple[list[Source], dict[str, list[Source]]]:
-    """Return the files of the jobs, and the files of each environment.
+    """Read the input of an import. Return the files of the jobs, and environment -> files.
 
     Args:
-        files: manifests, scripts, kustomize overlays, or folders of overlays, where each overlay is an environment;
-            `STDIN` is the standard input.
+        files: manifests, scripts, kustomize overlays, or folders whose subfolders are overlays, one for each
+            environment; `STDIN` is standard input.
         commands: commands that submit a job.
         environments: the name and the file or overlay of each environment.
         live: the manifests from a cluster.
 
     Raises:
-        UsageError: no file is given, or a file cannot be read.
+        UsageError: the arguments name no input, or a file cannot be read.
         TfgenError: kustomize fails.
     """
     sources: list[Source] = []
@@ -55,7 +55,7 @@ def read_manifests(
 
 
 def write_job(file: Path, text: str) -> None:
-    """Write the file of imported jobs completely, or not at all.
+    """Write all imported jobs to a new file.
 
     Raises:
         UsageError: the file already exists.
@@ -65,7 +65,7 @@ def write_job(file: Path, text: str) -> None:
 
 
 def write_jobs(folder: Path, jobs: Sequence[ImportedJob]) -> None:
-    """Write NAME/job.yaml in a folder for each imported job: all files, or no file.
+    """Write each imported job to a new file NAME/job.yaml in a folder. If one file cannot be written, write no file.
 
     Raises:
         UsageError: a file already exists.

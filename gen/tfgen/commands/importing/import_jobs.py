@@ -1,4 +1,4 @@
-"""Import of foreign manifests, with an import report about each line of the manifests."""
+"""Convert manifests of other tools to job.yaml, and report the outcome for each line of the manifests."""
 
 from __future__ import annotations
 
@@ -31,42 +31,42 @@ from tfgen.words import either, path_name
 RULES: Final[Mapping[str, str]] = {
     REFUSED: "The manifest that `tfgen import` reads has a setting that job.yaml cannot express.",
 }
-"""The rules of `tfgen import`."""
+"""Rule id -> description, for the problems of `tfgen import`."""
 
 _PROFILE_RULES: Final = ("pod-security", "volume-profile", "root-user")
-"""The rules whose problems a weaker Pod Security profile solves."""
+"""The rules whose problems disappear with a weaker Pod Security profile."""
 
 NO_EQUIVALENT: Final = "job.yaml has no equivalent"
-"""The reason to drop a scalar that no reader has read."""
+"""The reason in the import report for a value that no importer reads."""
 
 _FILE: Final = "job.yaml"
 
 _LONGEST_TEXT: Final = 1 << 18
-"""The characters of the longest text: the limit of all annotations of an object. An argument may have half as many.
+"""Maximum number of characters of a text: the Kubernetes limit for all annotations of an object together.
 
 https://github.com/kubernetes/kubernetes/blob/v1.33.0/staging/src/k8s.io/apimachinery/pkg/api/validation/objectmeta.go
 """
 
 _MAX_WORDS: Final = 1_000
-"""The limit of words in a script. Usual commands have some dozens of words."""
+"""Maximum number of words in a script of commands. A usual command has some dozens of words."""
 
 _SCRIPT: Final = re.compile(r"\s*(#![^\n]*sh\b|(#[^\n]*\n\s*)*(\$\s+)?(arena|elasticdl)\s)")
-"""The beginning of a file with commands."""
+"""Pattern of the beginning of a script, for example `arena submit tfjob`."""
 
 
 class Source(Record):
-    """File of foreign manifests."""
+    """A file of manifests to import."""
 
     file: str
     content: bytes
 
 
 class Origin(Record):
-    """Origin of a job or of an environment.
+    """The object from which a job, or an environment of a job, was imported.
 
     Attributes:
-        root: the foreign object.
-        entries: the entries of the import report.
+        root: the object.
+        entries: the entries of the import report about the object.
     """
 
     root: Part
@@ -74,12 +74,12 @@ class Origin(Record):
 
 
 class ImportedJob(Record):
-    """Imported job.
+    """An imported job.
 
     Attributes:
-        format: the format of the foreign job.
-        origins: the origins by environment. None: the job itself.
-        data: the document of job.yaml.
+        format: the name of the original format, such as TFJob.
+        origins: environment -> origin; the key None is for the job without an environment.
+        data: the data of job.yaml.
         text: the text of job.yaml.
     """
 
@@ -90,10 +90,10 @@ class ImportedJob(Record):
 
 
 class Imported(Record):
-    """Result of an import.
+    """The result of an import.
 
     Attributes:
-        jobs: the imported jobs; empty if a problem is an error.
+        jobs: the imported jobs; empty if the problems contain an error.
         entries: the entries of the import report.
         problems: the problems of the files and of the imported jobs.
     """
@@ -104,16 +104,16 @@ class Imported(Record):
 
     @property
     def text(self) -> str:
-        """The text of a file with all jobs."""
+        """The text of one YAML file with all imported jobs."""
         return "---\n".join(job.text for job in self.jobs)
 
 
 class _Reading(Record):
-    """Jobs in the files of an environment.
+    """The jobs that were read from the files of an environment.
 
     Attributes:
-        parts: all objects of the files.
-        report: the import report of the objects that are not part of a job.
+        parts: all objects in the files.
+        report: the import report about the objects that belong to no job.
         variants: the jobs with their import reports.
     """
 
@@ -123,18 +123,18 @@ class _Reading(Record):
 
 
 _Job: TypeAlias = tuple[str, Mapping[EnvironmentName, Variant]]
-"""The name of a job, and its variants by environment."""
+"""The name of a job, and environment -> variant of the job."""
 
 
 def import_jobs(
     sources: Iterable[Source], options: Options, environments: Mapping[str, Sequence[Source]] = EMPTY
 ) -> Imported:
-    """Import all jobs of some files.
+    """Import all jobs in the files.
 
     Args:
-        sources: the files of the jobs; may be empty if environments are given.
+        sources: the files of the jobs; may be empty if `environments` is not empty.
         options: the options of the import.
-        environments: the files of the same jobs in each environment.
+        environments: environment -> files with the variants of the jobs in this environment.
 
     Raises:
         UsageError: the files contain no object.
@@ -174,7 +174,7 @@ def _entries(readings: Mapping[EnvironmentName, _Reading]) -> Iterator[Entry]:
 
 
 class _Files(Record):
-    """Parsed files of an environment.
+    """The parsed files of an environment.
 
     Attributes:
         documents: the YAML documents.
@@ -206,7 +206,7 @@ def _parse_files(sources: Iterable[Source]) -> _Files:
 
 
 def _template(text: str, file: str) -> Problem:
-    """Return the problem of a Helm template, which is not YAML before Helm renders the template."""
+    """Return the problem for a file that is a Helm template, and therefore not valid YAML."""
     index = text.index("{{")
     line, column = text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
     message = "found a template, expected YAML; render the chart: helm template CHART | tfgen import -"
@@ -216,7 +216,7 @@ def _template(text: str, file: str) -> Problem:
 def _read_all(parsed: Mapping[EnvironmentName, _Files], options: Options) -> dict[EnvironmentName, _Reading]:
     """Read the jobs of all environments.
 
-    If only some environments have several tasks, the single task of each further environment is worker 0.
+    If a job has several tasks in some environments and a single task in the rest, the single task becomes worker 0.
     """
     readings = {env: _read(files, options) for env, files in parsed.items()}
     strategies = {variant.job.strategy for reading in readings.values() for variant in reading.variants}
@@ -238,7 +238,7 @@ def _read(files: _Files, options: Options) -> _Reading:
 
 
 def _submitted(script: str, file: str, report: ImportReport) -> Iterator[Part]:
-    """Yield the jobs that the commands of a script submit."""
+    """Yield the jobs that the commands of a script submit, such as `arena submit tfjob`."""
     number = 0
     for words in commands(script):
         number += len(words)
@@ -257,7 +257,7 @@ def _submitted(script: str, file: str, report: ImportReport) -> Iterator[Part]:
 
 
 def _refuse_uncarried(words: Sequence[Word], file: str, report: ImportReport) -> bool:
-    """Refuse each word with a character that YAML cannot contain. Return whether a word has such a character."""
+    """Report each word with a character that YAML cannot contain. Return whether such a word exists."""
     refused = [(word, match[0]) for word in words if (match := uncarried(word.text))]
     for word, character in refused:
         report.refuse(scalar_part(file, word.position, "command", word.text), uncarried_message(character))
@@ -267,7 +267,10 @@ def _refuse_uncarried(words: Sequence[Word], file: str, report: ImportReport) ->
 def _jobs(
     parts: Sequence[Part], options: Options, report: ImportReport
 ) -> Iterator[tuple[ForeignJob | None, ImportReport]]:
-    """Yield the job of each object with a job format, and the job of all hand-written tasks, with their reports."""
+    """Yield the job of each object that is a job, such as a TFJob, and one job for all hand-written task objects.
+
+    Each job comes with its import report. A task object is, for example, a StatefulSet that sets TF_CONFIG.
+    """
     jobs = [(part, job_format) for part in parts for job_format in FORMATS if job_format.matches(part)]
     tasks = [part for part in parts if hand_written.is_task(part)]
     if not parts:
@@ -293,7 +296,7 @@ def _kind_in_words(item: Part) -> str:
 
 
 def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, report: ImportReport) -> list[_Job]:
-    """Return the variants of each job. The name of a variant may contain the name of its environment."""
+    """Group the variants of each job. The names of the variants may differ by the names of their environments."""
     if len(readings) == 1:
         ((env, reading),) = readings.items()
         return [(_name(variant, env, readings), {env: variant}) for variant in reading.variants]
@@ -314,12 +317,12 @@ def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, rep
 
 
 def _name(variant: Variant, env: EnvironmentName, readings: Mapping[EnvironmentName, _Reading]) -> str:
-    """Return the name of a job. With several environments, remove the name of the environment."""
+    """Return the name of a job. For several environments, the result does not contain the name of the environment."""
     return (len(readings) > 1 and base_name({env: variant.job.name})) or variant.job.name
 
 
 def _refuse_second_names(readings: Mapping[EnvironmentName, _Reading], report: ImportReport) -> None:
-    """Refuse a second job of a name, because both jobs would have one chart and one overlay."""
+    """Report an error for a second job with the same name, because both jobs would have the same chart."""
     for env, reading in readings.items():
         names: set[str] = set()
         for variant in reading.variants:
@@ -331,7 +334,7 @@ def _refuse_second_names(readings: Mapping[EnvironmentName, _Reading], report: I
 
 
 def _report_object(part: Part, parts: Sequence[Part], report: ImportReport) -> None:
-    """Report an object that is not part of a job, or the scalars of a job that its reader has not read."""
+    """Report an object that belongs to no job. For the object of a job, report the values that no importer read."""
     unread = list(report.unread(part))
     if len(unread) == sum(1 for _ in part.leaves()):
         if kind(part) == "ConfigMap" and not _is_named(name(part), part, parts):
@@ -346,12 +349,12 @@ def _report_object(part: Part, parts: Sequence[Part], report: ImportReport) -> N
 
 
 def _is_named(text: str, item: Part, parts: Sequence[Part]) -> bool:
-    """Return whether another object than the item contains a text."""
+    """Return whether an object other than `item` contains a text as a value."""
     return any(scalar.as_text == text for part in parts if part is not item for scalar in part.leaves())
 
 
 def _refuse_long_texts(data: Any, variant: Variant) -> None:
-    """Refuse texts that no cluster accepts, before the slow steps that write and check the job."""
+    """Report an error for each text that is too long for Kubernetes, before the slow check of the job."""
     for path, text in texts(data):
         if len(text) > _LONGEST_TEXT:
             message = f"{path_name(path)} has {len(text):,} characters; Kubernetes accepts at most {_LONGEST_TEXT:,}"
@@ -359,7 +362,7 @@ def _refuse_long_texts(data: Any, variant: Variant) -> None:
 
 
 def _write(name: str, variants: Mapping[EnvironmentName, Variant]) -> ImportedJob | None:
-    """Return the job with the strictest Pod Security profile that its pods meet.
+    """Write the text of an imported job, with the strictest Pod Security profile that its pods meet.
 
     Return None if the import report has problems.
     """
@@ -390,14 +393,14 @@ def _write(name: str, variants: Mapping[EnvironmentName, Variant]) -> ImportedJo
             break
     _rename(variants, data["metadata"]["name"])
     for variant in variants.values():
-        # A part that sets a field of several roles has several entries. After the hoisting these entries are equal.
+        # A value that sets a field of several roles has several entries, which are equal if the job sets the field.
         variant.report.entries = list(dict.fromkeys(variant.report.entries))
     origins = {env: Origin(variant.job.root, tuple(variant.report.entries)) for env, variant in variants.items()}
     return ImportedJob(job.format, {base: origins[base], **origins}, data, text)
 
 
 def _rename(variants: Mapping[EnvironmentName, Variant], name: str) -> None:
-    """Report the new name of a job as a change."""
+    """Report the name of a job as changed in each environment where the job had a different name."""
     for variant in variants.values():
         if variant.job.name != name:
             why = f"the name of the job is {name} in every environment"
@@ -410,7 +413,7 @@ def _rename(variants: Mapping[EnvironmentName, Variant], name: str) -> None:
 
 
 def _mapped(job: ImportedJob) -> Iterator[Problem]:
-    """Yield the problems of the imported job, at the positions of the source."""
+    """Check an imported job. Yield its problems at the lines of the original manifests."""
     checked = check(job.text, _FILE)
     (document,) = parse(job.text, _FILE).documents
     paths = dict(_positions(document.root))
@@ -424,12 +427,12 @@ def _mapped(job: ImportedJob) -> Iterator[Problem]:
         path = paths.get(problem.position, ())
         source = next((sources[path[:n]] for n in range(len(path), 0, -1) if path[:n] in sources), None)
         file, position = (source.file, source.position) if source else (first.file, first.position)
-        cure = "; set another name with --name" if path == ("metadata", "name") else ""
-        yield problem.replaced(file=file, position=position, message=f"{problem.message}{cure}")
+        fix = "; set another name with --name" if path == ("metadata", "name") else ""
+        yield problem.replaced(file=file, position=position, message=f"{problem.message}{fix}")
 
 
 def _positions(tree: SourceTree, path: Path = ()) -> Iterator[tuple[Position, Path]]:
-    """Yield the path of each position. The last path of a position is the deepest one."""
+    """Yield each position in a document with its path. If two paths have the same position, the deeper path is last."""
     yield tree.position, path
     for key, (position, child) in tree.children.items():
         yield position, (*path, key)

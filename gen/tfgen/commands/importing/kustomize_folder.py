@@ -1,4 +1,4 @@
-"""Folders of kustomize overlays, and their build with `kustomize` or with `kubectl`, which contains kustomize."""
+"""Find kustomize overlays in a folder, and build an overlay with `kustomize` or `kubectl kustomize`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tfgen.errors import TfgenError, UsageError
 from tfgen.text.parse import MAX_BYTES, decode, parse
 
 _FILES: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-"""The names of a kustomization file."""
+"""The file names that kustomize accepts for a kustomization."""
 _BASE: Final = "base"
-"""The usual name of the folder that overlays change. The folder is not an environment."""
+"""The usual name of the kustomize base, which is not an environment."""
 
 
 def is_overlay(folder: Path) -> bool:
@@ -24,7 +24,7 @@ def is_overlay(folder: Path) -> bool:
 
 
 def overlays(folder: Path) -> Mapping[str, Path]:
-    """Return the overlays in a folder by name, without the base and components.
+    """Return the overlays in a folder by their names, without the base and without components.
 
     Raises:
         UsageError: the folder has no overlay.

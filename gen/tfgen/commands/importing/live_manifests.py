@@ -1,4 +1,4 @@
-"""Reader of the live jobs in a namespace, which returns the manifests that the users wrote."""
+"""Read the jobs in a namespace of a cluster as manifests, without the fields that the API server added."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _JOBS: Final[Mapping[str, Sequence[str]]] = {
     "JobSet": ("jobset.x-k8s.io/v1alpha2",),
     "TrainJob": ("trainer.kubeflow.org/v1alpha1",),
 }
-"""Custom kinds whose objects are jobs, with their versions. The reader uses the first served version."""
+"""Custom kind of a job -> API versions. tfgen reads the first version that the cluster serves."""
 _TASKS: Final = (
     ("apps/v1", "StatefulSet"),
     ("apps/v1", "Deployment"),
@@ -33,7 +33,7 @@ _TASKS: Final = (
     ("v1", "ReplicationController"),
     ("v1", "Pod"),
 )
-"""Built-in kinds whose objects are tasks if they configure a TensorFlow cluster."""
+"""Built-in kinds whose objects may be tasks: tfgen imports an object that configures a TensorFlow cluster."""
 _COMPANIONS: Final = (
     ("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime"),
     ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"),
@@ -41,19 +41,19 @@ _COMPANIONS: Final = (
     ("scheduling.incubator.k8s.io/v1alpha1", "PodGroup"),
     ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
 )
-"""Kinds of objects that belong to a job."""
+"""Kinds of objects that belong to a job and that are not jobs."""
 
 
 def live_manifests(access: Access, names: Sequence[str], tell: Callable[[str], None]) -> list[Source]:
-    """Return the manifests of the jobs in a namespace, with a source for each object.
+    """Return the manifests of the jobs in a namespace of a cluster, one file for each object.
 
     Args:
         access: the cluster and the namespace.
-        names: the names of the jobs, such as tfjob/mnist. Empty: all jobs that run TensorFlow.
-        tell: prints a line about omitted objects, and about a server that does not answer.
+        names: the names of the jobs, such as tfjob/mnist. If empty, import all jobs that run TensorFlow.
+        tell: prints a message about omitted objects, and about a server that does not answer.
 
     Raises:
-        UsageError: the namespace lacks a job of these names, or has no job.
+        UsageError: the namespace does not have one of these jobs, or has no job.
         TfgenError: the cluster cannot be read.
     """
     connection = Connection(access)
@@ -73,7 +73,7 @@ def _first_served(api: Api, kind: str, versions: Sequence[str]) -> Iterator[str]
 
 
 def _objects(api: Api, version: str, kind: str, namespace: str, tell: Callable[[str], None]) -> Iterator[Object]:
-    """Yield the objects of a kind. Print a line about a kind that the user may not list."""
+    """Yield the objects of a kind in a namespace. If the user may not list the kind, print a message."""
     resource = api.resource(version, kind)
     if resource is None:
         return
@@ -110,7 +110,7 @@ def _selected(
 
 
 def _runs_tensorflow(item: Object, companions: Sequence[Object]) -> bool:
-    """Return whether a job, or the runtime of a job, configures a TensorFlow cluster."""
+    """Return whether a job, or the TrainingRuntime of a TrainJob, configures a TensorFlow cluster."""
     if item["kind"] == "TFJob" or "tensorflow" in item.get("spec", {}).get("plugins", {}):
         return True
     trainer = item.get("spec", {}).get("trainer", {}) if item["kind"] == "TrainJob" else {}
@@ -130,7 +130,7 @@ def _containers(data: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _companions(companions: Sequence[Object], jobs: Sequence[Object]) -> Iterator[Object]:
-    """Yield the runtimes that a job names, and the PodGroups of TFJobs."""
+    """Yield the TrainingRuntimes that the jobs name, and all PodGroups if a TFJob is among the jobs."""
     has_tf_job = any(item["kind"] == "TFJob" for item in jobs)
     runtimes = {item["spec"].get("runtimeRef", {}).get("name") for item in jobs if item["kind"] == "TrainJob"}
     for item in companions:
@@ -143,5 +143,5 @@ def _source(item: Object) -> Source:
 
 
 def _title(item: Object) -> str:
-    """Return the name of an object in the syntax of kubectl, such as tfjob/mnist."""
+    """Return the kind and name of an object in the syntax of kubectl, such as tfjob/mnist."""
     return f"{item['kind'].lower()}/{item['metadata']['name']}"

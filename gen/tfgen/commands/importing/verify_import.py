@@ -1,7 +1,7 @@
-"""Comparison of an imported job with its original, for `tfgen import --verify`.
+"""`tfgen import --verify`: compare the objects of an imported job with the original objects.
 
-tfgen renders the job with its original workload kind, and compares each field. A normalization, which applies to all
-jobs, or an entry of the import report must explain each difference.
+tfgen renders the job with its original workload kind, and compares each field. An entry of the import report, or a
+normalization, which is a harmless difference that every import may have, must explain each difference.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ _RESTART_POLICIES: Final = (
     {"event": "PodEvicted", "action": "RestartJob"},
     {"event": "PodFailed", "action": "RestartJob"},
 )
-"""The policies for lost pods that tfgen sets in each Volcano Job."""
+"""The policies for failed and evicted pods that tfgen sets in each Volcano Job."""
 
 
 _NAMES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "tfReplicaSpecs": (("Chief", "Master"), "Worker"),
     "tasks": (("chief",), "worker"),
 }
-"""The names of a chief and of workers, by the field of spec that has the roles."""
+"""Field of `spec` that contains the roles -> the names of a chief, and the name of workers."""
 
 
 class Normalization(NamedTuple):
-    """Difference that each import may have.
+    """A harmless difference that every import may have.
 
     Attributes:
         path: the pattern of the path of the field.
-        matches: returns whether the values before and after have this difference.
+        matches: returns whether the original value and the rendered value have this difference.
         why: the reason for the difference.
     """
 
@@ -124,11 +124,9 @@ NORMALIZATIONS: Final = (
     Normalization(
         r"metadata\.name",
         lambda before, after: after == f"elasticdl-{before}-master",
-        "the pod of the master runs the job",
+        "tfgen renders the pod of the ElasticDL master",
     ),
-    Normalization(
-        r"metadata\.(name|generateName)", _is_generated, "the name of a job is fixed, and each run has a name"
-    ),
+    Normalization(r"metadata\.(name|generateName)", _is_generated, "tfgen forms the name from the job and the run"),
     Normalization(
         r"spec\.tasks\.[-\w]+\.policies",
         lambda before, after: (before, after) == ([], [{"event": "TaskCompleted", "action": "CompleteJob"}]),
@@ -152,7 +150,7 @@ NORMALIZATIONS: Final = (
         rf"{_POD}spec\.(\w+\[[^]]+\]\.)?securityContext"
         r"\.(allowPrivilegeEscalation|capabilities|fsGroupChangePolicy|runAsNonRoot|seccompProfile)\b.*",
         _is_new,
-        "pods meet a Pod Security Standard",
+        "tfgen sets the fields that the Pod Security Standard requires",
     ),
     Normalization(
         rf"{_POD}spec\.\w+\[[^]]+\]\.securityContext\.readOnlyRootFilesystem",
@@ -162,7 +160,7 @@ NORMALIZATIONS: Final = (
     Normalization(
         rf"{_POD}spec\.(automountServiceAccountToken|enableServiceLinks)",
         _is_new,
-        "pods get no token and no variables of Services",
+        "tfgen gives pods no service account token and no Service variables",
     ),
     Normalization(
         rf"{_POD}spec\.terminationGracePeriodSeconds", _is_new, "tfgen sets the time that a task has to stop"
@@ -177,9 +175,9 @@ NORMALIZATIONS: Final = (
         _is_new,
         "all tasks of a role mount the same volumes",
     ),
-    Normalization(rf"{_POD}spec\.volumes\[(at /)?tmp\]", _is_new, "pods have a writable /tmp"),
-    Normalization(rf"{_POD}spec\.volumes\[[^]]+\]\.\w+\.readOnly", _is_any, "readOnly is a field of the mount"),
-    Normalization(rf"{_MAIN}volumeMounts\[/tmp\]", _is_new, "pods have a writable /tmp"),
+    Normalization(rf"{_POD}spec\.volumes\[(at /)?tmp\]", _is_new, "tfgen adds a writable /tmp"),
+    Normalization(rf"{_POD}spec\.volumes\[[^]]+\]\.\w+\.readOnly", _is_any, "tfgen sets readOnly in the volume mount"),
+    Normalization(rf"{_MAIN}volumeMounts\[/tmp\]", _is_new, "tfgen adds a writable /tmp"),
     Normalization(
         rf"{_MAIN}env\[(HOME|NVIDIA_VISIBLE_DEVICES|OMP_NUM_THREADS|TF_NUM_\w+|TFGEN_RUN\w*)\]",
         _is_new,
@@ -188,26 +186,26 @@ NORMALIZATIONS: Final = (
     Normalization(
         rf"{_POD}spec\.(\w+\[[^]]+\]\.)?\w+ \(order\)",
         _is_any,
-        "the order of a list that merges by names has no meaning",
+        "the order of this list has no effect",
     ),
     Normalization(rf"{_MAIN}ports\[\d+\](\.name)?", _is_new, "tfgen lists the port of TensorFlow"),
     Normalization(rf"{_MAIN}ports\[\d+\]\.name", _is_any, "tfgen names the port of TensorFlow"),
-    Normalization(rf"{_POD}spec\.\w+\[[^]]+\]\.resources\b.*", _is_equal_amount, "the amounts are equal"),
+    Normalization(rf"{_POD}spec\.\w+\[[^]]+\]\.resources\b.*", _is_equal_amount, "the quantities are equal"),
     Normalization(
         rf"{_POD}spec\.dnsPolicy", _is_new, "with this policy, a pod in the host's network can resolve Services"
     ),
-    Normalization(rf"{_MAIN}volumeMounts\[[^]]+\]\.readOnly", _becomes_true, "readOnly is a field of the mount"),
+    Normalization(rf"{_MAIN}volumeMounts\[[^]]+\]\.readOnly", _becomes_true, "tfgen sets readOnly in the volume mount"),
     Normalization(
         rf"{_POD}spec\.activeDeadlineSeconds",
         _is_new,
-        "the deadline of a job is the limit of the pod that ends the job",
+        "tfgen sets the deadline on the pod that ends the job",
     ),
-    Normalization(rf"{_POD}spec\.subdomain", _is_new, "tasks have host names of one Service"),
+    Normalization(rf"{_POD}spec\.subdomain", _is_new, "tfgen gives the tasks DNS names in one Service"),
     Normalization(rf"{_POD}metadata\.(name|namespace)", _is_any, "the job sets the name and the namespace of a pod"),
     Normalization(r".*\.env\[[^]]+\]\.value", _is_default(""), "tfgen writes the empty value of a variable"),
-    Normalization(r".*", _has_index, "TASK_INDEX is the index of the task"),
+    Normalization(r".*", _has_index, "tfgen writes the index of the task as the variable TASK_INDEX"),
     Normalization(r".*", _is_removed_empty, "tfgen omits empty fields"),
-    Normalization(r".*", _is_equal_text, "the number and the text are equal"),
+    Normalization(r".*", _is_equal_text, "the number and the text have the same value"),
     Normalization(
         r"spec\.(tensorboard|terminationPolicy|tfReplicaSpecs\.\w+\.tfPort)",
         _is_any,
@@ -216,7 +214,7 @@ NORMALIZATIONS: Final = (
     Normalization(
         r"spec\.args\.(cluster_spec_json|job_name|namespace|need_tf_config|restart_policy|\w+_resource_limit)",
         _is_new,
-        "tfgen passes the run to the master, and sets limits equal to requests",
+        "tfgen passes the name of the run to the master, and sets limits equal to requests",
     ),
     Normalization(r"spec\.args\.master_resource_(request|limit)", _has_more_amounts, "tfgen writes the defaults"),
     Normalization(r"spec\.args\.ps_pod_priority", _is_new, "a ps has the priority of the master by default"),
@@ -238,7 +236,9 @@ NORMALIZATIONS: Final = (
         "tfgen sets the cluster configuration of the tasks",
     ),
     Normalization(r"spec\.tasks\..*\.args", _are_flags, "tfgen sets the cluster configuration of the tasks"),
-    Normalization(rf"{_POD}spec\.restartPolicy", _is_new, "a failed program restarts"),
+    Normalization(
+        rf"{_POD}spec\.restartPolicy", _is_new, "tfgen sets a restart policy, so that a failed program restarts"
+    ),
     Normalization(r"spec\.tasks\..*\.readinessProbe", _is_new, "a task is ready when its port answers"),
     Normalization(
         r"spec\.runPolicy\.(cleanPodPolicy|backoffLimit|schedulingPolicy\.minAvailable)",
@@ -247,15 +247,15 @@ NORMALIZATIONS: Final = (
     ),
     Normalization(rf"{_POD}spec\.schedulerName", _is_any, "tfgen sets the scheduler of the gang"),
 )
-"""Differences without a change in meaning. The first one that matches a difference explains it."""
+"""Differences that do not change the behavior of a job. The first match explains a difference."""
 
 
 _DNS_POLICY: Final = "ClusterFirst"
-"""The policy of a pod that sets none."""
+"""The default of `dnsPolicy` in Kubernetes."""
 
 
 class Difference(Record):
-    """Difference between a field of the original and the field of the rendered object.
+    """A difference between the original object and the rendered object.
 
     Attributes:
         field: the path of the field.
@@ -269,7 +269,7 @@ class Difference(Record):
 
 
 class Verified(Record):
-    """Differences of an imported job, or of one of its environments, from the original."""
+    """The differences between an imported job, in an environment, and its original."""
 
     job: ImportedJob
     environment: EnvironmentName
@@ -287,7 +287,7 @@ def verify(
     options: Options,
     environments: Mapping[str, Sequence[Source]] = EMPTY,
 ) -> Iterator[Verified]:
-    """Import each job for its original workload kind, and yield its differences from the original.
+    """Import each job again with its original workload kind, and yield the differences from the original.
 
     Args:
         imported: the imported jobs.
@@ -337,7 +337,7 @@ def differences(job: ImportedJob, environment: EnvironmentName = None) -> tuple[
 
 
 def _move_roles(original: dict[str, Any], rendered: Mapping[str, Any]) -> Iterator[Difference]:
-    """Move the roles of the original to the roles of the job.
+    """Rename the roles of the original object as the import does, and yield a difference for each renamed role.
 
     A single task becomes the chief, and a chief without ps becomes worker 0.
     """
@@ -365,7 +365,7 @@ def _normalization(change: FieldChange) -> str:
 
 
 def _reported_pull_secrets(new: Any, root: Part, entries: Sequence[Entry]) -> str:
-    """Return the reason for the new pull secrets of a pod, if the import report contains each of the secrets."""
+    """Return the reason for new image pull secrets of a pod; empty if a secret is not in the import report."""
     reasons = {
         entry.source: entry.why for entry in entries if (entry.target, entry.outcome) == (PULL_SECRETS, "changed")
     }
@@ -378,13 +378,13 @@ def _reported_pull_secrets(new: Any, root: Part, entries: Sequence[Entry]) -> st
 
 
 def _entry(change: FieldChange, root: Part, explained: Mapping[str, str], reported: Mapping[str, str]) -> str:
-    """Return the reason in the import report for the part at a path, for a parent, or for all of its scalars.
+    """Return the reason for a changed field in the import report; empty if the report does not explain the change.
 
     Args:
-        change: the change of the part.
+        change: the change of the field.
         root: the original object.
-        explained: the reasons of changed and dropped parts, by name.
-        reported: the same, and an empty reason for each carried part.
+        explained: name -> reason, for the fields that the import changed or dropped.
+        reported: like `explained`, with an empty reason for each field that the import carried over.
     """
     part: Part | None = root
     why = ""
@@ -395,13 +395,13 @@ def _entry(change: FieldChange, root: Part, explained: Mapping[str, str], report
         why = explained.get(part.name, why)
     if why or part is None:
         return why
-    # A change of a list may consist of carried items and of items with a reason.
+    # In a changed list, the report may have a reason for some items, and carry over the rest of the items.
     names = [next((name for name in _names_around(scalar) if name in reported), None) for scalar in part.leaves()]
     return next((reported[name] for name in names if name and reported[name]), "") if None not in names else ""
 
 
 def _names_around(part: Part) -> Iterator[str]:
-    """Yield the names of a part and of its parents."""
+    """Yield the name of a field, and the names of its parents."""
     for length in range(len(part.path), 0, -1):
         yield part.replaced(path=part.path[:length]).name
 
@@ -424,7 +424,7 @@ def _step(part: Part | None, step: Any) -> Part | None:
 
 
 def _comparable(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object without the fields that a cluster adds, and with the defaults of Kubernetes."""
+    """Prepare an object for the comparison: remove fields that a cluster adds, and add the defaults of Kubernetes."""
     user_keys = ("name", "namespace", "labels", "annotations")
     metadata = {"labels": {}, "annotations": {}, **{k: v for k, v in item["metadata"].items() if k in user_keys}}
     notes = {key: value for key, value in metadata["annotations"].items() if key != LAST_APPLIED}
@@ -435,7 +435,7 @@ def _comparable(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_volumes(spec: Mapping[str, Any], job: str) -> dict[str, Any]:
-    """Move the volumes of a Volcano Job to its pods."""
+    """Move the volumes of a Volcano Job to its pod templates, where tfgen writes volumes."""
     volumes, mounts = [], []
     for volume in spec["volumes"]:
         name = volume_name(volume["mountPath"])
@@ -467,7 +467,7 @@ def _completed(data: Any) -> Any:
 
 
 def _with_one_event(policy: dict[str, Any]) -> dict[str, Any]:
-    """Turn the list of a single event into the event."""
+    """Replace `events` with a single event by `event` in a policy of a Volcano Job."""
     events = policy.get("events", ())
     if len(events) != 1:
         return policy
@@ -499,7 +499,7 @@ def _template(template: Any) -> dict[str, Any]:
 
 
 def _hoist_user(spec: dict[str, Any]) -> None:
-    """Move the user of a single container to the pod. Both fields have the same effect."""
+    """Move runAsUser and runAsGroup of a single container to the pod, where the fields have the same effect."""
     (container,) = spec["containers"]
     user = {key: value for key, value in container["securityContext"].items() if key in ("runAsUser", "runAsGroup")}
     context = {key: value for key, value in container["securityContext"].items() if key not in user}
@@ -508,7 +508,7 @@ def _hoist_user(spec: dict[str, Any]) -> None:
 
 
 def _renamed(data: Any, names: Mapping[str, str]) -> Any:
-    """Return a template whose volumes have names of their mount paths. In Kubernetes, the names have no effect."""
+    """Rename the volumes of a pod template by their mount paths, because the names of volumes have no effect."""
     if isinstance(data, list):
         return [_renamed(child, names) for child in data]
     if not isinstance(data, dict):
@@ -532,7 +532,7 @@ def _renamed(data: Any, names: Mapping[str, str]) -> Any:
 
 
 def _container(container: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a container with its default requests, which are its limits, and with the default limits of devices."""
+    """Add the default requests (equal to the limits) and the default limits of devices to a container."""
     resources = container.get("resources", {})
     limits, requests = (
         {NVIDIA_GPU if key == ALPHA_GPU else key: value for key, value in resources.get(kind, {}).items()}
@@ -547,7 +547,7 @@ def _container(container: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _variable(variable: Mapping[str, Any], container: Any) -> Mapping[str, Any]:
-    """Return a variable without the name of its own container, which is the default of a resourceFieldRef."""
+    """Remove the default value of `resourceFieldRef.containerName`, which is the container of the variable."""
     source = variable.get("valueFrom")
     field = source.get("resourceFieldRef") if isinstance(source, dict) else None
     if not isinstance(field, dict) or field.get("containerName") != container:

@@ -1,4 +1,4 @@
-"""The facts about a line of a chart."""
+"""Explain a line of a chart, for `tfgen explain FILE:LINE`."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _CHART_FIELDS: Final[dict[str, tuple[Path, ...]]] = {
     "appVersion": (("spec", "image"),),
     **{field: (("spec", "chart", field),) for field in ("keywords", "home", "sources", "maintainers", "icon")},
 }
-"""The keys of the job for each field of Chart.yaml."""
+"""Field of Chart.yaml -> keys of job.yaml that set the field."""
 
 _VALUES: Final = "values.yaml"
 _SCHEMA: Final = "values.schema.json"
 _PLAIN: Final = {
-    "README.md": "The page about the chart follows from the values of the job and from their schema.",
-    ".helmignore": "Helm leaves the files of editors and systems out of the chart.",
+    "README.md": "tfgen generates the README of the chart from the values of the job and from their schema.",
+    ".helmignore": "Helm does not add the files of editors and operating systems to the package of the chart.",
 }
 
 
 def chart_line(parts: JobParts, file: str, number: int, text: str) -> LineFacts:
-    """Return the facts about a line of a chart.
+    """Return the job keys, the reason and the documentation page for a line of a file in a chart.
 
     Args:
         parts: the job.
@@ -58,11 +58,13 @@ def chart_line(parts: JobParts, file: str, number: int, text: str) -> LineFacts:
 
 
 def program_line(file: str) -> LineFacts:
-    """Return the facts about a line of a program that a ConfigMap contains."""
+    """Return the job keys, the reason and the documentation page for a line of a program in a ConfigMap."""
     if file.rpartition("/")[2] in ("finisher.py", "run_lock.py"):
-        return LineFacts("The program is a part of tfgen, and the same for every job.", RUNS)
+        return LineFacts("The program is part of tfgen, and is the same for every job.", RUNS)
     return LineFacts(
-        "The file is the code in the job.", "docs/storage.md#code-in-the-job", sources=frozenset({("spec", "code")})
+        "The file contains the training code in job.yaml.",
+        "docs/storage.md#code-in-the-job",
+        sources=frozenset({("spec", "code")}),
     )
 
 
@@ -84,11 +86,11 @@ def _template_line(parts: JobParts, file: str, line: str) -> LineFacts:
 
 def _about_template(name: str) -> LineFacts:
     if name == "guards":
-        return LineFacts("The template stops Helm before a wrong value changes a run.", "docs/environments.md")
+        return LineFacts("The template makes Helm fail if a value is invalid.", "docs/environments.md")
     if name == NOTES.removeprefix("templates/"):
-        return LineFacts("Helm prints the notes after an installation.", RUNS)
+        return LineFacts("Helm prints these notes after an installation.", RUNS)
     if name.startswith("_"):
-        return LineFacts("The file has the named templates that the objects of the chart use.", "docs/workloads.md")
+        return LineFacts("The file contains named templates for the objects of the chart.", "docs/workloads.md")
     item = purpose(name)
     return LineFacts(f"The line is a fixed part of {item.text}.", item.page)
 
@@ -99,7 +101,7 @@ def _chart_yaml_line(path: Path) -> LineFacts:
     if field in _CHART_FIELDS:
         return LineFacts("Chart.yaml describes the chart.", page, sources=frozenset(_CHART_FIELDS[field]))
     if field == "version":
-        return LineFacts("The version follows from the contents of the chart, and rises with each change.", page)
+        return LineFacts("tfgen increases the version with each change of the chart.", page)
     return LineFacts("The line is the same in the chart of every job.", page)
 
 
@@ -109,5 +111,5 @@ def _schema_line(path: Path) -> LineFacts:
         steps, path = [*steps, path[1]], path[2:]
     keys = frozenset((("spec", *steps),) if steps else ())
     return LineFacts(
-        "The schema of the chart's values follows from the schema of job.yaml.", ENVIRONMENTS, sources=keys
+        "tfgen generates the schema of the chart's values from the schema of job.yaml.", ENVIRONMENTS, sources=keys
     )

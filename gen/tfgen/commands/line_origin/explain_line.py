@@ -1,6 +1,6 @@
-"""The explanation of a line of a rendered file: the keys that set the line, the reason and the page.
+"""`tfgen explain FILE:LINE`: explain a line of a rendered file by the job keys, the reason and a documentation page.
 
->>> print(as_text(explain_line("charts/mnist/templates/worker.yaml:15")), end="")
+$ tfgen explain charts/mnist/templates/worker.yaml:15
 charts/mnist/templates/worker.yaml:15
 
   replicas: {{ .Values.roles.worker.replicas | int64 }}
@@ -47,20 +47,20 @@ from tfgen.text.document import Document
 
 _PLACE: Final = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?")
 _FEW: Final = 6
-"""The maximum number of listed keys with defaults. Keys that a file sets are always listed."""
+"""Maximum number of listed keys, unless a file sets more keys. Keys that a file sets are always listed."""
 _GITOPS: Final = "The object makes a GitOps tool apply the job."
 _WIDTH: Final = 100
 
 
 class LineOrigin(Record):
-    """The origin of a line.
+    """The explanation of a line of a rendered file.
 
     Attributes:
-        file: the file.
+        file: the path of the file.
         number: the number of the line, from 1.
         line: the text of the line.
         values: the keys that set the values on the line.
-        tests: the keys that decide whether the file has the line.
+        tests: the keys that decide whether the file contains the line.
         reason: the reason for the line.
         page: the page of the documentation.
     """
@@ -75,7 +75,7 @@ class LineOrigin(Record):
 
 
 class InvalidJobError(Exception):
-    """The job of a rendered file has errors.
+    """The job from which a file was rendered has errors.
 
     Attributes:
         problems: the problems of the job.
@@ -87,14 +87,14 @@ class InvalidJobError(Exception):
 
 
 def explain_line(place: str) -> LineOrigin:
-    """Return the origin of a line of a rendered file.
+    """Explain a line of a rendered file on disk.
 
     Args:
-        place: ``FILE:LINE``; a column behind the line is ignored.
+        place: ``FILE:LINE`` or ``FILE:LINE:COLUMN``; the column is ignored.
 
     Raises:
         UsageError: tfgen did not render the file, or the file has fewer lines.
-        TfgenError: the file is not the file that the job renders to now.
+        TfgenError: the file differs from the file that the job renders to now.
         InvalidJobError: the job has errors.
     """
     match = _PLACE.fullmatch(place)
@@ -109,19 +109,19 @@ def explain_line(place: str) -> LineOrigin:
 
 
 def line_origin(parts: JobParts, rendered: RenderedText, file: str, number: int) -> LineOrigin:
-    """Return the origin of a line of a file, which the job renders to.
+    """Explain a line of a rendered file of a job.
 
     Args:
         parts: the job.
         rendered: the file.
-        file: the name of the file in the result.
+        file: the path of the file in the result.
         number: the number of the line, from 1.
     """
     facts = _facts(parts, rendered, number)
     values = _origins(parts, facts, facts.sources)
     tests = () if values else _origins(parts, facts, facts.tests)
     written = [row.path for row in values if row.place] or [row.path for row in values]
-    key = written[0] if len(written) == 1 else None  # the only key that a file sets; further keys have defaults
+    key = written[0] if len(written) == 1 else None  # the only key that a file sets
     reason = facts.comment or (key and _description(key)) or facts.reason
     page = (key and page_of_key(key)) or facts.page
     line = rendered.text.split("\n")[number - 1]
@@ -129,12 +129,12 @@ def line_origin(parts: JobParts, rendered: RenderedText, file: str, number: int)
 
 
 def as_text(origin: LineOrigin) -> str:
-    """Return an origin as text."""
+    """Return the explanation of a line as text."""
     paragraphs = [f"{origin.file}:{origin.number}", f"  {origin.line.strip()}" if origin.line.strip() else "  (empty)"]
     if origin.values:
         paragraphs += ["Set by:", _table(origin.values)]
     elif origin.tests:
-        paragraphs += ["No key sets the line. The file has the line because of:", _table(origin.tests)]
+        paragraphs += ["No key sets the line. These keys decide that the file has the line:", _table(origin.tests)]
     else:
         paragraphs.append("No key sets the line.")
     reason = textwrap.fill(f"Reason: {origin.reason}", _WIDTH, break_on_hyphens=False, break_long_words=False)
@@ -142,7 +142,7 @@ def as_text(origin: LineOrigin) -> str:
 
 
 def as_data(origin: LineOrigin) -> dict[str, Any]:
-    """Return an origin as plain data."""
+    """Return the explanation of a line as JSON data."""
     return {
         "file": origin.file,
         "line": origin.number,
@@ -155,17 +155,17 @@ def as_data(origin: LineOrigin) -> dict[str, Any]:
 
 
 def _table(rows: tuple[Origin, ...]) -> str:
-    """Return a line for each key of the job file, and of many keys with defaults only the number."""
+    """Return a table with a line for each key. Keys with defaults beyond the first six are only counted."""
     written = tuple(row for row in rows if row.place)
     defaults = tuple(row for row in rows if not row.place)
     listed = written + defaults[: max(0, _FEW - len(written))]
     table = textwrap.indent(as_table(listed), "  ").rstrip("\n")
     count = len(rows) - len(listed)
-    return f"{table}\n  and {plural(count, 'further key')} with the default" if count else table
+    return f"{table}\n  and {plural(count, 'more key')} with the default" if count else table
 
 
 def _document(rendered: RenderedText, file: str) -> Document:
-    """Return the job of a rendered file."""
+    """Read the job of a rendered file, and check that the job still renders to this file."""
     jobs = check_all(read_sources([rendered.source]))
     if has_errors(jobs.problems):
         raise InvalidJobError(jobs.problems)
@@ -174,7 +174,7 @@ def _document(rendered: RenderedText, file: str) -> Document:
     if files.get(rendered.path) != rendered.text:
         raise TfgenError(
             f"{file}: differs from the file that {rendered.source} renders to; "
-            f"run tfgen render {rendered.source}, and then ask again"
+            f"run tfgen render {rendered.source}, and repeat this command"
         )
     return document
 
@@ -196,7 +196,7 @@ def _origins(parts: JobParts, facts: LineFacts, keys: Iterable[Path]) -> tuple[O
 
 
 def _rows(document: Document, rows: Mapping[Path, Origin], key: Path) -> Iterable[Origin]:
-    """Return the origins of the values at and below a key; for a part of a value, the origin of the value."""
+    """Return the origins of the values at and below a key. For a part of a value, return the origin of the value."""
     if key[0] != "spec" or key[1:2] in (("environments",), ("patches",)):
         value = data_path.at(document.data, key)
         return () if value is None else (Origin(key, value, document.place(key)),)
@@ -211,6 +211,6 @@ def _rows(document: Document, rows: Mapping[Path, Origin], key: Path) -> Iterabl
 
 
 def _description(path: Path) -> str:
-    """Return the first sentence of the description of a key; empty for an unknown key."""
+    """Return the first sentence of a key's description; empty if the schema does not have the key."""
     node = schema_file.node(schema_file.load(), tuple(map(str, path)))
     return first_sentence(node) if node and "description" in node else ""

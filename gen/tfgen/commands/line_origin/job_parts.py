@@ -1,4 +1,4 @@
-"""A job, with the parts of its objects and the lines of its templates."""
+"""Trace the fields of objects and the lines of templates to the keys of job.yaml that set them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tfgen.targets.chart.template_lines import chart_lines
 from tfgen.text.document import Document
 
 _PATCHES: Final = "patches"
-"""The key whose entries are removed separately to find the entry that changes a line."""
+"""Key of job.yaml whose entries are removed one by one to find the entry that changes a line."""
 
 
 class JobParts(Record):
-    """A job with the sources of its files.
+    """A job, with the job keys that set each field of its objects.
 
     Attributes:
         document: the job.
@@ -34,29 +34,29 @@ class JobParts(Record):
 
     @classmethod
     def of(cls, document: Document) -> JobParts:
-        """Return the parts of a job without errors."""
+        """Build the objects of a valid job."""
         return cls(document, build(document.data))
 
     @cached_property
     def templates(self) -> Mapping[str, Lines]:
-        """The lines of the templates, by path in the chart."""
+        """Path in the chart -> lines of the template."""
         job = self.built.job
         return chart_lines(job.structure, [form.name for form in job.environments if form.enabled])
 
     def objects(self, environment: str | None) -> Mapping[str, Mapping[Path, Part]]:
-        """Return the parts of the objects of an environment, by key and by path."""
+        """Return the fields of the objects of an environment, by object and by path."""
         if environment not in self._objects:
             self._objects[environment] = object_parts(self.built, environment)
         return self._objects[environment]
 
     def origins(self, environment: str | None) -> Mapping[Path, Origin]:
-        """Return the origins of the values of an environment, by path."""
+        """Return the origin of each job value of an environment, by the path of the value."""
         if environment not in self._origins:
             self._origins[environment] = {row.path: row for row in origins(self.document, environment)}
         return self._origins[environment]
 
     def keys_that_shape_object(self, environment: str | None, key: str, path: Path) -> frozenset[Path]:
-        """Return the keys of the job without which an object lacks a part, or has a different value at its path."""
+        """Return the job keys that decide a field: without such a key, the field is missing or has another value."""
         value = self.objects(environment)[key][path].value
         return frozenset(
             changed
@@ -65,7 +65,7 @@ class JobParts(Record):
         )
 
     def keys_that_shape_line(self, file: str, line: str) -> frozenset[Path]:
-        """Return the keys of the job without which a template lacks a line."""
+        """Return the job keys that decide a line of a template: without such a key, the line is missing."""
         return frozenset(
             changed for changed, job in self._jobs_without_a_key.items() if line not in job.templates.get(file, ())
         )
@@ -80,7 +80,7 @@ class JobParts(Record):
 
     @cached_property
     def _jobs_without_a_key(self) -> Mapping[Path, JobParts]:
-        """The same job without each of the keys that decide its structure."""
+        """Key -> the job without this key, for each optional key that decides the structure of the job."""
         data = self.document.data
         return {
             path: JobParts.of(Document.without_places(self.document.file, data_path.without(data, path)))
@@ -89,7 +89,7 @@ class JobParts(Record):
 
 
 def structure_keys(job: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield the optional keys of a job that decide its structure. The schema has a default for each."""
+    """Yield the optional keys of a job that decide its structure."""
     spec = job["spec"]
     yield from _structure_keys(("spec",), spec)
     for role, data in spec["roles"].items():

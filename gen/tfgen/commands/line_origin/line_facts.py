@@ -1,4 +1,4 @@
-"""The facts about a line that a renderer of the file knows, before the keys are looked up in the job file."""
+"""The job keys, the reason and the documentation page for a line of a rendered file."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ _NO_PATHS: frozenset[Path] = frozenset()
 
 
 class LineFacts(Record):
-    """The facts about a line.
+    """The job keys, the reason and the documentation page for a line of a rendered file.
 
     Attributes:
-        reason: the purpose of the file, of the object or of the named template around the line.
+        reason: the purpose of the file, object or named template that contains the line.
         page: the page of the documentation.
-        comment: the reason in the graph for this line alone; empty for most lines.
-        sources: the keys of the job that set the values on the line.
-        tests: the keys that decide whether the file has the line.
-        environment: the environment whose values the file has; None for the job's own.
+        comment: the reason for this single line in the object graph; empty for most lines.
+        sources: the job keys that set the values on the line.
+        tests: the job keys that decide whether the file contains the line.
+        environment: the environment of the file; None for the job without an environment.
     """
 
     reason: str

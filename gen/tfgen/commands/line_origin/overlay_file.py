@@ -1,4 +1,4 @@
-"""The facts about a line of a kustomize base or of an overlay."""
+"""Explain a line of a kustomize base or overlay, for `tfgen explain FILE:LINE`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _PATCH: Final = ".patch"
 
 
 def overlay_line(parts: JobParts, file: str, number: int, text: str) -> LineFacts:
-    """Return the facts about a line of a file below ``overlays/NAME``.
+    """Return the job keys, the reason and the documentation page for a line of a file below ``overlays/NAME``.
 
     Args:
         parts: the job.
-        file: the path of the file, from the folder of the base or of the environment on.
+        file: the path of the file below ``overlays/NAME``.
         number: the number of the line, from 1.
         text: the text of the file.
     """
@@ -51,7 +51,7 @@ def overlay_line(parts: JobParts, file: str, number: int, text: str) -> LineFact
 
 
 def _patch_line(parts: JobParts, environment: str | None, key: str, path: Path, data: Any) -> LineFacts:
-    """Return the facts about the line at a path of a patch, which changes the object with a key."""
+    """Explain the line at a path of a kustomize patch. `key` is the object that the patch changes."""
     objects = parts.objects(environment)
     if key not in objects:
         return _deletion_line(parts, environment, key, path)
@@ -74,7 +74,7 @@ def _data(text: str) -> Any:
 
 
 def _object_line(parts: JobParts, environment: str | None, key: str, path: Path) -> LineFacts:
-    """Return the facts about the line that writes a part of an object."""
+    """Explain the line of an object at a path."""
     about = purpose(key)
     part = parts.objects(environment)[key][path]
     fixed = f"The line is a fixed part of {about.text}."
@@ -88,7 +88,7 @@ def _object_line(parts: JobParts, environment: str | None, key: str, path: Path)
 
 
 def _patched_path(patch: Mapping[str, Any], path: Path, item: Mapping[str, Any]) -> Path | None:
-    """Return the path in an object of a part of a merge patch; None for a part that the object lacks as an item."""
+    """Convert a path in a merge patch to a path in the patched object; None for a list item that is not there."""
     keys = kustomize_keys(item["kind"])
     patched: Any = patch
     value: Any = item
@@ -112,7 +112,7 @@ def _patched_path(patch: Mapping[str, Any], path: Path, item: Mapping[str, Any])
 
 
 def _has_names(item: Any, patched: Any, names: tuple[str, ...]) -> bool:
-    """Return whether a patch with these names is for an item."""
+    """Return whether an item of a list and an item of a patch have the same merge keys."""
     is_pair = isinstance(item, Mapping) and isinstance(patched, Mapping)
     return is_pair and all(name in item and item[name] == patched.get(name) for name in names)
 
@@ -125,7 +125,7 @@ def _directives_before(patch: Any, path: Path, index: int) -> int:
 
 
 def _operation_path(operations: list[Any], path: Path) -> Path | None:
-    """Return the path in an object of an operation of a JSON patch."""
+    """Convert a path in a JSON patch to the path in the object that the operation changes."""
     if not path:
         return None
     steps = operations[int(path[0])]["path"].split("/")[1:]
@@ -135,7 +135,7 @@ def _operation_path(operations: list[Any], path: Path) -> Path | None:
 
 
 def _deletion_line(parts: JobParts, environment: str | None, key: str, path: Path) -> LineFacts:
-    """Return the facts about a line of a patch that deletes an object of the base."""
+    """Explain a line of a patch that deletes an object of the base."""
     item = parts.objects(None)[key]
     reason = f"The environment does not have {purpose(key).text}, so the patch deletes the object."
     keys = item[path].sources if path in item else frozenset()
@@ -143,7 +143,7 @@ def _deletion_line(parts: JobParts, environment: str | None, key: str, path: Pat
 
 
 def _line_in_value(text: str, number: int) -> int:
-    """Return the number, from 1, of a line of a literal block in the block; 0 for the line above the block."""
+    """Return the number of a line within its YAML block scalar, from 1; 0 for the line that starts the block."""
     paths = line_paths(text)
     block = [at for at, path in enumerate(paths, 1) if path == paths[number - 1]]
     written = text.split("\n")
@@ -194,13 +194,13 @@ def _kustomization_line(
 
 
 def _rename_line(parts: JobParts, environment: str | None, text: str, number: int) -> LineFacts:
-    """Return the facts about a line of a patch in a kustomization, which renames an object for the run.
+    """Explain a line of a patch in kustomization.yaml, which renames an object for the run.
 
     Args:
         parts: the job.
         environment: the environment.
         text: the patch.
-        number: the number of the line in the patch, from 1; 0 for a line outside.
+        number: the number of the line in the patch, from 1; 0 for a line outside the patch.
     """
     reason = "The environment has a run of a different name, so kustomize renames the object."
     about = LineFacts(reason, RUNS, sources=frozenset({("spec", "run")}), environment=environment)
@@ -229,13 +229,13 @@ def _purpose_of_file(parts: JobParts, environment: str | None, file: str) -> Pur
 
 
 def _sources(objects: Mapping[str, Mapping[Path, Part]], path: Path, name: str) -> frozenset[Path]:
-    """Return the sources of a part of the objects with a name."""
+    """Return the job keys that set the field at a path of the objects with a name."""
     named = (item for item in objects.values() if item[()].value["metadata"]["name"] == name and path in item)
     return frozenset(key for item in named for key in item[path].sources)
 
 
 def _image_sources(objects: Mapping[str, Mapping[Path, Part]], name: str) -> frozenset[Path]:
-    """Return the sources of the images with a name."""
+    """Return the job keys that set the container images with a name."""
     return frozenset(
         key
         for item in objects.values()

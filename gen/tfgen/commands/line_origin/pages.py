@@ -1,8 +1,4 @@
-"""The purpose of each object of a job, and the page of the documentation for each object and key.
-
-purpose("podgroup").page          ->  "docs/scheduling.md#gangs"
-page_of_key(("spec", "storage"))  ->  "docs/storage.md"
-"""
+"""The purpose of each object of a job, and the documentation page of each object and of each key of job.yaml."""
 
 from __future__ import annotations
 
@@ -18,10 +14,10 @@ RUNS: Final = "docs/runs.md"
 
 
 class Purpose(Record):
-    """The purpose of an object.
+    """The purpose of a generated object.
 
     Attributes:
-        text: the purpose, in words.
+        text: the object and its purpose, such as "the JobSet that runs the tasks".
         page: the page of the documentation.
     """
 
@@ -38,15 +34,15 @@ _BY_NAME: Final[Mapping[str, Purpose]] = {
     "networkpolicy": Purpose("the NetworkPolicy that lets only the pods of the run reach the ports", _NETWORK),
     "priorityclass": Purpose("the priority classes of the job", "docs/scheduling.md#priority-classes"),
     "serviceaccount": Purpose("the ServiceAccount of the tasks", "docs/cloud.md#identity-of-the-pods"),
-    "object": Purpose("the further objects of the job", "docs/objects.md"),
+    "object": Purpose("the additional objects of the job", "docs/objects.md"),
     "podgroup": Purpose("the PodGroup that makes the scheduler start all tasks or none", "docs/scheduling.md#gangs"),
     "imagecache": Purpose("the cache of the images on Alibaba Cloud", "docs/cloud.md"),
     "claim": Purpose("the claims for the volumes of the job", "docs/storage.md"),
     "code": Purpose("the ConfigMap that contains the code in the job", "docs/storage.md#code-in-the-job"),
     "run-lock": Purpose("the ConfigMap that contains the program of the run lock", "docs/runs.md#what-a-run-keeps"),
     "finisher": Purpose("the finisher, which releases the tasks after the training", _ENDS),
-    "tensorboard": Purpose("TensorBoard beside the job", "docs/live.md"),
-    "master": Purpose("the master of an ElasticDL job, which makes the pods of the tasks", _WORKLOADS),
+    "tensorboard": Purpose("the TensorBoard of the job", "docs/live.md"),
+    "master": Purpose("the master of an ElasticDL job, which creates the pods of the tasks", _WORKLOADS),
     "jobset": Purpose("the JobSet that runs the tasks", _WORKLOADS),
     "tfjob": Purpose("the TFJob that runs the tasks", _WORKLOADS),
     "volcanojob": Purpose("the Volcano Job that runs the tasks", _WORKLOADS),
@@ -99,6 +95,6 @@ def purpose(name: str) -> Purpose:
 
 
 def page_of_key(path: Path) -> str | None:
-    """Return the page about a key of the job, or about the nearest key above it; None for a key without a page."""
+    """Return the documentation page of a key, or of its nearest parent key with a page; None without a page."""
     names = [".".join(map(str, path[:end])) for end in range(len(path), 1, -1)]
     return next((_PAGES[name] for name in names if name in _PAGES), None)

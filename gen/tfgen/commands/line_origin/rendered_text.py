@@ -1,4 +1,4 @@
-"""A rendered file on disk, with the job that it is rendered from."""
+"""Read a rendered file from disk, and find the job from which the file was rendered."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class RenderedText(Record):
     Attributes:
         path: the path below the output folder.
         text: the text.
-        job: the name of the job; of several jobs with the file, the first one.
-        source: the file of the job.
+        job: the name of the job; if several jobs share the file, the first job.
+        source: the job file.
         ledger: the ledger of the job.
     """
 
@@ -37,8 +37,8 @@ def read_rendered(file: Path) -> RenderedText:
     """Read a file that tfgen rendered.
 
     Raises:
-        UsageError: the file does not exist, or no ledger has the file.
-        TfgenError: the file of the job does not exist.
+        UsageError: the file does not exist, or no ledger lists the file.
+        TfgenError: the job file does not exist.
     """
     if not file.is_file():
         raise UsageError(f"{file}: no such file")
@@ -48,13 +48,13 @@ def read_rendered(file: Path) -> RenderedText:
         if path.partition("/")[0] in (CHARTS, OVERLAYS) and (rendered := _read(out, path)):
             return rendered
     raise UsageError(
-        f"{file}: tfgen did not render this file; tfgen explain FILE:LINE takes a file of {CHARTS}/ or {OVERLAYS}/ "
-        "that a ledger in .tfgen/ lists"
+        f"{file}: tfgen did not render this file; tfgen explain FILE:LINE needs a file below {CHARTS}/ or "
+        f"{OVERLAYS}/ that a ledger in .tfgen/ lists"
     )
 
 
 def _read(out: Path, path: str) -> RenderedText | None:
-    """Return the file at a path below an output folder; None if no ledger of the folder has the file."""
+    """Read the file at a path below an output folder; None if no ledger in the folder lists the file."""
     with OutputFolder(out) as folder:
         ledgers = Ledgers(folder)
         folder_of_job = job_folder(path)
@@ -69,6 +69,8 @@ def _read(out: Path, path: str) -> RenderedText | None:
 def _source(out: Path, job: str, ledger: Ledger) -> Path:
     source = (root_above(out) or out) / ledger.source
     if not ledger.source or not source.is_file():
-        raise TfgenError(f"{ledger.source or f'the file of the job {job}'}: no such file, so the origin is unknown")
+        raise TfgenError(
+            f"{ledger.source or f'the file of the job {job}'}: no such file, so tfgen cannot explain the line"
+        )
     shown = os.path.relpath(source)
     return source if shown.startswith("..") else Path(shown)

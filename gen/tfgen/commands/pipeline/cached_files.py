@@ -1,12 +1,11 @@
-"""Cached results of job files: the results of the last check, for files that have not changed since.
+"""Cache the result of a check of a job file, so that tfgen need not parse an unchanged file again.
 
     cached = read_cached_files(sources)
-    cached["jobs/mnist/job.yaml"].rule_problems  ->  (Problem("jobs/mnist/job.yaml", ... "latest-tag"),)
+    cached["jobs/mnist/job.yaml"].rule_problems  # (Problem("jobs/mnist/job.yaml", ... "latest-tag"),)
 
-The cache has a result for a file without errors. The result is valid while the bytes of the file, the bytes of all
-defaults under the file and this tfgen are unchanged. tfgen then does not parse the file: the problems come from the
-cache (`tree.cache`), and the jobs are compared with other jobs by their records. The documents of the jobs are read
-separately (`read_cached_jobs`), because they are as long as the file.
+The cache has results for files without errors. A result is valid until the content of the file, its tfgen.yaml files or
+the version of tfgen changes. The data of the jobs is read separately (`read_cached_jobs`), because the data is as long
+as the file.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class CachedFile(Record):
-    """The results of a file whose jobs have no errors.
+    """The cached check results of a job file without errors.
 
     Attributes:
-        rule_problems: the warnings of rules.
+        rule_problems: the warnings about the jobs.
         object_problems: the warnings about the objects of the jobs.
-        unused: the problems of comments that ignore nothing.
-        records: the data by which the jobs are compared with the jobs of all files.
-        ledgers: the digest of each job's ledger.
+        unused: the warnings about ignore comments that have no effect.
+        records: the data of the jobs for rules that compare all jobs.
+        ledgers: job name -> digest of the ledger.
     """
 
     rule_problems: tuple[Problem, ...]
@@ -45,23 +44,25 @@ class CachedFile(Record):
 
 
 def read_cached_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) -> dict[str, CachedFile]:
-    """Return the cached results of files, by name. The rendered files on disk may have changed since.
+    """Return the cached results of job files, as a map by file name. Files without a cached result are left out.
+
+    The rendered files on disk may have changed in the meantime.
 
     Args:
-        sources: the files, and all defaults under them.
-        manifests: the objects of the repository that apply to the namespaces of the jobs.
+        sources: the job files with their defaults.
+        manifests: the hand-written manifests of the repository, such as quotas.
     """
     return {source.file: file for source in sources if (file := _read(_key(source, manifests)))}
 
 
 def from_cache(source: Source, cached: CachedFile) -> CheckedFile:
-    """Return a file with the result of its last check."""
+    """Convert a cached result to the result of a check of the file."""
     names = tuple(record.job for record in cached.records)
     return CheckedFile(source, CheckResult(Reported(cached.rule_problems), cached.records, names), is_cached=True)
 
 
 def read_cached_jobs(source: Source) -> Any:
-    """Return the data of the documents of a cached file; None if the cache has lost the file."""
+    """Return the data of the jobs in a cached file; None if the cache no longer has the file."""
     data = cache.cached_result(_key(source, ()))
     try:
         return None if data is None else json.loads(data["jobs"])
@@ -70,13 +71,13 @@ def read_cached_jobs(source: Source) -> Any:
 
 
 def store(source: Source, results: CachedFile, jobs: str, manifests: Sequence[Manifest] = ()) -> None:
-    """Store the results of a file. The results are valid while the ledgers of the jobs are on disk.
+    """Store the check results of a job file in the cache. Use them only while the ledgers of the jobs are unchanged.
 
     Args:
-        source: the file, and all defaults under the file.
+        source: the job file with its defaults.
         results: the results.
-        jobs: the data of the documents, with the defaults under the documents, as a JSON list.
-        manifests: the objects of the repository that apply to the namespaces of the jobs.
+        jobs: the data of the jobs and their defaults, as a JSON list.
+        manifests: the hand-written manifests of the repository, such as quotas.
     """
     cache.store_results({_key(source, manifests): {**_data_of(results), "jobs": jobs}})
 
@@ -112,7 +113,7 @@ def _read(key: str) -> CachedFile | None:
 
 
 _WRONG_SHAPE: Final = (AttributeError, LookupError, TypeError, ValueError)
-"""The errors for an entry that tfgen did not write. The cache treats such an entry as absent."""
+"""The Python errors for a cache entry of an unexpected shape. tfgen ignores such an entry."""
 
 
 def _cached_file(data: Any) -> CachedFile:

@@ -1,7 +1,6 @@
-"""Job files that are checked together: some results come from the cache, all other files are checked and rendered.
+"""Check and render job files in parallel processes, except for files whose results are in the cache.
 
-Each file is read, checked and rendered in one of several processes, and its rendered files are in a spool. In memory
-stays only the data by which the jobs of all files are compared.
+The rendered files are written to a spool on disk. Only the data for rules that compare all jobs remains in memory.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class FileResults(Record):
-    """Files that were checked together.
+    """The results of `check_files`.
 
     Attributes:
-        checker: the checker, which has read the defaults under the files.
-        checked: the results of all files.
-        rendered: the files that were not in the cache, by name, in the order of the files.
-        scope: the extent of the check.
+        checker: the checker, which has already read the defaults of the files.
+        checked: the check results of all files.
+        rendered: file name -> rendered file, for the files that were not in the cache.
+        scope: the scope of the check.
     """
 
     checker: Checker
@@ -41,13 +40,13 @@ class FileResults(Record):
 def check_files(
     sources: Sequence[Source], cached: Mapping[str, CachedFile], spool: Spool, scope: CheckScope, track: Track
 ) -> FileResults:
-    """Check files together.
+    """Check job files, and render the files that are not in the cache.
 
     Args:
-        sources: the files.
-        cached: the files whose results come from the cache, by name.
-        spool: receives the rendered files of all other job files.
-        scope: the extent of the check.
+        sources: the job files.
+        cached: file name -> cached result.
+        spool: receives the rendered files.
+        scope: the scope of the check.
         track: reports the progress.
 
     Raises:
@@ -71,6 +70,6 @@ def _render(
 ) -> Iterable[tuple[str, RenderedFile]]:
     if not sources:
         return ()
-    from tfgen.commands.pipeline.rendered_file import render_files  # 60 ms, which cached files save
+    from tfgen.commands.pipeline.rendered_file import render_files  # the import takes 60 ms
 
     return render_files(checker, spool, sources, scope)

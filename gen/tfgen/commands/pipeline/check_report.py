@@ -1,4 +1,4 @@
-"""The report of a check: the problems of jobs, of their objects, of rendered files and of changes."""
+"""The report of a check: the problems of jobs, of their objects and rendered files, and of changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Report(Record):
         problems: the problems, in order.
         notes: messages that are not problems, for example about a check that was skipped.
         compared: the number of jobs that were compared with the committed jobs.
-        jobs: the jobs without errors, while the spool with their rendered files is open; afterwards empty.
+        jobs: the valid jobs; empty after the spool with their rendered files is closed.
     """
 
     problems: tuple[Problem, ...]

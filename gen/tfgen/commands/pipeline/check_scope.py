@@ -1,4 +1,4 @@
-"""The extent of a check of job files."""
+"""The scope of a check of job files."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 
 
 class CheckScope(Record):
-    """The extent of a check.
+    """The scope of a check of job files.
 
     Attributes:
-        find_manifests: finds the objects of the repository that apply to the namespaces of the jobs.
-        kubernetes_version: the version whose schemas the objects are validated against; None for no validation.
-        find_unchanged: returns a function that is true for a job which is checked alone and not rendered. The check
-            calls `find_unchanged` once, before the first job.
-        ends_with_errors: whether the check renders no further file after the first file with errors.
-        cache_out: the output folder whose ledgers belong to the results in the cache; None to store no results.
+        find_manifests: returns the hand-written manifests of the repository, such as quotas.
+        kubernetes_version: the Kubernetes version whose schemas the objects are validated against; None for no
+            validation.
+        find_unchanged: returns a function that returns whether a job is unchanged, so that the job is not rendered. The
+            check calls `find_unchanged` once, before the first job.
+        ends_with_errors: whether the check stops to render files after the first file with errors.
+        cache_out: the output folder whose ledgers belong to the cached results; None to store no results in the cache.
     """
 
     find_manifests: Callable[[], Sequence[Manifest]] = tuple

@@ -1,10 +1,7 @@
-"""The check of guard rails on the committed overlays of jobs that keep their committed files.
+"""Check the committed overlays of jobs against their guard rails.
 
-    check_committed(Path("."), ledgers, policies, [document])
-        ->  CommittedObjects(problems=(Problem("job.yaml", ... "over-limit"),), uses=(), notes=())
-
-A different version of tfgen, or different defaults, rendered the files of such a job. So the clusters run the committed
-objects, and a check of the objects that this tfgen builds would prove nothing about the clusters.
+The check is for jobs that keep files of an earlier version of tfgen or of earlier defaults. The clusters run the
+committed objects of such a job, so a check of newly rendered objects would prove nothing about the clusters.
 """
 
 from __future__ import annotations
@@ -32,11 +29,11 @@ from tfgen.workers import map_items
 
 
 class CommittedObjects(Record):
-    """The result of the check of some jobs.
+    """The result of `check_committed`.
 
     Attributes:
-        problems: the guard rails that the committed objects break.
-        uses: the resources that the committed objects request, where a tfgen.yaml limits a sum.
+        problems: a problem for each guard rail that a committed object breaks.
+        uses: the resources that the committed objects request, for jobs with a limit on the sum of several jobs.
         notes: the reasons why the overlays of a job could not be read.
     """
 
@@ -48,7 +45,7 @@ class CommittedObjects(Record):
 def check_committed(
     out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, documents: Sequence[Document]
 ) -> CommittedObjects:
-    """Check the overlays of jobs that have guard rails.
+    """Check the committed overlays of jobs against the guard rails in their tfgen.yaml files.
 
     Args:
         out: the output folder.
@@ -66,7 +63,7 @@ def check_committed(
 
 
 def _has_guard_rails(document: Document) -> bool:
-    """Return whether a layer under a job has guard rails that the job's objects can break."""
+    """Return whether a tfgen.yaml of a job has limits, enforced values or policies for the job's objects."""
     layers = [] if document.under is None else [layer.data for layer in document.under.layers()]
     return bool(folder_paths(document)) or any(layer.get("limits") or layer.get("enforce") for layer in layers)
 
@@ -91,7 +88,7 @@ def _check(out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, do
 
 
 def _built(document: Document, files: Mapping[str, str]) -> BuiltJob | None:
-    """Return a job with the objects of its overlays; None for a job without overlays."""
+    """Build a job with the objects of its committed overlays; None for a job without overlays."""
     if not has_overlay(files, None):
         return None
     fresh = build(document.data)

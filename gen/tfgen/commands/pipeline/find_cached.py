@@ -1,8 +1,4 @@
-"""Job files that need no check and no rendering: the cache has their results, and the disk has their rendered files.
-
-cached = find_cached(sources, Path("."))
-cached["jobs/mnist/job.yaml"].rule_problems  ->  (Problem("jobs/mnist/job.yaml", ... "latest-tag"),)
-"""
+"""Find job files that need no check and no render: their results are cached, and their rendered files are on disk."""
 
 from __future__ import annotations
 
@@ -16,12 +12,12 @@ from tfgen.tree.write import find_unchanged
 
 
 def find_cached(sources: Iterable[Source], out: Path, manifests: Sequence[Manifest] = ()) -> dict[str, CachedFile]:
-    """Return the cached results of the files that need no check and no rendering, by name.
+    """Return the cached results of the job files whose rendered files are unchanged, as a map by file name.
 
     Args:
-        sources: the files, and all defaults under them.
+        sources: the job files with their defaults.
         out: the output folder.
-        manifests: the objects of the repository that apply to the namespaces of the jobs.
+        manifests: the hand-written manifests of the repository, such as quotas.
 
     Raises:
         TfgenError: the disk cannot be read.

@@ -1,10 +1,7 @@
-"""The full check of changed jobs, for `tfgen check` and `tfgen commit`.
+"""Fully check changed jobs, for `tfgen check` and `tfgen commit`.
 
-    full_check(check_files(sources, {}, spool, CheckScope(), untracked), spool, against="HEAD", out=Path("."))
-        ->  Report(problems=..., notes=..., ...)
-
-The check covers the job, its objects, its rendered files and its committed version. A job with errors is not rendered,
-because its objects and files would repeat the errors.
+The check covers each job, its objects, its rendered files and the differences from its committed version. A job with
+errors is not rendered, because its objects and files would repeat the errors.
 """
 
 from __future__ import annotations
@@ -46,20 +43,20 @@ def full_check(
     """Check jobs, and compare the jobs with their files on disk and with their committed versions.
 
     Args:
-        results: the checked files of the jobs.
+        results: the results of `check_files`.
         spool: the spool with the rendered files.
         against: the revision to compare with.
         out: the output folder.
-        is_written: whether the rendered files are about to be written, so that the files on disk are not compared.
-        is_verified: whether the files on disk must be those that this tfgen renders, also for unchanged jobs.
+        is_written: whether the command writes the rendered files afterwards, so that old files on disk do not matter.
+        is_verified: whether all files on disk must match the files that this version of tfgen renders.
 
     Raises:
-        UsageError: the revision does not exist, or no package is installed that evaluates the policies of a tfgen.yaml.
+        UsageError: the revision does not exist, or the package that evaluates admission policies is not installed.
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     checked, scope = results.checked, results.scope
     changed = [file for file in checked.whole_files if not file.is_cached]
-    # The cache has the results of these files, but the files clash with a changed file, so the files are rendered now.
+    # These files were read from the cache, but a job in them clashes with a changed job, so the files are rendered now.
     clashing = [file.source for file in changed if file.source.file not in results.rendered]
     rendered = {**results.rendered, **dict(render_files(results.checker, spool, clashing, scope) if clashing else ())}
     files = [(file, rendered[file.source.file]) for file in changed]
@@ -94,7 +91,7 @@ def full_check(
 
 
 def _base(out: Path, against: str, plan: WritePlan) -> Base:
-    """Return the committed state of the rendered files, for a plan that changes a file."""
+    """Return the committed state of the rendered files, with which `tfgen check` compares the files on disk."""
     if plan.is_done:
         return Base(committed=plan.ledgers.keys(), revision=against)
     find_changed = changed_files(out, against)
@@ -102,7 +99,7 @@ def _base(out: Path, against: str, plan: WritePlan) -> Base:
 
 
 def _unrendered_jobs(plan: WritePlan, base: Base) -> set[str]:
-    """Return the jobs that keep their committed files, although this tfgen renders different files."""
+    """Return the jobs that keep their committed files, although this version of tfgen renders different files."""
     changed = (plan.jobs[at] for at, counts in enumerate(plan.jobs.counts) if counts.keys() - {FileAction.KEEP})
     jobs = (job for job in changed if job.before and job.before.is_of_same_job(job.target))
     return {*plan.kept_jobs, *(job.rendering.job for job in jobs if job.rendering.job in base.committed)}
@@ -111,7 +108,7 @@ def _unrendered_jobs(plan: WritePlan, base: Base) -> set[str]:
 def _check_committed(
     results: FileResults, plan: WritePlan, files: Iterable[tuple[CheckedFile, RenderedFile]], names: Collection[str]
 ) -> dict[str, CommittedObjects]:
-    """Check the committed objects of jobs, by file."""
+    """Check the committed objects of the jobs with these names. Return the results by file name."""
     sources = [file.source for file, result in files if any(job.name in names for job in result.jobs)]
     policies = read_folders_of(results.checker.read_defaults(sources))
     documents_by_file = {source.file: results.checker.check(source).documents for source in sources}
@@ -124,13 +121,13 @@ def _check_committed(
 
 
 def _with_uses(rendered: Sequence[JobUse], committed: Sequence[JobUse]) -> tuple[JobUse, ...]:
-    """Return the resources that the jobs of a file request. Committed objects replace rendered objects of a job."""
+    """Merge the requested resources of a file's jobs. For a job in both sequences, the committed objects count."""
     jobs = {use.job for use in committed}
     return (*(use for use in rendered if use.job not in jobs), *committed)
 
 
 def _find_unused(results: FileResults, file: CheckedFile, rendered: RenderedFile) -> tuple[Problem, ...]:
-    """Return the problems of comments that ignore nothing, not even a clash of the file with another file."""
+    """Return a problem for each ignore comment without effect, including effects on clashes with other files."""
     if not file.clashes:
         return rendered.unused
     jobs = {job.name for job in rendered.jobs}

@@ -1,4 +1,4 @@
-"""The files of a repository that contain a job of a name."""
+"""Find the job file of a job by the name of the job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfgen.tree.ledger import LEDGER_FOLDER
 
 
 def find_job_files(job: str, out: Path) -> list[str]:
-    """Return the files in the repository of an output folder that have a job of this name, by their relative paths."""
+    """Return the relative paths of the files in the repository that contain a job with this name."""
     out, working_directory = real_path(out), Path.cwd()
     roots = [folder for folder in (out, *out.parents) if (folder / ".git").exists()]
     if (out / LEDGER_FOLDER).is_dir():

@@ -1,8 +1,4 @@
-"""Guard rails that a change loosens, in the repositories of some jobs.
-
-find_loosened_rails([Path("jobs")], sources, "origin/main")
-    ->  Problem("tfgen.yaml", ... "limits.job.gpus: found 32, and ... allows 16", "guard-rail-loosened", "warning")
-"""
+"""Find guard rails in tfgen.yaml files that a change makes weaker, such as a higher limit."""
 
 from __future__ import annotations
 
@@ -16,11 +12,11 @@ from tfgen.problems import Problem
 
 
 def find_loosened_rails(paths: Iterable[Path], sources: Sequence[Source], against: str) -> tuple[Problem, ...]:
-    """Return a problem for each guard rail that is looser on disk than in a commit.
+    """Return a problem for each guard rail that is weaker on disk than in a commit.
 
     Args:
-        paths: files and folders. The check reads each tfgen.yaml of the repositories that contain the paths.
-        sources: the jobs. The check also reads a tfgen.yaml of a job that git does not track yet.
+        paths: files and folders. The check reads each tfgen.yaml in the repositories that contain the paths.
+        sources: the job files. The check also reads their tfgen.yaml files that git does not track yet.
         against: the commit.
 
     Raises:
@@ -31,7 +27,7 @@ def find_loosened_rails(paths: Iterable[Path], sources: Sequence[Source], agains
     problems: tuple[Problem, ...] = ()
     for root in git.repositories([path / FILE for path in paths]):
         if files := git.changed(root, against, with_untracked=layers):
-            from tfgen.change.guard_rails.versions import judge_rails  # 20 ms, which only a change costs
+            from tfgen.change.guard_rails.versions import judge_rails  # the import takes 20 ms
 
             problems += tuple(judge_rails(root, files, against))
     return problems

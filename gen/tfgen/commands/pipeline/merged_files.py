@@ -1,11 +1,11 @@
-"""Rendered files that a merge left in conflict: the next render of their jobs writes them, and resolves the conflicts.
+"""Resolve git merge conflicts in rendered files: render the files again, and stage the result.
 
     merge = take_over_merge(Path("."), {"mnist"})
     ...                                     # plan and write
     merge.resolve(plan)                     # or merge.undo(), if nothing was written
 
-After a merge, a rendered file has the content of our side, of their side, or a mixture of the two sides. Nobody edited
-these files by hand, so tfgen may replace the files. The ledger of such a job lists the files in `unfinished`.
+After a merge, a rendered file has the content of one side, or a mixture of the two sides. Nobody edited these files by
+hand, so tfgen may replace the files. `take_over_merge` therefore lists the files of both sides in the ledger.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _FOLDERS = (CHARTS, OVERLAYS, LEDGER_FOLDER)
 
 
 class MergedFiles(Record):
-    """Rendered files of an unfinished merge.
+    """The rendered files of a merge with conflicts.
 
     Attributes:
         out: the output folder.
-        unmerged: the files with a conflict, by their paths from the output folder.
-        ledgers: the texts of the replaced ledgers, before and after, by path.
+        unmerged: the paths from the output folder of the files with a conflict.
+        ledgers: path of each replaced ledger -> its text before, and its text after.
     """
 
     out: Path
@@ -49,13 +49,13 @@ class MergedFiles(Record):
     ledgers: Mapping[str, tuple[str, str]] = {}
 
     def undo(self) -> None:
-        """Put the ledgers back, except for a ledger that a render has written since."""
+        """Restore the ledgers as they were before `take_over_merge`, except for ledgers that a render has written."""
         for path, (before, after) in self.ledgers.items():
             with suppress(TfgenError):
                 replace_text(self.out / path, after, before)
 
     def resolve(self, plan: WritePlan) -> int:
-        """Stage the files of the jobs that the render wrote, and return the number of conflicts that this resolves.
+        """Stage the files of the rendered jobs in git, and return the number of resolved conflicts.
 
         Raises:
             TfgenError: git fails.
@@ -68,7 +68,7 @@ class MergedFiles(Record):
 
 
 def take_over_merge(out: Path, conflicted: Collection[str]) -> MergedFiles:
-    """Let the next render replace the files that a merge wrote: each ledger with a conflict then lists both sides.
+    """Merge the ledgers that have a conflict, so that the next render may replace the files of both sides.
 
     Args:
         out: the output folder.
@@ -93,15 +93,15 @@ def take_over_merge(out: Path, conflicted: Collection[str]) -> MergedFiles:
 
 
 def _job_of(path: str) -> str | None:
-    """Return the job of a ledger; None for another file."""
+    """Return the name of the job whose ledger has this path; None if the file is not a ledger."""
     folder, _, name = path.rpartition("/")
     return job_of(name) if folder == LEDGER_FOLDER else None
 
 
 def _sides(out: Path, job: str, text: str, stages: Mapping[int, str]) -> tuple[Ledger, Ledger]:
-    """Return the ledger of our side and of their side.
+    """Return the ledger of our side of a merge, and the ledger of their side.
 
-    If one side deleted the ledger, both results are the ledger that remains.
+    If one side deleted the ledger, return the ledger of the other side twice.
 
     Raises:
         TfgenError: a side is not a ledger.
@@ -117,13 +117,13 @@ def _written_by_merge(out: Path, *, is_committed: bool) -> frozenset[str]:
 
 
 def _digests(out: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Return the digests of files on disk by path."""
+    """Return the digest of each file on disk, as a map by path. Missing files are left out."""
     with OutputFolder(out) as folder:
         return {path: entry.digest for path, entry in folder.survey(paths).items() if entry.digest}
 
 
 def _files_of_jobs(plan: WritePlan, unmerged: Set[str]) -> Iterator[set[str]]:
-    """Yield the files of each job that the plan writes or that has an unmerged file, the ledger included."""
+    """Yield the paths of all files of each job that the plan writes, or that has a file with a conflict."""
     for job in plan.jobs:
         before = job.before.paths() if job.before else set()
         paths = {ledger_path(job.rendering.job), *before, *job.target.files}

@@ -1,4 +1,4 @@
-"""The problems of the objects of jobs, with the severities of `tfgen.yaml`."""
+"""Check the objects of jobs, and apply the severities that tfgen.yaml files set."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tfgen.text.document import Document
 
 
 def find_object_problems(jobs: Sequence[tuple[Document, BuiltJob]]) -> Iterator[Problem]:
-    """Yield the problems of objects. Further manifests of the repository are not read.
+    """Yield the problems of the objects of jobs, without a check against hand-written manifests such as quotas.
 
     Args:
-        jobs: the jobs without errors, with the objects of some or all environments.
+        jobs: the valid jobs, each with the objects of some or all environments.
 
     Raises:
-        UsageError: a tfgen.yaml names policies, and no package is installed that evaluates policies.
+        UsageError: a tfgen.yaml names admission policies, and the package that evaluates policies is not installed.
         TfgenError: the disk fails.
     """
     policies = read_policy_folders(document for document, _ in jobs)

@@ -1,8 +1,4 @@
-"""Orphans: rendered files of a job that no file has any more, so that a GitOps tool still applies the files.
-
-find_orphans(checked, [Path("jobs")], out)
-    ->  Problem(".tfgen/mnist.json", ... "jobs/mnist.yaml does not have the job mnist any more, ...", "orphan")
-"""
+"""Find orphans: rendered files whose job no longer exists in any job file. GitOps tools still apply these files."""
 
 from __future__ import annotations
 
@@ -24,13 +20,13 @@ ORPHAN: Final = "orphan"
 RULES: Final[Mapping[str, str]] = {
     ORPHAN: "The rendered files of a job remain in the repository, but no job file contains the job."
 }
-"""The summary of each rule, which begins the section of the rule in docs/rules.md."""
+"""Rule id -> description. The section of the rule in docs/rules.md begins with the description."""
 
 
 def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Ledgers) -> Iterator[Problem]:
-    """Yield a problem for each job that was in the files and folders, and that no file of the repository has any more.
+    """Yield a problem for each rendered job of these files and folders that no job file contains any more.
 
-    A file with errors may contain any job, so no job of such a file is an orphan.
+    A job file with errors may still contain the job, so its jobs are not orphans.
 
     Args:
         checked: the jobs in the files and folders.
@@ -52,7 +48,7 @@ def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Le
 
 def _orphan(job: str, source: str, out: Path) -> Problem:
     message = (
-        f"{source} does not have the job {job} any more, and GitOps tools still apply its rendered files; to remove "
-        f"the files: tfgen rm {job}; to keep the job, restore it in {source}"
+        f"{source} no longer has the job {job}, but GitOps tools still apply its rendered files; to remove the files: "
+        f"tfgen rm {job}; to keep the job, restore the job in {source}"
     )
     return Problem(os.path.relpath(out / ledger_path(job)), Position(1, 1), message, ORPHAN)

@@ -1,7 +1,4 @@
-"""Removed jobs: the rendered files of a job exist, but no job file has the job any more.
-
-    find_removed_jobs({"cifar": "jobs/cifar.yaml"}, [Path("jobs")], {"mnist"})
-        ->  [Rendering("cifar", FileTree({}), "")]
+"""Find removed jobs: jobs with rendered files that are no longer in their job file.
 
 An empty rendering removes the files of a job; see `tree.plan`.
 """
@@ -20,12 +17,12 @@ from tfgen.tree.rendering import Rendering
 
 
 def removal(job: str) -> Rendering:
-    """Return the rendering that removes all files of a job."""
+    """Return an empty rendering of a job. A write of this rendering removes all files of the job."""
     return Rendering(job, FileTree({}), "")
 
 
 def remaining_files(out: Path, job: str) -> tuple[str, ...]:
-    """List the files in the chart and the overlays of a removed job, by their names from the working directory."""
+    """List the files that remain in the chart and overlay folders of a removed job, by their relative paths."""
     folders = (out / CHARTS / job, out / OVERLAYS / job)
     files = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file())
     return tuple(os.path.relpath(path) for path in files)
@@ -34,16 +31,16 @@ def remaining_files(out: Path, job: str) -> tuple[str, ...]:
 def find_removed_jobs(
     sources: Mapping[str, str], paths: Iterable[Path], names: Collection[str], committed: Collection[str] = ()
 ) -> list[Rendering]:
-    """Return the removals of the jobs that were in files and folders, and that are not in these files any more.
+    """Return an empty rendering for each rendered job that is no longer in the files and folders.
 
     Args:
-        sources: the job file of each rendered job.
+        sources: name of each rendered job -> its job file.
         paths: the files and folders, which may be deleted.
         names: the names of the jobs in the files and folders.
-        committed: the committed files that are deleted on disk.
+        committed: the committed job files that are deleted on disk.
 
     Raises:
-        UsageError: a path does not exist, no job was rendered from it, and git has no job in it.
+        UsageError: a path does not exist, and never contained a job.
     """
     path_by_source = {source_name(path): path for path in paths}
     for prefix, path in path_by_source.items():
@@ -60,5 +57,5 @@ def find_removed_jobs(
 
 
 def _covers(prefix: str, source: str) -> bool:
-    """Test whether a path is a source, or a folder that contains the source."""
+    """Return whether `prefix` is the job file `source`, or a folder that contains the job file."""
     return prefix in (".", source) or source.startswith(f"{prefix}/")

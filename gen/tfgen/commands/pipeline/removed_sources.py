@@ -1,4 +1,4 @@
-"""Removed job files: files in a commit that no longer exist on disk."""
+"""Find removed job files: job files in a commit that no longer exist on disk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.job.sources import has_name_of_job, holds_job
 
 
 def removed_sources(paths: Iterable[Path], revision: str) -> list[str]:
-    """Return the files, at and below paths, that a commit has with a tfgen document and the disk does not have."""
+    """Return the job files at or below paths that exist in a commit and no longer exist on disk."""
     removed = []
     for path in paths:
         if path.is_dir():

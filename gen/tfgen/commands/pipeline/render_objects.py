@@ -1,4 +1,4 @@
-"""The objects of jobs, for commands that print or apply objects. Such a command loads no module that writes files."""
+"""Build the objects of jobs, for commands that print or apply objects and write no files."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tfgen.text.document import Document
 
 
 def render_sources(sources: Sequence[Source], environment: str | None) -> tuple[list[Object], tuple[Problem, ...]]:
-    """Return the objects of the jobs in files, and the problems of the jobs and the objects.
+    """Check job files, and return the objects of the jobs and all problems. Cached files are not checked again.
 
-    With errors in the jobs, the function returns no objects. Cached files are not checked again.
+    If a job has errors, the function returns no objects.
 
     Args:
-        sources: the files.
-        environment: the environment of the objects; None for the objects of the jobs without an environment.
+        sources: the job files.
+        environment: the environment of the objects; None for the jobs without an environment.
 
     Raises:
-        UsageError: a job has no such environment.
+        UsageError: a job does not have the environment.
     """
     cached = read_cached_files(sources)
     results = {source.file: from_cache(source, cached[source.file]) for source in sources if source.file in cached}
@@ -41,17 +41,17 @@ def render_sources(sources: Sequence[Source], environment: str | None) -> tuple[
             else checked.read[file.source.file].documents
         )
     ]
-    # The cache stores the problems of the objects of all environments, so these files have no problem in this one.
+    # A cached file without object problems has no object problem in any environment.
     valid_files = {name for name, file in cached.items() if not file.object_problems}
     objects, problems = render_objects(documents, environment, valid_files, with_namespaces=True)
     return objects, in_order((*checked.problems, *problems))
 
 
 def _cached_documents(source: Source, file: CachedFile) -> Sequence[Document]:
-    """Return the jobs of a cached file. Only a file with problems is read again, for the places of the problems."""
+    """Return the jobs of a cached file. A file with problems is read again, for the lines of the problems."""
     jobs = None if file.object_problems else read_cached_jobs(source)
     if jobs is None:
-        from tfgen.job.documents import read_documents  # 20 ms, which most cached files save
+        from tfgen.job.documents import read_documents  # the import takes 20 ms
 
         return read_documents(source)
     return [Document.without_places(source.file, data) for data in jobs]
@@ -64,16 +64,16 @@ def render_objects(
     *,
     with_namespaces: bool = False,
 ) -> tuple[list[Object], tuple[Problem, ...]]:
-    """Return the objects of the jobs in documents without errors, and the problems of these objects.
+    """Build the objects of valid jobs, and return the objects and their problems.
 
     Args:
         documents: the jobs.
-        environment: the environment of the objects; None for the objects of the jobs without an environment.
+        environment: the environment of the objects; None for the jobs without an environment.
         valid_files: the files whose objects have no problems according to the cache.
-        with_namespaces: whether each object names the namespace of its job or environment.
+        with_namespaces: whether to set metadata.namespace of each object.
 
     Raises:
-        UsageError: a job has no such environment.
+        UsageError: a job does not have the environment.
     """
     if environment is not None:
         for document in documents:
@@ -83,7 +83,7 @@ def render_objects(
     unchecked = [job for job in jobs if job[0].file not in valid_files]
     if not unchecked:
         return objects, ()
-    from tfgen.commands.pipeline.object_problems import find_object_problems  # 40 ms, which cached files save
+    from tfgen.commands.pipeline.object_problems import find_object_problems  # the import takes 40 ms
 
     return objects, in_order(find_object_problems(unchecked))
 

@@ -1,6 +1,6 @@
-"""Rendered job files: each file is read, checked and rendered as a whole, in one of several processes.
+"""Read, check and render job files in parallel processes.
 
-The texts of the rendered files are in a spool, so that the memory does not grow with the number of jobs.
+The texts of the rendered files go to a spool on disk, so that memory use does not grow with the number of jobs.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _KEYS: Final = re.compile(r"(?<![\w-])[\w-]+[\"']?:(?=\s)")
 
 
 class RenderedFile(NamedTuple):
-    """A job file that was checked, with its rendered jobs.
+    """The result of the check and render of a job file.
 
     Attributes:
         result: the result of the check of the file.
         jobs: the rendered jobs; empty for a file with errors.
-        uses: the resources that all jobs of the file request, where a tfgen.yaml limits the sum of them.
-        unused: the problems of comments that ignore nothing.
-        error: the error of a policy that cannot be evaluated, so that no job is rendered.
+        uses: the resources that the jobs request, for jobs with a limit on the sum of several jobs.
+        unused: the problems of ignore comments without effect.
+        error: the error of an admission policy that cannot be evaluated, so that no job is rendered; or None.
     """
 
     result: CheckResult
@@ -56,14 +56,14 @@ class RenderedFile(NamedTuple):
 
     @property
     def kinds_without_schema(self) -> frozenset[str]:
-        """The kinds of objects that have no schema."""
+        """The kinds of the jobs' objects for which no schema exists."""
         return frozenset(kind for job in self.jobs for kind in job.kinds_without_schema)
 
     def require_policies(self) -> None:
-        """Check that the policies of the platform were evaluated.
+        """Raise the error of an admission policy that could not be evaluated.
 
         Raises:
-            UsageError: there are policies, and the package that evaluates them is not installed.
+            UsageError: the package that evaluates admission policies is not installed.
             TfgenError: a policy cannot be read.
         """
         if self.error:
@@ -73,19 +73,19 @@ class RenderedFile(NamedTuple):
 def render_files(
     checker: Checker, spool: Spool, sources: Sequence[Source], scope: CheckScope
 ) -> Iterator[tuple[str, RenderedFile]]:
-    """Check files, and render the jobs of files without errors. Yield the name and the result of each file.
+    """Check job files, and render the jobs of valid files. Yield the name and the result of each file.
 
-    Files with the same keys are rendered one after another in one process: their jobs mostly have the same structure,
-    and the process builds the object graph of a structure once (`graph.shape`).
+    Files with the same keys are rendered in the same process: their jobs usually have the same structure, and a process
+    builds the object graph of a structure only once (`graph.shape`).
 
     Args:
-        checker: reads the defaults under the files.
+        checker: reads the defaults of the files.
         spool: receives the rendered files.
-        sources: the files.
-        scope: the extent of the check.
+        sources: the job files.
+        scope: the scope of the check.
 
     Raises:
-        UsageError: no schemas of that version exist.
+        UsageError: no schemas exist for the Kubernetes version of the scope.
         TfgenError: the disk fails.
     """
     policies = read_folders_of(checker.read_defaults(sources))
@@ -102,7 +102,7 @@ def render_files(
 
 
 def _hash_keys(source: Source) -> int:
-    """Return a number that is equal for files with the same keys. To parse the files takes much longer."""
+    """Return a hash of the YAML keys in a file, without a slow parse. Files with the same keys have the same hash."""
     text = source.text()
     return 0 if isinstance(text, Problem) else hash(tuple(_KEYS.findall(text)))
 

@@ -1,4 +1,4 @@
-"""A rendered job: its files, and the problems of its objects."""
+"""Render one job, and check its objects."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ from tfgen.tree.spool import Slot, Spool
 
 
 class RenderedJob(NamedTuple):
-    """A job that was rendered.
+    """A rendered job.
 
     Attributes:
-        place: the place of the job's name.
-        branch: the branch that contains charts/ and overlays/; empty if the branch of the job contains them.
+        place: the file and line of the job's name.
+        branch: the separate branch for rendered files (gitops.rendered); empty without such a branch.
         reported: the problems of the job's objects.
-        kinds_without_schema: the kinds of objects that have no schema.
-        uses: the resources that the job requests, where a tfgen.yaml limits the sum of them.
-        rendering: the job's files (`Rendering`) in the spool.
-        unmanaged: the fields that a controller in the cluster changes, where no GitOps object of tfgen ignores them.
+        kinds_without_schema: the kinds of the job's objects for which no schema exists.
+        uses: the resources that the job requests, if a limit on the sum of several jobs applies.
+        rendering: the position of the job's files (`Rendering`) in the spool.
+        unmanaged: the fields that controllers in the cluster change and that a GitOps tool would reset; empty if tfgen
+            renders the GitOps objects of the job, which ignore these fields.
     """
 
     name: str
@@ -55,8 +56,9 @@ def render_job(
 
     Args:
         spool: receives the job's files.
-        kubernetes_version: the version whose schemas the objects are validated against; None for no validation.
-        manifests: the objects of the repository that apply to the job's namespaces.
+        kubernetes_version: the Kubernetes version whose schemas the objects are validated against; None for no
+            validation.
+        manifests: the hand-written manifests of the repository, such as quotas.
         policies: the admission policies of the platform.
         document: the job.
     """

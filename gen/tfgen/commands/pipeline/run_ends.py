@@ -1,8 +1,6 @@
-"""The runs that a change of jobs ends, and the claims that stay in the cluster.
+"""Find the runs that a change of jobs ends, and the claims that remain in the cluster.
 
-    find_run_ends(pairs)  ->  (JobDiff("ads", environments=(EnvironmentDiff("prod", ..., after=None),), ...),)
-
-A run ends where a job is removed, gets another name, or is retired in an environment. The result is the part of
+A run ends if a job is removed, gets another name, or is retired in an environment. The result is the part of
 `tfgen diff` about these environments.
 """
 
@@ -23,11 +21,11 @@ from tfgen.job.sources import Source, read_sources
 from tfgen.workers import map_items
 
 _PLACE = ("enabled", "namespace", "cluster", "storage")
-"""The keys of an environment that decide whether a run or a claim stays."""
+"""The keys of an environment that decide whether a change ends a run or leaves a claim."""
 
 
 def find_run_ends(places: Iterable[PairPlaces]) -> tuple[JobDiff, ...]:
-    """Return the ends of the jobs that end a run or leave a claim.
+    """Return the ended runs and the remaining claims of each changed job. Jobs without either are left out.
 
     Raises:
         TfgenError: git or the disk fails.
@@ -38,7 +36,7 @@ def find_run_ends(places: Iterable[PairPlaces]) -> tuple[JobDiff, ...]:
 
 
 def run_ends(pair: Pair) -> JobDiff | None:
-    """Return the ends of one job; None if the change ends no run and leaves no claim."""
+    """Return the ended runs and the remaining claims of a job; None if the change ends no run and leaves no claim."""
     if pair.before is None or pair.stays or (pair.after and _place(pair.before.data) == _place(pair.after.data)):
         return None
     diff = diff_job(pair)
@@ -48,9 +46,10 @@ def run_ends(pair: Pair) -> JobDiff | None:
 
 
 def removal_ends(job: str, file: Path) -> tuple[JobDiff, ...]:
-    """Return the ends of a job that is removed, from its file, or from the last commit that has the file.
+    """Return the ended runs and the remaining claims of a removed job.
 
-    The result is empty if neither the file nor the commit has a valid job of that name.
+    The function reads the job from its file, or from the last commit that has the file. The result is empty if neither
+    contains a valid job with this name.
 
     Args:
         job: the name of the job.
@@ -67,7 +66,7 @@ def removal_ends(job: str, file: Path) -> tuple[JobDiff, ...]:
 
 
 def _versions(file: Path) -> Iterator[Source]:
-    """Yield the versions of a job file, the newest first."""
+    """Yield the versions of a job file, the newest first: from disk, from HEAD, and from before its deletion."""
     if file.is_file():
         yield from read_sources([file])
     if has_commit(file.parent if file.parent.is_dir() else Path()):
@@ -81,7 +80,7 @@ def _ends_at(place: PairPlaces) -> tuple[JobDiff | None, dict[str, str]]:
 
 
 def _place(data: Any) -> tuple[Any, ...]:
-    """Return the parts of a job that decide where its runs and claims are."""
+    """Return the fields of a job that decide in which clusters and namespaces its runs and claims are."""
     environments = data_path.at(data, ("spec", "environments")) or {}
     by_name = {name: [values.get(key) for key in _PLACE] for name, values in environments.items()}
     return (data_path.at(data, ("metadata", "namespace")), data_path.at(data, ("spec", "storage")), by_name)

@@ -1,4 +1,4 @@
-"""The results of a job file, stored in the cache for the next run."""
+"""Store the check results of a job file in the cache for the next command."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def store_file(
     digests: Mapping[str, Callable[[], str]],
     manifests: Sequence[Manifest],
 ) -> None:
-    """Store the results of a file in the cache. The results are valid while the ledgers of its jobs are on disk.
+    """Store the check results of a job file in the cache, together with the digests of the jobs' ledgers.
 
-    The function does not store:
+    The function does not store a file with:
 
-    - a file with errors;
+    - errors;
     - a job with `gitops.rendered`, because its rendered files are not on disk;
     - a job with policies in folders, because the results depend on the files in these folders;
-    - a job with a limit on a sum, because the result depends on other jobs.
+    - a job with a limit on the sum of several jobs, because the result depends on other jobs.
 
     Args:
-        file: the file, with its documents.
+        file: the job file, with its documents.
         object_report: the problems of the objects of the jobs.
-        unused: the problems of comments that ignore nothing.
-        digests: for each job, a function that returns the digest of its ledger after the write.
-        manifests: the objects of the repository that apply to the namespaces of the jobs.
+        unused: the problems of ignore comments without effect.
+        digests: job name -> function that returns the digest of the ledger after the write.
+        manifests: the hand-written manifests of the repository, such as quotas.
     """
     if has_errors((*file.result.reported.problems, *object_report.problems, *unused)) or any(
         rendered_branch(document) or folder_paths(document) or has_limited_sums(document) for document in file.documents

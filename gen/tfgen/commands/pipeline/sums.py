@@ -1,4 +1,7 @@
-"""The sums that a tfgen.yaml limits, over all jobs below its folder, also the jobs that a command does not name."""
+"""Check the limits of a tfgen.yaml on the sum of all jobs below its folder, such as the sum of their GPUs.
+
+The sum includes jobs that the command line does not name.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from tfgen.workers import map_items
 
 
 def limited_uses(documents: Iterable[Document]) -> tuple[JobUse, ...]:
-    """Return the resources that jobs request, for the jobs below a tfgen.yaml that limits a sum."""
+    """Return the requested resources of each job to which a limit on the sum of several jobs applies."""
     limited = filter(has_limited_sums, documents)
     return tuple(use for document in limited for use in uses(build(document.data)))
 
@@ -26,15 +29,15 @@ def limited_uses(documents: Iterable[Document]) -> tuple[JobUse, ...]:
 def find_sums(
     checker: Checker, sources: Sequence[Source], uses_by_file: Mapping[str, Sequence[JobUse]]
 ) -> Iterator[Problem]:
-    """Yield a problem for each sum over a limit of a tfgen.yaml above the jobs.
+    """Yield a problem for each sum that exceeds a limit of a tfgen.yaml.
 
     Args:
         checker: the checker of the jobs.
         sources: the checked files.
-        uses_by_file: the resources that the jobs of each file without errors request.
+        uses_by_file: name of each valid file -> resources that its jobs request.
 
     Raises:
-        UsageError: a further job below the tfgen.yaml cannot be read.
+        UsageError: another job file below the folder of the tfgen.yaml cannot be read.
     """
     whole = [source for source in sources if source.file in uses_by_file]
     layers = {layer.file: layer for under in checker.read_defaults(whole) for layer in under.layers()}
@@ -46,7 +49,7 @@ def find_sums(
 
 
 def _unchecked_uses(folder: Path, sources: Sequence[Source]) -> Iterator[tuple[Source, tuple[JobUse, ...]]]:
-    """Yield the resources that the jobs request in all files below a folder that are not checked and have no errors."""
+    """Yield the requested resources of the jobs in each valid file below a folder that is not in `sources`."""
     checked_paths = {real_path(Path(source.file)) for source in sources}
     candidates = read_sources([folder], may_be_none=True)
     unchecked = {source.file: source for source in candidates if real_path(Path(source.file)) not in checked_paths}

@@ -1,4 +1,4 @@
-"""The progress of long work: a command passes the items that it works on through a `Track`."""
+"""Report the progress of a long command. A command passes its work items through a `Track`, which counts the items."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _Item = TypeVar("_Item")
 
 
 class Track(Protocol):
-    """A function that yields items, and reports the progress. `total` is the number of items."""
+    """A function that yields items and reports the progress. `total` is the number of items."""
 
     def __call__(self, items: Iterable[_Item], total: int, /) -> Iterator[_Item]:
-        """Return the items."""
+        """Yield the items, and report the progress."""
 
 
 def untracked(items: Iterable[_Item], _total: int, /) -> Iterator[_Item]:
-    """Return the items without a report of the progress."""
+    """Return the items, without a progress report."""
     return iter(items)

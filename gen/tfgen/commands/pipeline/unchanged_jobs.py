@@ -1,4 +1,4 @@
-"""The jobs that equal their committed versions, rendered files included. `tfgen check --changed` skips these jobs."""
+"""Find the jobs that `tfgen check --changed` skips: the job and its rendered files equal their committed versions."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tfgen.tree.write import read_ledgers
 
 
 def unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Callable[[Document], bool]:
-    """Return a function that tests whether a job, its defaults, policies and rendered files equal the committed ones.
+    """Return a function that returns whether a job is unchanged, including its defaults, policies and rendered files.
 
     Args:
-        sources: the files.
+        sources: the job files.
         out: the output folder.
-        against: the revision.
+        against: the revision to compare with.
 
     Raises:
         UsageError: the revision does not exist.

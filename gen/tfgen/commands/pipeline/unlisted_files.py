@@ -1,8 +1,4 @@
-"""Problems of files that no ledger lists. Helm, kustomize and GitOps tools apply these files, too.
-
-judge_unlisted(out, ["charts/mnist/templates/extra.yaml"], ledgers, "HEAD")
-    ->  Problem("charts/mnist/templates/extra.yaml", ... "no ledger lists the file, ...", "unlisted-file")
-"""
+"""Report files in charts/ and overlays/ that no ledger lists, because Helm and kustomize apply these files, too."""
 
 from __future__ import annotations
 
@@ -22,22 +18,22 @@ from tfgen.text.parse import decode, parse
 
 UNLISTED: Final = "unlisted-file"
 KEY: Final = "unlistedFiles"
-"""The key of the root tfgen.yaml that lists exceptions."""
+"""The key of the root tfgen.yaml that lists the allowed unlisted files."""
 
 RULES: Final[Mapping[str, str]] = {UNLISTED: "A folder of tfgen contains a file that no ledger lists."}
-"""The summary of each rule, which begins the section of the rule in docs/rules.md."""
+"""Rule id -> description. The section of the rule in docs/rules.md begins with the description."""
 
 
 def judge_unlisted(out: Path, files: Sequence[str], jobs: Container[str], against: str) -> Iterator[Problem]:
-    """Yield a problem for each file, and a single problem for a folder below overlays/ that belongs to no job.
+    """Yield a problem for each unlisted file. A folder below overlays/ that belongs to no job gets a single problem.
 
-    Files that git ignores, and has in no commit, are left out: no pull request brings them.
+    Untracked files that git ignores are left out, because no pull request can add them.
 
     Args:
         out: the output folder.
-        files: the files, by their paths from the output folder.
+        files: the paths of the unlisted files from the output folder.
         jobs: the names of the jobs with a ledger.
-        against: the revision whose root tfgen.yaml lists the exceptions, so that a change cannot except its own files.
+        against: the revision whose root tfgen.yaml lists the allowed files. A pull request cannot allow its own files.
 
     Raises:
         UsageError: the revision does not exist.
@@ -52,21 +48,22 @@ def judge_unlisted(out: Path, files: Sequence[str], jobs: Container[str], agains
     for group, paths in groups.items():
         subject = "the file" if len(paths) == 1 else f"the {count(len(paths), 'file')} of {group}"
         message = (
-            f"no ledger lists {subject}, and whatever applies the folder applies the content too; delete it, or move "
-            f"it to objects or patches of the job, or list its path under {KEY} in the {FILE} of the main branch"
+            f"no ledger lists {subject}, but Helm, kustomize and GitOps tools apply all files of the folder; delete "
+            f"{subject}, or move the content to objects or patches of the job, or list the path under {KEY} in the "
+            f"{FILE} of the main branch"
         )
         yield Problem(os.path.relpath(out / paths[0]), Position(1, 1), message, UNLISTED)
 
 
 def _group(path: str, jobs: Container[str]) -> str:
-    """Return the folder below overlays/ that a file is reported with, or the path of a file that is reported alone."""
+    """Return the folder below overlays/ for a file in a folder without a job, or the path for any other file."""
     top, name, *steps = path.split("/")
     is_of_no_job = top == OVERLAYS and steps and name not in jobs and name not in TOOLS
     return f"{top}/{name}" if is_of_no_job else path
 
 
 def _exceptions(out: Path, against: str) -> list[str]:
-    """Return the paths that the root tfgen.yaml of a revision excepts. Without any commit, the file on disk counts."""
+    """Return the allowed unlisted files in the root tfgen.yaml of a revision; of the disk if git has no commit."""
     path = out / FILE
     content = git.committed(path, against)
     if content is None and not git.has_commit(out) and path.is_file():
@@ -78,7 +75,7 @@ def _exceptions(out: Path, against: str) -> list[str]:
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """Return whether a pattern covers a file: as a folder that ends with a slash, or as a path with * and ?.
+    """Return whether a pattern matches a file. The pattern is a folder that ends with a slash, or a path with * and ?.
 
     >>> _matches("overlays/argocd/root.yaml", "overlays/argocd/*.yaml"), _matches("overlays/x/a/b", "overlays/x/")
     (True, True)

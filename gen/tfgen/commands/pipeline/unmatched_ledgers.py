@@ -1,7 +1,4 @@
-"""Ledgers without a checked job: a pull request could add such a ledger, and list any file in it.
-
-    find_unmatched_ledgers(out, ledgers, {"mnist"}, {}, "its files differ from origin/main")
-        ->  Problem(".tfgen/ghost.json", ... "no file of the repository has the job ghost, ...", "orphan")
+"""Report ledgers whose job was not checked. A pull request could add such a ledger to hide any file from the check.
 
 An unchanged committed ledger is no problem, because its job may be in a folder that the check does not read.
 """
@@ -22,14 +19,14 @@ from tfgen.tree.ledger import ledger_path
 def find_unmatched_ledgers(
     out: Path, ledgers: Collection[str], checked: Collection[str], branches: Mapping[str, str], reason: str
 ) -> Iterator[Problem]:
-    """Yield a problem for each ledger without a checked job.
+    """Yield a problem for each ledger whose job was not checked.
 
     Args:
         out: the output folder.
-        ledgers: the names of the jobs of the ledgers.
-        checked: the names of all checked jobs, jobs with errors included.
-        branches: the branch of the rendered files of each job with `gitops.rendered`.
-        reason: the reason of the problem, for the message.
+        ledgers: the names of the jobs whose ledgers may have a problem.
+        checked: the names of all checked jobs, including jobs with errors.
+        branches: job name -> branch of the rendered files, for each job with `gitops.rendered`.
+        reason: the reason for the problem, such as "its files differ from origin/main".
 
     Raises:
         UsageError: a file of the repository cannot be read.
@@ -39,7 +36,7 @@ def find_unmatched_ledgers(
         if job in branches:
             message = (
                 f"the rendered files of {job} belong to the branch {branches[job]} (gitops.rendered), and {reason}; "
-                f"remove {path}, and the files that it lists, from this branch"
+                f"remove {path} and the files in this ledger from the branch"
             )
             yield Problem(os.path.relpath(out / path), Position(1, 1), message, NOT_REPRODUCED)
         elif job not in checked and (files := find_job_files(job, out)):
@@ -48,6 +45,6 @@ def find_unmatched_ledgers(
         elif job not in checked:
             message = (
                 f"no file of the repository has the job {job}, and {reason}; "
-                f"to remove {path} and the files that it lists: tfgen rm {job}"
+                f"to remove {path} and the files in this ledger: tfgen rm {job}"
             )
             yield Problem(os.path.relpath(out / path), Position(1, 1), message, ORPHAN)
