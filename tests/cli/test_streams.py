@@ -153,4 +153,6 @@ def test_a_job_from_standard_input(job: Path) -> None:
 def test_what_belongs_to_a_file_takes_no_standard_input(job: Path, command: str) -> None:
     done = shell(f"git init -q; $tfgen {command} - <job.yaml", job)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.startswith(b"tfgen: error: -: only `tfgen check` and `tfgen render --stdout` read standard input")
+    assert done.stderr.startswith(
+        b"tfgen: error: -: only `tfgen check` and `tfgen render --stdout` read standard input"
+    )
