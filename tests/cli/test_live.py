@@ -99,3 +99,19 @@ def test_the_words_of_a_command_are_its_own(line: str, words: list[str]) -> None
 def test_a_port_that_is_none_is_refused(job: Path, port: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["tensorboard", str(job), f"--port={port}"]) == cli.USAGE
     assert f"argument --port: {message}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--all", "--index", "1"], "--all traces each task of the role: remove --index or --all"),
+        (["--seconds", "0"], "--seconds 0: write a time from 1 to 60 seconds"),
+        (["--seconds", "2m"], "--seconds 120: write a time from 1 to 60 seconds"),
+        (["--role", "ps"], "--role ps: the run has no such role; it has worker"),
+    ],
+)
+def test_a_profile_of_no_task_is_refused(
+    job: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["profile", str(job), *options]) == cli.USAGE
+    assert message in capsys.readouterr().err

@@ -47,6 +47,7 @@ COMMANDS: Final = (
     "wait",
     "logs",
     "exec",
+    "profile",
     "tensorboard",
     "release",
     "explain",

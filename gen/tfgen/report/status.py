@@ -10,6 +10,7 @@ from tfgen.live.lost_nodes import LostNode
 from tfgen.live.run_state import RoleState, RunState
 from tfgen.live.task_state import TaskState
 from tfgen.plural import count
+from tfgen.report.columns import columns
 from tfgen.words import either, printable
 
 _TASKS: Final = 8
@@ -39,7 +40,7 @@ def as_table(states: Sequence[RunState], now: datetime) -> str:
                 text if len(text) <= 60 else f"{text[:57]}...",
             ]
         )
-    return _columns(rows)
+    return columns(rows)
 
 
 def as_text(state: RunState, now: datetime) -> str:
@@ -129,7 +130,7 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
     if state.phase in ("Absent", "Disabled") and not any(role.tasks for role in state.roles):
         return
     yield ""
-    yield from _columns(
+    yield from columns(
         [["TASK", "READY", "STATE", "RESTARTS", "NODE", "AGE"], *_task_rows(state.roles, now)]
     ).splitlines()
     yield ""
@@ -178,12 +179,6 @@ def _task_rows(roles: Iterable[RoleState], now: datetime) -> Iterator[list[str]]
 def _task_row(task: TaskState, now: datetime) -> list[str]:
     ready = "yes" if task.is_ready else ""
     return [f"  {task.task}", ready, task.word, str(task.restarts), task.node, age(task.since, now)]
-
-
-def _columns(rows_of_cells: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows_of_cells, strict=True)]
-    padded = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows_of_cells)
-    return "".join(f"{line.rstrip()}\n" for line in padded)
 
 
 def _time(timestamp: str) -> datetime:

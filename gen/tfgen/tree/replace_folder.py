@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tfgen.errors import UsageError
@@ -41,6 +41,32 @@ def replace_folder(folder: Path, files: Iterable[tuple[str, str]], file: str, ma
         finally:
             shutil.rmtree(staged, ignore_errors=True)
     return number
+
+
+def write_new_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files to a new folder, all or none.
+
+    Args:
+        folder: a folder that does not exist.
+        files: content by name.
+
+    Raises:
+        UsageError: the folder exists.
+        TfgenError: the disk fails. The folder does not exist.
+    """
+    with errors_at(folder):
+        if folder.exists():
+            raise UsageError(f"{folder}: the folder exists; name a new folder")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            new = staged / "new"
+            new.mkdir()
+            for name, content in files.items():
+                (new / name).write_bytes(content)
+            new.rename(folder)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
 
 
 def _swap(folder: Path, staged: Path) -> None:

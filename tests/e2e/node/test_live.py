@@ -255,3 +255,55 @@ def test_exec_is_as_if_the_command_ran_here_and_tensorboard_too(
         eventually(lambda: "<title>TensorBoard</title>" in fetch(address), "the page of the new pod", PATIENCE)
         first.send_signal(signal.SIGINT)
         assert first.wait(10) == 130
+
+
+# -- profile ---------------------------------------------------------------------------------------------------------
+
+SLEEP_MS = 200
+STEPS_OF_WORKERS = f"""
+import itertools, json, os, time
+task = json.loads(os.environ["TF_CONFIG"])["task"]
+if task["type"] != "worker":
+    time.sleep(3600)
+import tensorflow as tf
+cluster = tf.distribute.cluster_resolver.TFConfigClusterResolver().cluster_spec()
+server = tf.distribute.Server(cluster, job_name="worker", task_index=task["index"], protocol="grpc")
+weights = tf.Variable(tf.eye(200))
+@tf.function
+def step():
+    weights.assign(tf.matmul(weights, weights))
+for number in itertools.count():
+    step()
+    time.sleep({SLEEP_MS} / 1000 if task["index"] == 1 else 0.02)
+    if number % 50 == 0:
+        print("step", number, flush=True)
+"""
+
+
+def test_profile_marks_the_worker_that_sleeps(node: Node, job: MakeJob, namespace: str, tmp_path: Path) -> None:
+    command = {"command": ["python", "-c", STEPS_OF_WORKERS], "args": []}
+    training = job("dist-mnist", {**command, "roles": {"ps": {"replicas": 1}, "worker": {"replicas": 2}}})
+    training.apply()
+    path, out = tmp_path / "dist-mnist" / "job.yaml", tmp_path / "trace"
+    where = (path, "--env", "laptop", "--namespace", namespace, "--kubeconfig", node.cluster.admin)
+    profile = (*TFGEN, "profile", *where, "--out", out)
+    for index in range(2):
+        training.wait_for_line(r"^step 50$", "worker", index)
+
+    done = subprocess.run((*profile, "--all", "--seconds", "3", "--format", "json"), capture_output=True, check=False)
+    result = json.loads(done.stdout)
+    assert done.returncode == 0, (result, done.stderr)
+    assert [(row["task"], row["slowest"]) for row in result["tasks"]] == [("worker-0", False), ("worker-1", True)]
+    assert result["tasks"][1]["stepMs"] > SLEEP_MS > result["tasks"][0]["stepMs"]
+    files = sorted(file.name for file in Path(result["folder"]).iterdir())
+    assert files == ["worker-0.xplane.pb", "worker-1.xplane.pb"]
+
+    table = subprocess.run((*profile, "--role", "worker", "--index", "1"), capture_output=True, text=True, check=True)
+    assert re.search(r"^worker-1 +\d+ +2\d\d\.\d ms +2\d\d\.\d ms$", table.stdout, re.MULTILINE), table.stdout
+    assert f"tensorboard --logdir {out}" in table.stdout
+
+    before = sorted(out.rglob("*"))
+    done = subprocess.run((*profile, "--role", "ps"), capture_output=True, check=False)
+    assert done.returncode == 3
+    assert b"no TensorFlow server of ps-0 answers a trace" in done.stderr
+    assert sorted(out.rglob("*")) == before

@@ -710,6 +710,18 @@ def test_exec_needs_the_role_of_its_page(
 
 
 @pytest.mark.usefixtures("running")
+def test_profile_needs_the_role_of_its_page(
+    job: Path, account: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "trace"
+    command = ["profile", str(job), "--kubeconfig", str(account(role("profile"))), "--out", str(out)]
+    assert cli.run(command) == cli.FAILED
+    path = r"/mnist-chief-0-\w+/tensorflow\?command=python3&command=-c&.*&command=chief&command=0&command=5&"
+    assert re.search(f"Post .*{path}.* connection refused", capsys.readouterr().err), "all but a kubelet"
+    assert not out.exists()
+
+
+@pytest.mark.usefixtures("running")
 @pytest.mark.parametrize("verbs", [("get",), ("create",)])
 def test_an_account_that_may_run_nothing_is_told(
     job: Path, account: Callable[..., Path], verbs: Sequence[str], capsys: pytest.CaptureFixture[str]

@@ -1,0 +1,103 @@
+"""``tfgen profile``: trace the training of a task or of all workers, and print the step times."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.live import (
+    check_role,
+    cluster_arguments,
+    clusters_of,
+    job_argument,
+    read_run,
+    release_argument,
+    seconds,
+)
+from tfgen.cli.output import number, path, print_json, print_message, print_result
+from tfgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from tfgen.commands.profile import TraceRequest
+    from tfgen.live.declared_run import DeclaredRun
+
+_LONGEST: Final = 60
+"""Seconds after which TensorFlow's profiler client gives up by default."""
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    job_argument(parser)
+    parser.add_argument("--role", metavar="ROLE", help="the role of the task (chief; worker in a job without a chief)")
+    parser.add_argument("--index", type=number, metavar="N", help="the index of the task in its role (0)")
+    parser.add_argument("--all", action="store_true", help="trace all tasks of the role together (worker)")
+    parser.add_argument("--seconds", type=seconds, default=5, metavar="TIME", help="the time of the trace (5)")
+    parser.add_argument(
+        "-o", "--out", type=path, default=Path("trace"), metavar="DIR", help="the log folder for TensorBoard (trace)"
+    )
+    release_argument(parser)
+    cluster_arguments(parser)
+
+
+def _run(args: Namespace) -> int:
+    from datetime import datetime
+
+    from tfgen.commands.profile import may_end_workers, profile_run, task_profiles, write_profile
+    from tfgen.live.pauses import ONCE
+    from tfgen.plural import count
+    from tfgen.report.profile import as_table, rows
+
+    run = read_run(args)
+    if run is None:
+        return PROBLEMS
+    request = _request(args, run)
+    clusters = clusters_of(args, ONCE)
+    run = clusters.named(run, args.release)
+    live = clusters.place(run)
+    if may_end_workers(run):
+        print_message(
+            "note: TensorFlow's profiler can end a worker of MultiWorkerMirroredStrategy; the run then resumes from "
+            "its last checkpoint"
+        )
+    print_message(
+        f"{run.title}: tracing {count(len(request.indexes), request.role)} for {count(request.seconds, 'second')}"
+    )
+    traces = profile_run(clusters.api(live.context), live.namespace, run, request)
+    profiles = task_profiles(traces.files)
+    folder = write_profile(args.out, traces.files, datetime.now())
+    if args.format == "json":
+        print_json({"folder": str(folder), "tasks": rows(profiles), "failures": list(traces.failures)})
+    else:
+        print_result(as_table(profiles))
+        print_result(f"trace: {folder}")
+        print_result(f"open:  tensorboard --logdir {args.out}    # after pip install tensorboard xprof")
+        print_result(f"or:    xprof --logdir {args.out}          # after pip install xprof")
+    for failure in traces.failures:
+        print_message(f"no trace: {failure}")
+    return PROBLEMS if traces.failures else OK
+
+
+def _request(args: Namespace, run: DeclaredRun) -> TraceRequest:
+    from tfgen.commands.profile import TraceRequest
+    from tfgen.live.run_state import leading_role
+
+    if args.all and args.index is not None:
+        raise UsageError("--all traces each task of the role: remove --index or --all")
+    if not 1 <= args.seconds <= _LONGEST:
+        raise UsageError(f"--seconds {args.seconds}: write a time from 1 to {_LONGEST} seconds")
+    role = args.role or ("worker" if args.all else leading_role(run))
+    check_role(role, run)
+    if role not in run.roles:
+        raise UsageError(f"--role {role}: the finisher runs no TensorFlow; name a role that trains")
+    indexes = tuple(range(run.roles[role])) if args.all else (args.index or 0,)
+    return TraceRequest(role, indexes, args.seconds)
+
+
+COMMAND: Final = Command(
+    "profile",
+    "trace the training of a task or of all workers, and print the step times",
+    _arguments,
+    _run,
+    example="tfgen profile job.yaml --env prod --role worker --index 1 --seconds 5 --out trace",
+)

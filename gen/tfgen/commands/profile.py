@@ -1,0 +1,125 @@
+"""``tfgen profile``: trace the TensorFlow servers of a run, and compare the step times of the tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from tfgen.errors import TfgenError
+from tfgen.live.api import Api
+from tfgen.live.declared_run import DeclaredRun
+from tfgen.live.step_times import StepTimes, step_times
+from tfgen.live.task_pod import task_pod
+from tfgen.live.task_trace import trace_task
+from tfgen.record import Record
+from tfgen.tree.replace_folder import write_new_folder
+
+_TRACE: Final = ".xplane.pb"
+_MOST: Final = 64
+"""Tasks that are traced at the same time."""
+
+
+class TaskProfile(Record):
+    """The trace of a task.
+
+    Attributes:
+        steps: the step times; None for a trace with fewer than two steps.
+        is_slowest: whether the steps of the task take the most active time of several tasks.
+    """
+
+    task: str
+    steps: StepTimes | None
+    is_slowest: bool = False
+
+
+class TraceRequest(Record):
+    """The tasks of a trace.
+
+    Attributes:
+        role: role of the tasks.
+        indexes: indexes of the tasks in the role.
+        seconds: duration of the trace.
+    """
+
+    role: str
+    indexes: tuple[int, ...]
+    seconds: int
+
+
+class Traces(Record):
+    """The traces of tasks.
+
+    Attributes:
+        files: files by name.
+        failures: reasons of missing traces.
+    """
+
+    files: Mapping[str, bytes]
+    failures: tuple[str, ...]
+
+
+def profile_run(api: Api, namespace: str, run: DeclaredRun, request: TraceRequest) -> Traces:
+    """Trace tasks of a run at the same time.
+
+    Raises:
+        ApiError: the account may not list pods, or may not run commands in pods.
+        TfgenError: no task has a trace.
+    """
+
+    def trace(index: int) -> Mapping[str, bytes] | TfgenError:
+        try:
+            pod = task_pod(api, namespace, run, request.role, index)
+            return trace_task(api, namespace, pod, request.seconds)
+        except TfgenError as error:
+            return error
+
+    with ThreadPoolExecutor(_MOST) as pool:
+        results = list(pool.map(trace, request.indexes))
+    errors = [result for result in results if isinstance(result, TfgenError)]
+    if len(errors) == len(results):
+        raise errors[0]
+    files = {name: data for result in results if not isinstance(result, TfgenError) for name, data in result.items()}
+    return Traces(files, tuple(map(str, errors)))
+
+
+def write_profile(folder: Path, files: Mapping[str, bytes], time: datetime) -> Path:
+    """Write the files of a trace to a new folder of a log folder of TensorBoard, and return the new folder.
+
+    Raises:
+        TfgenError: the disk fails. No file is written.
+    """
+    target = folder / "plugins" / "profile" / time.strftime("%Y_%m_%d_%H_%M_%S")
+    write_new_folder(target, files)
+    return target
+
+
+def task_profiles(files: Mapping[str, bytes]) -> list[TaskProfile]:
+    """Return the traces of tasks in the order of their indexes, with the slowest of several tasks.
+
+    Raises:
+        TfgenError: a file is no trace file.
+    """
+    traces = {name.removesuffix(_TRACE): data for name, data in files.items() if name.endswith(_TRACE)}
+    profiles = [TaskProfile(task, step_times(data)) for task, data in sorted(traces.items(), key=_order)]
+    times = {item.task: item.steps.active_ms for item in profiles if item.steps}
+    if len(times) < 2:
+        return profiles
+    slowest = max(times, key=lambda task: times[task])
+    return [item.replaced(is_slowest=item.task == slowest) for item in profiles]
+
+
+def may_end_workers(run: DeclaredRun) -> bool:
+    """Test whether a trace may end a worker: several workers train in step, without a chief.
+
+    TensorFlow's recorder frees invalid memory for a collective operation that ends in another thread than it starts in:
+    SplitEventTracker::FindStartAndMerge. TensorFlow 2.20 and 2.21 have the fault.
+    """
+    return "chief" not in run.roles and run.roles.get("worker", 0) > 1
+
+
+def _order(item: tuple[str, bytes]) -> tuple[str, int]:
+    role, _, index = item[0].rpartition("-")
+    return role, int(index) if index.isdecimal() else 0

@@ -1,0 +1,81 @@
+"""A trace of the TensorFlow server of a task, by TensorFlow's own profiler client in the container of a task."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Sequence
+from typing import Final
+
+from tfgen.errors import TfgenError
+from tfgen.kubernetes.object import Object
+from tfgen.live import programs
+from tfgen.live.api import Api
+from tfgen.live.execution import STDERR, STDOUT, LocalStreams, execute
+from tfgen.live.programs.trace_server import NO_SERVER, NO_TENSORFLOW, NO_TRACE, TOO_OLD
+from tfgen.live.task_state import index_of, role_of, task_name
+
+_CLOSED: Final = "Socket closed"
+"""Message of gRPC for a server that ends during the request."""
+
+
+def trace_task(api: Api, namespace: str, pod: Object, seconds: int) -> dict[str, bytes]:
+    """Return the files of the trace of a task by name. The name of a file begins with the task: worker-1.xplane.pb.
+
+    Raises:
+        ApiError: the account may not run commands in pods.
+        TfgenError: the container has no suitable TensorFlow, no server answers, or the connection is lost.
+    """
+    output = {STDOUT: bytearray(), STDERR: bytearray()}
+    streams = LocalStreams(lambda stream, data: output[stream].extend(data))
+    command = ("python3", "-c", programs.source("trace_server"), role_of(pod), str(index_of(pod)), str(seconds))
+    code = execute(api, namespace, pod, command, streams)
+    lines = output[STDERR].decode("utf-8", "replace").strip().splitlines()
+    if code:
+        raise TfgenError(f"{pod['metadata']['name']}: {_failure(code, lines, task_name(pod))}")
+    files = _files(bytes(output[STDOUT]))
+    if not files:
+        raise TfgenError(f"{pod['metadata']['name']}: the trace has no events; trace more seconds with --seconds")
+    return files
+
+
+def _failure(code: int, lines: Sequence[str], task: str) -> str:
+    """Return the reason of a failed trace with its cure."""
+    last = lines[-1] if lines else ""
+    match code:
+        case _ if code == NO_TENSORFLOW:
+            return (
+                f"python3 of the container cannot import TensorFlow ({last}); trace a task whose image has TensorFlow"
+            )
+        case _ if code == TOO_OLD:
+            return f"TensorFlow {last} has no profiler client; the client needs TensorFlow 2.2 or later in the image"
+        case _ if code == NO_SERVER:
+            return (
+                f"TF_CONFIG has no address of {task}, so no TensorFlow server answers a trace; call "
+                "tf.profiler.experimental.start in the program"
+            )
+        case _ if code == NO_TRACE and any(_CLOSED in line for line in lines):
+            return (
+                f"{task} ended during the trace: read tfgen logs; the profiler can end a worker of "
+                "MultiWorkerMirroredStrategy, and the run then resumes from its last checkpoint"
+            )
+        case _ if code == NO_TRACE:
+            return (
+                f"no TensorFlow server of {task} answers a trace ({last}); a task starts its server after the "
+                "import of TensorFlow, so wait for the first step and try again"
+            )
+    return f"the profiler client exited with {code}: {last}"
+
+
+def _files(archive: bytes) -> dict[str, bytes]:
+    """Return the regular files of a tar archive by name.
+
+    Raises:
+        TfgenError: the archive is incomplete.
+    """
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            members = ((member, tar.extractfile(member)) for member in tar if member.isfile())
+            return {member.name.rpartition("/")[2]: file.read() for member, file in members if file}
+    except (tarfile.TarError, EOFError) as error:
+        raise TfgenError(f"the archive of the trace is incomplete: {error}; try again") from error
