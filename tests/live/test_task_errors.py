@@ -45,6 +45,17 @@ def lines(snapshot: Snapshot, logs: Mapping[str, str]) -> list[str]:
     return [str(error) for error in task_errors(failed_pods(run, snapshot), logs)]
 
 
+def test_wait_prints_the_error_of_a_failed_task_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    snapshot, _, _ = read_recorded(FAILED / "cluster.json")
+    state = judge(read_run(FAILED / "job.yaml", None), snapshot.replaced(logs={CHIEF: LOG}), "ml")
+    monkeypatch.setattr("tfgen.commands.wait.follow_run", lambda *_: iter([state, state]))
+    monkeypatch.setattr("tfgen.commands.cluster.live_runs.Clusters.named", lambda _clusters, run, _release: run)
+    assert cli.run(["wait", str(FAILED / "job.yaml"), "--timeout", "1m"]) == cli.PROBLEMS
+    assert capsys.readouterr().out.count(f"error:    {LINE}\n") == 1
+
+
 def test_status_shows_the_error_in_the_log_of_a_failed_task() -> None:
     snapshot, _, now = read_recorded(FAILED / "cluster.json")
     state = judge(read_run(FAILED / "job.yaml", None), snapshot.replaced(logs={CHIEF: LOG}), "ml")

@@ -106,8 +106,8 @@ def check_role(role: str | None, run: DeclaredRun) -> None:
 def wait_for_run(args: Namespace, run: DeclaredRun, *, ends_when_running: bool) -> RunState:
     """Wait until a run has ended and its GPUs are released, or until the run is deleted.
 
-    With `ends_when_running`, also return when all tasks run. Print a line for each change of the state, with
-    --format json on standard error.
+    With `ends_when_running`, also return when all tasks run. Print a line for each change of the state and for each
+    common error of a failed task, with --format json on standard error.
 
     Raises:
         TfgenError: the wait takes longer than `args.timeout` seconds, or the cluster cannot be read.
@@ -116,17 +116,25 @@ def wait_for_run(args: Namespace, run: DeclaredRun, *, ends_when_running: bool) 
 
     from tfgen.commands.wait import follow_run
     from tfgen.live.pauses import FOLLOWING
-    from tfgen.report.status import as_line
+    from tfgen.report.status import as_line, error_lines
+
+    def print_line(line: str) -> None:
+        print_message(line) if args.format == "json" else print_result(line, flush=True)
 
     deadline = None if args.timeout is None else time.monotonic() + args.timeout
     clusters = clusters_of(args, FOLLOWING.replaced(deadline=deadline))
     if not ends_when_running:
         run = clusters.named(run, args.release)
     last, has_ended = "", False
+    errors: set[str] = set()
     for state in follow_run(clusters, run, args.timeout, deadline):
         line = as_line(state)
         if line != last and (state.is_stuck or not has_ended):  # after the end, print no line for each released task
-            print_message(line) if args.format == "json" else print_result(line, flush=True)
+            print_line(line)
+        for error in error_lines(state):
+            if error not in errors:
+                print_line(error)
+            errors.add(error)
         last, has_ended = line, state.end is not None
         if ends_when_running and state.phase == "Running":
             break

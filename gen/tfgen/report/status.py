@@ -95,8 +95,12 @@ def reason_lines(state: RunState, now: datetime) -> Iterator[str]:
         yield f"why:      {cause}"
     for node in state.lost:
         yield from _lost_lines(node, now)
-    for error in state.errors:
-        yield f"error:    {error}"
+    yield from error_lines(state)
+
+
+def error_lines(state: RunState) -> Iterator[str]:
+    """Yield the common errors of the failed tasks of a run."""
+    yield from (f"error:    {error}" for error in state.errors)
 
 
 def progress_lines(state: RunState) -> Iterator[str]:
