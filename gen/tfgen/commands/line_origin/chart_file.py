@@ -26,7 +26,7 @@ _CHART_FIELDS: Final[dict[str, tuple[Path, ...]]] = {
 _VALUES: Final = "values.yaml"
 _SCHEMA: Final = "values.schema.json"
 _PLAIN: Final = {
-    "README.md": "tfgen generates the README of the chart from the values of the job and from their schema.",
+    "README.md": "The README describes the chart. Its tables come from the values of the job and from their schema.",
     ".helmignore": "Helm does not add the files of editors and operating systems to the package of the chart.",
 }
 
@@ -101,7 +101,7 @@ def _chart_yaml_line(path: Path) -> LineFacts:
     if field in _CHART_FIELDS:
         return LineFacts("Chart.yaml describes the chart.", page, sources=frozenset(_CHART_FIELDS[field]))
     if field == "version":
-        return LineFacts("tfgen increases the version with each change of the chart.", page)
+        return LineFacts("The version rises with each change of the chart.", page)
     return LineFacts("The line is the same in the chart of every job.", page)
 
 
@@ -110,6 +110,4 @@ def _schema_line(path: Path) -> LineFacts:
     while len(path) > 1 and path[0] == "properties":
         steps, path = [*steps, path[1]], path[2:]
     keys = frozenset((("spec", *steps),) if steps else ())
-    return LineFacts(
-        "tfgen generates the schema of the chart's values from the schema of job.yaml.", ENVIRONMENTS, sources=keys
-    )
+    return LineFacts("The schema of the values comes from the schema of job.yaml.", ENVIRONMENTS, sources=keys)
