@@ -169,7 +169,7 @@ BYPASSES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "namespace-json-patch": (
         {},
         {"patches": {"a": {**PATCHED, "json": [{"op": "add", "path": "/metadata/namespace", "value": "video"}]}}},
-        "must leave metadata to tfgen",
+        "a patch must not change metadata",
     ),
     # -- allowedEnvironments
     "environment-job": ({}, {"environments": {"stage": {"namespace": "ads"}}}, 'spec.environments: found "stage"'),

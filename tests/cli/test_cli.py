@@ -170,7 +170,7 @@ def test_init_writes_a_job_that_renders_as_it_is(
     assert cli.run(["init", "mnist"]) == 0
     assert "# yaml-language-server: $schema=../job.schema.json" in Path("mnist/job.yaml").read_text(encoding="utf-8")
     assert cli.run(["render", "mnist"]) == 0
-    assert capsys.readouterr().err.startswith("\nnote: mnist: no gitops.")
+    assert capsys.readouterr().err.startswith("\nnote: mnist: gitops is not set.")
     assert cli.run(["init", "mnist"]) == cli.USAGE
     assert "exists already" in capsys.readouterr().err
 

@@ -136,7 +136,8 @@ def test_the_action_shows_what_a_change_does(repository: Path, tmp_path: Path) -
     summary = tmp_path / "summary.md"
     environment = {**env, "GITHUB_STEP_SUMMARY": str(summary)}
     path = str(Path(sys.executable).parent)
-    for job, shows in ((JOB.replace("mnist:1.4.0", "mnist:1.5.0"), "### mnist\n\n| Environment | "), (WRONG, "")):
+    changed, shown = JOB.replace("mnist:1.4.0", "mnist:1.5.0"), "Needs a new run. Objects: 4 changed.\n\n### mnist\n\n"
+    for job, shows in ((changed, shown), (WRONG, "")):
         (repository / "jobs" / "mnist.yaml").write_text(job, encoding="utf-8")
         summary.write_text("", encoding="utf-8")
         bash(script, repository, path, environment)
