@@ -107,7 +107,7 @@ def test_a_port_that_is_none_is_refused(job: Path, port: str, message: str, caps
         (["--all", "--index", "1"], "--all traces each task of the role: remove --index or --all"),
         (["--seconds", "0"], "--seconds 0: write a time from 1 to 60 seconds"),
         (["--seconds", "2m"], "--seconds 120: write a time from 1 to 60 seconds"),
-        (["--role", "ps"], "--role ps: the run has no such role; it has worker"),
+        (["--role", "ps"], "--role ps: the run does not have this role; the roles are worker"),
     ],
 )
 def test_a_profile_of_no_task_is_refused(

@@ -105,7 +105,7 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
 def _check_version(kubernetes_version: str | None) -> None:
     """Raise UsageError if no schemas exist for a Kubernetes version, before the slow check of the jobs."""
     if kubernetes_version is not None:
-        from tfgen.check.object_schemas import ObjectSchemas  # the import takes 20 ms; most checks do not need it
+        from tfgen.check.object_schemas import ObjectSchemas  # the import takes 20 ms, which most checks save
 
         ObjectSchemas(kubernetes_version)
 
