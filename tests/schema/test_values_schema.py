@@ -204,7 +204,9 @@ def _texts(path: tuple[str, ...], value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return {key: _text(item) for key, item in value.items()}
-    return [_text(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_text(item) for item in value]
+    return value if isinstance(value, bool) else _text(value)  # resumeFrom and run accept integers, and no booleans
 
 
 def _text(item: Any) -> Any:
