@@ -129,7 +129,7 @@ def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:
             return ledgers, None
     except LedgerConflictError as error:
         conflicted = error.sources
-    from tfgen.commands.pipeline.merged_files import take_over_merge  # the import takes 20 ms
+    from tfgen.commands.pipeline.merged_files import take_over_merge  # takes 20 ms, which only a merge needs
 
     merge = take_over_merge(out, conflicted)
     return read_ledgers(out), merge
@@ -137,7 +137,7 @@ def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:
 
 def _committed_jobs(out: Path, ledgers: Mapping[str, Ledger]) -> Set[str]:
     """Return the jobs whose rendered files equal the files in the last commit."""
-    from tfgen.change.committed_jobs import committed_jobs  # the import takes 20 ms
+    from tfgen.change.committed_jobs import committed_jobs  # takes 20 ms, which few renders need
 
     return committed_jobs(out, "HEAD")(ledgers)
 

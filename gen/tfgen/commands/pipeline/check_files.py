@@ -70,6 +70,6 @@ def _render(
 ) -> Iterable[tuple[str, RenderedFile]]:
     if not sources:
         return ()
-    from tfgen.commands.pipeline.rendered_file import render_files  # the import takes 60 ms
+    from tfgen.commands.pipeline.rendered_file import render_files  # takes 60 ms, which cached files do not need
 
     return render_files(checker, spool, sources, scope)

@@ -27,7 +27,7 @@ def find_loosened_rails(paths: Iterable[Path], sources: Sequence[Source], agains
     problems: tuple[Problem, ...] = ()
     for root in git.repositories([path / FILE for path in paths]):
         if files := git.changed(root, against, with_untracked=layers):
-            from tfgen.change.guard_rails.versions import judge_rails  # the import takes 20 ms
+            from tfgen.change.guard_rails.versions import judge_rails  # takes 20 ms, which only a change needs
 
             problems += tuple(judge_rails(root, files, against))
     return problems

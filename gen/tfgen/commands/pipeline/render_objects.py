@@ -51,7 +51,7 @@ def _cached_documents(source: Source, file: CachedFile) -> Sequence[Document]:
     """Return the jobs of a cached file. A file with problems is read again, for the lines of the problems."""
     jobs = None if file.object_problems else read_cached_jobs(source)
     if jobs is None:
-        from tfgen.job.documents import read_documents  # the import takes 20 ms
+        from tfgen.job.documents import read_documents  # takes 20 ms, which most cached files do not need
 
         return read_documents(source)
     return [Document.without_places(source.file, data) for data in jobs]
@@ -83,7 +83,9 @@ def render_objects(
     unchecked = [job for job in jobs if job[0].file not in valid_files]
     if not unchecked:
         return objects, ()
-    from tfgen.commands.pipeline.object_problems import find_object_problems  # the import takes 40 ms
+    from tfgen.commands.pipeline.object_problems import (
+        find_object_problems,
+    )  # takes 40 ms, which cached files do not need
 
     return objects, in_order(find_object_problems(unchecked))
 
