@@ -115,7 +115,7 @@ def _check_changed(results: FileResults, spool: Spool, out: Path, options: Check
     checked = results.checked
     if checked.files and all(file.is_cached for file in checked.files):
         return Report(checked.problems, (), 0, ())
-    from tfgen.commands.pipeline.full_check import full_check  # the import takes 80 ms; cached files do not need it
+    from tfgen.commands.pipeline.full_check import full_check  # takes 80 ms, which cached files do not need
 
     return full_check(
         results,
@@ -155,7 +155,7 @@ def _unmatched_ledgers(
         unmatched -= committed_jobs(out, options.against)(ledgers)
     if not unmatched:
         return ()
-    from tfgen.commands.pipeline.unmatched_ledgers import find_unmatched_ledgers  # the import takes 20 ms
+    from tfgen.commands.pipeline.unmatched_ledgers import find_unmatched_ledgers  # 20 ms, which few checks need
 
     reason = "it has rendered files" if options.is_verified else f"its files differ from {options.against}"
     return tuple(find_unmatched_ledgers(out, unmatched, names, branches, reason))
@@ -167,7 +167,7 @@ def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
     files = unlisted_files(out, ledgers)
     if not files:
         return ()
-    from tfgen.commands.pipeline.unlisted_files import judge_unlisted  # the import takes 20 ms
+    from tfgen.commands.pipeline.unlisted_files import judge_unlisted  # takes 20 ms, which few checks need
 
     return tuple(judge_unlisted(out, files, ledgers, against))
 
@@ -193,7 +193,7 @@ def _find_unchanged(
 
 
 def _unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Callable[[Document], bool]:
-    from tfgen.commands.pipeline.unchanged_jobs import unchanged_jobs  # the import takes 20 ms
+    from tfgen.commands.pipeline.unchanged_jobs import unchanged_jobs  # takes 20 ms, which only check --changed needs
 
     return unchanged_jobs(sources, out, against)
 
