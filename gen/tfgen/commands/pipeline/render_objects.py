@@ -83,9 +83,7 @@ def render_objects(
     unchecked = [job for job in jobs if job[0].file not in valid_files]
     if not unchecked:
         return objects, ()
-    from tfgen.commands.pipeline.object_problems import (
-        find_object_problems,
-    )  # takes 40 ms, which cached files do not need
+    from tfgen.commands.pipeline.object_problems import find_object_problems  # 40 ms, which cached files save
 
     return objects, in_order(find_object_problems(unchecked))
 
