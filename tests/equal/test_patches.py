@@ -187,6 +187,12 @@ spec:
           target: {kind: Deployment}
           merge: {spec: {template: {spec: {containers: [{name: proxy, image: "proxy:1"}], dnsPolicy: Default}}}}
         rules: {target: {kind: Job, name: finisher}, merge: {spec: {podFailurePolicy: null}}}
+        wrong-data:
+          target: {kind: Job, name: chief}
+          json:
+          - op: add
+            path: /spec/podFailurePolicy/rules/-
+            value: {action: FailJob, onExitCodes: {operator: In, values: [3]}}
 """
 
 
