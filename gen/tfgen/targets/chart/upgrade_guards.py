@@ -84,10 +84,11 @@ def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, No
 def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
     """Yield the hole with the exit codes that do not count as a retry. The finisher has no such rule.
 
-    A list of rules that an environment patches is a hole, and has no guard. The API server refuses its change.
+    The guard compares the last rule in the cluster, so a list to which a patch appends a rule has no guard. The API
+    server refuses a change of such a list.
     """
     rules = data_path.at(item, _EXIT_CODES)
-    if not is_hole(rules) and rules and isinstance(rules[-1], When):
+    if not is_hole(rules) and rules and isinstance(rules[-1], When) and type_of(rules[-1].test) == "list":
         yield _EXIT_CODES, rules[-1].test
 
 
