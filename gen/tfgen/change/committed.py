@@ -1,4 +1,4 @@
-"""Job files with their committed versions, before tfgen parses the files."""
+"""Pairs of a job file and the committed version of the file, as text that tfgen has not parsed yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.job.sources import Source, defaults_paths, defaults_under
 
 
 def find_committed(sources: Sequence[Source], revision: str) -> set[str]:
-    """Return the names of the job files that equal their committed versions and whose layers do so as well.
+    """Return the names of the job files that, together with all their layers, equal the committed versions.
 
     Raises:
         UsageError: the revision does not exist.
@@ -25,7 +25,7 @@ def with_committed(
 ) -> Iterator[tuple[Source | None, Source]]:
     """Yield each committed job file with the current file, or with None if the file no longer exists.
 
-    A committed file has the committed layers, and a current file has the current layers.
+    A committed file gets the committed versions of its tfgen.yaml files, and a current file gets the current versions.
     """
     now = {source.file: source for source in sources}
     paths = [Path(file) for file in dict.fromkeys(files)]

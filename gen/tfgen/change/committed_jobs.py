@@ -18,23 +18,23 @@ from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, ledger_path
 from tfgen.tree.plan import FindCommitted
 
 FindNames: TypeAlias = Callable[[], set[str]]
-"""Function that returns names of files and runs git only at the first call."""
+"""Function that returns names of files. The first call runs git, and later calls return the same names."""
 
 
 def committed_jobs(out: Path, revision: str, find_changed: FindNames | None = None) -> FindCommitted:
-    """Return a function that finds the unchanged jobs among the ledgers on disk. Only its first call runs git.
+    """Return a function that finds the unchanged jobs among ledgers on disk. Only the first call runs git.
 
     Args:
         out: output folder.
         revision: commit to compare with.
-        find_changed: result of `changed_files` for the same arguments, if the caller has the result.
+        find_changed: the function that `changed_files` returned for the same arguments, if the caller has the function.
     """
     ledger_names = cache(partial(git.committed_names, out / LEDGER_FOLDER, revision))
     return partial(_find, ledger_names, find_changed or changed_files(out, revision))
 
 
 def changed_files(out: Path, revision: str) -> FindNames:
-    """Return a function that lists the rendered files that differ from a commit, as paths in the output folder."""
+    """Return a function that lists the rendered files that differ from a commit, relative to the output folder."""
     return cache(partial(git.changed, out, revision, places=(CHARTS, OVERLAYS, LEDGER_FOLDER)))
 
 
@@ -42,9 +42,9 @@ def _find(ledger_names: FindNames, changed: FindNames, ledgers: Mapping[str, Led
     """Return the jobs whose ledger and rendered files equal the files of the commit.
 
     Args:
-        ledger_names: returns the names of the ledgers in the commit.
-        changed: returns the rendered files that differ from the commit.
-        ledgers: ledgers on disk, by job.
+        ledger_names: function that returns the names of the ledgers in the commit.
+        changed: function that returns the rendered files and ledgers that differ from the commit.
+        ledgers: ledgers on disk, by the name of the job.
 
     Raises:
         UsageError: the revision does not exist.

@@ -88,7 +88,7 @@ class PairPlaces(Record):
         """Read both versions of the job.
 
         Raises:
-            TfgenError: as `Source.read`, or git fails.
+            TfgenError: the job file cannot be read (as in `Source.read`), or git fails.
         """
         after = self.after.read() if self.after else None
         if self.is_unchanged:
@@ -109,7 +109,7 @@ class Pairs(Record):
 
 
 class Comparison(Record):
-    """Jobs with a committed version, and the problems of their changes.
+    """The result of `compare`: jobs with their committed versions, and the problems that the changes cause.
 
     Attributes:
         problems: problems in the order of the files.
@@ -188,11 +188,11 @@ def _committed_jobs(source: Source) -> tuple[str, ...] | None:
 def _match(
     after: Sequence[JobPlace], before: Mapping[tuple[str, str], JobPlace], revision: str
 ) -> Iterator[PairPlaces]:
-    """Yield each job with the committed version in the same file or in a different file, and then the removed jobs.
+    """Yield each current job with its committed version, which may be in a different file, and then the removed jobs.
 
     Args:
         after: current jobs.
-        before: committed jobs, by file and name.
+        before: committed jobs, by the file and the name of the job.
         revision: revision of the committed jobs.
     """
     files: dict[str, list[str]] = {}

@@ -46,19 +46,19 @@ def in_words(was: Any, now: Any, longest: int) -> str:
 
 
 class Item(Record):
-    """A step of a field path: the list item with these merge key values, such as `("tensorflow",)` in `containers`."""
+    """A step of a field path into a list: the merge key values of the list item, such as `("tensorflow",)`."""
 
     keys: tuple[Any, ...]
 
 
 class Order(Record):
-    """A step of a field path: the order of the items in a list whose items were moved."""
+    """The last step of the path to a list whose items were moved, instead of the path to an item."""
 
 
 Step: TypeAlias = str | Item | Order
 
 _Keys: TypeAlias = Mapping[str, Sequence[str]]
-"""Merge keys of the items, by the name of the list."""
+"""Names of the merge keys of list items, by the name of the list."""
 
 
 class FieldPath(Record):
@@ -118,7 +118,7 @@ def _changes(before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys) -> I
 def _by_keys_of_both(
     before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys
 ) -> tuple[Mapping[Item, Any], Mapping[Item, Any]] | None:
-    """Index the items of two lists by their keys; None if no keys are unique in both lists.
+    """Index the items of two lists by merge keys that are unique in each list; None without such keys.
 
     Ports, for example, are indexed by their number, or by number and protocol if two ports have one number.
     """
@@ -135,14 +135,14 @@ def _by_keys_of_both(
 
 
 def _are_equal(before: Any, after: Any) -> bool:
-    """Test whether two values are equal for Kubernetes. In Python, true also equals 1 and 1.0."""
+    """Return True if Kubernetes treats two values as equal. In Python alone, True would also equal 1 and 1.0."""
     if before is NOTHING or after is NOTHING:
         return before is after
     return json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)
 
 
 def _by_keys(items: Any, names: Sequence[str], further: Sequence[str]) -> dict[Item, Any] | None:
-    """Index the items of a list by the values of some keys; None if an item has no merge key, or if keys repeat."""
+    """Index list items by the values of some keys; None if an item has no merge key, or if values repeat."""
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         return None
     # An item may lack a key if it has another key. An item without any merge key cannot be identified.

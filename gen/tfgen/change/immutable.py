@@ -85,7 +85,7 @@ def _by_name(objects: Iterable[Object]) -> dict[tuple[str, str, str], Object]:
 
 
 def _is_task(item: Object) -> bool:
-    """Return True if an object creates the tasks of a role. The finisher does not, so a change may add the finisher."""
+    """Return True if an object creates the tasks of a role. The finisher creates no task."""
     if (group(item), item["kind"]) in RESOURCES:
         return True
     return _role(item) in get_args(RoleName)
@@ -105,8 +105,8 @@ def _is_of_finisher(item: Object) -> bool:
 def _config_map(name: str, was: Object, now: Object) -> str | None:
     """Describe the effect of a changed ConfigMap with TF_CONFIG; None if the data is unchanged.
 
-    All ConfigMaps of a run are immutable. The names of the others contain a digest of the content, so a change of the
-    content creates a new ConfigMap.
+    All ConfigMaps of a run are immutable. The names of all other ConfigMaps contain a digest of their content, so a
+    change of the content creates a new ConfigMap.
     https://kubernetes.io/docs/concepts/configuration/configmap/#configmap-immutable
     """
     del name  # a run has a single ConfigMap with a fixed name
@@ -215,7 +215,7 @@ _FREE: Final[Mapping[tuple[str, str], tuple[str, frozenset[str]]]] = {
 def _literal(was: Object, now: Object) -> str | None:
     """Describe the effect of a changed object under `objects`; None if Kubernetes applies the change.
 
-    The object may be invalid. tfgen regards a part that is not a mapping as mutable.
+    The object may be invalid: if its `spec`, for example, is not a mapping, the result is None.
     """
     kind, name = was["kind"], was["metadata"]["name"]
     if kind in ("ConfigMap", "Secret") and was.get("immutable") is True:
@@ -261,4 +261,4 @@ _EFFECTS: Final[Mapping[tuple[str, str], Callable[[str, Object, Object], str | N
     ("apps", "StatefulSet"): _stateful_set,
     **{kind: partial(_operated, resource.free) for kind, resource in RESOURCES.items()},
 }
-"""Functions that describe the effect of a change, by API group and kind. Objects of other kinds are mutable."""
+"""Functions that describe the effect of a change, by API group and kind. Kubernetes applies changes of other kinds."""

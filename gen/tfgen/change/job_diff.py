@@ -97,7 +97,7 @@ class JobDiff(Record):
     """The changes of a job.
 
     Attributes:
-        needs_new_run: changes that a started run cannot take over, with their lines.
+        needs_new_run: changes that Kubernetes cannot apply to a started run, with the lines of the changes.
         delivery: changed GitOps objects.
     """
 
@@ -111,7 +111,7 @@ class JobDiff(Record):
         return any(self.environments) or bool(self.delivery)
 
     def with_users(self, users: Mapping[str, str]) -> JobDiff:
-        """Return a copy in which the sentence on a kept claim names the job that uses the claim.
+        """Return a copy in which the sentence about each kept claim names the job that now uses the claim.
 
         Args:
             users: the name of the job that uses a claim, by the name of the claim.
@@ -181,7 +181,7 @@ def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
 
 
 def _object_diffs(was: Mapping[Any, Object], now: Mapping[Any, Object]) -> Iterator[tuple[Any, ObjectDiff]]:
-    """Yield each object that differs, with the identity of the object."""
+    """Yield each object that differs between two versions, with the identity of the object."""
     for key in [*now, *(key for key in was if key not in now)]:
         if key not in was:
             yield key, ObjectDiff("added", now[key])
@@ -192,7 +192,7 @@ def _object_diffs(was: Mapping[Any, Object], now: Mapping[Any, Object]) -> Itera
 
 
 def _place(document: Document | None, environment: str | None) -> dict[str, Any]:
-    """Return the namespace, the cluster and `enabled` of an environment; empty without the environment."""
+    """Return the namespace, the cluster and `enabled` of an environment; empty if the job lacks the environment."""
     if document is None or not _has(document, environment):
         return {}
     job = TrainingJob.from_document(document.data)
@@ -206,7 +206,7 @@ def _place(document: Document | None, environment: str | None) -> dict[str, Any]
 def _kept_claims(
     was: Mapping[Any, Object], now: Mapping[Any, Object], old_place: Mapping[str, Any], new_place: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Yield a sentence for each claim that stays in the cluster."""
+    """Yield a sentence for each claim that stays in the cluster although the new version no longer uses the claim."""
     before, after = (tuple(place.get(key, "") for key in ("namespace", "cluster")) for place in (old_place, new_place))
     for key, item in was.items():
         if item["kind"] != _CLAIM:
@@ -224,7 +224,7 @@ def _kept_line(claim: str) -> str:
 
 
 def _place_words(namespace: str, cluster: str) -> str:
-    """Return text such as ` in the namespace ml of the cluster west`, without a name that is not set."""
+    """Return text such as ` in the namespace ml of the cluster west`. Leave out a name that is empty."""
     of_cluster = f" of the cluster {cluster}" if cluster else ""
     return f" in the namespace {namespace}{of_cluster}" if namespace else of_cluster
 
@@ -257,7 +257,7 @@ def _reported_fields(before: Object, after: Object) -> tuple[FieldChange, ...]:
 
 
 def _has(document: Document | None, environment: str | None) -> bool:
-    """Test whether a job has the environment. A job without environments has the environment None."""
+    """Return True if a job has an environment. A job without environments has only the environment None."""
     if document is None:
         return False
     environments = environments_of(document)

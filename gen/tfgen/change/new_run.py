@@ -1,4 +1,4 @@
-"""Changes of job.yaml that a started run cannot take over, with their lines.
+"""Changes of job.yaml that need a new run, because Kubernetes cannot apply the changes to a started run.
 
     job.yaml:9:24: roles.worker.replicas was 4 and is 8: running tasks keep their list of hosts; for a new run: ...
 
@@ -35,7 +35,7 @@ _LONGEST: Final = 100
 
 
 class _Blame(NamedTuple):
-    """A change that a rule forbids, with its path in the document.
+    """A change that a rule forbids, with the path of the change in the document.
 
     `is_alone` is True if the rule forbids the change even without the other changes of the job.
     """
@@ -90,13 +90,13 @@ def _is_enabled(environment: Mapping[str, Any]) -> bool:
 
 
 def _spec_of(data: Any, environment: str | None) -> Mapping[str, Any]:
-    """Return the spec of the job, or the mapping of an environment."""
+    """Return the spec of the job for the environment None, or the mapping of the given environment."""
     spec: Mapping[str, Any] = data["spec"]
     return spec if environment is None else spec["environments"][environment]
 
 
 def _variant_data(document: Document, environment: str | None) -> JobData:
-    """Return the document's data with only the given environment, or without environments."""
+    """Return the data of a document with only the given environment, or without environments if None is given."""
     spec: Any = tunables.without_environments(document.data["spec"])
     if environment is not None:
         spec["environments"] = {environment: _spec_of(document.data, environment)}
@@ -106,7 +106,7 @@ def _variant_data(document: Document, environment: str | None) -> JobData:
 def _blames(
     before: Document, after: Document, environment: str | None, reported: Mapping[Path, set[str]]
 ) -> Iterator[_Blame]:
-    """Yield the changes of a job or an environment that a rule forbids, without those in `reported`."""
+    """Yield the changes of one variant of a job that a rule forbids, without the changes in `reported`."""
     was, now = _variant_data(before, environment), _variant_data(after, environment)
     runs = {("spec", "run"), ("spec", "environments", environment, "run")}
     changed = [path for path in _changed_paths(was["spec"], now["spec"], ("spec",)) if path not in runs]
@@ -135,7 +135,7 @@ def _blames(
 
 
 def _reaches(before: Document, after: Document, environment: str, blame: _Blame) -> bool:
-    """Test whether a change of the job changes an environment as well: the environment may override the value."""
+    """Return True if a change of the job also breaks the rule in an environment, which may override the value."""
     was, now = _variant_data(before, environment), _variant_data(after, environment)
     tried = _with_change(was, now, blame.path) if blame.is_alone else now
     if schema.check(before.replaced(data=tried)):
@@ -166,7 +166,7 @@ def _with_change(before: Any, after: Any, path: Path) -> Any:
 
 
 def _deepest(before: Any, after: Any, path: Path) -> Path:
-    """Extend the path of a new or removed key to its value, as long as each mapping on the way has a single key."""
+    """Extend the path of a new or removed key into the value of the key while each nested mapping has a single key."""
     was, now = data_path.at(before, path), data_path.at(after, path)
     only = now if was is None else was if now is None else None
     while isinstance(only, Mapping) and len(only) == 1:

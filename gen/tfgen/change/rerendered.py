@@ -1,4 +1,4 @@
-"""Changes of rendered files that need a new run, although the job is unchanged: by a newer tfgen, or by a layer.
+"""Changes of rendered files that need a new run, and that a newer tfgen or a layer causes, not the job itself.
 
     job.yaml:3:18: StatefulSet mnist-ps: spec.template.spec.enableServiceLinks was true and is false, since tfgen 0.1.0
     rendered the files, and this is tfgen 0.2.0: the pods of the StatefulSet mnist-ps would stay unchanged; for a ...
@@ -62,8 +62,8 @@ def compare_overlays(pairs: Sequence[PairPlaces], plan: WritePlan, revision: str
         pairs: jobs without errors.
         plan: plan of a render of the jobs.
         revision: revision of the committed overlays.
-        is_written: True if tfgen is about to write the render, so that the new overlays are compared. If False, the
-            overlays on disk are compared for a job that has not changed since the last render.
+        is_written: True to compare the overlays that tfgen is about to write. False to compare the overlays on disk
+            for each job that is unchanged since its last render.
 
     Raises:
         TfgenError: git or the disk fails.
@@ -98,7 +98,7 @@ def _compare_job(
     Args:
         plan: as in `compare_overlays`.
         revision: as in `compare_overlays`. The revision of the pair may be a revision of a different branch.
-        planned: index in the plan of each job whose files the plan changes, by name.
+        planned: position of each job whose files the plan changes, in the list of jobs of the plan, by the job name.
         overlays_changed: names of the jobs whose overlays on disk differ from the committed overlays.
         pair: locations of the versions of the job.
         is_written: as in `compare_overlays`.
@@ -188,7 +188,7 @@ def _problems_of_job(before: Document, after: Document, versions: _Versions) -> 
 
 
 def _losses(before: Document, after: Document, environment: str | None, versions: _Versions) -> Mapping[str, Loss]:
-    """Return the forbidden changes of an environment's objects by rule, without those that the job itself causes."""
+    """Return the forbidden changes of an environment's objects by rule, without changes that the job itself causes."""
     if not (has_overlay(versions.before, environment) and has_overlay(versions.after, environment)):
         return {}
     was, now = build_objects(versions.before, environment), build_objects(versions.after, environment)
@@ -202,7 +202,7 @@ def _losses(before: Document, after: Document, environment: str | None, versions
 
 
 def _runs(objects: Sequence[Object]) -> set[str]:
-    """Return the names of the runs of the pods."""
+    """Return the names of the runs to which the pod templates in some objects belong."""
     templates = (item["spec"].get("template") if "spec" in item else None for item in objects)
     all_labels = (
         template.get("metadata", {}).get("labels", {}) for template in templates if isinstance(template, Mapping)
@@ -229,7 +229,7 @@ def _field(loss: Loss) -> str:
 
 
 def _rank(change: FieldChange) -> int:
-    """Return the importance of a changed field, from 0 for a field of the pod template to 3 for the template's hash."""
+    """Return the rank of a changed field, because a message names the changed field with the lowest rank."""
     steps = change.path.steps
     if keys.POD_TEMPLATE_HASH in steps:
         return 3

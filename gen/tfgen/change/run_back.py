@@ -32,11 +32,11 @@ RULES: Final[Mapping[str, str]] = {
 """Summary of each rule, and first line of the rule's section in docs/rules.md."""
 
 Runs: TypeAlias = Collection[tuple[str | None, str]]
-"""Pairs of an environment and the name of its run. The environment None stands for the job itself."""
+"""Pairs of an environment and the name of its run. The environment is None for the job itself."""
 
 
 def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Iterator[Problem]:
-    """Yield a problem for each run name of the job or of an environment that an earlier run had.
+    """Yield a problem for each new run name, of the job or of an environment, that an earlier run already had.
 
     Args:
         before: committed version of the job.
@@ -63,7 +63,7 @@ def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Ite
 def earlier_runs(before: Document, revision: str) -> Runs:
     """Return the runs of a job in the git history of the job file, up to a revision.
 
-    A retired environment had no run.
+    The function skips an environment in each commit in which the environment is retired.
     """
     runs: set[tuple[str | None, str]] = set()
     of_defaults = {name for layer in before.layers() if layer.file != before.file for name in _environments(layer.data)}

@@ -18,7 +18,7 @@ from tfgen.text.document import Document
 from tfgen.words import either, path_name, shown
 
 UNLISTED_FILES: Final = "unlistedFiles"
-"""Key of the root tfgen.yaml with patterns of files that tfgen does not write."""
+"""Key of the root tfgen.yaml that lists patterns for files which tfgen does not write."""
 
 _ANY: Final = {"allowedNamespaces": "namespace", "allowedEnvironments": "environment"}
 
@@ -37,7 +37,7 @@ def find_unenforced_projects(layers: Layers) -> Iterator[Loosening]:
 
 
 def find_added_names(layers: Layers) -> Iterator[Loosening]:
-    """Yield the namespaces and environments that the change allows and the base does not."""
+    """Yield the namespaces and environments that the change allows and the base does not allow."""
     for layer in layers.layers_before():
         for key in NAME_LISTS:
             if key in layer.data:
@@ -59,13 +59,13 @@ def _added_names(layers: Layers, layer: Document, key: str) -> Iterator[Loosenin
 
 
 def _index(layers: Layers, file: str, key: str, name: str) -> Path:
-    """Return the index of a name in the list of a file, as a path; an empty path if the list lacks the name."""
+    """Return the index of a name in the list of a tfgen.yaml, as a path; an empty path if the list lacks the name."""
     names = (new.data.get(key, ()) for new in layers.layers_after() if new.file == file)
     return tuple(listed.index(name) for listed in names if name in listed)
 
 
 def find_added_files(layers: Layers) -> Iterator[Loosening]:
-    """Yield the patterns of unlisted files that the change allows and the base does not."""
+    """Yield the patterns of unlisted files that the change allows and the base does not allow."""
     before = {layer.file: layer.data.get(UNLISTED_FILES, ()) for layer in layers.layers_before()}
     for layer in layers.layers_after():
         for index, pattern in enumerate(layer.data.get(UNLISTED_FILES, ())):
@@ -76,7 +76,7 @@ def find_added_files(layers: Layers) -> Iterator[Loosening]:
 
 
 def _covers(patterns: Sequence[str], pattern: str) -> bool:
-    """Return True if one of the patterns matches every file that the last argument matches.
+    """Return True if one of several patterns matches every file that a single other pattern matches.
 
     >>> _covers(["overlays/shared/"], "overlays/shared/*.yaml"), _covers(["charts/a*"], "charts/abc.yaml")
     (True, True)

@@ -46,10 +46,10 @@ def _unenforced_registry(layers: Layers, entry: Enforced, entries: Sequence[Enfo
 
 
 class _EnforcedPath(Record):
-    """A path in a job that the change enforces, such as a path in one role.
+    """A path that the change enforces in a job, for example in one role.
 
     Attributes:
-        entry: the entry of `enforce`.
+        entry: the `enforce` entry of the tfgen.yaml that enforces the path.
         path: the path in the job.
         value: the value that a job must have at the path; None for no value.
     """
@@ -83,7 +83,7 @@ class _EnforcedPath(Record):
         return not isinstance(value, Mapping)
 
     def sets(self, path: Path) -> bool:
-        """Return True if the tfgen.yaml of the entry has a value at a path."""
+        """Return True if the tfgen.yaml that contains the `enforce` entry sets a value at a path."""
         return self.contains(path) and data_path.at(self.value, path[len(self.path) :]) is not None
 
     def exceptions_within(self, path: Path, excepted: Sequence[Path] | None) -> list[int]:
@@ -120,9 +120,9 @@ def _unenforced_paths(layers: Layers, data: Any, entry: Enforced, entries: Seque
 
 
 def _bound_keys(entry: Enforced, value: Any) -> Iterator[tuple[Path, Sequence[Path] | None]]:
-    """Yield each path that an entry of the base enforces, relative to the entry, with the keys that a job may set.
+    """Yield each path that an `enforce` entry of the base enforces, with the keys below the path that a job may set.
 
-    A path with a single value has None in place of the keys.
+    The paths are relative to the path of the entry. A path with a single value has None in place of the keys.
     """
     if entry.excepted is not None:
         yield (), entry.excepted
@@ -136,7 +136,7 @@ def _bound_keys(entry: Enforced, value: Any) -> Iterator[tuple[Path, Sequence[Pa
 
 
 def _leaves(value: Any) -> Iterator[Path]:
-    """Yield the paths of the values that are not mappings."""
+    """Yield the path of each value in nested mappings that is not itself a mapping."""
     if not isinstance(value, Mapping):
         yield ()
         return
@@ -147,7 +147,7 @@ def _leaves(value: Any) -> Iterator[Path]:
 def _opened(
     layers: Layers, entry: Enforced, path: Path, excepted: Sequence[Path] | None, candidates: Sequence[_EnforcedPath]
 ) -> Iterator[Loosening]:
-    """Yield the loosenings of a path that the change does not enforce completely."""
+    """Yield each loosening of a path that the base enforces and the change enforces only in part, or not at all."""
     base = layers.in_base(entry.place)
     around = [candidate for candidate in candidates if candidate.contains(path)]
     closed = next((candidate for candidate in around if candidate.entry.excepted is not None), None)

@@ -32,8 +32,8 @@ class Layers(Record):
     """The tfgen.yaml files of a folder and its parent folders, in the base and in the change.
 
     Attributes:
-        before: the nearest file of the base, merged over those of the parent folders; None if no file exists.
-        after: the nearest file of the change, merged over those of the parent folders; None if no file exists.
+        before: the nearest tfgen.yaml of the base, merged over the files of the parent folders; None without a file.
+        after: the nearest tfgen.yaml of the change, merged over the files of the parent folders; None without a file.
         revision: the revision of the base, such as `origin/main`.
         policies_before: the admission policies of the base, by the tfgen.yaml that names their folder.
         policies_after: the admission policies of the change, by the tfgen.yaml that names their folder.
@@ -62,7 +62,7 @@ class Layers(Record):
 
         Args:
             rail: the line of the guard rail in the base.
-            path: the path of the guard rail. The problem is at the nearest key that the changed file still has.
+            path: the path of the guard rail. tfgen reports its line, or the line of the nearest parent key in the file.
             message: the text of the problem.
         """
         roots = []

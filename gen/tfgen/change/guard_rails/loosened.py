@@ -1,4 +1,4 @@
-"""All changes that loosen the guard rails of a folder."""
+"""Search for all changes that loosen the guard rails of a folder."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ _FINDERS: Final = (
 
 
 def find_loosened(layers: Layers) -> Iterator[Loosening]:
-    """Yield each guard rail that is looser for the jobs of a folder than in the base."""
+    """Yield each guard rail that is looser for the jobs of a folder in the change than in the base."""
     for find in _FINDERS:
         yield from find(layers)

@@ -29,7 +29,7 @@ _WEAKER: Final[Mapping[Path, tuple[str, str]]] = {
     ("matchConstraints", "matchPolicy"): ("Equivalent", "Exact"),
     ("matchResources", "matchPolicy"): ("Equivalent", "Exact"),
 }
-"""For each field: the default, and the value with which a policy refuses fewer objects."""
+"""The default of each field, and the value of the field with which a policy refuses fewer objects."""
 
 _FIXED: Final[Sequence[Path]] = (
     ("policyName",),
@@ -48,7 +48,7 @@ _SELECTORS: Final[Sequence[Path]] = tuple(
 
 
 def find_weaker_policies(layers: Layers) -> Iterator[Loosening]:
-    """Yield each manifest of a policy folder that the change removes, or that refuses fewer objects in the change."""
+    """Yield each manifest of a policy folder that the change removes, and each changed field that weakens a policy."""
     after = {identity(new): new for folder in layers.policies_after.values() for new in folder.documents}
     for layer in layers.layers_before():
         folder = layers.policies_before.get(layer.file)
@@ -71,7 +71,7 @@ def _removed(layers: Layers, layer: Document, document: Document, files: set[str
 
 
 def _weaker_fields(layers: Layers, old: Document, new: Document) -> Iterator[tuple[Path, str]]:
-    """Yield the path and the message of each field that weakens a manifest."""
+    """Yield the path of each changed field that lets a policy refuse fewer objects, and the message about the field."""
     kind = old.data["kind"]
     if kind not in (POLICY, BINDING):
         yield from _different_fields(layers, old, new)
@@ -136,7 +136,7 @@ def _narrower_resources(before: Any, after: Any) -> Iterator[Path]:
 
 
 def _different_fields(layers: Layers, old: Document, new: Document) -> Iterator[tuple[Path, str]]:
-    """Yield the first changed field of an object that a policy may read, with the message."""
+    """Yield the path of the first changed field of an object that policies may read, and a message about the field."""
     for path in _differences(old.data, new.data, ()):
         if path[:2] != ("metadata", "annotations"):
             was = layers.in_base(old.place(path))

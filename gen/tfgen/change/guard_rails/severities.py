@@ -1,4 +1,4 @@
-"""Check for rules that a change makes less severe, or that a comment may now ignore.
+"""Check for rules that a change makes less severe, or lets a comment ignore.
 
 base      rules: {plaintext-secret: {severity: error, ignorable: false}}
 change    rules: {plaintext-secret: {severity: warning}}
@@ -16,7 +16,7 @@ _DEFAULT: Final = "warning"
 
 
 def find_lower_severities(layers: Layers) -> Iterator[Loosening]:
-    """Yield each rule that is less severe in the change than in the base, or that a comment may now ignore."""
+    """Yield each rule that the change makes less severe than the base, or lets a comment ignore."""
     before, after = severities_of(layers.before), severities_of(layers.after)
     if before.as_errors and not after.as_errors:
         message = f"warnings are no longer errors, but {layers.in_base(before.as_errors)} makes them errors"

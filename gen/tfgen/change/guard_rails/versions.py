@@ -2,7 +2,7 @@
 
     tfgen.yaml:3:22: warning: limits.job.gpus: found 32, but tfgen.yaml:3:22 of origin/main allows 16 [...]
 
-The tfgen.yaml of the commit decides the severity, so that a change cannot silence the report on itself.
+The tfgen.yaml of the commit decides the severity, so that a change of tfgen.yaml cannot hide the report on that change.
 """
 
 from __future__ import annotations
@@ -65,15 +65,15 @@ def judge_rails(root: Path, files: Collection[str], against: str) -> Iterator[Pr
 
 
 class _Rails:
-    """The tfgen.yaml files of one version, each file read once."""
+    """Reader of the tfgen.yaml files in one version of the repository. The reader reads each file only once."""
 
     def __init__(self, content: Callable[[Path], bytes | None] | None) -> None:
-        """Create the reader of a version. `content` reads a file of a commit; if None, files are read from the disk."""
+        """Create a reader that gets the files of a commit with `content`, or from the disk if `content` is None."""
         self._content = content
         self._teams: dict[str, Team] = {}
 
     def under(self, folder: Path) -> Team:
-        """Return the tfgen.yaml of a folder, merged over those of its parent folders, or the problems of the files.
+        """Return the tfgen.yaml of a folder, merged over the files of parent folders, or the problems of these files.
 
         A guard rail that is looser than in a parent folder is no problem for this function.
         """
@@ -109,7 +109,7 @@ def _committed_folder(against: str, layer: Document) -> PolicyFolder:
 
 
 def _of_broken_file(before: Document | None, problem: Problem, against: str) -> Iterator[Loosening]:
-    """Yield the loosening that a tfgen.yaml with errors causes, because tfgen cannot read its guard rails."""
+    """Yield one loosening for a tfgen.yaml with errors, because tfgen cannot read the guard rails of such a file."""
     for layer in () if before is None else before.layers():
         if rail := next((key for key in (*GUARD_RAILS, UNLISTED_FILES) if key in layer.data), None):
             place = layer.place((rail,))
