@@ -1,4 +1,4 @@
-"""The JSON of an API server's answer, after a check of the top-level shape.
+"""Reads the JSON of an API server's answer, and checks the top-level fields.
 
 A proxy, a login page or a restarting server may answer in place of the API server. The check keeps tfgen from reading
 such an answer as an empty list.
@@ -14,14 +14,14 @@ Shape: TypeAlias = Callable[[Any], bool]
 
 
 class UnexpectedAnswerError(Exception):
-    """Error for an answer that does not come from a Kubernetes API."""
+    """Error for an HTTP answer that does not come from a Kubernetes API."""
 
 
 def read_answer(response: Any, shape: Shape) -> Any:
-    """Return the JSON of an answer of urllib3.
+    """Return the JSON of an HTTP answer, which is a response of urllib3.
 
     Raises:
-        UnexpectedAnswerError: the answer is a redirect, is not JSON, or is JSON of an unexpected shape.
+        UnexpectedAnswerError: the answer is a redirect, is not JSON, or is JSON without the expected top-level fields.
     """
     if response.status >= 300:
         location = response.headers.get("Location", "an unnamed location")
@@ -40,7 +40,7 @@ def read_answer(response: Any, shape: Shape) -> Any:
 
 
 def is_object(data: Any) -> bool:
-    """Test whether data is a Kubernetes object, or the status of a request."""
+    """Test whether data is a Kubernetes object. A `Status`, the result of a request, is an object as well."""
     return isinstance(data, Mapping) and isinstance(data.get("kind"), str) and _is_metadata(data.get("metadata"))
 
 

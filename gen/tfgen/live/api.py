@@ -30,17 +30,17 @@ _GONE: Final = 410
 _REDIRECT: Final = 300
 _ERROR: Final = 400
 _BUILT_IN: Final = ("/api/v1", "/apis/apps/v1", "/apis/batch/v1")
-"""Paths that every Kubernetes API serves."""
+"""API paths that every Kubernetes API server serves."""
 _SILENCE: Final = 60.0
-"""Seconds without a line after which the client requests a log again: the connection may be dead without an error."""
+"""Seconds without a new line of a log. The client then requests the log again: the connection may be silently dead."""
 _SHORT: Final = 1.0
-"""Seconds for which requests fail before the user sees a message. A shorter failure is not reported."""
+"""Seconds for which requests must fail before the user sees a message. Shorter failures are not reported."""
 
 Query = Mapping[str, str]
 
 
 class ApiError(TfgenError):
-    """Error answer of the API server.
+    """Error for an answer of the API server with an error status.
 
     Attributes:
         status: HTTP status code.
@@ -54,17 +54,17 @@ class ApiError(TfgenError):
 
     @property
     def is_forbidden(self) -> bool:
-        """Return True if the account lacks the permission."""
+        """Return True if the account lacks the permission for the request."""
         return self.status == _FORBIDDEN
 
 
 class Resource(Record):
-    """Address of a kind in the Kubernetes API.
+    """Address of the objects of a kind in the Kubernetes API.
 
     Attributes:
-        path: path of the group and version, such as /apis/apps/v1.
-        name: plural name in the path, such as statefulsets.
-        is_namespaced: whether each object of the kind has a namespace.
+        path: API path of the group and version, such as /apis/apps/v1.
+        name: plural name of the kind, such as statefulsets.
+        is_namespaced: whether objects of the kind belong to a namespace.
     """
 
     path: str
@@ -73,28 +73,28 @@ class Resource(Record):
 
     @property
     def full_name(self) -> str:
-        """Return the plural name with the group, as kubectl accepts the name: ``jobs.batch``, ``pods``."""
+        """Return the plural name with the API group, as kubectl accepts the name: ``jobs.batch``, ``pods``."""
         group = self.path.split("/")[2] if self.path.startswith("/apis/") else ""
         return f"{self.name}.{group}" if group else self.name
 
     def at(self, namespace: str, *segments: str) -> str:
-        """Return the API path of the objects in a namespace. Segments such as an object's name extend the path."""
+        """Return the API path of the objects in a namespace. Segments, such as an object's name, extend the path."""
         place = f"/namespaces/{namespace}" if self.is_namespaced else ""
         return "/".join((f"{self.path}{place}/{self.name}", *segments))
 
 
 class Api:
-    """Client of an API server for one account.
+    """Client of an API server that sends requests as one account.
 
     Every method raises an ApiError for an error answer, and a TfgenError for a server that does not answer in time.
 
     Attributes:
         failures: number of failed tries so far.
-        time: time of the server at its last answer; time of this machine if an answer has no time.
+        time: the server's time in the last answer; the time of this machine if the answer has no time.
     """
 
     def __init__(self, connection: Connection, patience: Patience, tell: Callable[[str], None]) -> None:
-        """Args: `tell` receives one line for each request that the server does not answer."""
+        """Create a client. `tell` receives a message for each request that the server does not answer."""
         self.connection, self._patience, self._tell = connection, patience, tell
         self._resources: dict[str, Mapping[str, Resource]] = {}
         self._allowed: set[str] = set()
@@ -103,13 +103,13 @@ class Api:
         self._is_reached = False
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
-        """Return the address of a kind; None if the cluster does not serve the kind."""
+        """Return the API address of a kind; None if the cluster does not serve the kind."""
         if api_version not in self._resources:
             self._resources[api_version] = self._discover(api_version)
         return self._resources[api_version].get(kind)
 
     def objects(self, resource: Resource, namespace: str, query: Query = EMPTY) -> list[Object]:
-        """Return all objects of a kind in a namespace that match a query, from all pages of the list."""
+        """Return the objects of a kind in a namespace, selected by the query of a list request. Read all pages."""
         while True:
             items: list[Object] = []
             position: dict[str, str] = {}
@@ -127,11 +127,11 @@ class Api:
                     raise
 
     def data(self, method: str, path: str, query: Query = EMPTY, body: Any = None, content_type: str = "") -> Any:
-        """Send a request, and return the JSON of the answer: an object, or a Status."""
+        """Send a request, and return the JSON of the answer: an object, or a `Status` with the result."""
         return self._ask(method, path, query, is_object, body, content_type)
 
     def text(self, path: str, query: Query = EMPTY) -> str:
-        """Request a text, such as the log of a pod.
+        """Request and return a text, such as the log of a pod.
 
         The client does not retry: the kubelet of the pod's node answers, and the node may no longer exist.
         """
@@ -159,7 +159,7 @@ class Api:
         return response
 
     def channels(self, path: str, query: Sequence[tuple[str, str]], protocol: str) -> Channels:
-        """Open a websocket, and return its streams. The client does not retry: a retry could run a command twice."""
+        """Open a websocket, and return its streams. The client does not retry, because a command could run twice."""
         try:
             socket = self.connection.web_socket(path, query, protocol, self._patience.answer)
         except websocket.WebSocketBadStatusException as error:
@@ -191,7 +191,7 @@ class Api:
         }
 
     def _ask(self, method: str, path: str, query: Query, shape: Shape, body: Any = None, content_type: str = "") -> Any:
-        """Return the JSON of the first good answer, after as many tries as the patience allows."""
+        """Return the JSON of the first successful answer. Retry until the time limit in `Patience` ends."""
         start, tries, is_renewed, is_told = time.monotonic(), 0, False, False
         while True:
             headers: Mapping[str, str] = {}
@@ -234,7 +234,7 @@ class Api:
             time.sleep(seconds)
 
     def _is_wrong_server(self, seconds: float) -> bool:
-        """Test whether the server has failed so long that even a command without a time limit stops."""
+        """Test whether every request has failed for so long that even a command without a time limit stops."""
         return not self._allowed and ONCE.total is not None and seconds > ONCE.total
 
     def _may_succeed(self, status: int, path: str) -> bool:
@@ -272,12 +272,12 @@ def _time_of(headers: Mapping[str, str]) -> datetime:
 
 
 def _error_of(response: Any) -> ApiError:
-    """Return the ApiError for a response of urllib3."""
+    """Return the ApiError for an HTTP response of urllib3."""
     return _error(response.status, response.data, response.reason)
 
 
 def _error(status: int, data: bytes, reason: str) -> ApiError:
-    """Return the ApiError for the status code, the body and the reason phrase of an answer."""
+    """Return the ApiError for an HTTP answer with this status code, body and reason phrase."""
     text = data.decode("utf-8", "replace")
     try:
         message = brief_reason(json.loads(text))

@@ -1,4 +1,4 @@
-"""A websocket that carries numbered streams, as the API server serves exec and port-forward.
+"""A websocket with numbered streams, which the API server uses for exec and port-forward.
 
 The first byte of each message is the number of the stream:
 https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/4006-transition-spdy-to-websockets
@@ -19,15 +19,15 @@ from tfgen.errors import TfgenError
 from tfgen.live.kubernetes_client import websocket
 
 _CLOSE: Final = 255
-"""Number of the stream whose messages close another stream; exists since protocol v5.channel.k8s.io."""
+"""Number of the stream whose messages close other streams. It exists since the protocol v5.channel.k8s.io."""
 _ROOM: Final = 1 << 20
 """Number of unsent bytes at which the caller should wait before the next `send`."""
 _AT_ONCE: Final = 64
-"""Maximum number of messages per call of `receive`, so that the caller can serve its files between two calls."""
+"""Maximum number of messages that one call of `receive` reads. The caller can then serve files between two calls."""
 _PING: Final = 5.0
 """Seconds between two pings, as in kubectl; a load balancer closes a silent connection."""
 _PINGS: Final = 12
-"""Number of unanswered pings after which the connection counts as lost."""
+"""Number of unanswered pings after which tfgen treats the connection as lost."""
 _NOTHING_YET: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 Readable = Any
@@ -42,7 +42,7 @@ class Channels:
     """
 
     def __init__(self, socket: Any, host: str) -> None:
-        """Args: a connected websocket of websocket-client, and the server's address for errors."""
+        """Take a connected websocket of websocket-client, and the server's address for error messages."""
         socket.settimeout(0)
         self._socket, self._host = socket, host
         self._unsent = bytearray()
@@ -60,12 +60,12 @@ class Channels:
 
     @property
     def has_room(self) -> bool:
-        """Return True if few bytes are unsent, so that the caller may send more."""
+        """Return True if few queued bytes are unsent, so that the caller may queue more bytes."""
         return len(self._unsent) < _ROOM
 
     @property
     def is_sent(self) -> bool:
-        """Return True if all queued bytes are sent."""
+        """Return True if the websocket has sent all queued bytes."""
         return not self._unsent
 
     def send(self, channel: int, data: bytes) -> None:
@@ -77,7 +77,7 @@ class Channels:
         self.send(_CLOSE, bytes((channel,)))
 
     def wait(self, files: Sequence[Readable] = ()) -> list[Readable]:
-        """Wait until the socket or a file is ready, send queued bytes, and return the readable files.
+        """Wait until the websocket or a file of the caller is ready. Send queued bytes, and return the readable files.
 
         Raises:
             TfgenError: the connection is lost.
@@ -93,7 +93,7 @@ class Channels:
         return [file for file in files if file in readable]
 
     def receive(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the received parts of the streams, each with the number of the stream."""
+        """Yield the data of the received messages, each with the number of the message's stream."""
         self._has_more = True
         for _ in range(_AT_ONCE):
             try:

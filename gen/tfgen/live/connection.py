@@ -24,7 +24,7 @@ DEFAULT_NAMESPACE: Final = "default"
 _HOME_FILE: Final = "~/.kube/config"
 _POD_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _CONNECTIONS: Final = 256
-"""Maximum number of connections to the server: each followed log uses a separate connection."""
+"""Maximum number of connections to the server. Each log that tfgen follows uses a separate connection."""
 _IN_CLUSTER: Final = "KUBERNETES_SERVICE_HOST"
 _UNREADABLE: Final = (
     config.ConfigException,
@@ -35,14 +35,14 @@ _UNREADABLE: Final = (
     TypeError,
     AttributeError,
 )
-"""Errors that the client raises for an invalid kubeconfig."""
+"""Errors that the kubernetes client raises for an invalid kubeconfig."""
 
 
 class Access(Record):
-    """The user's choice of a cluster. None selects kubectl's default.
+    """The user's choice of a cluster. An attribute that is None selects the default of kubectl.
 
     Attributes:
-        kubeconfig: files, in the syntax of the variable KUBECONFIG.
+        kubeconfig: paths of the kubeconfig files, in the syntax of the variable KUBECONFIG.
         context: context of the kubeconfig.
         namespace: namespace that replaces the namespace of the job and of the context.
     """
@@ -58,7 +58,7 @@ class Connection:
     Attributes:
         host: address of the server.
         pool: urllib3's pool of connections to the server.
-        namespace: namespace of the context.
+        namespace: namespace of the kubeconfig's context.
     """
 
     host: str
@@ -76,7 +76,7 @@ class Connection:
         self.renew()
 
     def renew(self) -> None:
-        """Read the kubeconfig again: an expired token may have been replaced.
+        """Read the kubeconfig again, because another program may have replaced an expired token.
 
         Raises:
             UsageError: the file or the context does not exist.
@@ -96,7 +96,7 @@ class Connection:
         self._configuration = configuration
 
     def headers(self) -> dict[str, str]:
-        """Return the headers that identify the account. The client renews an expired token first.
+        """Return the HTTP headers that identify the account. The kubernetes client renews an expired token first.
 
         Raises:
             TfgenError: the exec plugin fails.
@@ -106,15 +106,15 @@ class Connection:
         return {"Authorization": token} if token else {}
 
     def web_socket(self, path: str, query: Sequence[tuple[str, str]], protocol: str, patience: float) -> Any:
-        """Open a websocket of websocket-client to the server, with the account and the TLS settings of all requests.
+        """Open a websocket to the server, with the same account and the same TLS settings as all requests.
 
-        The kubernetes client has a function for the purpose, but no timeout.
+        The function of the kubernetes client that opens a websocket has no timeout.
 
         Args:
             path: path of the request.
             query: query of the request.
             protocol: subprotocol of the websocket.
-            patience: timeout in seconds for each part of the server's answer.
+            patience: timeout in seconds for each read from the server.
 
         Raises:
             websocket.WebSocketException: the server refuses the websocket, or does not answer in time.
@@ -159,7 +159,7 @@ def context_names(access: Access) -> tuple[str, ...]:
 
 
 def _files(access: Access) -> list[str]:
-    """Return the kubeconfig files; an empty list selects the account of the pod."""
+    """Return the kubeconfig files; an empty list selects the service account of the pod in which tfgen runs."""
     if access.kubeconfig is not None:
         missing = [file for file in access.kubeconfig.split(os.pathsep) if file and not Path(file).is_file()]
         if missing:
@@ -191,7 +191,7 @@ def _load(files: Sequence[str], context: str | None, configuration: Any) -> str:
 
 
 class _Errors(logging.Handler):
-    """Handler that collects logged errors: the client logs a failed exec plugin and continues without an account."""
+    """Handler that collects log messages, because the client only logs the failure of an exec plugin."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -203,7 +203,7 @@ class _Errors(logging.Handler):
 
 @contextmanager
 def _client_errors(source: str) -> Iterator[None]:
-    """Convert the errors that the client raises or logs to one TfgenError."""
+    """Convert errors that the kubernetes client raises or logs in the `with` block to a TfgenError."""
     errors, logger = _Errors(), logging.getLogger()
     handlers = logger.handlers[:]
     logger.handlers = [errors]

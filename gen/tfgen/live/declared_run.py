@@ -18,7 +18,7 @@ from tfgen.record import EMPTY, Record
 from tfgen.schema.workload_kinds import RESOURCES
 
 Identity = tuple[str, str, str]
-"""API version, kind and name."""
+"""API version, kind and name of an object."""
 
 _GANG: Final = "PodGroup"
 _CLAIM: Final = "PersistentVolumeClaim"
@@ -29,24 +29,24 @@ _UNUSED_NAMESPACE: Final = ""
 
 
 class DeclaredRun(Record):
-    """The run of a job, or of an environment of the job.
+    """The run of a job in one environment, or of a job without an environment.
 
     Attributes:
         job: name of the job.
-        full_name: prefix of the objects' names, and value of their label tfgen/job: the name of the job, except in a
-            Helm release with a different name.
+        full_name: prefix of the objects' names, and value of the objects' label tfgen/job. Equal to the name of the
+            job, unless the Helm release has a different name.
         environment: name of the environment; None for the job without an environment.
         run: name of the run; empty for a run without a name.
-        namespace: namespace in job.yaml; None for the namespace of the kubeconfig's context.
-        cluster: cluster in job.yaml; None for the cluster of the context.
+        namespace: namespace in job.yaml. None selects the namespace of the kubeconfig's context.
+        cluster: cluster in job.yaml. None selects the cluster of the context.
         is_enabled: whether the environment is enabled.
-        live_runs: for a retired run, the runs of the job's enabled environments in the same namespace of the same
-            cluster, by environment. The objects of these runs have equal names.
+        live_runs: for a retired run, the runs of the job in enabled environments of the same namespace and cluster, by
+            environment. The objects of these runs have the same names as the objects of the retired run.
         roles: number of tasks by role.
-        controllers: objects that create the pods, by role; objects of an operator, such as a TFJob, are not included.
+        controllers: objects that create the pods, by role, without the objects of an operator, such as a TFJob.
         end: object that decides when the run ends, such as the chief's Job.
         finisher: Job that releases the tasks; None for a run without a finisher.
-        gang: PodGroup, with the number of pods that start together; None for a run without a gang.
+        gang: PodGroup of the gang, and the number of pods that start together; None for a run without a gang.
         claims: claims that the job creates.
         tensorboard_port: port of TensorBoard's pod; None for a job without TensorBoard.
     """
@@ -80,7 +80,7 @@ class DeclaredRun(Record):
         return tuple(dict.fromkeys([*self.controllers.values(), *filter(None, optional), *self.claims]))
 
     def called(self, full_name: str) -> DeclaredRun:
-        """Return the run with a different prefix of the objects' names, as in a Helm release with a different name."""
+        """Return the same run with another prefix of the objects' names, as a Helm release with another name has."""
         prefix = re.compile(rf"(elasticdl-)?{re.escape(self.full_name)}(?=-|$)")
 
         def renamed(item: Identity) -> Identity:
@@ -97,11 +97,11 @@ class DeclaredRun(Record):
 
 
 def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -> DeclaredRun:
-    """Return the run of a job from the filled objects.
+    """Return the run of a job, as the filled objects describe the run.
 
     Args:
-        built: objects of the job.
-        tasks: objects of the job's tasks, in kinds that need no operator.
+        built: filled objects of the job.
+        tasks: filled objects of the job's tasks, in kinds that need no operator.
         environment: environment of the job; None for the job without an environment.
     """
     job, structure = built.job, built.job.structure

@@ -17,7 +17,7 @@ from tfgen.live.task_state import main_container
 from tfgen.record import Record
 
 _PROTOCOL: Final = "v5.channel.k8s.io"
-"""First protocol version that can close standard input (KEP 4006)."""
+"""First version of the websocket protocol that can close the command's standard input (KEP 4006)."""
 STDOUT: Final = 1
 STDERR: Final = 2
 _STDIN: Final = 0
@@ -28,20 +28,21 @@ _PART: Final = 1 << 16
 
 
 class Terminal(Protocol):
-    """The user's terminal."""
+    """The terminal in which the user runs tfgen."""
 
     def fileno(self) -> int:
-        """Return a file descriptor that is readable after the size of the terminal has changed."""
+        """Return a file descriptor that becomes readable when the size of the terminal changes."""
 
     def size(self) -> tuple[int, int]:
-        """Return the current number of columns and lines."""
+        """Return the current number of columns and lines of the terminal."""
 
 
 class LocalStreams(Record):
     """The local input and output of a command that runs in a container.
 
     Attributes:
-        write: receives the output and the number of its stream, STDOUT or STDERR. A terminal sends all to STDOUT.
+        write: receives the number of a stream, STDOUT or STDERR, and output of the stream. With a terminal, all output
+            has the number STDOUT.
         stdin: file descriptor for the command's standard input; None for no standard input.
         terminal: the user's terminal; None for a command without a terminal.
     """
@@ -74,7 +75,7 @@ def execute(api: Api, namespace: str, pod: Object, command: Sequence[str], strea
 
 
 def _carry(channels: Channels, streams: LocalStreams) -> bytes:
-    """Copy input and output until the server closes the websocket, and return the command's Status as JSON."""
+    """Copy input and output until the server closes the websocket. Return the JSON of the final `Status` object."""
     status = b""
     stdin, terminal = streams.stdin, streams.terminal
     while channels.is_open:
@@ -99,7 +100,7 @@ def _carry(channels: Channels, streams: LocalStreams) -> bytes:
 
 
 def _exit_code(pod: str, status: Any) -> int:
-    """Return the exit code of a command from the Status that the server sends at the command's end.
+    """Return the exit code of a command from the `Status` object that the server sends when the command ends.
 
     https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
     """

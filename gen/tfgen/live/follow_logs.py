@@ -1,9 +1,8 @@
-"""Logs of a run's containers, followed through restarts, new pods and failures of the server.
+"""Follows the logs of a run's containers, even through restarts, new pods and failures of the server.
 
-One thread lists the pods every two seconds. Each container has a thread that reads the log. After a lost connection
+One thread lists the pods every two seconds. For each container, another thread reads the log. After a lost connection
 the thread requests the log again from the time of the last complete line (`log_text.LogPosition`). After a failure of
-the server, every thread requests its log again, because a connection from before the failure may be dead without an
-error.
+the server, every thread requests its log again, because a connection may be dead without an error.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from tfgen.record import EMPTY, Record
 _LOOK: Final = 2.0
 """Seconds between two requests for the list of pods."""
 _BAD_REQUEST: Final = 400
-"""Status code for a container that has not started."""
+"""Status code of the answer to a log request for a container that has not started."""
 
 
 class LogChoice(Record):
@@ -39,10 +38,10 @@ class LogChoice(Record):
 
     Attributes:
         role: the only role to read; None for all roles.
-        index: the only task of each role to read; None for all tasks.
-        all_containers: whether to read the finisher and the containers beside the training container as well.
-        since: age of the oldest line in seconds; None for the whole log.
-        tail: number of old lines per log; None for all lines.
+        index: the index of the only task to read in each role; None for all tasks.
+        all_containers: whether to read also the finisher, and all other containers of the pods.
+        since: maximum age of a line in seconds; None for the whole log.
+        tail: number of existing lines to read at the end of each log; None for all lines.
     """
 
     role: str | None = None
@@ -82,7 +81,7 @@ class TaskLine(Record):
 def read_logs(
     api: Api, namespace: str, run: DeclaredRun, choice: LogChoice, pods: Iterable[Object]
 ) -> Iterator[TaskLine]:
-    """Yield the current lines of a run's logs, one log after another.
+    """Yield the lines that a run's logs contain now, one log after another.
 
     Raises:
         ApiError: the account may not read the logs.
@@ -101,7 +100,7 @@ class Follower:
 
     Attributes:
         end: end of the run; None while the run continues.
-        progress: result of the last list of the pods.
+        progress: pods and other objects of the run, as of the last list of the pods.
     """
 
     def __init__(self, api: Api, namespace: str, run: DeclaredRun, choice: LogChoice) -> None:
@@ -123,7 +122,7 @@ class Follower:
             log.close()
 
     def lines(self) -> Iterator[TaskLine]:
-        """Yield the lines as the server sends them, until the run and all of the run's containers have ended.
+        """Yield each line when the server sends the line, until the run and all containers of the run have ended.
 
         Raises:
             TfgenError: the account may not read the logs.
@@ -147,7 +146,7 @@ class Follower:
         self._lines.put(None)
 
     def _look_once(self) -> bool:
-        """List the pods, follow new containers, and return True after the run and all logs have ended."""
+        """List the pods, and follow the logs of new containers. Return True if the run and all logs have ended."""
         failures = self._api.failures
         self.progress = snapshot = read_progress(self._api, self._namespace, self._run)
         is_lost = self._api.failures != failures
@@ -196,10 +195,10 @@ class _ContainerLog:
         return not self._thread.is_alive()
 
     def show(self, pod: Object | None, *, is_lost: bool) -> None:
-        """Record the current state of the pod, and request the log again after a failure of the server.
+        """Record the pod from the newest list, and request the log again after a failure of the server.
 
         Args:
-            pod: current state of the pod; None for a deleted pod.
+            pod: the pod, with its current status; None for a deleted pod.
             is_lost: whether the server has failed since the last call.
         """
         with self._shown:
@@ -210,7 +209,7 @@ class _ContainerLog:
             self._break_off()
 
     def close(self) -> None:
-        """Stop the thread."""
+        """Stop the thread that reads the log."""
         with self._shown:
             self._is_closed = True
             self._shown.notify_all()
@@ -232,7 +231,7 @@ class _ContainerLog:
             self._emit(error)
 
     def _take(self, *, follow: bool = False, previous: bool = False) -> bool:
-        """Read the log from the last position, and return True if the log was read to the end."""
+        """Read the log from the last position. Return True if the log was read to the end."""
         begin = self._position.begin()
         query = _query(self._container, LogChoice() if begin else self._choice)
         query |= {"sinceTime": begin} if begin else {}
@@ -267,14 +266,14 @@ class _ContainerLog:
             self._emit(TaskLine(*self._names, line))
 
     def _wait_for_looks(self) -> None:
-        """Wait until the pods have been listed twice: the first list may have begun before the log ended."""
+        """Wait until the pods have been listed twice: the first list may be older than the end of the log."""
         with self._shown:
             looks = self._looks
             self._shown.wait_for(lambda: self._is_closed or self._is_lost or self._looks >= looks + 2)
             self._is_lost = False
 
     def _break_off(self) -> None:
-        """Shut the connection down, so that the reading thread sees the end of the stream."""
+        """Shut the connection of the log down, so that the thread that reads the log sees the end of the stream."""
         response = self._response
         if response is not None:
             with contextlib.suppress(OSError, ValueError, RuntimeError):  # the connection has already ended
@@ -282,12 +281,12 @@ class _ContainerLog:
 
 
 def _names(pod: Object, container: str) -> tuple[str, str]:
-    """Return the names of a container's task and of the container. The training container gets an empty name."""
+    """Return the name of the task and the name of the container. The training container gets an empty name."""
     return task_name(pod), "" if container == CONTAINER else container
 
 
 def _query(container: str, choice: LogChoice) -> dict[str, str]:
-    """Return the query of a log request.
+    """Return the query of a request for a container's log.
 
     https://kubernetes.io/docs/reference/kubernetes-api/core/pod-v1/#get-read-log-of-the-specified-pod
     """

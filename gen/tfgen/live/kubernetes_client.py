@@ -1,4 +1,4 @@
-"""The kubernetes client with urllib3 and websocket-client, or an error that names the missing packages."""
+"""Imports the packages kubernetes, urllib3 and websocket-client, or raises an error that names the missing packages."""
 
 from __future__ import annotations
 

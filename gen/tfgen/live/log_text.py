@@ -1,4 +1,4 @@
-"""Parses the log of a task: lines with timestamps, the position for the next request, and the training step."""
+"""Parses the log of a task: timestamps of lines, the position from which to read next, and the training step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _TIME: Final = re.compile(r"(?P<whole>[\d-]{10}T[\d:]{8})(?:\.(?P<part>\d{1,9}))
 
 
 def last_step(text: str) -> int | None:
-    """Return the last training step in a log, such as `step 600: ...` or `global_step = 600`; None without a step."""
+    """Return the number of the last training step in a log, from a line such as `step 600: ...` or `global_step = 600`.
+
+    The result is None if no line has a step.
+    """
     steps = _STEP.findall(text)
     return int(steps[-1]) if steps else None
 
@@ -22,8 +25,8 @@ class LogLine(Record):
     """A line of a log with the kubelet's timestamp.
 
     Attributes:
-        time: timestamp as the kubelet wrote the time.
-        at: timestamp as whole seconds since 1970 and nanoseconds, for comparisons.
+        time: timestamp as text, unchanged; empty if the line has no timestamp.
+        at: timestamp in whole seconds since 1970, and the remaining nanoseconds, for comparisons.
         text: line without the timestamp.
     """
 
@@ -33,7 +36,7 @@ class LogLine(Record):
 
 
 def read_line(raw: str) -> LogLine:
-    """Parse a line that begins with a time such as `2026-01-31T12:00:00.5Z`, with up to nine fractional digits."""
+    """Parse a line of a log that begins with a timestamp such as `2026-01-31T12:00:00.5Z`."""
     time, _, text = raw.partition(" ")
     match = _TIME.fullmatch(time)
     if match is None:  # the kubelet writes its errors into the log without a time
@@ -43,9 +46,9 @@ def read_line(raw: str) -> LogLine:
 
 
 class LogPosition:
-    """The read position in a container's log. After a new request, the position skips lines that were already read.
+    """The position up to which a container's log was read. After a new request, lines before the position are skipped.
 
-    The position also counts the lines with the last time, because several lines can have the same time.
+    The position also counts the lines with the last timestamp, because several lines can have the same timestamp.
     """
 
     def __init__(self) -> None:
@@ -55,14 +58,14 @@ class LogPosition:
         self._is_repeated = False
 
     def begin(self) -> str:
-        """Prepare a new request, and return its `sinceTime` in whole seconds; empty for the whole log."""
+        """Prepare a new request, and return `sinceTime` for the request, in whole seconds; empty for the whole log."""
         if self._last is None:
             return ""
         self._is_repeated, self._to_drop = True, self._lines_of_last
         return datetime.fromtimestamp(self._last[0], UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def advance(self, line: LogLine) -> bool:
-        """Advance the position over a line, and return False for a repeated line."""
+        """Move the position past a line. Return False for a line that an earlier request has already read."""
         if self._is_repeated and self._last is not None and line.time:
             if line.at < self._last:
                 return False

@@ -1,7 +1,7 @@
 """The pods of a run on nodes that are not ready.
 
-No controller replaces such a pod: the API server waits for the kubelet to confirm the end of the pod, and the kubelet
-does not answer (https://kubernetes.io/docs/concepts/architecture/nodes/#non-graceful-node-shutdown).
+No controller replaces such a pod: the API server waits until the kubelet confirms that the pod has ended, but the
+kubelet does not answer (https://kubernetes.io/docs/concepts/architecture/nodes/#non-graceful-node-shutdown).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ class LostNode(Record):
 
     Attributes:
         name: the name of the node.
-        since: the time since which the node is not ready, as Kubernetes writes times; empty without a condition.
-        message: the message of the condition Ready.
+        since: the time since which the node is not ready, in Kubernetes' format; empty without a condition Ready.
+        message: the message of the node's condition Ready.
         is_silent: whether the kubelet does not answer.
-        tasks: the tasks on the node.
-        pods: the names of their pods.
+        tasks: the tasks of the run on the node.
+        pods: the names of the pods of these tasks.
         gpus: the number of GPUs that the pods hold.
         claims: the claims that the pods mount.
     """
@@ -39,12 +39,12 @@ class LostNode(Record):
 
 
 def holds_a_node(pod: Object) -> bool:
-    """Test whether a pod has a node and has not ended."""
+    """Test whether a pod is assigned to a node and has not ended."""
     return bool(pod["spec"].get("nodeName")) and pod["status"].get("phase") not in ENDED
 
 
 def doubtful_nodes(pods: Iterable[Object]) -> set[str]:
-    """Return the names of the nodes that may be lost, judged by the conditions of their pods.
+    """Return the names of the nodes that may be lost, according to the conditions of the pods on each node.
 
     For a lost node, the node controller sets the pods' condition Ready to False and does not change ContainersReady.
     """

@@ -1,9 +1,9 @@
-"""A run that missed its start deadline. The finisher has released all tasks of such a run.
+"""Detects a run that missed its start deadline. The finisher has released all tasks of such a run.
 
     missed_start(run, snapshot)  ->  End("NotStarted", at, "not started within 300 s: worker lacks 8 nvidia.com/gpu")
 
-The finisher deletes the pods. The events of the pods, which Kubernetes stores for an hour, and the finisher's log have
-the reason.
+The finisher deletes the pods. The reason is in the events of the pods, which Kubernetes stores for an hour, and in the
+finisher's log.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _RESOURCES: Final = {"statefulsets": "StatefulSet", "jobs": "Job"}
 _UNSCHEDULABLE: Final = "FailedScheduling"
 _LACKING: Final = re.compile(r"Insufficient ([\w./-]*\w)")
 _DELETION: Final = "skip schedule deleting pod"
-"""First words of the scheduler's event after a waiting pod is deleted (kubernetes: pkg/scheduler/schedule_one.go)."""
+"""First words of the scheduler's event for a pod that is deleted while it waits (pkg/scheduler/schedule_one.go)."""
 
 
 def missed_start(run: DeclaredRun, snapshot: Snapshot) -> End | None:
-    """Return the end of a run that missed its start deadline; None for a run that did not."""
+    """Return the end of a run that missed its start deadline; None for a run that did not miss the deadline."""
     lead = snapshot.objects.get(run.end) if run.end else None
     finisher = snapshot.objects.get(run.finisher) if run.finisher else None
     if lead is None or finisher is None or not is_suspended(lead) or end_of(lead):
@@ -48,7 +48,7 @@ def missed_start(run: DeclaredRun, snapshot: Snapshot) -> End | None:
 
 
 def _deadline(finisher: Object) -> str:
-    """Return the start deadline in seconds from the arguments of a finisher; empty for no deadline."""
+    """Return the start deadline in seconds, from the arguments of a finisher; empty without a deadline."""
     containers = data_path.at(finisher, ("spec", "template", "spec", "containers")) or ()
     arguments = [argument for container in containers for argument in container.get("args") or ()]
     return next((match[1] for match in map(_DEADLINE.fullmatch, arguments) if match), "")
@@ -71,17 +71,17 @@ def _reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _missing(run: DeclaredRun, snapshot: Snapshot) -> set[tuple[str, str]]:
-    """Return the kinds and names of the controllers that have not started according to the finisher's log."""
+    """Return kind and name of each controller whose pods, according to the finisher's log, have not started."""
     texts: list[str] = _MISSING.findall(snapshot.log_of_finisher(run))
     things = [thing.split("/") for text in texts for thing in text.strip().split(", ")]
     return {(_RESOURCES[thing[0]], thing[1]) for thing in things if thing[0] in _RESOURCES and len(thing) == 2}
 
 
 def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> dict[str, Object]:
-    """Return the last warning of each pod that a controller of this name created since a time.
+    """Return the last warning about each pod of a controller, among the warnings since a time.
 
     The release of the run deletes the waiting pods. The scheduler reports each deletion as a separate warning, which
-    must not replace the reason of the wait.
+    must not replace the reason why the pod waited.
     """
     name = re.compile(rf"{re.escape(controller)}-\d+(-\w+)?")
     warnings: dict[str, Object] = {}

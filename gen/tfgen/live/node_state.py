@@ -1,7 +1,7 @@
-"""The state of a node, by its condition Ready and the lease that its kubelet renews.
+"""The state of a node, from the node's condition Ready and from the lease that the node's kubelet renews.
 
-The node controller sets the status Unknown after it has seen no renewal for its grace period, 50 seconds by default:
-https://kubernetes.io/docs/reference/node/node-status/. A kubelet that works sets True or False.
+The node controller sets the status of Ready to Unknown if the kubelet does not report for 50 seconds, the default:
+https://kubernetes.io/docs/reference/node/node-status/. A kubelet that works sets the status to True or False.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tfgen.record import EMPTY
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
 _DURATION: Final = 40
-"""Seconds that a lease lasts, unless the lease sets another number."""
+"""Seconds for which a lease is valid, unless the lease has another number."""
 
 
 def ready_condition(node: Object) -> Mapping[str, Any]:
@@ -30,7 +30,7 @@ def is_ready(node: Object) -> bool:
 
 
 def is_silent(node: Object) -> bool:
-    """Test whether the node controller has seen no sign of the kubelet for its grace period."""
+    """Test whether the kubelet of a node has not reported for the whole grace period of the node controller."""
     return ready_condition(node).get("status") == "Unknown"
 
 
@@ -39,7 +39,7 @@ def sign_of_life(node: Object, lease: Object | None, now: datetime) -> str:
 
     Args:
         node: the node.
-        lease: the lease of the node; None where the kubelet has no lease.
+        lease: the lease that the node's kubelet renews; None for a node without a lease.
         now: the time of the API server.
     """
     name = node["metadata"]["name"]

@@ -17,13 +17,13 @@ AGAIN: Final = frozenset({429, 500, 502, 503, 504})
 
 
 class Patience(Record):
-    """Timeouts of a request and its repetitions, in seconds.
+    """Time limits in seconds for a request, including the repeated tries.
 
     Attributes:
-        answer: timeout for the connection, and for each part of the answer.
-        total: time from the first try to the last; None for no limit.
-        deadline: value of `time.monotonic` after which no try starts; None for no deadline.
-        unreachable: replaces `total` for a server that has never accepted a connection; None for no replacement.
+        answer: timeout for the connection, and for each read of the answer.
+        total: maximum time from the first try to the last try; None for no limit.
+        deadline: value of `time.monotonic` after which no new try starts; None for no deadline.
+        unreachable: the value of `total` for a server that has never accepted a connection; None for the same value.
     """
 
     answer: float
@@ -32,16 +32,16 @@ class Patience(Record):
     unreachable: float | None = None
 
     def ends(self, first: float, following: float, *, is_unreachable: bool = False) -> bool:
-        """Test whether the time limit allows no try at the time `following`, for a first try at the time `first`."""
+        """Test whether the next try, at the time `following`, is too late. The first try was at the time `first`."""
         total = self.unreachable if is_unreachable and self.unreachable is not None else self.total
         is_late = total is not None and following - first > total
         return is_late or (self.deadline is not None and following > self.deadline)
 
 
 ONCE: Final = Patience(answer=15, total=30, unreachable=3)
-"""Timeouts of a command that reads the cluster once, such as `tfgen status`."""
+"""Time limits of a command that reads the cluster once, such as `tfgen status`."""
 FOLLOWING: Final = Patience(answer=5, total=None)
-"""Timeouts of a command that continues until the run ends, such as `tfgen wait`."""
+"""Time limits of a command that continues until the run ends, such as `tfgen wait`."""
 
 
 def pause(tries: int, headers: Mapping[str, str], between: Callable[[float, float], float] = random.uniform) -> float:
@@ -49,8 +49,8 @@ def pause(tries: int, headers: Mapping[str, str], between: Callable[[float, floa
 
     Args:
         tries: number of failed tries.
-        headers: headers of the answer. `Retry-After` has the seconds that the server requests; at most ten count.
-        between: function that returns a random number between a lower and an upper limit.
+        headers: headers of the answer. `Retry-After` requests a pause in seconds; tfgen pauses for at most ten seconds.
+        between: function that returns a random number between its two arguments.
     """
     retry_after = headers.get("Retry-After", "")
     if retry_after.isdecimal():

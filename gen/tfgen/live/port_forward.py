@@ -1,7 +1,7 @@
 """A local port on the loopback interface that forwards connections to a port of a pod.
 
-Each connection has a separate websocket. Stream 0 carries the data, and stream 1 the kubelet's errors. The first
-message of each stream is the number of the port:
+Each connection has a separate websocket. Stream 0 transports the data, and stream 1 the errors of the kubelet. In each
+stream, the first message is the number of the port:
 https://github.com/kubernetes/kubernetes/blob/v1.33.0/staging/src/k8s.io/kubelet/pkg/cri/streaming/portforward/websocket.go
 """
 
@@ -29,9 +29,9 @@ _PART: Final = 1 << 16
 
 
 class PortForward:
-    """The local port. The context manager opens and closes the port.
+    """A local port that forwards connections. The context manager opens and closes the port.
 
-    Each new connection looks up the pod, so that connections also reach a pod that replaces the first pod.
+    tfgen looks the pod up for each new connection, so that a connection also reaches a pod that replaces the first pod.
 
     Attributes:
         port: number of the local port.
@@ -53,9 +53,10 @@ class PortForward:
         Args:
             api: client of the cluster.
             namespace: namespace of the pod.
-            pod: function that looks the pod up.
+            pod: function that looks the pod up, and returns the pod.
             pod_port: port of the pod.
-            port: local port; 0 for any free port; None for the pod's port number, or any free port if it is in use.
+            port: local port; 0 for any free port; None for the number of the pod's port, or for any free port if the
+                number is in use.
             tell: receives one line for each connection that failed.
         """
         self._api, self._namespace, self._pod, self._pod_port = api, namespace, pod, pod_port

@@ -1,4 +1,4 @@
-"""Reads the objects that decide on which nodes pods can run: all nodes, all pods, and priority and storage classes."""
+"""Reads the objects that decide on which nodes a pod can run, such as nodes, pods, and priority and storage classes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read_cluster(api: Api, tell: Callable[[str], None]) -> list[Object]:
 
     Args:
         api: client of the cluster.
-        tell: receives one line for each kind that the account may not list.
+        tell: receives a message for each kind that the account may not list.
 
     Raises:
         ApiError: the account may not list the nodes or the pods of all namespaces.

@@ -23,11 +23,11 @@ _POD: Final = ("v1", "Pod")
 _NODE: Final = ("v1", "Node")
 _EVENT: Final = ("v1", "Event")
 _LINES: Final = "200"
-"""Lines at the end of a log that tfgen searches for the last step."""
+"""Number of lines at the end of a log in which tfgen searches for the last training step."""
 _FAILED_TASKS: Final = 3
 """Maximum number of failed tasks whose logs tfgen reads. The earliest failures show the cause."""
 _NO_LOG: Final = (400, 404)
-"""Status codes for a container that has not started, and for a deleted pod."""
+"""Status codes of a log request for a container that has not started, and for a deleted pod."""
 
 
 def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with_logs: bool = False) -> Snapshot:
@@ -37,12 +37,13 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with
         api: client of the cluster.
         namespace: namespace of the runs.
         runs: runs to read.
-        with_logs: whether to read the ends of logs: of the leading task, of the first failed tasks, and of the finisher
-            after the run.
+        with_logs: whether to read the last lines of some logs: of the leading task, of the tasks that failed first, and
+            of the finisher after the run has ended.
 
     Raises:
-        ApiError: the account may not list the pods, or the objects by whose end the runs end.
-        TfgenError: the server does not answer in time, or has pods of a run but not the kind that decides its end.
+        ApiError: the account may not list the pods, or the kinds of the objects that decide when the runs end.
+        TfgenError: the server does not answer in time, or has pods of a run but does not serve the kind of the object
+            that decides when the run ends.
     """
     names = ",".join(sorted({run.job for run in runs}))
     reader = _Reader(api, namespace)
@@ -68,7 +69,7 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with
 
 
 def read_progress(api: Api, namespace: str, run: DeclaredRun) -> Snapshot:
-    """Return the pods of a run, the object by whose end the run ends, and the finisher.
+    """Return the pods of a run, the object that decides when the run ends, and the finisher.
 
     Raises:
         ApiError: the account may not list the objects.
@@ -84,7 +85,7 @@ def read_progress(api: Api, namespace: str, run: DeclaredRun) -> Snapshot:
 
 
 def read_pods(api: Api, namespace: str, labels: Mapping[str, str]) -> list[Object]:
-    """Return the pods with the given labels.
+    """Return the pods of a namespace that have the given labels.
 
     Raises:
         ApiError: the account may not list pods.
@@ -95,7 +96,7 @@ def read_pods(api: Api, namespace: str, labels: Mapping[str, str]) -> list[Objec
 
 
 def _check_kinds(api: Api, runs: Iterable[DeclaredRun], snapshot: Snapshot) -> None:
-    """Raise a TfgenError if the server has pods of a run, but does not serve the kind that decides the run's end."""
+    """Check that a server with pods of a run also serves the kind of the object that decides when the run ends."""
     for run in runs:
         if run.end and snapshot.pods_of(run) and api.resource(*run.end[:2]) is None:
             raise TfgenError(
@@ -116,13 +117,13 @@ def _logged_pods(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Object]:
 
 
 def _is_over(run: DeclaredRun, snapshot: Snapshot) -> bool:
-    """Test whether the finisher of a run has work: the run has ended, or missed its start deadline."""
+    """Test whether a run has ended or missed its start deadline, so that the finisher releases the tasks."""
     lead = snapshot.objects.get(run.end) if run.end else None
     return bool(lead and end_of(lead)) or missed_start(run, snapshot) is not None
 
 
 class _Reader:
-    """Reads the objects of a namespace, and records the objects that it cannot read.
+    """Reader of the objects of a namespace. It records the objects that cannot be read.
 
     Attributes:
         unreadable: the objects that could not be read, each with the reason.
@@ -151,7 +152,7 @@ class _Reader:
             return []
 
     def nodes_if_allowed(self, names: Iterable[str]) -> dict[str, Object]:
-        """Return the existing nodes with the given names; empty if the account may not read nodes."""
+        """Return the nodes with the given names that exist; empty if the account may not read nodes."""
         resource = self._api.resource(*_NODE)
         nodes: dict[str, Object] = {}
         if resource is None:
@@ -168,7 +169,7 @@ class _Reader:
         return nodes
 
     def log(self, pod: str, container: str) -> str:
-        """Return the end of a container's log; empty where the container has not started."""
+        """Return the last lines of a container's log; empty if the container has not started."""
         resource = self._api.resource(*_POD)
         if resource is None:
             return ""
@@ -182,13 +183,13 @@ class _Reader:
 
 
 def _by_identity(kind: tuple[str, str], items: Iterable[Object]) -> dict[Identity, Object]:
-    """Return the items of a list by identity, with `apiVersion` and `kind`, which a list's items lack."""
+    """Return listed objects by identity. Add `apiVersion` and `kind`, which the answer to a list request omits."""
     whole = [{"apiVersion": kind[0], "kind": kind[1], **item} for item in items]
     return {identity(item): item for item in whole}
 
 
 def _time(event: Object) -> str:
-    """Return the time of an event's last occurrence. Each version of the event API uses a different field."""
+    """Return the time at which an event occurred last. Each version of the event API uses a different field."""
     series = event.get("series") or {}
     times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
     return str(next(filter(None, times), "") or event["metadata"]["creationTimestamp"])

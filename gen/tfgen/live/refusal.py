@@ -19,11 +19,11 @@ _IMMUTABLE: Final = re.compile(r"immutable|may not change|updates to statefulset
 
 
 def brief_reason(status: Mapping[str, Any]) -> str:
-    """Return the message of a Status. A long message is reduced to each invalid field and its fault.
+    """Return the message of a `Status` object. Reduce a long message to the invalid fields and the fault of each field.
 
     Raises:
-        TypeError: the Status has no message, or a part has an unexpected type.
-        AttributeError: a part has an unexpected type.
+        TypeError: the `Status` has no message, or a field of the `Status` has an unexpected type.
+        AttributeError: a field of the `Status` has an unexpected type.
     """
     message = status.get("message")
     if not isinstance(message, str) or not message:

@@ -28,11 +28,11 @@ _BY_PHASE: Final[Mapping[str, Result]] = {
 
 
 class End(Record):
-    """The end of a run.
+    """The end of a run, as an object in the cluster reports the end.
 
     Attributes:
-        result: whether the run succeeded, failed, or missed its start deadline.
-        at: time of the end in Kubernetes' format; empty if the object has no time.
+        result: Succeeded, Failed, or NotStarted for a run that missed its start deadline.
+        at: time at which the run ended, in Kubernetes' format; empty if the object has no such time.
         message: message in the object's status.
     """
 
@@ -56,13 +56,13 @@ def end_of(item: Object) -> End | None:
 
 
 def is_suspended(item: Object) -> bool:
-    """Test whether an object is suspended: by the author, by a queue, or by the finisher's release."""
+    """Test whether the author of the job, a queue or the finisher has suspended an object."""
     path = suspend_path(item["apiVersion"], item["kind"])
     return bool(path) and data_path.at(item, path) is True
 
 
 def suspend_path(api_version: str, kind: str) -> tuple[str, ...]:
-    """Return the path of the field that suspends an object of a kind; empty for a kind without the field."""
+    """Return the path of the field that suspends objects of a kind; empty for a kind without such a field."""
     resource = RESOURCES.get((api_version.rpartition("/")[0], kind))
     if resource:
         return tuple(resource.suspend.split("/")[1:])

@@ -32,24 +32,24 @@ Phase: TypeAlias = Literal[
 - Absent: the cluster has no object of the run.
 - Suspended: a queue, a finisher or a user has suspended the run.
 - Pending: the leading task does not run.
-- Partial: the leading task runs, and a task of a role does not.
+- Partial: the leading task runs, but another task does not.
 - Running, Succeeded and Failed: as for a pod.
 - NotStarted: the finisher released the run at the start deadline.
 """
 
 _MASTER: Final = "master"
 _SUBJECTS: Final = 6
-"""Maximum number of tasks that a reason names. The number of unnamed tasks follows."""
+"""Maximum number of tasks that the line of a reason names. The line ends with the number of the remaining tasks."""
 _UNREADY: Final = "Unhealthy"
-"""Reason in the event that the kubelet writes for a failed probe."""
+"""Field `reason` of the event that the kubelet creates for a failed probe."""
 
 
 class RoleState(Record):
-    """The tasks of a role.
+    """The state of a role's tasks.
 
     Attributes:
         requested: number of tasks that the objects in the cluster request.
-        tasks: tasks with a pod.
+        tasks: the states of the tasks that have a pod.
     """
 
     role: str
@@ -63,7 +63,7 @@ class RoleState(Record):
 
     @property
     def restarts(self) -> int:
-        """Return the number of restarts of the tasks."""
+        """Return the sum of the restarts of all tasks."""
         return sum(task.restarts for task in self.tasks)
 
 
@@ -71,7 +71,7 @@ class Cause(Record):
     """The reason why tasks or objects of a run do not work.
 
     Attributes:
-        subjects: tasks or objects with the reason.
+        subjects: names of the tasks or objects to which the reason applies.
     """
 
     subjects: tuple[str, ...]
@@ -90,19 +90,20 @@ class RunState(Record):
 
     Attributes:
         namespace: namespace of the run.
-        since: creation time of the object that decides the run's end, in Kubernetes' format; empty without the object.
+        since: time, in Kubernetes' format, at which the object was created that decides when the run ends; empty if the
+            object does not exist.
         end: end of the run; None while the run continues.
         causes: reasons why the run waits or fails.
         gpus: number of GPUs that the run's pods use.
-        finisher: state of the finisher's Job; empty for a run without a finisher.
+        finisher: state of the finisher's Job in one word; empty for a run without a finisher.
         finisher_log: last line of the finisher's log; empty if tfgen did not read the log.
         unreleased: roles whose pods occupy nodes although the run has ended.
         step: last training step in the leading task's log; None without a step.
-        differences: numbers that differ between the cluster and job.yaml.
+        differences: texts about the numbers of tasks and pods that differ between the cluster and job.yaml.
         unreadable: objects that could not be read, each with the reason.
         errors: common training errors that the logs of the failed tasks contain.
         lost: nodes that are not ready and hold pods of the run.
-        is_stuck: whether the finisher has freed no node for so long that it cannot work; set by `tfgen wait`.
+        is_stuck: whether the finisher should free nodes, but has freed none for a long time; set by `tfgen wait`.
     """
 
     run: DeclaredRun
@@ -125,15 +126,15 @@ class RunState(Record):
 
     @property
     def tasks_on_nodes(self) -> int:
-        """Return the number of tasks that occupy a node."""
+        """Return the number of tasks whose pods occupy a node."""
         return sum(task.holds_node for role in self.roles for task in role.tasks)
 
     @property
     def is_releasing(self) -> bool:
         """Return True if the run has succeeded and the finisher still has to free nodes.
 
-        A running finisher grants the evaluator a grace period. The evaluator's node does not count until the end of the
-        grace period.
+        A running finisher lets the evaluator continue for a grace period. During this period, the evaluator's node does
+        not count.
         """
         is_over = self.end is not None and self.end.result == "Succeeded"
         roles = [role for role in self.unreleased if role != "evaluator" or self.finisher != "Releasing"]
@@ -169,12 +170,12 @@ def judge(run: DeclaredRun, snapshot: Snapshot, namespace: str) -> RunState:
 
 
 def leading_role(run: DeclaredRun) -> str:
-    """Return the role whose first task leads the training: the chief; the workers in a job without a chief."""
+    """Return the role whose first task leads the training: `chief`, or `worker` in a job without a chief."""
     return next((role for role in ("chief", "worker") if role in run.roles), _MASTER)
 
 
 def leading_pod(run: DeclaredRun, snapshot: Snapshot) -> Object | None:
-    """Return the newest pod of the task that leads the training."""
+    """Return the newest pod of the task that leads the training; None if the task has no pod."""
     role = leading_role(run)
     pods = [pod for pod in snapshot.pods_of(run) if role_of(pod) == role and index_of(pod) == 0]
     return max(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None)
@@ -204,7 +205,7 @@ def _phase(run: DeclaredRun, lead: Object | None, end: End | None, roles: Sequen
 
 
 def _causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState], end: End | None) -> Iterator[Cause]:
-    """Yield the reasons for the state of a run, each for a single task or object."""
+    """Yield the reasons why a run waits, fails or still uses nodes, each for a single task or object."""
     if not run.is_enabled:
         yield from _retired_reason(roles)
         return
@@ -259,7 +260,7 @@ def _reasons(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState]) -
 
 
 def _finisher_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
-    """Yield the reason why the finisher cannot work: the Job has no pod, or the pod does not run."""
+    """Yield the reason why the finisher cannot work: the finisher's Job has no pod, or the pod does not run."""
     item = snapshot.objects.get(run.finisher) if run.finisher else None
     if item is None or end_of(item):
         return
@@ -312,7 +313,7 @@ def _group(reasons: Iterable[Cause]) -> Iterator[Cause]:
 
 
 def _finisher(run: DeclaredRun, snapshot: Snapshot, run_end: End | None) -> str:
-    """Return the state of the finisher's Job: Waiting before the end of the run, Releasing after the end."""
+    """Return the state of the finisher's Job in one word: Waiting during the run, Releasing after the run."""
     if run.finisher is None:
         return ""
     item = snapshot.objects.get(run.finisher)

@@ -16,16 +16,16 @@ NO_OBJECTS: Final[Mapping[Identity, Object]] = MappingProxyType({})
 
 
 class Snapshot(Record):
-    """The objects of a namespace.
+    """The objects of runs in a namespace at one moment.
 
     Attributes:
-        pods: pods of the runs' jobs.
+        pods: pods of the jobs to which the runs belong.
         objects: objects of the runs that exist in the cluster.
         warnings: events of type Warning, the oldest first.
         unreadable: objects that could not be read, each with the reason.
         workloads: Kueue's Workloads of the runs.
-        logs: end of the log of each run's leading task and finisher, by the name of the pod.
-        nodes: nodes of the pods that may be lost, by name.
+        logs: last lines of the logs that were read, by the name of the pod.
+        nodes: nodes that have pods of the runs and may be lost, by name.
     """
 
     pods: tuple[Object, ...] = ()
@@ -47,11 +47,11 @@ class Snapshot(Record):
         return max(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None)
 
     def log_of_finisher(self, run: DeclaredRun) -> str:
-        """Return the end of the log of a run's finisher; empty if tfgen did not read the log."""
+        """Return the last lines of the log of a run's finisher; empty if tfgen did not read the log."""
         pod = self.finisher_pod(run)
         return self.logs.get(pod["metadata"]["name"], "") if pod else ""
 
     def warning_of(self, item: Object) -> Object | None:
-        """Return the last warning of an object in the snapshot."""
+        """Return the last event of type Warning about an object; None without such an event."""
         events = [event for event in self.warnings if event["involvedObject"].get("uid") == item["metadata"]["uid"]]
         return events[-1] if events else None

@@ -2,7 +2,7 @@
 
 A step is one call of the tf.function that takes the most time in the trace. Workers of MultiWorkerMirroredStrategy wait
 for each other in collective operations, so all workers have the same step time. The active time of a step excludes
-these operations, and so shows the worker for which its peers wait.
+these operations: the worker with the longest active time is the worker for which the other workers wait.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from tfgen.live.xplane import TraceEvent, read_events
 from tfgen.record import Record
 
 _CALL: Final = "EagerLocalExecute: __inference_"
-"""Beginning of the event for the call of a tf.function, in the process of the caller or in a worker."""
+"""First characters of an event's name, for the call of a tf.function in the process of the caller or in a worker."""
 _COLLECTIVE: Final = ":Collective"
-"""Part of the event for a collective operation: NAME:CollectiveReduceV2."""
+"""Text in the name of an event for a collective operation, such as NAME:CollectiveReduceV2."""
 _NS_PER_MS: Final = 1e6
 
 
@@ -27,7 +27,7 @@ class StepTimes(Record):
     Attributes:
         steps: number of complete steps in the trace.
         step_ms: mean time from the start of a step to the start of the next step, in milliseconds.
-        active_ms: this time without collective operations.
+        active_ms: mean time of a step without the collective operations, in milliseconds.
     """
 
     steps: int
@@ -39,7 +39,7 @@ def step_times(data: bytes) -> StepTimes | None:
     """Return the step times in a trace file; None for a trace with fewer than two steps.
 
     Raises:
-        TfgenError: the data is no trace file.
+        TfgenError: the data is not a trace file.
     """
     calls: dict[str, list[TraceEvent]] = defaultdict(list)
     collectives = []
@@ -61,7 +61,7 @@ def step_times(data: bytes) -> StepTimes | None:
 
 
 def _covered(events: Iterable[TraceEvent], start: float, end: float) -> float:
-    """Return the time in an interval during which at least one of the events runs."""
+    """Return the total time, between start and end, in which at least one of the events runs."""
     total, last = 0.0, start
     for event in sorted(events, key=lambda event: event.start):
         begin, finish = max(event.start, last), min(event.end, end)

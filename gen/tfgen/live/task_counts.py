@@ -20,9 +20,10 @@ _ROLE: Final = ("metadata", "labels", keys.ROLE)
 
 
 def live_task_counts(run: DeclaredRun, snapshot: Snapshot) -> Mapping[str, int]:
-    """Return the number of tasks of each role of a run.
+    """Return the number of tasks in each role of a run.
 
-    The number comes from job.yaml if the cluster has no object of the role, or if the object was released.
+    The number comes from job.yaml if the cluster has no object that creates the role's pods, or if the object was
+    released.
     """
     controllers = dict.fromkeys([*run.controllers.values(), *([run.end] if run.end else [])])
     live_objects = [snapshot.objects[item] for item in controllers if item in snapshot.objects]
@@ -42,7 +43,7 @@ def live_gang_size(run: DeclaredRun, snapshot: Snapshot) -> int:
 
 
 def differences(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
-    """Describe each number of a run that differs between the cluster and job.yaml."""
+    """Yield a text for each number of tasks or pods of a run that differs between the cluster and job.yaml."""
     for role, number in live_task_counts(run, snapshot).items():
         if number != run.roles[role]:
             yield f"{role}: the cluster requests {count(number, 'task')}, and job.yaml {run.roles[role]}"
@@ -52,7 +53,7 @@ def differences(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
 
 
 def task_counts(item: Object) -> Mapping[str, int]:
-    """Return the number of pods that an object such as a StatefulSet requests, by the role label of its pods."""
+    """Return the number of pods that an object such as a StatefulSet requests, by the role in the label of the pods."""
     counts: Counter[str] = Counter()
     for template, number in _templates(item):
         role = data_path.at(template, _ROLE)
@@ -62,7 +63,7 @@ def task_counts(item: Object) -> Mapping[str, int]:
 
 
 def _templates(item: Object) -> Iterator[tuple[Any, Any]]:
-    """Yield each pod template of an object with the number of pods."""
+    """Yield each pod template of an object, with the number of pods that the object creates from the template."""
     spec: Mapping[str, Any] = item.get("spec") or {}
     parts: Sequence[Mapping[str, Any]]
     match item["kind"]:

@@ -1,4 +1,4 @@
-"""Recognizes common errors of failed tasks in the ends of the logs and in the kubelet's messages."""
+"""Recognizes common training errors in the last lines of the failed tasks' logs and in the kubelet's messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tfgen.record import EMPTY, Record
 from tfgen.training_errors import TrainingError, find_error
 
 _NOT_STARTED: Final = ("RunContainerError", "CreateContainerError")
-"""Termination reasons of a container whose command cannot be started."""
+"""Reasons in the status of a container whose command cannot be started."""
 
 
 class TaskError(Record):
@@ -26,12 +26,12 @@ class TaskError(Record):
     error: TrainingError
 
     def __str__(self) -> str:
-        """Return the line that the user reads, such as "worker-1: out of GPU memory"."""
+        """Return the line for the user, such as "worker-1: out of GPU memory"."""
         return f"{self.task}: {self.error}"
 
 
 def failed_pods(run: DeclaredRun, snapshot: Snapshot) -> list[Object]:
-    """Return the newest pod of each task that failed, the earliest failure first; empty after a success.
+    """Return the newest pod of each failed task, sorted by the time of the failure; empty if the run has succeeded.
 
     TensorBoard counts as a task.
     """
@@ -47,11 +47,11 @@ def failed_pods(run: DeclaredRun, snapshot: Snapshot) -> list[Object]:
 
 
 def task_errors(pods: Iterable[Object], logs: Mapping[str, str]) -> Iterator[TaskError]:
-    """Yield the common errors that are recognized in failed pods, each error once.
+    """Yield the common training errors of failed pods, each error once.
 
     Args:
         pods: failed pods.
-        logs: end of the log of a pod, by the name of the pod; a pod may have no log.
+        logs: last lines of the pods' logs, by the name of the pod. A pod may have no log.
     """
     printed: set[str] = set()
     for pod in pods:
@@ -71,7 +71,7 @@ def _task_pods(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Object]:
 
 
 def _failure(pod: Object) -> Mapping[str, Any] | None:
-    """Return the state in which the main container of a pod failed; None for a container that runs or succeeded."""
+    """Return the state in which a pod's main container failed; None if the main container runs or has succeeded."""
     name = main_container(pod)
     statuses: Iterable[Mapping[str, Any]] = pod["status"].get("containerStatuses", ())
     status = next((item for item in statuses if item["name"] == name), EMPTY)

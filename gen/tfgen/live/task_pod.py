@@ -16,11 +16,12 @@ from tfgen.words import either
 
 
 def task_pod(api: Api, namespace: str, run: DeclaredRun, role: str, index: int) -> Object:
-    """Return the newest pod of a task whose main container runs.
+    """Return the newest pod of a task, among the pods whose main container runs.
 
     Raises:
         ApiError: the account may not list pods.
-        TfgenError: the task has no running pod; the message names the run's tasks, or why the task does not run.
+        TfgenError: the task has no running pod; the message lists the run's tasks, or has the reason why the task
+            does not run.
     """
     pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.RUN: run.run})
     task_pods = [pod for pod in pods if (role_of(pod), index_of(pod)) == (role, index)]
@@ -39,7 +40,7 @@ def tensorboard_pod(api: Api, namespace: str, run: DeclaredRun) -> Object:
 
     Raises:
         ApiError: the account may not list pods.
-        TfgenError: no pod is ready; the message has the reason.
+        TfgenError: no pod of TensorBoard is ready; the message has the reason.
     """
     pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.ROLE: TENSORBOARD})
     if not pods:
@@ -52,7 +53,7 @@ def tensorboard_pod(api: Api, namespace: str, run: DeclaredRun) -> Object:
 
 
 def path_of(api: Api, namespace: str, pod: Object, subresource: str) -> str:
-    """Return the path of a pod's subresource, such as `exec`.
+    """Return the API path of a pod's subresource, such as `exec`.
 
     Raises:
         TfgenError: the server does not serve pods.
@@ -64,7 +65,7 @@ def path_of(api: Api, namespace: str, pod: Object, subresource: str) -> str:
 
 
 def _state(pods: Sequence[Object]) -> str:
-    """Return a text with the state of the newest pod and the reason."""
+    """Return a text with the state of the newest pod, and the reason for the state."""
     state = task_state(_newest(pods))
     parts = [state.word, *((state.reason.word, state.reason.message) if state.reason else ())]
     return ": ".join(part for part in dict.fromkeys(parts) if part)

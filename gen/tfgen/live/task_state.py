@@ -19,10 +19,10 @@ _INDEXES: Final = (
     keys.ELASTIC_DL_INDEX,
 )
 _STARTING: Final = ("ContainerCreating", "PodInitializing")
-"""Reasons of a waiting container that starts normally; they do not explain a problem."""
+"""Reasons in the status of a container that waits during a normal start. These reasons show no problem."""
 OUT_OF_MEMORY: Final = "OOMKilled"
 ENDED: Final = ("Succeeded", "Failed")
-"""Phases of a pod that has freed its resources."""
+"""Phases of a pod that has ended and no longer uses resources of its node."""
 
 
 class Reason(Record):
@@ -40,11 +40,11 @@ class TaskState(Record):
         is_ready: whether the pod runs and passes the readiness probe.
         has_succeeded: whether the pod has succeeded.
         restarts: number of restarts of the containers.
-        node: name of the node; empty for a pod without a node.
+        node: name of the pod's node; empty for a pod without a node.
         since: creation time of the pod, in Kubernetes' format.
         gpus: number of GPUs that the pod uses.
         holds_node: whether the pod uses resources of a node until somebody deletes the pod.
-        reason: reason why the pod is not ready; None for a ready pod, or if the pod's status has no reason.
+        reason: reason why the pod is not ready; None for a ready pod, and for a pod whose status has no reason.
     """
 
     role: str
@@ -62,29 +62,29 @@ class TaskState(Record):
 
     @property
     def task(self) -> str:
-        """Return the name of the task: role and index."""
+        """Return the name of the task: role and index, such as `worker-1`."""
         return f"{self.role}-{self.index}"
 
 
 def role_of(pod: Object) -> str:
-    """Return the role in a pod's label; empty without the label."""
+    """Return the role of a pod, from the pod's label; empty for a pod without the label."""
     role: str = pod["metadata"].get("labels", {}).get(keys.ROLE, "")
     return role
 
 
 def index_of(pod: Object) -> int:
-    """Return the index of a pod in its role, from the label that the controller sets; 0 without the label."""
+    """Return the index of a pod's task in the role, from the label that the controller sets; 0 without the label."""
     labels = pod["metadata"].get("labels", {})
     return next((int(labels[key]) for key in _INDEXES if labels.get(key, "").isdecimal()), 0)
 
 
 def task_name(pod: Object) -> str:
-    """Return the name of a pod's task: its role and its index."""
+    """Return the name of a pod's task: role and index, such as `worker-1`."""
     return f"{role_of(pod)}-{index_of(pod)}"
 
 
 def main_container(pod: Object) -> str:
-    """Return the name of a pod's main container: the training container, or the first container."""
+    """Return the name of a pod's main container: the training container, or the first container of any other pod."""
     names: list[str] = [item["name"] for item in pod["spec"]["containers"]]
     return CONTAINER if CONTAINER in names else names[0]
 
@@ -98,7 +98,7 @@ def is_running(pod: Object) -> bool:
 
 
 def task_states(pods: Sequence[Object]) -> tuple[TaskState, ...]:
-    """Return the state of each task by role and index. The newest pod counts: a Job leaves failed pods in place."""
+    """Return the state of each task, by role and index. Use the task's newest pod, because a Job keeps failed pods."""
     newest: dict[tuple[str, int], Object] = {}
     for pod in sorted(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"])):
         newest[role_of(pod), index_of(pod)] = pod
@@ -107,11 +107,11 @@ def task_states(pods: Sequence[Object]) -> tuple[TaskState, ...]:
 
 
 def task_state(pod: Object, earlier: int = 0) -> TaskState:
-    """Return the state of a task.
+    """Return the state of a task, read from the task's newest pod.
 
     Args:
         pod: newest pod of the task.
-        earlier: number of failed pods that the task had before this pod.
+        earlier: number of pods of the task that failed before this pod was created.
     """
     status, phase = pod["status"], pod["status"].get("phase", "Pending")
     statuses = status.get("containerStatuses", ())
@@ -135,7 +135,10 @@ def task_state(pod: Object, earlier: int = 0) -> TaskState:
 
 
 def _word(pod: Object) -> str:
-    """Return the state as kubectl prints it: pkg/printers/internalversion/printers.go of Kubernetes."""
+    """Return the state of a pod as `kubectl get pods` prints the state.
+
+    Source: pkg/printers/internalversion/printers.go of Kubernetes.
+    """
     status = pod["status"]
     word: str = status.get("reason") or status.get("phase", "Pending")
     for number, item in enumerate(status.get("initContainerStatuses", ())):
@@ -153,7 +156,7 @@ def _word(pod: Object) -> str:
 
 
 def _reason(pod: Object) -> Reason | None:
-    """Return the reason in a pod's status why the pod is not ready; None without a reason."""
+    """Return the reason why a pod is not ready, from the pod's status; None if the status has no reason."""
     status = pod["status"]
     scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
@@ -191,6 +194,6 @@ def _end_message(container: str, ended: Mapping[str, Any], pod: Object) -> str:
 
 
 def condition(pod: Object, kind: str) -> Mapping[str, Any]:
-    """Return the condition of a pod that has a type, such as `Ready`; empty for a pod without the condition."""
+    """Return the condition of the given type, such as `Ready`, in a pod's status; empty without such a condition."""
     conditions: Sequence[Mapping[str, Any]] = pod["status"].get("conditions", ())
     return next((item for item in conditions if item["type"] == kind), {})

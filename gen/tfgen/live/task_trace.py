@@ -1,4 +1,4 @@
-"""A trace of the TensorFlow server of a task, by TensorFlow's own profiler client in the container of a task."""
+"""Traces the TensorFlow server of a task: runs TensorFlow's profiler client in the task's container."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tfgen.live.programs.trace_server import NO_SERVER, NO_TENSORFLOW, NO_TRACE,
 from tfgen.live.task_state import index_of, role_of, task_name
 
 _CLOSED: Final = "Socket closed"
-"""Message of gRPC for a server that ends during the request."""
+"""Error message of gRPC if the server ends during a request."""
 
 
 def trace_task(api: Api, namespace: str, pod: Object, seconds: int) -> dict[str, bytes]:
-    """Return the files of the trace of a task by name. The name of a file begins with the task: worker-1.xplane.pb.
+    """Trace a task, and return the trace files by name. A name begins with the task, as in worker-1.xplane.pb.
 
     Raises:
         ApiError: the account may not run commands in pods.
@@ -40,7 +40,7 @@ def trace_task(api: Api, namespace: str, pod: Object, seconds: int) -> dict[str,
 
 
 def _failure(code: int, lines: Sequence[str], task: str) -> str:
-    """Return the reason of a failed trace with its cure."""
+    """Return the reason why a trace failed, and a fix."""
     last = lines[-1] if lines else ""
     match code:
         case _ if code == NO_TENSORFLOW:
@@ -68,7 +68,7 @@ def _failure(code: int, lines: Sequence[str], task: str) -> str:
 
 
 def _files(archive: bytes) -> dict[str, bytes]:
-    """Return the regular files of a tar archive by name.
+    """Return the content of each regular file in a tar archive, by name.
 
     Raises:
         TfgenError: the archive is incomplete.

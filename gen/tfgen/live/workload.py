@@ -1,7 +1,7 @@
-"""The Workload that Kueue creates for an object in a queue: https://kueue.sigs.k8s.io/docs/concepts/workload/.
+"""Reads the Workload that Kueue creates for an object in a queue: https://kueue.sigs.k8s.io/docs/concepts/workload/.
 
-A Workload with `spec.active: false` returns its quota, and Kueue suspends the Workload's object. While a Workload is
-admitted, Kueue resumes the object after each suspension.
+If a Workload has `spec.active: false`, the Workload returns its quota, and Kueue suspends the object. While a Workload
+is admitted, Kueue resumes the object after each suspension.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tfgen.live.task_state import Reason
 
 KIND: Final = "Workload"
 _VERSIONS: Final = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
-"""Versions of the API, the newest first. Each version has all fields that this module reads."""
+"""Versions of Kueue's API, the newest first. Each version has all fields that this module reads."""
 
 
 def workload_kind(api: Api) -> tuple[str, str]:
-    """Return the API version and kind of Workloads that a cluster serves; the newest version without Kueue."""
+    """Return API version and kind of Workloads in a cluster; the newest known version for a cluster without Kueue."""
     return next((version for version in _VERSIONS if api.resource(version, KIND)), _VERSIONS[0]), KIND
 
 
@@ -32,7 +32,7 @@ def workload_query(items: Iterable[Object]) -> Mapping[str, str]:
 
 
 def workload_of(item: Object, workloads: Iterable[Object]) -> Object | None:
-    """Return the newest Workload of an object."""
+    """Return the newest Workload of an object; None for an object without a Workload."""
     uid = item["metadata"]["uid"]
     matches = [
         workload for workload in workloads if workload["metadata"].get("labels", {}).get(keys.QUEUED_OBJECT) == uid
@@ -69,7 +69,7 @@ def queue_reason(item: Object, workload: Object | None) -> Reason | None:
 
 
 def _waiting_checks(workload: Object) -> str:
-    """Return the admission checks that a Workload waits for, as text."""
+    """Return a text with the admission checks that a Workload waits for."""
     checks = (workload.get("status") or {}).get("admissionChecks") or ()
     texts = [
         f"{check['name']}: {check.get('message') or check['state']}" for check in checks if check["state"] != "Ready"

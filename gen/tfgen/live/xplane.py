@@ -1,6 +1,6 @@
 """Events of a trace file of TensorFlow's profiler, read from the wire format of protocol buffers.
 
-tfgen has no protobuf package, and needs four messages of xplane.proto:
+tfgen does not depend on a protobuf package, and reads only four message types of xplane.proto:
 https://github.com/openxla/xla/blob/main/third_party/tsl/tsl/profiler/protobuf/xplane.proto
 """
 
@@ -38,10 +38,10 @@ class TraceEvent(Record):
 
 
 def read_events(data: bytes, words: tuple[str, ...]) -> Iterator[TraceEvent]:
-    """Yield the events of a trace file whose names contain one of the words.
+    """Yield the events in a trace file that have one of the given words in their names.
 
     Raises:
-        TfgenError: the data is no trace file.
+        TfgenError: the data is not a trace file.
     """
     try:
         for number, plane in _fields(memoryview(data)):
@@ -77,7 +77,7 @@ def _line_events(line: memoryview, names: dict[int, str]) -> Iterator[TraceEvent
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Yield the number and the value of each field of a message.
+    """Yield the field number and the value of each field in a protobuf message.
 
     https://protobuf.dev/programming-guides/encoding/
     """
@@ -102,7 +102,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
 
 
 def _varint(data: memoryview, position: int) -> tuple[int, int]:
-    """Return the number at a position, and the position after the number."""
+    """Return the variable-length integer at a position, and the position after the integer."""
     value = shift = 0
     while True:
         byte = data[position]
