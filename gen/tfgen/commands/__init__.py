@@ -1,1 +1,1 @@
-"""The work of the commands, which combine the steps of all packages and print nothing."""
+"""Functions that do the work of the commands. These functions call the other packages, and print nothing."""

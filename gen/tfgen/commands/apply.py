@@ -34,9 +34,9 @@ from tfgen.live.declared_run import Identity, is_finisher
 from tfgen.live.refusal import is_immutable
 
 _KINDS_OF_RUN: Final = ("ConfigMap", "Job", "JobSet", "Pod", "StatefulSet")
-"""The kinds whose objects belong to a single run, including the Job of Volcano: docs/runs.md#what-a-run-keeps."""
+"""The kinds whose objects belong to a single run, including Volcano's Job. See docs/runs.md#what-a-run-keeps."""
 _POD_SECONDS, _POD_PAUSE = 10.0, 0.1
-"""Maximum time in seconds to wait for the pod of the finisher, and seconds between two requests."""
+"""Maximum time in seconds to wait for the pod of the finisher, and the time in seconds between two requests."""
 _SERVER_FIELDS: Final = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink")
 """The fields of `metadata` that the API server writes."""
 
@@ -70,7 +70,8 @@ def plan_apply(target: Target, objects: Sequence[Object]) -> list[ObjectChange]:
 def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectChange]) -> Iterator[ObjectChange]:
     """Apply the planned changes in order, and yield each change after it is applied.
 
-    The inventory lists the old and the new objects until the end, so that an interrupted apply loses no object.
+    Until the end of the apply, the inventory lists the old and the new objects. So after an interrupt, the next apply
+    still finds all objects.
 
     Raises:
         ApiError: the server rejects an object that it accepted in the dry run.
@@ -90,12 +91,12 @@ def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectCha
 
 
 def live_changes(before: Object, after: Object) -> tuple[FieldChange, ...]:
-    """Return the fields that differ between two versions of an object. Equal quantities, as `1000m` and `1`, match."""
+    """Return the fields that differ between two versions of an object. Quantities such as `1000m` and `1` are equal."""
     return tuple(field_changes(written_form(_content(before)), written_form(_content(after))))
 
 
 def _wait_for_pod(target: Target, finisher: Identity) -> None:
-    """Wait until the Job of the finisher has a pod, so that a task cannot use the last pod of a ResourceQuota.
+    """Wait until the Job of the finisher has a pod, so that no task takes the last pod of a ResourceQuota.
 
     If the quota is already full, the function returns after a timeout. `tfgen status` then names the quota.
     """
@@ -125,7 +126,7 @@ def _try_apply(target: Target, item: Object) -> ObjectChange:
 
 
 def _refusal(target: Target, item: Object, error: ApiError) -> str:
-    """Return the error message for an object that the server rejects, with the fix."""
+    """Return the error message, including the fix, for an object that the server rejects."""
     if error.status == CONFLICT:
         # The object may also have a changed immutable field, for which --force does not help. So try with force.
         try:

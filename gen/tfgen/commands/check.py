@@ -1,4 +1,4 @@
-"""`tfgen check`: check jobs, their objects and rendered files, and the files that removed jobs left.
+"""`tfgen check`: check jobs, their objects and rendered files, and the remaining files of removed jobs.
 
 Unchanged jobs use cached results. Changed jobs are fully checked.
 """
@@ -138,7 +138,8 @@ def _unmatched_ledgers(
 ) -> tuple[Problem, ...]:
     """Return a problem for each ledger whose job was not found.
 
-    A check against HEAD skips this search. A check with `is_verified` also reports unchanged ledgers.
+    A check against HEAD reports no such ledger. A check against a different revision reports only ledgers of jobs that
+    changed since the revision. With `is_verified`, every check reports all such ledgers.
     """
     if options.against == git.HEAD and not options.is_verified:
         return ()
@@ -175,9 +176,9 @@ def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
 def _find_unchanged(
     sources: Sequence[Source], out: Path, manifests: Sequence[Manifest], options: CheckOptions
 ) -> dict[str, CachedFile]:
-    """Return the cached results of the job files that equal their committed versions, as a map by file name.
+    """Return file name -> cached results, for the job files that equal their committed versions.
 
-    The committed overlays of their jobs must be unchanged as well; for a quick check, all rendered files.
+    The overlays of the jobs (in a quick check, all rendered files) must equal their committed versions as well.
     """
     cached = find_cached(sources, out, manifests)
     if cached:
@@ -199,7 +200,7 @@ def _unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Calla
 
 
 def _with_cached(report: Report, checked: Checked, cached: Mapping[str, CachedFile], *, is_quick: bool) -> Report:
-    """Add the cached problems of unchanged files to a report on the changed files."""
+    """Return the report on the changed files with the cached problems of the unchanged files added."""
     unchanged = [cached[file.source.file] for file in checked.whole_files if file.is_cached]
     problems = (problem for file in unchanged for problem in (*file.object_problems, *file.unused))
     return report.replaced(

@@ -38,12 +38,12 @@ def commit_paths(
         jobs: the files and folders of the command line.
         sources: the job files in these files and folders.
         options: the options of the commit.
-        has_out_option: whether the user passed `--out`, so that `gitops.rendered` of the jobs is ignored.
+        has_out_option: whether the user passed `--out`. If so, tfgen ignores `gitops.rendered` of the jobs.
         track: reports the progress.
 
     Raises:
         UsageError: the jobs name different branches for their rendered files.
-        TfgenError: the errors of `commit_jobs` and `commit_rendered`.
+        TfgenError: `commit_jobs` or `commit_rendered` fails.
     """
     out = options.out
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)))

@@ -113,14 +113,14 @@ def _check_owners(target: Target, changes: Iterable[ObjectChange], live_objects:
 
 
 def _finisher_last(live_objects: Mapping[Identity, Object]) -> dict[Identity, Object]:
-    """Move the finisher to the end of the deletion order, so that it can release the tasks if a deletion fails."""
+    """Move the finisher to the end of the deletion order. If a deletion fails, the finisher can still release tasks."""
     names = [item[2] for item, live in live_objects.items() if is_finisher(live)]
     prefixes = tuple(f"{name}-" for name in names)
     return dict(sorted(live_objects.items(), key=lambda entry: f"{entry[0][2]}-".startswith(prefixes)))
 
 
 def _unserved(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectChange]:
-    """Yield the objects of the last apply whose kind does not exist on the server. The server may be the wrong one."""
+    """Yield the objects of the last apply whose kinds do not exist on the server, which may be the wrong server."""
     for item in inventory:
         if target.api.resource(*item[:2]) is None:
             reason = f"the server has no kind {item[1]} of {item[0]}; check the address of the server"
@@ -155,7 +155,10 @@ def _has_labels(live: Object, job: str) -> bool:
 
 
 def _is_applied(live: Object) -> bool:
-    """Return whether tfgen is a field manager: https://kubernetes.io/docs/reference/using-api/server-side-apply/."""
+    """Return whether tfgen is a field manager of an object, because tfgen applied the object.
+
+    https://kubernetes.io/docs/reference/using-api/server-side-apply/
+    """
     fields = live["metadata"].get("managedFields") or ()
     return any(entry.get("manager") == MANAGER and entry.get("operation") == "Apply" for entry in fields)
 

@@ -112,11 +112,11 @@ def _explanation(schema: Schema, key: _Key, width: int) -> str:
 
 
 _MAX_DEPTH: Final = 6
-"""Maximum length of the key paths that `_keys_that_end` searches."""
+"""Maximum number of keys in a path that `_keys_that_end` searches."""
 
 
 def _keys_that_end(schema: Schema, steps: Sequence[str | int]) -> Iterator[_Key]:
-    """Yield the keys whose paths end with `steps`. Keys below `spec.environments` are left out, as duplicates."""
+    """Yield the keys whose paths end with `steps`. Duplicates below `spec.environments` are left out."""
     keys = [_Key((), schema, tunable=False)]
     while keys:
         key = keys.pop(0)
@@ -193,7 +193,8 @@ _TUNABLE = {
 def _has_tunable_line(key: _Key) -> bool:
     """Return whether the explanation of a key has the line "Tunable: yes" or "Tunable: no".
 
-    A mapping with fixed keys has no such line, because its keys have the line. In an environment, every key is tunable.
+    A mapping with fixed keys has no such line, because each of its keys has this line. A key of an environment has no
+    such line either, because every key of an environment is tunable.
     """
     return key.path[:1] == ("spec",) and key.path[1:2] != ("environments",) and not is_record(key.node)
 
@@ -211,7 +212,7 @@ def _examples(key: _Key) -> Iterator[str]:
 
 
 def _table(schema: Schema, parent: _Key) -> Iterator[str]:
-    """Yield a table of the keys below a key: the keys of a mapping, or the keys of each entry of a map or list."""
+    """Yield a table of the keys below a key: the keys of a mapping, or the keys of each entry of a map or a list."""
     node, heading = parent.node, "Keys:"
     if not is_record(node):
         node, heading = _entries(schema, node), "Keys of each entry:"

@@ -21,7 +21,7 @@ _SCHEMAS: Final[Mapping[str, str]] = {"TrainingJob": schema_file.NAME, "Defaults
 
 
 class Formatted(Record):
-    """The result of `tfgen fmt` for a file. The text is unchanged if the file has problems in its YAML."""
+    """The result of `tfgen fmt` for a file. If the file has YAML errors, the text is unchanged."""
 
     text: str
     problems: tuple[Problem, ...]

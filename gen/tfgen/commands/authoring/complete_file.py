@@ -11,7 +11,7 @@ Filter = Callable[[Path], bool]
 
 
 def complete_file(word: str, is_match: Filter) -> Iterator[str]:
-    """Yield the sorted paths that begin with a word, such as jobs/mnist/ for jobs/m. A folder ends with a slash.
+    """Yield the sorted paths that begin with a word: for `jobs/m`, the path `jobs/mnist/`. A folder ends with a slash.
 
     Hidden files are included only if the file name in the word begins with a dot.
 

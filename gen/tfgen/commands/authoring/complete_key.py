@@ -7,7 +7,8 @@
     >>> [key.path for key in complete_assignment("completion.release=", ())]
     ['completion.release=ScaleToZero', 'completion.release=Keep']
 
-A completion begins with `spec.` only if the word does. After a completion that ends with `.` or `=`, the user types on.
+A completion begins with `spec.` only if the word to complete begins with `spec.`. After a completion that ends with `.`
+or `=`, the user continues to type.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def complete_assignment(word: str, documents: Sequence[Document]) -> Iterator[Ke
 
 
 def _keys(parent: str, documents: Sequence[Document]) -> Iterator[tuple[str, Schema]]:
-    """Yield the keys below a path with their schemas. For an empty path, also yield the keys of `spec`."""
+    """Yield the keys below a path, each with its schema. For an empty path, also yield the keys of `spec`."""
     schema = schema_file.load()
     node = _node(parent)
     if node is not None:
@@ -97,7 +98,7 @@ def _steps(path: str) -> tuple[str, ...]:
 
 
 def _node(path: str) -> Schema | None:
-    """Return the schema node at a path; for a list, the schema node of its items. None for an invalid path."""
+    """Return the schema node at a path, or for a list, the schema node of its items; None for an invalid path."""
     schema = schema_file.load()
     node: Schema | None = schema
     for step in _steps(path):
@@ -112,7 +113,7 @@ def _value(document: Document, path: str) -> Any:
 
 
 def choices(node: Schema) -> Sequence[str]:
-    """Return the allowed values of a schema node; empty if the schema does not list the allowed values."""
+    """Return the allowed values of a schema node. The result is empty if the schema does not list allowed values."""
     if "const" in node:
         return [str(node["const"])]
     if "enum" in node:

@@ -1,4 +1,4 @@
-"""Explain a rule by its section of docs/rules.md, which is installed with the package."""
+"""Explain a rule by its section of docs/rules.md. The installed package includes this file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 def explain_rule(rule: str) -> str | None:
-    """Return the section of docs/rules.md about a rule as plain text; None if no rule has this id."""
+    """Return the section about a rule in docs/rules.md as plain text; None if no rule has this id."""
     section = _sections().get(rule)
     if section is None:
         return None

@@ -1,4 +1,4 @@
-"""Create the files of `tfgen init` and `tfgen import` without changes to the content that the user wrote."""
+"""Create the files of `tfgen init` and `tfgen import`. All text that the user wrote remains in the files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Added(Record):
     Attributes:
         created: the created files.
         extended: the existing files to which lines were appended.
-        present: the existing files that remain unchanged, with their texts.
+        present: path of each existing file that remains unchanged -> text of the file.
     """
 
     created: tuple[Path, ...]
@@ -42,7 +42,7 @@ class Added(Record):
     present: Mapping[Path, str]
 
     def relative(self) -> Added:
-        """Return the result with paths relative to the working directory."""
+        """Return a copy whose paths are relative to the working directory."""
         created, extended = (tuple(map(_relative, paths)) for paths in (self.created, self.extended))
         return Added(created, extended, {_relative(path): text for path, text in self.present.items()})
 

@@ -62,7 +62,7 @@ def _path_with_jobs(name: str) -> Path:
     """Return the path of a new job in the common folder of the existing jobs: NAME/job.yaml or NAME.yaml.
 
     The new path follows the majority of the existing paths. Outside a repository, the result is NAME/job.yaml in the
-    working directory, without a search for jobs: the working directory may be a home folder, which takes long to read.
+    working directory. The function does not search for jobs there, because the search of a home folder takes long.
     """
     working_directory = Path()
     root = root_above(working_directory)

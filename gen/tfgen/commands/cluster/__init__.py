@@ -1,1 +1,1 @@
-"""Steps of the commands that read a cluster or write to one."""
+"""Steps of the commands that read a cluster or write to a cluster."""

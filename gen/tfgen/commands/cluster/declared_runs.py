@@ -1,4 +1,4 @@
-"""Build the runs that job files declare, with their objects, for the commands that read a cluster."""
+"""Build the runs that job files declare, and the objects of these runs, for the commands that read a cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tfgen.words import either
 
 
 class RunObjects(Record):
-    """A run of a job with its objects. A run in a retired environment has the objects of the enabled environment."""
+    """A run of a job, and the objects of the run. A run in a retired environment has the objects of an enabled run."""
 
     run: DeclaredRun
     objects: tuple[Object, ...]
@@ -84,7 +84,7 @@ def _run_objects(data: Mapping[str, Any], built: BuiltJob, environment: str | No
 
 
 def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Mapping[str, str]:
-    """Return the run names of the enabled environments in the cluster and namespace of a retired environment."""
+    """Return name -> run name, for the enabled environments in the cluster and namespace of a retired environment."""
     place = retired.cluster, retired.namespace
     return {
         item.name: item.values.get("run", "")
@@ -94,7 +94,7 @@ def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Map
 
 
 def check_place(run: DeclaredRun, command: str) -> None:
-    """Raise TfgenError if the objects of a run in a retired environment belong to an enabled environment.
+    """Raise TfgenError if the objects of a run in a retired environment now belong to an enabled environment.
 
     Args:
         run: the run that the command changes.

@@ -1,4 +1,4 @@
-"""Read and write the inventory: a ConfigMap that lists the objects of the last apply of a job to an environment."""
+"""Read and write the inventory: a ConfigMap that lists the objects of the last `tfgen apply` for an environment."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tfgen.words import either
 
 
 class LiveRun(Record):
-    """A run, and the cluster and namespace in which its objects are.
+    """A run, and the cluster and namespace that contain the objects of the run.
 
     Attributes:
         run: the run.
@@ -30,7 +30,7 @@ class LiveRun(Record):
 
 
 class Clusters:
-    """Connections to the clusters of runs, one for each cluster."""
+    """Connections to the clusters of the runs, with one connection for each cluster."""
 
     def __init__(self, access: Access, patience: Patience, print_message: Callable[[str], None]) -> None:
         """Store the connection options of the command line.
@@ -60,7 +60,7 @@ class Clusters:
         return self._apis[context]
 
     def place(self, run: DeclaredRun) -> LiveRun:
-        """Find the cluster and the namespace of a run. The command line overrides the job, and the job the context.
+        """Find the cluster and namespace of a run, from the command line, from job.yaml or from the kubeconfig context.
 
         Raises:
             UsageError: the job names a cluster, and the kubeconfig has no context with this name.
@@ -82,7 +82,8 @@ class Clusters:
         """Find the Helm release of a run in the cluster, and return the run with the object names of the release.
 
         The pods of a Helm release have the name of the job in the label app.kubernetes.io/name, and the name prefix of
-        the objects in the label tfgen/job. If the release does not have the name of the job, tfgen prints its name.
+        the objects in the label tfgen/job. If the Helm release and the job have different names, tfgen prints the name
+        of the release.
 
         Args:
             run: the run with the name of its job.
@@ -116,7 +117,7 @@ class Clusters:
         return run.called(names[0])
 
     def by_namespace(self, runs: Iterable[DeclaredRun]) -> Iterator[tuple[Api, str, list[DeclaredRun]]]:
-        """Group runs by cluster and namespace. Yield the API client, the namespace and the runs of each group."""
+        """Group runs by cluster and namespace. For each group, yield the API client, the namespace and the runs."""
         groups: dict[tuple[str | None, str], list[DeclaredRun]] = {}
         for run in runs:
             live = self.place(run)

@@ -1,4 +1,4 @@
-"""Find the objects of a job's other environments in the same namespace, which a command must not delete."""
+"""Find the objects that a command must not delete, because another environment of the job in the namespace has them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor,
 
 
 def objects_of_neighbors(target: Target, candidates: Collection[Identity]) -> dict[Identity, str]:
-    """Return the objects in the namespace that belong to other environments of the job, each with its environment.
+    """Return object -> title of the environment, for the objects in the namespace that other environments have.
 
     An environment is in the namespace if its inventory exists. After `kubectl apply` no inventory exists, so an
     environment is also in the namespace if the object that ends its run exists and is not in `candidates`.

@@ -39,9 +39,9 @@ class _Constructor(yaml.constructor.SafeConstructor):
 
 
 def read_cluster_file(file: Path) -> tuple[list[Object], list[Problem]]:
-    """Return the objects in a YAML or JSON file, and the problems of invalid objects. A List counts as its items.
+    """Return the objects in a YAML or JSON file, and the problems of invalid objects. A List is replaced by its items.
 
-    The file has no size limit, because the objects of a thousand nodes have several megabytes.
+    The function accepts files of any size, because the objects of a thousand nodes need several megabytes.
 
     Raises:
         UsageError: the file cannot be read, or contains no node.
@@ -94,7 +94,7 @@ def _check_depth(text: str) -> None:
 
 
 def _items(text: str) -> Iterator[Any]:
-    """Yield the YAML node of each object, and of each item of a List."""
+    """Yield the YAML node of each object. For a List, yield the YAML node of each item."""
     for root in yaml.compose_all(text, Loader=yaml.CSafeLoader):
         pairs = root.value if isinstance(root, yaml.MappingNode) else ()
         entries = {key.value: value for key, value in pairs if isinstance(key, yaml.ScalarNode)}
@@ -112,7 +112,7 @@ def _validator(kind: str) -> Any:
 
 
 def _messages(item: Any) -> Iterator[str]:
-    """Yield the error messages for an object. An object is valid if `tfgen plan` does not use its kind."""
+    """Yield the error messages for an object. An object of a kind that `tfgen plan` does not use is always valid."""
     if not isinstance(item, dict) or not isinstance(item.get("kind"), str):
         yield "this is not a Kubernetes object, because it has no kind"
         return

@@ -19,7 +19,10 @@ _BACKGROUND: Final = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationP
 CLAIM: Final = ("v1", "PersistentVolumeClaim")
 
 ChangeOutcome: TypeAlias = Literal["created", "changed", "unchanged", "deleted", "kept", "left"]
-"""The outcome for an object. kept: a claim, or an object of another environment. left: not created by tfgen."""
+"""The outcome for an object.
+
+kept: the object is a claim, or belongs to another environment. left: tfgen did not create the object.
+"""
 
 
 class ObjectChange(Record):
@@ -39,7 +42,7 @@ class ObjectChange(Record):
 
 
 class Neighbor(Record):
-    """An environment of a job that may share the namespace of another environment.
+    """Another environment of the job, which may be in the same namespace.
 
     Attributes:
         environment: the name of the environment; None for the job without an environment.
@@ -53,7 +56,7 @@ class Neighbor(Record):
 
     @property
     def title(self) -> str:
-        """The environment as text for messages."""
+        """The name of the environment for messages."""
         return f"the environment {self.environment}" if self.environment else "the job without an environment"
 
 
@@ -153,7 +156,7 @@ def check_owner(target: Target, live: Object) -> None:
 
 
 def is_kept(live: Object) -> bool:
-    """Return whether `tfgen delete` keeps an object: a claim, or an object with the annotations of kept objects."""
+    """Return whether `tfgen delete` keeps an object: a claim, or an object with the annotations of `keys.KEEP`."""
     annotations = live["metadata"].get("annotations") or {}
     return identity(live)[:2] == CLAIM or keys.KEEP.items() <= annotations.items()
 

@@ -25,7 +25,7 @@ class ProblemsError(TfgenError):
 
 
 def check_for_commit(results: FileResults, spool: Spool, out: Path, against: str, pushed: str = "") -> Report:
-    """Check jobs before their files are written. Compare the jobs with a revision, and with the last pushed commit.
+    """Check jobs before tfgen writes their files. Compare the jobs with a revision, and with the last pushed commit.
 
     Args:
         results: the jobs.
@@ -36,7 +36,7 @@ def check_for_commit(results: FileResults, spool: Spool, out: Path, against: str
 
     Raises:
         ProblemsError: the jobs have errors.
-        TfgenError: the errors of `full_check`.
+        TfgenError: `full_check` fails.
     """
     report = _check_with_rails(results, spool, out, against)
     if has_errors(report.problems):

@@ -54,7 +54,7 @@ def commit_message(changes: Mapping[str, Sequence[str]]) -> str:
 
 
 def job_changes(pair: Pair) -> list[str]:
-    """Return the changes of a job in a few words each, such as "workers 4 -> 8 in prod"."""
+    """Describe each change of a job in a few words, such as "workers 4 -> 8 in prod"."""
     if pair.before is None:
         return ["new job"]
     if pair.after is None:
@@ -112,7 +112,7 @@ def _words(change: FieldChange) -> str:
 
 
 def _images(before: Any, after: Any) -> str:
-    """Describe the change of an image. If only the tag changed, the text has only the tags: "1.4.0 -> 1.5.0"."""
+    """Describe the change of an image. If only the tag changed, the result is only the two tags: "1.4.0 -> 1.5.0"."""
     old, new = str(before or "none"), str(after or "none")
     (old_repository, _, old_tag), (new_repository, _, new_tag) = old.rpartition(":"), new.rpartition(":")
     is_new_tag = old_repository and old_repository == new_repository and "/" not in old_tag + new_tag

@@ -32,7 +32,7 @@ from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Spool, Spooled
 
 _OTHER_DEFAULTS: Final = "other defaults, rendered files unchanged"
-"""The change in the commit message for a job with new defaults whose rendered files remain unchanged."""
+"""Text in the commit message for a job whose defaults changed and whose rendered files did not change."""
 
 
 class CommitOptions(Record):
@@ -83,7 +83,7 @@ def push_branch(repository: Repository, to: Target) -> JobReplay:
 
     Raises:
         RefusedError: the remote branch changes the same files. The message lists the commands to continue.
-        ProblemsError: the jobs have errors when merged with the remote branch. The message lists these commands, too.
+        ProblemsError: the merged jobs have errors. The message lists the commands to continue.
         TfgenError: git or the disk fails.
     """
     replay = JobReplay()
@@ -134,13 +134,13 @@ def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], mess
 
 
 def source_paths(pair: PairPlaces) -> set[Path]:
-    """Return the job file and the tfgen.yaml files of a job, of the committed version and of the current version."""
+    """Return the paths of the job file and the tfgen.yaml files, for the committed and the current version of a job."""
     sources = [place.source for place in (pair.before, pair.after) if place]
     return {Path(file.file) for source in sources for file in (source, *source.layers())}
 
 
 def paths_from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]:
-    """Convert paths to paths from the root of the repository. Paths outside the repository are left out."""
+    """Return path -> path from the root of the repository. Paths outside the repository are left out."""
     root = real_path(repository.root)
     # git stores a link itself, not its target, so only the parent folder is resolved.
     real_paths = {path: real_path(path.parent) / path.name for path in paths}
@@ -159,7 +159,7 @@ def job_words(
         matched: the committed and the current version of each job.
         files: job name -> files of the job.
         changed_files: the files that the commit changes.
-        kept_jobs: the jobs whose defaults changed and whose rendered files remain unchanged.
+        kept_jobs: the jobs whose defaults changed and whose rendered files did not change.
     """
     changes: dict[str, list[str]] = {}
     changed_paths = {*changed_files}

@@ -1,7 +1,7 @@
 """Commit jobs together with their rendered files, in one branch.
 
-The commit contains the rendered files of each job, the ledger, the job file and the tfgen.yaml files with its defaults.
-So no commit contains a job file that does not match its rendered files.
+For each job, the commit contains the rendered files, the ledger, the job file and the tfgen.yaml files with the job's
+defaults. So no commit contains a job file that does not match the rendered files of the job.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from tfgen.tree.spool import Spool
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 _WRITTEN: Final = b"tfgen"
-"""Word by which tfgen recognizes a file of `tfgen init --repo`, or the first line that the command added to a file."""
+"""Word in each file that `tfgen init --repo` creates, and in the first line that the command adds to other files."""
 
 
 def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, options: CommitOptions) -> Outcome:
@@ -172,7 +172,7 @@ def _files_of_jobs(
 
 
 def _repository_files(repository: Repository) -> tuple[str, ...]:
-    """List the uncommitted files that `tfgen init --repo` created or extended, without files that the user edited."""
+    """List the files whose uncommitted content is from `tfgen init --repo`. Files that the user edited are left out."""
     root = repository.root
     paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
     present = [path for path in paths if (root / path).is_file()]
@@ -181,7 +181,7 @@ def _repository_files(repository: Repository) -> tuple[str, ...]:
 
 
 def _is_of_init(content: bytes, path: str, committed: bytes | None) -> bool:
-    """Return whether `tfgen init --repo` created a file, or only added lines to the committed file."""
+    """Return whether the uncommitted content of a file is from `tfgen init --repo`: a new file, or added lines."""
     if committed is None:
         return _WRITTEN in content
     if path not in EXTENDED_FILES or not content.startswith(committed):
@@ -225,7 +225,7 @@ def _committed_ledger(job: str, content: bytes | None) -> Ledger | None:
 
 
 def _kept_note(pair: PairPlaces) -> str:
-    """Return the note about an unchanged job that tfgen does not render again with a new version or new defaults."""
+    """Return the note about an unchanged job that keeps its files, although tfgen has a new version or new defaults."""
     file = pair.after.source.file if pair.after else ""
     return (
         f"{pair.name} keeps its rendered files until the job changes; to render the job: tfgen render --upgrade {file}"

@@ -13,7 +13,7 @@ from tfgen.tree.ledger import LEDGER_FOLDER
 
 
 def operation_steps(operation: Operation, jobs: Sequence[Path], out: Path) -> str:
-    """List the commands that finish a git operation and render the jobs again, and the command that aborts it."""
+    """List the commands that finish or abort a git operation. The commands to finish also render the jobs again."""
     folders = [path for name in (LEDGER_FOLDER, CHARTS, OVERLAYS) if (path := out / name).is_dir()]
     render = [f"tfgen render {shlex.join(map(str, jobs))}"] if folders else []
     steps = (

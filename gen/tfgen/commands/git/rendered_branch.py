@@ -165,7 +165,7 @@ def _commit_sources(
     """Commit the job files and their defaults, and push the branch.
 
     Returns:
-        The result, and whether the push rebased the commits on top of new commits of the remote branch.
+        The result, and True if the push rebased the commits on top of new commits of the remote branch.
     """
     branch, message = options.branch, options.message
     pairs = _pairs(jobs, checked, git.HEAD)
@@ -226,7 +226,7 @@ class _Work(Record):
 
 
 def _render_into(repository: Repository, branch: str, to: Target | None, work: _Work) -> Outcome:
-    """Commit rendered files to their branch, and push. If the remote branch has moved, try again on top of it."""
+    """Commit rendered files to their branch, and push. If the remote branch has new commits, try again on top of it."""
     longest_s = 0.0
     for attempt in range(ATTEMPTS):
         began = time.monotonic()

@@ -51,7 +51,7 @@ from tfgen.tree.write import read_ledgers
 
 
 class _JobFiles(NamedTuple):
-    """The files of the jobs that a commit changes. All paths are relative to the root of the repository.
+    """The files of each job that a commit changes. All paths are relative to the root of the repository.
 
     Attributes:
         rendered: the rendered files and ledgers before the commit, after the commit and in the remote branch.
@@ -111,7 +111,7 @@ class JobReplay:
 
 
 def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _JobFiles:
-    """Return the files of the jobs that a commit changes. A commit changes a job if it changes the job's ledger."""
+    """Return the files of each job that a commit changes. The function finds these jobs by their changed ledgers."""
     rendered: set[str] = set()
     sources: dict[str, set[str]] = {}
     for path in changed:
@@ -149,7 +149,7 @@ def _committed_ledger(tree: Repository, job: str, path: str, revision: str) -> L
 
 
 def _source_paths(tree: Repository, folder: str, ledger: Ledger) -> Iterator[str]:
-    """Yield the path of the job file that a ledger names, from the root of the repository.
+    """Yield the path of the job file that a ledger lists, relative to the root of the repository.
 
     The path in the ledger is relative to the root folder of the job, which may differ from the output folder.
     """
@@ -214,7 +214,7 @@ def _merged_problems(tree: Repository, to: Target, problems: Sequence[Problem]) 
 
 
 def _without_root(tree: Repository, problem: Problem) -> Problem:
-    """Make the paths in a problem relative to the root of the repository, instead of the temporary working tree."""
+    """Replace the paths of the temporary working tree in a problem by paths from the root of the repository."""
     root = f"{tree.root}/"
     return problem.replaced(file=problem.file.removeprefix(root), message=problem.message.replace(root, ""))
 
