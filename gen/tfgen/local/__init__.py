@@ -1,4 +1,4 @@
-"""Runs a job on this machine: each task is a local process or container with the settings of its pod.
+"""Runs a job on this machine. Each task is a local process or container with the settings of the task's pod.
 
     filled objects -> pods -> processes -> supervisor
 

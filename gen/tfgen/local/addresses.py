@@ -1,4 +1,4 @@
-"""The addresses of tasks on this machine: a free loopback port for each host of the cluster.
+"""Gives each task an address on this machine: a free port of the loopback interface for each host of the cluster.
 
 local = loopback({"mnist": {"cluster": '{"worker":["mnist-worker-0.mnist:2222"]}'}})
 replace_addresses("mnist-worker-0.mnist:2222", local)  ->  "127.0.0.1:21345"
@@ -19,16 +19,16 @@ from tfgen.local.variables import ConfigMaps
 
 _LOOPBACK: Final = "127.0.0.1"
 _PORTS: Final = range(20_000, 32_000)
-"""Ports below the range for outgoing connections, which begins at 32768 on Linux and at 49152 elsewhere.
+"""Ports below the range of ports for outgoing connections. The range begins at 32768 on Linux and at 49152 elsewhere.
 
-A port that is free at the start of a task is then still free when the task listens.
+No outgoing connection can therefore take a free port before the task listens on the port.
 """
 _TRIES: Final = 200
 _ADDRESS: Final = re.compile(r"[\w.-]+:\d+")
 
 
 def loopback(maps: ConfigMaps) -> dict[str, str]:
-    """Return the local address of each host in the ConfigMap of the run; empty for a job without a cluster.
+    """Return a local address for each host in the ConfigMap of the run; empty for a job without a TensorFlow cluster.
 
     Raises:
         TfgenError: not enough consecutive ports are free.
@@ -49,7 +49,7 @@ def replace_addresses(text: str, local: Mapping[str, str]) -> str:
 
 
 def _free_ports(number: int) -> range:
-    """Return consecutive free ports. The first port is random, so that two simultaneous runs rarely collide."""
+    """Return a range of free ports. The first port is random, so that two simultaneous runs rarely collide."""
     for _ in range(_TRIES):
         first = random.randrange(_PORTS.start, _PORTS.stop - number)  # noqa: S311 - no secret
         ports = range(first, first + number)

@@ -1,7 +1,7 @@
-"""A task as a container on this machine: the command line of docker or podman.
+"""Runs a task as a container on this machine: returns the command lines of docker or podman.
 
-The container runs as the user, in the network of this machine, which has the addresses of the tasks. A secret variable
-is passed by name only, so that no list of processes shows its value.
+The container runs as the user and in the network of this machine, where the tasks have their addresses. The command
+line has only the name of a secret variable, so that no list of processes shows the value of the variable.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Runtime(Record):
 
     @property
     def is_podman(self) -> bool:
-        """Return True for podman, even if the program has the name docker."""
+        """Return True for podman, even for a podman program with the name docker."""
         return self.program.endswith("podman")
 
 
 def find_runtime() -> Runtime:
-    """Return the first program of `RUNTIMES` that is on the PATH.
+    """Return the first container runtime of `RUNTIMES` that is on the PATH.
 
     Raises:
-        UsageError: no program is installed.
+        UsageError: no container runtime is installed.
     """
     for name in RUNTIMES:
         program = shutil.which(name)
@@ -50,13 +50,13 @@ class Container(Record):
     """The container of a task.
 
     Attributes:
-        name: the name of the container, for its removal.
+        name: the name of the container, which the command that removes the container needs.
         pod: the pod of the task.
         words: the command and the arguments of the container; `$(NAME)` is replaced by the value of the variable.
         variables: all variables of the container.
-        secrets: the names of variables that the container takes from the environment of the runtime's process.
-        mounts: the folders of the container.
-        gpus: the GPUs of the container, separated by commas.
+        secrets: the names of the secret variables, whose values docker or podman takes from its own environment.
+        mounts: the folders that are mounted into the container.
+        gpus: the indexes of the container's GPUs, separated by commas.
     """
 
     name: str
@@ -88,7 +88,7 @@ def run_command(runtime: Runtime, container: Container) -> tuple[str, ...]:
 
 
 def remove_command(runtime: Runtime, name: str) -> tuple[str, ...]:
-    """Return the command that removes a container, even if it runs."""
+    """Return the command that removes a container, even a running container."""
     return (runtime.program, "rm", "--force", name)
 
 
@@ -99,7 +99,7 @@ def _variable(name: str, value: str, secrets: Collection[str]) -> tuple[str, str
 def _gpu_options(runtime: Runtime, gpus: str) -> list[str]:
     """Return the options of docker or podman that give a container its GPUs.
 
-    https://docs.docker.com/engine/containers/resource_constraints/#gpu and podman's names by CDI.
+    Sources: https://docs.docker.com/engine/containers/resource_constraints/#gpu, and podman's names of CDI devices.
     """
     if not gpus:
         return []

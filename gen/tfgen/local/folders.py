@@ -1,8 +1,8 @@
-"""The folders of a pod on this machine: each volume is a local folder, and local paths replace the mount paths.
+"""Maps the volumes of a pod to local folders, and replaces the mount paths by local paths.
 
     folders.replace_paths("--data=/data/train")  ->  "--data=/home/ada/data/train"
 
-tfgen replaces paths only in variables, command and arguments. A path in the code of the program is not replaced.
+tfgen replaces paths only in variables, command and arguments, not in the code of the training program.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _UNKNOWN: Final = ("secret", "configMap", "projected", "downwardAPI", "image")
 
 
 class Mount(Record):
-    """The path of a mount in the pod, and its folder on this machine."""
+    """The path of a mount in the pod, and the local folder that replaces the mount."""
 
     path: str
     folder: Path
 
 
 class Folders(Record):
-    """The folders of a task: its mounts, the longest path first, and the folder of its code."""
+    """The folders of a task: the mounts, the longest path first, and the folder with the task's code."""
 
     mounts: tuple[Mount, ...]
     workdir: Path
@@ -47,9 +47,9 @@ class Folders(Record):
     def local_path(self, path: str) -> str:
         """Return the local path of a path in the pod.
 
-        A path below a mount is in the folder of the mount. For any other path that does not exist on this machine, the
-        result is the part of the path that exists in the folder of the code: `train.py` for `/opt/train.py`. Other
-        paths are unchanged.
+        A path below a mount becomes a path in the local folder of the mount. Any other path that does not exist on this
+        machine is searched in the folder with the code, without its first folders: `/opt/train.py` becomes `train.py`
+        in that folder. Other paths are unchanged.
         """
         if path.startswith("//"):
             return path
@@ -69,8 +69,8 @@ class Volumes(Record):
     Attributes:
         structure: the structure of the job.
         root: the folder in which tfgen creates the folders of the run.
-        user_folders: the folders of the user, by the name of the volume.
-        workdir: the folder of the code.
+        user_folders: the folders that the user passes for volumes, by the name of the volume.
+        workdir: the folder with the code of the job.
         maps: the ConfigMaps of the job.
     """
 
@@ -81,11 +81,11 @@ class Volumes(Record):
     maps: ConfigMaps
 
     def folders(self, pod: Pod, variables: Mapping[str, str]) -> Folders:
-        """Return the folders of a pod. Missing folders are created.
+        """Return the folders of a pod, and create missing folders.
 
         Args:
             pod: the pod of the task.
-            variables: the variables of the task, which `subPathExpr` of a mount refers to.
+            variables: the variables of the task, for the field `subPathExpr` of a mount.
         """
         volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", ())}
         mounts = [
@@ -96,7 +96,7 @@ class Volumes(Record):
         return Folders(tuple(sorted(mounts, key=lambda mount: -len(mount.path))), self.workdir)
 
     def shared(self, pods: Sequence[Pod]) -> dict[str, Path]:
-        """Return the folders that exist after the tasks have ended, by the name of the volume."""
+        """Return the folders that remain after the tasks have ended, by the name of the volume."""
         return {
             volume["name"]: self._shared_folder(volume["name"])
             for pod in pods
@@ -112,7 +112,7 @@ class Volumes(Record):
                 yield volume["name"]
 
     def check_given(self, pods: Sequence[Pod]) -> None:
-        """Check that each folder of the user exists and belongs to a volume of the job.
+        """Check that each folder that the user passes exists, and that the job has the volume.
 
         Raises:
             UsageError: a folder or a volume does not exist. The message lists all missing folders and volumes.
@@ -151,12 +151,12 @@ class Volumes(Record):
         return self.user_folders[name].resolve() if name in self.user_folders else self.root / "volumes" / name
 
     def _has_code(self, volume: Mapping[str, Any]) -> bool:
-        """Test whether a volume has the code from git. On this machine, the folder of the code replaces the volume."""
+        """Test whether a volume contains the code from git. On this machine, the folder `workdir` replaces the volume."""
         return volume["name"] == code.VOLUME and isinstance(self.structure.code, GitCode)
 
 
 def _volumes(pod: Pod) -> list[Mapping[str, Any]]:
-    """Return the volumes of a pod, except the volume with the run lock: no second run starts on this machine."""
+    """Return the volumes of a pod, without the volume of the run lock, which a run on this machine does not need."""
     return [volume for volume in pod.spec.get("volumes", ()) if volume["name"] != run_lock.VOLUME]
 
 

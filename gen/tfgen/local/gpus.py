@@ -1,4 +1,4 @@
-"""The GPUs of this machine, and their distribution to the tasks.
+"""Finds the GPUs of this machine, and distributes the GPUs to the tasks.
 
 shares([0, 1, 1], ["0", "1"])  ->  ["", "0", "1"]
 shares([1, 1, 1], ["0"])       ->  ["0", "0", "0"]
@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from typing import Final
 
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
-"""Variable that limits a process to some GPUs.
+"""Environment variable that limits a process to the listed GPUs.
 
 https://docs.nvidia.com/cuda/cuda-c-programming-guide/#cuda-environment-variables
 """
 
 
 def find_gpus() -> list[str]:
-    """Return the GPUs that this process may use; empty without NVIDIA's driver."""
+    """Return the indexes of the GPUs that this process may use; empty without NVIDIA's driver."""
     if VISIBLE in os.environ:
         # CUDA ignores the first invalid index, such as -1, and all later indexes.
         named = itertools.takewhile(lambda name: name and name != "-1", os.environ[VISIBLE].split(","))
@@ -39,6 +39,6 @@ def find_gpus() -> list[str]:
 
 
 def shares(numbers: Sequence[int], gpus: Sequence[str]) -> list[str]:
-    """Return the GPU indexes of each task. The tasks share GPUs in turn if the machine has too few GPUs."""
+    """Return the GPU indexes of each task, separated by commas. If the machine has too few GPUs, tasks share GPUs."""
     turn = itertools.cycle(gpus)
     return [",".join(itertools.islice(turn, min(number, len(gpus)))) for number in numbers]

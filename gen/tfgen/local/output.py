@@ -9,11 +9,11 @@ from tfgen.local.task import Task
 from tfgen.record import Record
 
 _MOST: Final = 1 << 20
-"""Maximum number of bytes that tfgen reads from one log before it reads the next log."""
+"""Maximum number of bytes that tfgen reads from one log before tfgen reads the next log."""
 
 
 class Line(Record):
-    """A line that a task printed."""
+    """A line of output, and the task that printed the line."""
 
     task: str
     text: str
@@ -22,7 +22,7 @@ class Line(Record):
 class Output:
     """The log files of the tasks.
 
-    Each task writes to its file directly, so that no output is lost if the reader ends.
+    Each task writes directly to its log file, so that no output is lost if tfgen ends first.
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:
@@ -41,7 +41,7 @@ class Output:
             yield from self._lines(task)
 
     def last_lines(self) -> Iterator[Line]:
-        """Yield all remaining lines, including a last line that does not end with a line break."""
+        """Yield all remaining lines, even a last line without a line break."""
         for task in self._tasks:
             while True:
                 before = self._read[task.name]

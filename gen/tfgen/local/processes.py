@@ -1,10 +1,10 @@
-"""The processes of the tasks. A supervisor starts and ends them.
+"""The processes of the tasks. A separate program, the supervisor, starts and ends the processes.
 
     with Processes(root) as processes:
         processes.start(task)
         for ended in processes.poll(0.1): ...
 
-All processes end when the context ends, or when this process ends for any reason.
+All processes of the tasks end when the `with` block ends, or when the process of tfgen ends for any reason.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tfgen.record import Record
 _PROGRAM: Final = Path(__file__).with_name("supervisor.py")
 
 LEAVES_NONE: Final = sys.platform == "linux"
-"""True if tfgen can end every process of a task, even a process that leaves the process group of the task."""
+"""True if tfgen can end every process of a task on this system, even a process that leaves the task's process group."""
 
 
 class Ended(Record):
-    """The end of a task: its exit code, as in `subprocess`, or the reason for which the task could not be started."""
+    """The end of a task, with the exit code as in `subprocess`, or with the reason why the task could not start."""
 
     task: str
     code: int
@@ -39,14 +39,14 @@ class Ended(Record):
 
 
 CANNOT_START: Final = 127
-"""The exit code with which a shell reports that a command cannot be started."""
+"""The exit code of a shell for a command that cannot be started."""
 
 
 class Processes:
-    """The processes of the tasks. The context manager ends the remaining processes."""
+    """The processes of the tasks. The context manager starts the supervisor, and ends all remaining processes."""
 
     def __init__(self, root: Path) -> None:
-        """Args: `root` is the folder for the log of the supervisor."""
+        """Take the folder for the log of the supervisor."""
         self._log = root / "supervisor.log"
         self._tail = b""
 
@@ -84,7 +84,7 @@ class Processes:
         )
 
     def send(self, task: str, number: signal.Signals) -> None:
-        """Send a signal to the first process of a task. SIGKILL ends all processes of the task."""
+        """Send a signal to the first process of a task. SIGKILL goes to all processes of the task."""
         self._command({"signal": task, "number": number})
 
     def poll(self, seconds: float) -> Iterator[Ended]:

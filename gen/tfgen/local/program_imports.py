@@ -1,7 +1,7 @@
-"""Finds the packages that a Python program imports and that are not installed.
+"""Finds the packages that a Python program imports but that are not installed.
 
-Without these packages each task would end with a ModuleNotFoundError. `tfgen local` reports the packages before it
-starts a task.
+Each task would end with a ModuleNotFoundError. `tfgen local` reports the missing packages before a
+task starts.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import importlib.util, sys
 sys.path.insert(0, sys.argv[1])
 print(*[name for name in sys.argv[2:] if importlib.util.find_spec(name) is None])
 """
-"""Python code that prints the missing packages. The first argument is the folder of the training program."""
+"""Python code that prints the missing packages. The arguments are the folder of the program and the packages."""
 
 _TIMEOUT_S: Final = 30.0
 
 
 class MissingPackage(Record):
-    """A package that a program imports and that is not installed.
+    """A package that a program imports but that is not installed.
 
     Attributes:
-        name: the name in the import statement. The name of the distribution may differ.
-        line: the first line that imports the package.
+        name: the name in the import statement. The name for `pip install` may differ.
+        line: the number of the first line that imports the package.
     """
 
     name: str
@@ -37,10 +37,10 @@ class MissingPackage(Record):
 
 
 def find_missing_packages(python: str, program: Path, environ: Mapping[str, str]) -> tuple[MissingPackage, ...]:
-    """Return the packages that a program imports at its start and that the interpreter `python` cannot find.
+    """Return the packages that a program imports at its start but that the interpreter `python` cannot find.
 
-    The result is empty if the program is not valid Python or the interpreter fails: the task itself then reports the
-    error.
+    The result is empty if the program is not valid Python or if the interpreter fails, because the task itself then
+    reports the error.
     """
     lines = _imported_packages(program)
     if not lines:
@@ -60,9 +60,9 @@ def find_missing_packages(python: str, program: Path, environ: Mapping[str, str]
 
 
 def _imported_packages(program: Path) -> dict[str, int]:
-    """Return the line of the first import of each top-level package.
+    """Return the top-level packages that a program imports, each with the line of the first import.
 
-    Only statements of the module itself count. An import in a function, a condition or a `try` may never run.
+    An import in a function, a condition or a `try` does not count, because such an import may never run.
     """
     try:
         module = ast.parse(program.read_bytes())

@@ -5,8 +5,8 @@
         for line in run.lines(): print(line.task, line.text)
     run.code
 
-When the task that completes the job ends, tfgen ends the other tasks. A failed task without retries ends the run, so
-that a mistake is visible at once.
+When the task that completes the job ends, tfgen ends the other tasks. When a task fails and has no retries left, the
+run ends, so that the user sees a mistake at once.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from tfgen.schema.workload_kinds.facts import CompletionBy
 _POLL_SECONDS: Final = 0.1
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 10.0
-"""Maximum pause in seconds before a task starts again. The pause doubles with each start."""
+"""Maximum pause in seconds before a failed task starts again. The pause doubles with each retry."""
 
 
 class Ending(Record):
-    """The conditions for the end of the run.
+    """The conditions under which a run ends.
 
     Attributes:
         by: the tasks whose success completes the job: `Chief`, `Worker0`, or all workers.
-        grace: the time in seconds that the evaluator has after the end of the job.
-        retries: the number of restarts of a failed task; None for the number of the task's controller.
-        failures: the tasks that are killed intentionally. Each of these tasks starts again.
-        ignored_codes: exit codes after which a task starts again without using a retry.
+        grace: the time in seconds for which the evaluator continues after the job has ended.
+        retries: the maximum number of restarts of a failed task; None for the number that the task's controller allows.
+        failures: the intentional failures. Each task that tfgen kills intentionally starts again.
+        ignored_codes: exit codes after which a task starts again, and the restart does not count as a retry.
     """
 
     by: CompletionBy
@@ -51,10 +51,10 @@ class State:
     """The state of one task.
 
     Attributes:
-        code: the exit code of an ended task, as in shells.
-        starts: the number of starts.
-        start_at: the time of the next start; None for no start.
-        kill_at: the time at which SIGKILL follows SIGTERM; None if the task received no SIGTERM.
+        code: the exit code, as in shells; None for a task that has not ended.
+        starts: the number of times that the task was started.
+        start_at: the time of the next start; None if no start is planned.
+        kill_at: the time at which tfgen sends SIGKILL after a SIGTERM; None if tfgen has not sent SIGTERM.
     """
 
     def __init__(self, task: Task) -> None:
@@ -68,20 +68,20 @@ class State:
         self.is_to_fail = False
 
     def end(self, code: int) -> None:
-        """Record the end of the task."""
+        """Record that the task has ended with an exit code."""
         self.is_running = False
         self.code = code
 
 
 class Run:
-    """The tasks of a run. All attributes are valid after the end of `lines`."""
+    """A run of a job on this machine. All attributes are valid after the last item of `lines`."""
 
     def __init__(self, tasks: Sequence[Task], ending: Ending, processes: Processes, clock: Callable[[], float]) -> None:
         self.states = {task.name: State(task) for task in tasks}
         self.code: int | None = None
-        """The exit code of the job, after its end."""
+        """The exit code of the job; None before the end of the job."""
         self.reason = ""
-        """The task that decided the exit code."""
+        """The name of the task that decided the exit code, or the reason of `stop`."""
         self._ending = ending
         self._processes = processes
         self._clock = clock
@@ -92,12 +92,12 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """Return the duration of the run in seconds."""
+        """Return the number of seconds since the start of the run."""
         return self._clock() - self._began
 
     @property
     def not_failed(self) -> tuple[Failure, ...]:
-        """Return the intentional failures that did not happen before the end of the job."""
+        """Return the intentional failures that have not happened yet, for example because the job ended first."""
         return tuple(self._failures)
 
     def lines(self) -> Iterator[Line | None]:
@@ -114,7 +114,7 @@ class Run:
         yield from self._output.last_lines()
 
     def stop(self, code: int, reason: str) -> None:
-        """End the run with an exit code. A second call kills the tasks that still run."""
+        """End the run with an exit code. Another call kills the tasks that still run."""
         now = self._clock()
         if self.code is None:
             self.code, self.reason = code, reason
@@ -157,7 +157,7 @@ class Run:
         return retries is None or state.retried < retries
 
     def _keep_times(self) -> None:
-        """Perform the kills and restarts that are due."""
+        """Kill and restart the tasks for which a kill or a restart is due."""
         now = self._clock()
         for failure in [failure for failure in self._failures if self.seconds >= failure.seconds]:
             state = self.states[failure.task]
@@ -177,7 +177,7 @@ class Run:
             self._tell_to_end([state for state in self.states.values() if state.task.role == "evaluator"])
 
     def _judge(self) -> None:
-        """Check whether the job has ended, and set the exit code."""
+        """Check whether the job has ended. If so, set the exit code and end the other tasks."""
         if self.code is not None:
             return
         failed = next((state for state in self.states.values() if state.code and state.start_at is None), None)
@@ -198,7 +198,7 @@ class Run:
         return task.role == "worker"
 
     def _end_others(self, grace: float) -> None:
-        """Send SIGTERM to the running tasks, and to the evaluator `grace` seconds later."""
+        """Send SIGTERM to the running tasks. The evaluator receives SIGTERM `grace` seconds after the other tasks."""
         self._evaluator_ends_at = self._clock() + grace
         self._tell_to_end([state for state in self.states.values() if state.task.role != "evaluator"])
         for state in self.states.values():

@@ -1,18 +1,18 @@
-"""Supervises the tasks of a local run, and leaves no process behind. This is a separate program without packages.
+"""Supervises the tasks of a local run, and ends all their processes. A separate program that needs no packages.
 
     supervisor.py <commands >events
 
-The supervisor reads commands from standard input, a JSON object on each line, and writes events to standard output:
+The supervisor reads commands from standard input and writes events to standard output, one JSON object on each line:
 
     {"start": "ps-0", "command": [...], "variables": {...}, "folder": "/x", "log": "/x/ps-0.log", "after": []}
     {"signal": "ps-0", "number": 15}
     {"task": "ps-0", "pid": 4711}
     {"task": "ps-0", "code": -15}
 
-The end of the input is the end of the run, even if its writer was killed: every process below the supervisor receives
-SIGTERM, and SIGKILL after `GRACE`. On Linux no process can escape, however it was started: the supervisor becomes
-the parent of a process whose parent has ended (PR_SET_CHILD_SUBREAPER,
-https://man7.org/linux/man-pages/man2/prctl.2.html), and if the supervisor is killed, its tasks are killed as well
+The run ends when the input ends, even if the process that writes the commands was killed: every process that the
+supervisor or a task started receives SIGTERM, and SIGKILL after `GRACE` seconds. On Linux no process can escape: the
+supervisor becomes the parent of each process whose parent has ended (PR_SET_CHILD_SUBREAPER,
+https://man7.org/linux/man-pages/man2/prctl.2.html), and if the supervisor is killed, Linux kills the tasks as well
 (PR_SET_PDEATHSIG). On other systems the signals reach the process groups of the tasks.
 """
 
@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 GRACE = 5.0
-"""Seconds from SIGTERM to SIGKILL at the end."""
+"""Seconds from SIGTERM to SIGKILL at the end of the run."""
 
 _SET_PDEATHSIG = 1
 _SET_CHILD_SUBREAPER = 36
@@ -46,7 +46,7 @@ class Supervisor:
         self._tail = b""
 
     def run(self) -> None:
-        """Execute commands until the input ends. Then end all processes."""
+        """Execute commands until the standard input ends. Then end all processes."""
         # SIGCHLD must interrupt the wait for input, so the numbers of signals arrive through this pipe.
         ended, wake = os.pipe()
         os.set_blocking(wake, False)
@@ -64,7 +64,7 @@ class Supervisor:
         self._end_all()
 
     def _obey(self) -> bool:
-        """Execute the commands on standard input. Return False after the end of the input."""
+        """Execute the available commands from standard input. Return False if the input has ended."""
         data = os.read(0, 1 << 20)
         *lines, self._tail = (self._tail + data).split(b"\n")
         for line in lines:
@@ -110,7 +110,7 @@ class Supervisor:
                 os.kill(process.pid, number)
 
     def _reap(self) -> None:
-        """Report the tasks that have ended, and reap ended orphan processes, whose parent is now the supervisor."""
+        """Report the tasks that have ended. Also reap ended orphans: the supervisor is now their parent."""
         names = {process.pid: name for name, process in self._processes.items()}
         while True:
             try:
@@ -154,7 +154,7 @@ class Supervisor:
                 (os.kill if _IS_LINUX else os.killpg)(pid, number)
 
     def _descendants(self) -> list[int]:
-        """Return the child processes of the supervisor that have not ended, and their known descendants."""
+        """Return the ids of the supervisor's running child processes, and on Linux of all descendant processes."""
         if not _IS_LINUX:
             return [process.pid for process in self._processes.values()]
         parents = dict(_parents())
@@ -168,9 +168,9 @@ class Supervisor:
 
 
 def _parents() -> "list[tuple[int, int]]":
-    """Return the ids of every process and its parent, from /proc/*/stat.
+    """Return the process id and the parent's process id of every process, from /proc/*/stat.
 
-    The fields follow the last bracket of a line, because the process name before it may contain any character.
+    The parser searches the last bracket of the file, because the process name before this bracket may contain brackets.
     """
     pairs = []
     for entry in os.listdir("/proc"):  # noqa: PTH208 - names alone

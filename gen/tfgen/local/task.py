@@ -1,4 +1,4 @@
-"""A task as a local process: its command, its variables and its folder."""
+"""The settings of a local process that runs a task, such as the command and the variables."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from tfgen.record import Record
 
 
 class Task(Record):
-    """The process to start for a task.
+    """The settings of the process that runs a task.
 
     Attributes:
-        name: the role and the index, such as `worker-1`.
+        name: the role and the index of the task, such as `worker-1`.
         command: the program and its arguments.
-        variables: the complete environment.
+        variables: all environment variables of the process.
         folder: the working directory.
-        log: the log file for its output.
+        log: the log file for the output of the process.
         grace: the time in seconds from SIGTERM to SIGKILL.
-        retries: the number of restarts by its controller; None for no limit.
-        after: a command that runs after the end of the task; empty for no command.
+        retries: the number of restarts that the task's controller allows; None for no limit.
+        after: a command that the supervisor runs after the task has ended; empty for no command.
     """
 
     name: str

@@ -3,7 +3,7 @@
     variables(pod, {"mnist": {"cluster": "..."}}, {"TOKEN": "..."})
       ->  Variables({"TASK_INDEX": "1", "TF_CONFIG": '{"cluster":...', "TOKEN": "..."}, lacking=())
 
-This machine lacks data that only the cluster has, such as Secrets. The user passes such a value by the variable's name.
+Some values exist only in the cluster, for example in Secrets. The user passes such a value by the variable's name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]")
 
 
 class Lack(Record):
-    """A variable whose value exists only in the cluster, and the object in the cluster with the value."""
+    """A variable whose value exists only in the cluster, and the name of the object that contains the value."""
 
     name: str
     source: str
@@ -40,19 +40,19 @@ class Variables(Record):
 
 
 def config_maps(objects: Any) -> ConfigMaps:
-    """Return the ConfigMaps among the objects of a job."""
+    """Return the data of the ConfigMaps among the objects of a job, by name."""
     data = {item["metadata"]["name"]: item.get("data") for item in objects if item["kind"] == "ConfigMap"}
     return {name: texts if isinstance(texts, Mapping) else {} for name, texts in data.items()}
 
 
 def variables(pod: Pod, maps: ConfigMaps, user_values: Mapping[str, str]) -> Variables:
-    """Return the variables of the container of a pod.
+    """Return the environment variables of a pod's training container.
 
     Args:
         pod: the pod of the task.
         maps: the ConfigMaps of the job.
-        user_values: the values of the user. Like `envFrom`, they have a lower priority than the variables of the
-            container.
+        user_values: the values that the user passes, by the name of the variable. A value that the container's `env` or
+            `envFrom` sets has priority.
     """
     values = {**user_values, **dict(_from_config_maps(pod, maps))}
     lacking = []
@@ -94,9 +94,9 @@ def _value(pod: Pod, source: Mapping[str, Any], maps: ConfigMaps) -> str | None:
 
 
 def _field(pod: Pod, path: str) -> str:
-    """Return a field of a pod, as in the downward API.
+    """Return the value of a pod's field, as the downward API does. The node of the pod is this machine.
 
-    https://kubernetes.io/docs/concepts/workloads/pods/downward-api/#available-fields. The node is this machine.
+    https://kubernetes.io/docs/concepts/workloads/pods/downward-api/#available-fields
     """
     entry = _ENTRY.fullmatch(path)
     if entry:
@@ -112,9 +112,9 @@ def _field(pod: Pod, path: str) -> str:
 
 
 def _resource(pod: Pod, reference: Mapping[str, Any]) -> str:
-    """Return the value of a `resourceFieldRef`: an amount of a container in units of the divisor, rounded up.
+    """Return the value of a `resourceFieldRef`: a limit or request, divided by the divisor and rounded up.
 
-    The amount of this machine replaces a missing limit or request.
+    For a missing limit or request, use the CPUs or the memory of this machine.
     """
     side, _, resource = reference["resource"].partition(".")
     amounts: Mapping[str, str] = pod.container.get("resources", {}).get(side, {})
