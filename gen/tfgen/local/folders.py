@@ -151,7 +151,7 @@ class Volumes(Record):
         return self.user_folders[name].resolve() if name in self.user_folders else self.root / "volumes" / name
 
     def _has_code(self, volume: Mapping[str, Any]) -> bool:
-        """Test whether a volume contains the code from git. On this machine, the folder `workdir` replaces the volume."""
+        """Test whether a volume contains the code from git. On this machine, `workdir` replaces the volume."""
         return volume["name"] == code.VOLUME and isinstance(self.structure.code, GitCode)
 
 

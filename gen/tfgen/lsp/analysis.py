@@ -1,4 +1,4 @@
-"""Checks one open file, with the steps of `tfgen check` that need neither other job files nor rendered files.
+"""Checks one open file with those steps of `tfgen check` that need neither other job files nor rendered files.
 
 analyse(Source("job.yaml", "..."))  ->  Analysis(problems=(Problem("job.yaml", ...), ...), ...)
 """
@@ -19,14 +19,14 @@ from tfgen.text.document import Document
 
 
 class Analysis(Record):
-    """The documents of a file and their problems.
+    """The documents of a file, and the problems of the file.
 
     Attributes:
-        documents: the documents with the defaults from each tfgen.yaml, including documents with errors.
-        accepted: the documents without errors of the schema, in the file and in each tfgen.yaml that applies.
+        documents: all documents of the file, even with errors, and with the defaults from each tfgen.yaml.
+        accepted: the documents that have no schema errors and inherit from no tfgen.yaml with schema errors.
         problems: the problems of the file and of each tfgen.yaml that applies to the file, in order.
-        is_parsed: whether the YAML of the file has no errors.
-        of_objects: the problems of the Kubernetes objects of the jobs; empty until `check_built_objects`.
+        is_parsed: whether the file is valid YAML.
+        of_objects: the problems of the jobs' Kubernetes objects; empty before `check_built_objects`.
     """
 
     source: Source
@@ -37,11 +37,11 @@ class Analysis(Record):
     of_objects: tuple[Problem, ...] = ()
 
     def accepted_at(self, root: Position) -> Document | None:
-        """Return the document without errors of the schema that begins at a position."""
+        """Return the document that begins at a position, if the document has no schema errors."""
         return next((document for document in self.accepted if document.root.position == root), None)
 
     def document_above(self, line: int) -> Document | None:
-        """Return the document that contains a line, even a document with errors."""
+        """Return the document that contains a line. The document may have errors."""
         return next((document for document in reversed(self.documents) if document.root.position.line <= line), None)
 
 
@@ -59,11 +59,11 @@ def analyse(source: Source) -> Analysis:
 
 
 def check_built_objects(analysis: Analysis) -> Analysis:
-    """Add the problems of the Kubernetes objects to the analysis of a job file, if the jobs have no errors.
+    """Check the Kubernetes objects of a job file whose jobs have no errors. Return the analysis with the new problems.
 
     Raises:
         UsageError: a tfgen.yaml names policies, and the library that evaluates policies is not installed.
-        TfgenError: the disk fails.
+        TfgenError: access to the disk fails.
     """
     has_jobs = not is_defaults(analysis.source.file) and len(analysis.accepted) == len(analysis.documents)
     if not has_jobs or has_errors(analysis.problems):

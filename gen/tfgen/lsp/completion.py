@@ -1,4 +1,4 @@
-"""Completion: the keys, values and names that a job or a tfgen.yaml allows at the cursor.
+"""Completes text at the cursor: proposes the keys, values and names that the schema and the job allow.
 
 complete(Spot(("spec", "gang"), ...), document)  ->  [Choice("scheduler", ...), Choice("queue", ...), ...]
 """
@@ -26,10 +26,10 @@ _STORAGE: Path = ("spec", "storage")
 
 
 class Choice(NamedTuple):
-    """A proposal of the completion: a key, a value or a name, and the text that the editor inserts.
+    """A proposed completion: a key, a value or a name, and the text that the editor inserts.
 
     Attributes:
-        summary: the first sentence of the key's description; empty for a value or a name.
+        summary: the first sentence of the key's description; empty for a proposed value.
     """
 
     name: str
@@ -38,11 +38,12 @@ class Choice(NamedTuple):
 
 
 def complete(spot: Spot, document: Document | None, schema: str) -> list[Choice]:
-    """Return the completions at a place, in the order of the schema.
+    """Return the completions at the cursor, in the order of the schema.
 
     Args:
-        spot: the place of the cursor.
-        document: the document with its defaults, for the names of roles and volumes; None if the file never was YAML.
+        spot: the key or the value that the user types at the cursor.
+        document: the document with the defaults from each tfgen.yaml, which has the names of roles and volumes; None if
+            the file has not been valid YAML yet.
         schema: the name of the schema of the file.
     """
     node = schema_file.node(schema_file.load(schema), spot.path)
@@ -72,7 +73,7 @@ def _keys(spot: Spot, document: Document | None, schema: str, node: schema_file.
 
 
 def _names_of_map(path: Path, document: Document | None) -> Mapping[str, Any]:
-    """Return the names that are possible keys of a map, such as the job's roles for `roles` of an environment."""
+    """Return names that are possible keys of a mapping, such as the job's roles under `roles` of an environment."""
     if path == ("rules",):
         return dict.fromkeys(sorted(WARNINGS))
     environment, of_job = split_environment(path)
@@ -84,7 +85,7 @@ def _names_of_map(path: Path, document: Document | None) -> Mapping[str, Any]:
 
 
 def _names_of_value(path: Path, document: Document | None) -> list[str]:
-    """Return the names that are possible values at a path: roles, volumes or environments."""
+    """Return the names of roles, volumes or environments that are possible values at a path."""
     match path:
         case (*_, "storage", str(), "for", int()):
             roles = _roles(document)
@@ -103,6 +104,6 @@ def _roles(document: Document | None) -> list[str]:
 
 
 def _mapping(document: Document | None, path: Path) -> Mapping[str, Any]:
-    """Return the mapping at a path of a document; empty if the path has no mapping."""
+    """Return the mapping at a path of a document; empty if the document has no mapping at the path."""
     value = data_path.at(document.data, path) if document else None
     return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}

@@ -1,4 +1,4 @@
-"""The key or the value below the cursor of an editor.
+"""Finds the key or the value at the cursor of an editor.
 
 find_key(text, Position(6, 12))  ->  Cursor(Position(1, 1), ("spec", "image"), Position(6, 10), Position(6, 26))
 """
@@ -16,12 +16,12 @@ from tfgen.text.yaml_node import YamlNode, nodes
 
 
 class Cursor(NamedTuple):
-    """A key or a scalar value, and its place in the text.
+    """A key or a scalar value of a YAML text, with the positions of its first and last characters.
 
     Attributes:
-        root: the position where the document begins; equal to `Document.root`.
+        root: the position at which the YAML document begins; equal to `Document.root`.
         path: the path of the key, or of the value.
-        start: the first character.
+        start: the position of the first character.
         end: the position after the last character.
     """
 
@@ -32,7 +32,7 @@ class Cursor(NamedTuple):
 
 
 def find_key(text: str, position: Position) -> Cursor | None:
-    """Return the key or the scalar value at a position; None for a blank, a comment, or a text that is not YAML."""
+    """Return the key or the scalar value at a position; None for a blank, a comment, or invalid YAML."""
     text = text.replace("\r\n", "\n")
     starts = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
     if position.line > len(starts):
@@ -50,7 +50,7 @@ def find_key(text: str, position: Position) -> Cursor | None:
 
 
 def tokens(node: YamlNode, path: Path = ()) -> Iterator[tuple[Path, int, int]]:
-    """Yield the keys and the scalar values of a node with their offsets."""
+    """Yield each key and each scalar value in a YAML node, with the offsets in the text."""
     for entry in node.entries:
         yield (*path, entry.key), entry.start, entry.end
         yield from tokens(entry.value, (*path, entry.key))

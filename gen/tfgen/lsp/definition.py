@@ -1,4 +1,4 @@
-"""Go to definition: finds the lines that set or enforce a value, in each tfgen.yaml and in the job.
+"""Implements "Go to Definition": finds the lines in the job and in each tfgen.yaml that set or enforce a value.
 
 set_or_enforced(document, ("spec", "gang", "queue"))
     ->  [Place("tfgen.yaml", Position(4, 9)), Place("tfgen.yaml", Position(2, 11))]
@@ -20,11 +20,11 @@ from tfgen.text.document import Document
 
 
 def set_or_enforced(document: Document, path: Path) -> list[Place]:
-    """Return the lines that set or enforce a value, except the line of the value itself, the nearest file first.
+    """Return the lines that set or enforce a value, without the line at `path` itself. The nearest file is first.
 
     Args:
-        document: a document without errors of the schema, with the defaults from each tfgen.yaml.
-        path: the path of a key or of a value in the document.
+        document: a document without schema errors, with the defaults from each tfgen.yaml.
+        path: the path of the value in the document.
     """
     keys = tuple(takewhile(lambda step: isinstance(step, str), path))
     places = [*_setting(document, keys), *_enforcing(document, keys), *_registry(document, path)]
@@ -46,7 +46,7 @@ def _enforcing(document: Document, path: Path) -> Iterator[Place]:
 
 
 def _covers(document: Document, enforced: Enforced, path: Path) -> bool:
-    """Test whether an entry of `enforce` applies to a path or to a key below the path."""
+    """Test whether an entry of the list `enforce` in a tfgen.yaml applies to a path or to a key below the path."""
     if len(path) <= 1:
         return False
     for form, _ in enforced_values(document.alone().data, enforced):
@@ -58,7 +58,7 @@ def _covers(document: Document, enforced: Enforced, path: Path) -> bool:
 
 
 def _registry(document: Document, path: Path) -> Iterator[Place]:
-    """Yield the lines that set and enforce the default registry, for a path of an image without a registry."""
+    """Yield the lines that set or enforce the default registry, if the path is an image whose name has no registry."""
     image = data_path.at(document.alone().data, path)
     if path[-1:] != ("image",) or not isinstance(image, str) or document.under is None:
         return

@@ -1,4 +1,4 @@
-"""Hover: the description of a key, and the values that the job inherits for the key from each tfgen.yaml.
+"""Writes the text of a hover: the description of a key, and the values of the key that the job inherits.
 
 spec.gang.queue: text
 ...
@@ -23,10 +23,10 @@ from tfgen.text.document import Document
 from tfgen.words import path_name, shown
 
 _MOST = 12
-"""Maximum number of inherited values in a hover, which has little space."""
+"""Maximum number of inherited values in a hover, because a hover is small."""
 
 _ENVIRONMENT = 3
-"""Length of the path of an environment: `spec`, `environments`, name."""
+"""Number of steps in the path of an environment: `spec`, `environments`, and the name."""
 
 
 def explain_key(analysis: Analysis, cursor: Cursor) -> str | None:
@@ -58,7 +58,10 @@ def _is_inherited(document: Document, file: str) -> bool:
 
 
 def split_environment(path: Path) -> tuple[str | None, Path]:
-    """Return the environment that a path is in, and the path without the environment. Outside: None and the path."""
+    """Split a path inside an environment into the name of the environment and the path in the job.
+
+    For any other path, return None and the unchanged path.
+    """
     if path[:2] == ("spec", "environments") and len(path) >= _ENVIRONMENT:
         return str(path[2]), ("spec", *path[_ENVIRONMENT:])
     return None, path

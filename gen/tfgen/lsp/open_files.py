@@ -1,4 +1,4 @@
-"""Files that are open in an editor: the unsaved text replaces the text on disk.
+"""The files that are open in an editor. tfgen reads the unsaved text of an open file instead of the text on disk.
 
 files = OpenFiles()
 files.update("tfgen.yaml", "apiVersion: ...")
@@ -14,7 +14,7 @@ from tfgen.job.sources import Source, defaults_under, holds_job, read_defaults_f
 from tfgen.real_path import real_path
 
 JOB_FILE = "job.yaml"
-"""The name of a job file. An empty file with this name counts as a job."""
+"""The name of a job file. tfgen checks an empty file with this name as a job."""
 
 
 class OpenFiles:
@@ -24,7 +24,7 @@ class OpenFiles:
         self._texts: dict[Path, str] = {}
 
     def update(self, file: str, text: str) -> None:
-        """Set the text of a file."""
+        """Set the text of an open file."""
         self._texts[real_path(Path(file))] = text
 
     def remove(self, file: str) -> None:
@@ -36,7 +36,7 @@ class OpenFiles:
         return self._texts.get(real_path(Path(file)), "")
 
     def source(self, file: str) -> Source:
-        """Return an open file with each tfgen.yaml that applies to the file, as `tfgen check` reads the file.
+        """Return an open file and each tfgen.yaml that applies to the file, as `tfgen check` reads the files.
 
         Raises:
             UsageError: a tfgen.yaml on disk cannot be read.
@@ -57,7 +57,7 @@ def is_defaults(file: str) -> bool:
 
 
 def is_checked(file: str, text: str) -> bool:
-    """Test whether a file is a tfgen.yaml or a job. An editor also opens YAML files of other programs."""
+    """Test whether tfgen checks a file: a tfgen.yaml or a job. Editors also open YAML files of other programs."""
     return is_defaults(file) or Path(file).name == JOB_FILE or holds_job(_encode(text))
 
 

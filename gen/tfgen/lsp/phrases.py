@@ -19,12 +19,12 @@ _IN_PLACE: Final = re.compile(r"; write .*in its place, (?P<words>.+)")
 _VERB: Final = re.compile(r"(?P<verb>write|add|set|remove|quote|use) (?P<words>.*)")
 
 _GROUP: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']+'|\([^()]*\)|[{\[]""")
-"""Quoted text, text in parentheses, or the start of a collection."""
+"""Pattern of quoted text, of text in parentheses, or of the bracket that begins a YAML mapping or list."""
 _CUT: Final = re.compile(
     r" \((?:[^()]+ (?:makes this an error|turns warnings into errors)|in the|also in|allowed)"
     r"|, (?:in seconds|without|which|each)\b| (?:for|to switch|first|instead)\b|: the environment\b|;"
 )
-"""The start of an explanation that follows a fix."""
+"""Pattern of the first words of an explanation that follows a fix in a message."""
 _OR: Final = re.compile(r",? or ")
 _SECOND_EDIT: Final = ", and "
 
@@ -37,9 +37,9 @@ _ONE_EDIT: Final = {
     "quote": re.compile(r"it: .+"),
     "use": re.compile("blanks"),
 }
-"""For each verb, the words of a fix that a single edit can apply."""
+"""For each verb, the pattern of the words after the verb in a fix that a single edit can apply."""
 _PLACEHOLDER: Final = re.compile(r"\.\.\.|\bLINE\b")
-"""A part of a fix that the user has to fill in."""
+"""Pattern of a placeholder in a fix. The user has to replace the placeholder."""
 _PRONOUNS: Final = ("it", "them", "that", "those", "one")
 _DUPLICATE: Final = "one of the two entries"
 
@@ -74,7 +74,7 @@ def phrases(message: str) -> Iterator[Phrase]:
 
 
 def _alternatives(clause: str) -> Iterator[str]:
-    """Split a clause at "or", without explanations, and omit each part that needs two edits."""
+    """Split a clause at each "or", and remove the explanations. Omit each alternative that needs two edits."""
     part, at, is_explained, is_one_edit = "", 0, False, True
     while at < len(clause):
         if (choice := _OR.match(clause, at)) and part:
@@ -92,7 +92,7 @@ def _alternatives(clause: str) -> Iterator[str]:
 
 
 def _group_end(text: str, start: int) -> int:
-    """Return the end of the quoted or bracketed text that starts at an offset; for other text, the next offset."""
+    """Return the offset after the quoted or bracketed text that begins at `start`; for other text, the next offset."""
     group = _GROUP.match(text, start)
     if group is None or group[0] not in ("{", "["):
         return group.end() if group else start + 1

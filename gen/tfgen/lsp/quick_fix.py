@@ -1,8 +1,8 @@
-"""Quick fixes: for each fix that the message of a problem proposes, the text of the file after the edit.
+"""Computes quick fixes: applies each fix that the message of a problem proposes to the text of the file.
 
     quick_fixes(analysis, problem)  ->  [QuickFix('Change to "replicas"', "apiVersion: ...")]
 
-An edit is a quick fix if a check of the edited text does not report the problem, and reports no new error.
+An edit is a quick fix if a check of the edited text no longer reports the problem and reports no new error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tfgen.text.parse import parse
 from tfgen.words import nearest, path_name, shown
 
 _MOST: Final = 30
-"""Maximum number of edits that tfgen checks for one fix."""
+"""Maximum number of edits that tfgen tries for one proposed fix."""
 
 _ENTRY: Final = re.compile(r'(?P<key>[\w.\-/]+(?:\["[^"]*"\])?): (?P<value>.+)')
 _SETTING: Final = re.compile(r"(?P<key>[\w.\-]+) to (?P<value>.+)")
@@ -50,7 +50,7 @@ class QuickFix(NamedTuple):
 
 
 def quick_fixes(analysis: Analysis, problem: Problem) -> list[QuickFix]:
-    """Return the edits that fix a problem of the file itself, at most one for each fix that the message proposes."""
+    """Return edits that fix a problem in the analysed file, at most one edit for each fix that the message proposes."""
     text = analysis.source.text()
     if isinstance(text, Problem) or problem.file != analysis.source.file:
         return []
@@ -70,10 +70,10 @@ def _title(phrase: Phrase) -> str:
 
 
 def _is_cure(analysis: Analysis, problem: Problem, phrase: Phrase, edited: str) -> bool:
-    """Test whether an edited text is without the problem and without new errors.
+    """Test whether an edited text no longer has the problem and has no new errors.
 
-    A new error of a rule is allowed after the fix of a misspelled name or of a schema error, because the rules check
-    only text that the schema accepts.
+    After the fix of a misspelled name or of a schema error, new errors of other rules are allowed, because these rules
+    check only text that the schema accepts.
     """
     checked = analyse(analysis.source.replaced(content=edited))
     before, after = ([(item.rule, item.message) for item in form.problems] for form in (analysis, checked))
@@ -93,12 +93,12 @@ def _errors(analysis: Analysis) -> list[str]:
 
 
 def _is_of_text(rule: str) -> bool:
-    """Test whether a rule belongs to the YAML reader or to the schema."""
+    """Test whether a rule id belongs to an error of the YAML reader or of the schema."""
     return rule in SCHEMA_RULES or rule.startswith("yaml-") or rule == "duplicate-key"
 
 
 def _edits(analysis: Analysis, text: str, problem: Problem, phrase: Phrase) -> Iterator[str]:
-    """Yield edited texts in which the problem may be fixed, the most probable first."""
+    """Yield edited texts that may fix the problem, the most probable text first."""
     yield from _edits_of_line(text, problem.position, phrase)
     document = analysis.document_above(problem.position.line)
     if document is None or not analysis.is_parsed:
@@ -116,7 +116,7 @@ def _edits(analysis: Analysis, text: str, problem: Problem, phrase: Phrase) -> I
 
 
 def _paths_at(document: Document, problem: Problem) -> list[Path]:
-    """Return the paths of the keys and values at the position of a problem. The path in the message is first."""
+    """Return the paths of the keys and values at the position of a problem. A path in the message comes first."""
     paths = _positions(document.root, (), problem.position)
     return sorted(paths, key=lambda path: (not problem.message.startswith(f"{path_name(path)}:"), -len(path)))
 
@@ -131,7 +131,7 @@ def _positions(tree: SourceTree, path: Path, position: Position) -> Iterator[Pat
 
 
 def _edits_of_line(text: str, position: Position, phrase: Phrase) -> Iterator[str]:
-    """Yield texts in which only the line of a position is changed."""
+    """Yield edited texts that differ from the text only in the line of a position."""
     lines = text.split("\n")
     if position.line > len(lines):
         return
@@ -144,7 +144,7 @@ def _edits_of_line(text: str, position: Position, phrase: Phrase) -> Iterator[st
 
 
 def _changed_lines(before: str, token: str, tail: str, phrase: Phrase) -> Iterator[tuple[str, ...]]:
-    """Yield the possible results of a fix for one line, which is split into text before a token, token and tail."""
+    """Yield the possible lines after a fix. The line before the fix is `before`, then `token`, then `tail`."""
     match phrase:
         case Phrase("mean", name):
             words = [word for word in _WORD.findall(token) if word != name]
@@ -182,7 +182,7 @@ def _without(text: str, is_odd: Callable[[str], object], instead: str) -> str:
 
 
 def _assignments(document: Document, path: Path, problem: Problem, phrase: Phrase) -> Iterator[list[Assignment]]:
-    """Yield the possible changes of a document that apply a fix to a problem at a path."""
+    """Yield the possible changes of a document that apply the proposed fix to the problem at a path."""
     value, words = _at(document, path), phrase.words
     match phrase.verb:
         case "mean":
@@ -216,7 +216,7 @@ def _assignments(document: Document, path: Path, problem: Problem, phrase: Phras
 
 
 def _removals(document: Document, path: Path) -> Iterator[list[Assignment]]:
-    """Yield the removal of a key, of the list item with the key, and of mappings that would become empty."""
+    """Yield possible removals: of a key, of its list item, and of each parent that has no other key."""
     if path[-1:] in (("name",), ("value",)) and isinstance(path[-2], int):
         yield [Assignment(path[:-1], REMOVED)]
     yield [Assignment(path, REMOVED)]
@@ -228,13 +228,13 @@ def _removals(document: Document, path: Path) -> Iterator[list[Assignment]]:
 
 
 def _with_entry(path: Path, key: str, value: Any, *, replaces: bool) -> Iterator[list[Assignment]]:
-    """Yield changes that set a key: in the mapping at a path, in its parents, or in the document.
+    """Yield changes that set a key in the mapping at a path, in a parent of this mapping, or at the document's root.
 
     Args:
         path: the path of the problem.
-        key: the key, with dots for a path of the document.
+        key: the key; a key with dots is a path from the root of the document.
         value: the new value.
-        replaces: whether the key takes the place of the key at the path.
+        replaces: whether the change also removes the key at the path.
     """
     if "." in key and not replaces:
         yield [Assignment(read_path(key), value)]
@@ -256,7 +256,7 @@ def _named(tree: SourceTree, path: Path, name: str) -> Iterator[Path]:
 
 
 def _targets(owner: Path, name: str) -> Iterator[Path]:
-    """Yield the paths that a name in a message can refer to: below a mapping, and in the whole document."""
+    """Yield the paths to which a name in a message may refer: below `owner`, or from the root of the document."""
     steps = tuple(name.split("."))
     yield (*owner, *steps)
     try:
@@ -266,7 +266,7 @@ def _targets(owner: Path, name: str) -> Iterator[Path]:
 
 
 def _at(document: Document, path: Path) -> Any:
-    """Return the value at a path in the file, without defaults; None for a missing value."""
+    """Return the value at a path in the file, without the defaults from a tfgen.yaml; None for a missing value."""
     try:
         return data_path.follow(document.alone().data, path)
     except (LookupError, TypeError):
@@ -274,7 +274,7 @@ def _at(document: Document, path: Path) -> Any:
 
 
 def _value(text: str) -> Any:
-    """Parse a YAML value that is written in one line."""
+    """Parse a YAML value that is written on one line."""
     documents = parse(f"- {text}\n", "").documents
     items = documents[0].data if documents else [text]
     return items[0]

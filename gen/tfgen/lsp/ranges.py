@@ -1,7 +1,7 @@
 """Converts positions of tfgen to ranges of the language server protocol, and back.
 
-tfgen counts lines and columns from 1, and columns in characters. The protocol counts from 0, and columns in the units
-that editor and server agree on, which a codec of pygls converts.
+tfgen counts lines and columns from 1, and columns in characters. The protocol counts from 0, and counts
+columns in units that the editor and the server agree on. A codec of pygls converts the units.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def to_lsp(codec: PositionCodec, lines: Sequence[str], position: Position) -> Ls
 
 
 def from_lsp(codec: PositionCodec, lines: Sequence[str], position: LspPosition) -> Position:
-    """Convert a position that the editor sent to a position of tfgen."""
+    """Convert a position of the protocol, which the editor sent, to a position of tfgen."""
     decoded = codec.position_from_client_units(lines, position)
     return Position(decoded.line + 1, decoded.character + 1)
 
 
 def to_range(codec: PositionCodec, lines: Sequence[str], position: Position) -> Range:
-    """Return the range of the word or the quoted text at a position; of one character for any other text."""
+    """Return the range of the word or quoted text at a position. For other text, the range is one character."""
     line = lines[position.line - 1] if position.line <= len(lines) else ""
     width = len(token_at(line, position.column)) or 1
     end = Position(position.line, position.column + width)
@@ -37,7 +37,7 @@ def to_range(codec: PositionCodec, lines: Sequence[str], position: Position) -> 
 
 
 def to_edit(codec: PositionCodec, before: str, after: str) -> TextEdit:
-    """Return the edit that changes one text to another: the part between the common start and the common end."""
+    """Return the edit that changes `before` to `after`: a replacement of the text between the common start and end."""
     start = _common_start(before, after)
     end = _common_start(before[start:][::-1], after[start:][::-1])
     changed = Range(_at(codec, before, start), _at(codec, before, len(before) - end))

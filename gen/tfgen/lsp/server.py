@@ -1,4 +1,4 @@
-"""The language server: receives the messages of an editor, and answers with types of the protocol.
+"""The language server: receives the messages of an editor, and sends the answers.
 
 pygls reads and writes the messages. The working directory of the server is the folder that the editor opens, so that
 problems name files as `tfgen check` does in this folder.
@@ -27,7 +27,7 @@ _DEFAULTS_ON_DISK: Final = types.Registration(
 
 
 def create_server() -> LanguageServer:
-    """Create a server that answers an editor."""
+    """Create a server that answers the messages of an editor."""
     server = LanguageServer("tfgen", __version__)
     session = Session(server)
     _take_texts(server, session)
@@ -36,7 +36,7 @@ def create_server() -> LanguageServer:
 
 
 def _take_texts(server: LanguageServer, session: Session) -> None:
-    """Register the handlers that check a file after the editor opens or changes it, or after it changes on disk."""
+    """Register the handlers that check a file when the editor opens or changes the file, or after changes on disk."""
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
@@ -64,7 +64,7 @@ def _take_texts(server: LanguageServer, session: Session) -> None:
 
 
 def _answer_requests(server: LanguageServer, session: Session) -> None:
-    """Register the handlers for hover, quick fixes, completion and go to definition."""
+    """Register the handlers for the requests of an editor: hover, quick fix, completion and go to definition."""
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(params: types.HoverParams) -> types.Hover | None:

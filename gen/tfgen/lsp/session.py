@@ -1,6 +1,6 @@
-"""The open files of one editor: their texts, their analyses, and the problems that the editor shows.
+"""The open files of one editor, with the texts, the analyses, and the problems that the editor shows.
 
-Answers are types of the protocol of language servers. The names of files are relative to the working directory.
+The answers are types of the language server protocol. The names of files are relative to the working directory.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from tfgen.problems import Place, Problem, in_order
 from tfgen.schema import file as schema_file
 
 PAUSE: Final = 0.05
-"""Seconds after the last key press until a file is checked."""
+"""Seconds between the last key press and the check of a file."""
 
 OBJECTS_PAUSE: Final = 0.5
-"""Seconds after the last key press until the objects of a job are checked; the check takes up to 0.3 s."""
+"""Seconds between the last key press and the check of a job's objects. The check takes up to 0.3 s."""
 
 _SEVERITIES: Final = {
     "error": types.DiagnosticSeverity.Error,
@@ -41,9 +41,9 @@ _SEVERITIES: Final = {
 
 
 class Session:
-    """The open files of one editor and their analyses, by the name of each file.
+    """The open files of one editor, and the analyses of the files.
 
-    A file that does not parse has two analyses: the analysis with the problems, and the last analysis of valid YAML.
+    A file that is not valid YAML has two analyses: of the current text, and of the last text that was valid YAML.
     """
 
     def __init__(self, server: LanguageServer) -> None:
@@ -58,7 +58,7 @@ class Session:
         self._waiting: dict[str, asyncio.Task[None]] = {}
 
     def update(self, uri: str) -> str:
-        """Take the text of an open file from the editor, and return the name of the file."""
+        """Set the text of an open file, as the editor sent the text. Return the name of the file."""
         file = file_of(uri)
         self._uris[file] = uri
         self._files.update(file, self._server.workspace.get_text_document(uri).source)
@@ -81,14 +81,14 @@ class Session:
             self._publish()
 
     def check(self, file: str) -> None:
-        """Check a file now. After a change of a tfgen.yaml, check all open files."""
+        """Check a file now. If the file is a tfgen.yaml, check all open files."""
         files = [*self._uris] if is_defaults(file) else [file]
         for checked in files:
             self._analyse(checked)
         self._publish(files)
 
     def check_all_soon(self) -> None:
-        """Check all open files, because a tfgen.yaml has changed on disk."""
+        """Schedule a check of all open files, because a tfgen.yaml has changed."""
         for file in self._uris:
             self.check_soon(file, pause=0)
 
@@ -112,7 +112,7 @@ class Session:
         return self._analyses.get(file)
 
     def choices(self, uri: str, position: types.Position) -> list[types.CompletionItem]:
-        """Return the completions at a position. Names of roles and volumes come from the last valid text."""
+        """Return the completions at a position. Names of roles and volumes come from the last text that was valid YAML."""
         file, lines = file_of(uri), self._lines(uri)
         at = from_lsp(self._codec, lines, position)
         text = self._files.text(file)
@@ -159,11 +159,11 @@ class Session:
         return actions
 
     def cursor(self, uri: str, position: types.Position) -> Cursor | None:
-        """Return the key or the value at a position of the editor; None if the position has neither."""
+        """Return the key or the value at a position of the protocol; None if the text has neither at the position."""
         return find_key(self._files.text(file_of(uri)), from_lsp(self._codec, self._lines(uri), position))
 
     def location(self, place: Place) -> types.Location:
-        """Convert a place in a file to a location of the protocol."""
+        """Convert a file and a position of tfgen to a location of the protocol."""
         uri = self._uri(place.file)
         return types.Location(uri, to_range(self._codec, self._lines(uri), place.position))
 
@@ -183,7 +183,7 @@ class Session:
                 self._parsed[file] = self._analyses[file]
 
     def _check_objects(self, file: str) -> None:
-        """Check the objects of a job file, or, for a tfgen.yaml, of all open jobs that inherit from it."""
+        """Check the Kubernetes objects of a job file. For a tfgen.yaml, check the objects of all open jobs."""
         for checked in self._uris if is_defaults(file) else (file,):
             if checked in self._analyses:
                 with self._errors_shown(checked):
@@ -192,7 +192,7 @@ class Session:
 
     @contextmanager
     def _errors_shown(self, file: str) -> Iterator[None]:
-        """Show an error that the `with` block raises to the user, each error once. The server continues."""
+        """Show the user each error that the `with` block raises, but an equal error only once. The server continues."""
         try:
             yield
         except TfgenError as error:
@@ -228,7 +228,7 @@ class Session:
         return self._uris.get(file) or uris.from_fs_path(str(Path(file).absolute())) or ""
 
     def _lines(self, uri: str) -> Sequence[str]:
-        """Return the lines of a file, from the editor or from disk; empty for a file that cannot be read."""
+        """Return the lines of a file, from the editor or from the disk; empty for a file that cannot be read."""
         with suppress(OSError, UnicodeError):
             return self._server.workspace.get_text_document(uri).lines
         return ()

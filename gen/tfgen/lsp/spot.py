@@ -1,9 +1,9 @@
-r"""Finds the place in a text where the user types a key or a value. The text need not be valid YAML.
+r"""Finds the YAML path of the key or value that the user types. The text need not be valid YAML.
 
     find_spot("spec:\n  gang: {sche", Position(2, 14))  ->  Spot(("spec", "gang"), is_value=False, word="sche", ...)
 
-The parser reads only the parent lines of the place, found by indentation, with a placeholder for the typed word. A
-mistake in another line therefore has no effect.
+The parser reads only the lines that are parents of the typed line by indentation, and a placeholder for the typed word.
+A mistake in another line therefore has no effect.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _QUOTED: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'""")
 
 
 class Spot(NamedTuple):
-    """A place for a key or a value.
+    """A key or a value that the user types.
 
     Attributes:
         path: the path of the mapping that takes the key, or the path of the value.
         is_value: True for a value, False for a key.
-        word: the typed part of the key or value.
-        tail: the part of the key or value after the cursor.
-        has_colon: whether a colon follows, as after an existing key.
-        is_flow: whether the place is within braces or brackets.
+        word: the characters of the key or value before the cursor.
+        tail: the characters of the key or value after the cursor.
+        has_colon: whether a colon follows the key or value, as after an existing key.
+        is_flow: whether the key or value is inside braces or brackets.
     """
 
     path: Path
@@ -50,7 +50,7 @@ class Spot(NamedTuple):
 
 
 def find_spot(text: str, position: Position) -> Spot | None:
-    """Return the place at a position; None where neither a key nor a value can be typed, such as in a comment."""
+    """Return the key or value that the user types at a position; None for any other text, such as a comment."""
     lines = text.replace("\r\n", "\n").split("\n")[: position.line]
     if len(lines) < position.line:
         return None
@@ -74,7 +74,7 @@ def find_spot(text: str, position: Position) -> Spot | None:
 
 
 def _typed_forms(before: str, bracket: str) -> Iterator[str]:
-    """Yield the placeholder as a value and as a key, as far as the text before the typed word allows them."""
+    """Yield the placeholder as a value or as a key, if the text before the typed word allows a value or a key."""
     if before.endswith(":"):
         yield _TYPED
     elif bracket == "{":
@@ -90,10 +90,10 @@ def _typed_forms(before: str, bracket: str) -> Iterator[str]:
 
 
 def _ancestors(earlier: list[str], before: str) -> Iterator[str]:
-    """Yield the parent lines of a line by indentation, the nearest first.
+    """Yield the lines that are parents of a line by indentation, the nearest line first.
 
     Args:
-        earlier: the lines above.
+        earlier: the lines above the line.
         before: the beginning of the line, up to the typed word.
     """
     indent = len(before) - len(before.lstrip(" "))
@@ -112,7 +112,7 @@ def _ancestors(earlier: list[str], before: str) -> Iterator[str]:
 
 
 def _open_brackets(text: str) -> str:
-    """Return the braces and brackets that a text opens and does not close."""
+    """Return the braces and brackets that a text opens but does not close."""
     opened = ""
     for line in _QUOTED.sub("", text).split("\n"):
         for character in _COMMENT.split(line, maxsplit=1)[0]:
@@ -124,7 +124,7 @@ def _open_brackets(text: str) -> str:
 
 
 def _path(text: str) -> Path | None:
-    """Return the path of the placeholder in a text; None for a text that is not YAML."""
+    """Return the YAML path of the placeholder in a text; None for a text that is not valid YAML."""
     try:
         roots = nodes(text)
     except yaml.YAMLError:
