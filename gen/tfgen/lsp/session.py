@@ -112,7 +112,7 @@ class Session:
         return self._analyses.get(file)
 
     def choices(self, uri: str, position: types.Position) -> list[types.CompletionItem]:
-        """Return the completions at a position. Names of roles and volumes come from the last text that was valid YAML."""
+        """Return the completions at a position. Names of roles and volumes come from the last valid YAML text."""
         file, lines = file_of(uri), self._lines(uri)
         at = from_lsp(self._codec, lines, position)
         text = self._files.text(file)
