@@ -21,7 +21,7 @@ class JobRecord(Record):
 
     Attributes:
         job: the name of the job.
-        data_by_rule: the data that each rule compares, by the id of the rule, without rules that have no data.
+        data_by_rule: the data of the job that each rule compares, by the id of the rule. A rule may have no data.
     """
 
     job: str
@@ -35,7 +35,7 @@ def record_job(document: Document) -> JobRecord:
 
 
 def find_clashes(records: Sequence[JobRecord]) -> Iterator[tuple[AcrossRule, Clash]]:
-    """Yield each clash between jobs with its rule. The number of a clash is the index of its job in `records`."""
+    """Yield each clash with the rule that found it. The number of a clash is the index of its job in `records`."""
     for rule in ACROSS:
         recorded = [
             Recorded(number, record.job, record.data_by_rule[rule.id])

@@ -33,7 +33,7 @@ _PROJECT_OF_JOB: Final[Path] = ("spec", "gitops", "argocd", "project")
 _ENVIRONMENTS: Final[Path] = ("spec", "environments")
 _ARGO_CD: Final = "argoproj.io"
 _FLUX: Final = "kustomize.toolkit.fluxcd.io"
-"""The group of the Kustomization that applies objects to any namespace, unless it sets a `targetNamespace`."""
+"""The API group of the Flux Kustomization, which applies objects to any namespace if it sets no `targetNamespace`."""
 _PROJECTS: Final = ("Application", "ApplicationSet")
 """The kinds of Argo CD whose objects name a project."""
 
@@ -45,7 +45,7 @@ def find_disallowed(document: Document) -> Iterator[Problem]:
     """Yield a problem for each project, namespace and environment that a job or a tfgen.yaml may not name.
 
     Args:
-        document: a job, or a tfgen.yaml, that the schema accepts, and whose tfgen.yaml files have no errors.
+        document: a job or a tfgen.yaml that the schema accepts. The layers of the document have no errors.
     """
     rails = document if document.data["kind"] == "Defaults" else document.under
     if rails is None:
@@ -129,7 +129,7 @@ def _other_namespaces(document: Document, allowed: Sequence[str], place: Place) 
 
 
 def _namespace_paths(document: Document) -> Iterator[tuple[str | None, Path]]:
-    """Yield the environments with the path that sets the namespace; None for a job without environments."""
+    """Yield each environment, or None for the job itself, with the path that sets the namespace."""
     environments: Mapping[str, Any] = data_path.at(document.data, _ENVIRONMENTS) or {}
     of_job: Path = ("metadata", "namespace")
     is_job = document.data["kind"] != "Defaults"
@@ -142,7 +142,7 @@ def _namespace_paths(document: Document) -> Iterator[tuple[str | None, Path]]:
 
 
 def _places_objects(field: Path) -> bool:
-    """Return True for a field that decides the namespace of an object, or of the objects that a GitOps tool applies."""
+    """Return True for the path of a field that sets the namespace of an object, or of objects that GitOps applies."""
     return field[-1] == "targetNamespace" or field[-2:] in (("metadata", "namespace"), ("destination", "namespace"))
 
 
@@ -167,7 +167,7 @@ def _other_environments(document: Document, allowed: Sequence[str], place: Place
 
 
 def _literals(document: Document) -> Iterator[tuple[str | None, Path, Mapping[str, Any]]]:
-    """Yield the complete entries of `objects`: of the job, then of each environment that changes an entry."""
+    """Yield the complete `objects` entries of the job, then the merged entries that each environment changes."""
     spec = document.data.get("spec", {})
     shared = spec.get("objects", {})
     forms = {None: shared, **{name: form.get("objects", {}) for name, form in spec.get("environments", {}).items()}}

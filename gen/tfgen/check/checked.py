@@ -1,4 +1,4 @@
-"""Records for a check: a file after it was read, a file after its check, and all files that were checked together."""
+"""Records of `tfgen check` for a file that was read, for a checked file, and for all files of one check."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def merged_reports(reports: Iterable[Reported]) -> Reported:
 
 
 class CheckResult(Record):
-    """The result of the check of one file, without its documents, which for many files would need too much memory.
+    """The result of the check of one file. The documents of many files would need too much memory, so it has none.
 
     Attributes:
         reported: the problems of the file alone.
@@ -49,7 +49,7 @@ class ReadFile(Record):
     """A job file with its documents.
 
     Attributes:
-        accepted: the documents that the schema accepts and whose tfgen.yaml files have no errors.
+        accepted: each document that the schema accepts and for which all layers have no errors.
     """
 
     source: Source
@@ -59,7 +59,7 @@ class ReadFile(Record):
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the file and the tfgen.yaml files of its folders have no errors."""
+        """Return True if neither the file nor any of its layers has an error."""
         return not has_errors(self.result.reported.problems) and len(self.accepted) == len(self.documents)
 
 
@@ -97,7 +97,7 @@ class Checked(Record):
 
     @property
     def whole_files(self) -> tuple[CheckedFile, ...]:
-        """The files that have no errors, and whose tfgen.yaml files have no errors."""
+        """The files without errors in the file and in all its layers."""
         broken = {problem.file for problem in self.problems if problem.severity == "error"}
         return tuple(
             file
@@ -122,6 +122,6 @@ class CheckedJobs(Checked):
 
     @property
     def whole(self) -> tuple[Document, ...]:
-        """The jobs: the documents of the files that were read and that have no errors."""
+        """The jobs in all files that were read and have no errors."""
         names = [file.source.file for file in self.whole_files]
         return tuple(document for name in names if name in self.read for document in self.read[name].documents)

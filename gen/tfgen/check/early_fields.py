@@ -21,7 +21,7 @@ class _Field(Record):
 
     Attributes:
         end: the last steps of the path.
-        depth: the number of these steps that are below the key to change.
+        depth: the number of last steps that tfgen removes from the path to report the key that the user must change.
         first: the first version that accepts the field by default.
         name: the description of the field in the message.
         cure: the advice in the message.

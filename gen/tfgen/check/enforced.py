@@ -40,7 +40,7 @@ def find_overrides(document: Document) -> Iterator[Problem]:
     """Yield a problem for each value of a job, or of a tfgen.yaml, that overrides an enforced value of a layer.
 
     Args:
-        document: a document that the schema accepts, over layers without errors.
+        document: a document that the schema accepts. The layers of the document have no errors.
     """
     written = document.alone()
     for enforced in _with_account(all_enforced(document.under)):
@@ -56,7 +56,7 @@ def find_overrides(document: Document) -> Iterator[Problem]:
 
 
 def _with_account(entries: Iterable[Enforced]) -> Iterator[Enforced]:
-    """Yield all entries. For each enforced `serviceAccountName`, also yield an entry for `serviceAccount`.
+    """Yield all `enforce` entries. For each `serviceAccountName`, also yield an entry for `serviceAccount`.
 
     With the key `serviceAccount`, a job could create and use a different account, or set the annotations of the
     enforced account, which may determine the identity of the account in a cloud.
@@ -92,7 +92,7 @@ def find_foreign_images(document: Document, built: BuiltJob) -> Iterator[Problem
 
 
 def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]:
-    """Yield each path of a document to which an enforced path applies, with the enforced value or None."""
+    """Yield each path in a document to which an `enforce` entry applies, with the enforced value or None."""
     path, values = enforced.path, enforced.data
     if path[:2] == ENVIRONMENTS:
         yield from _variant_values(data, path[:3], path[3:], [(*path[:3],)], values)
@@ -107,12 +107,12 @@ def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]
 def _variant_values(
     document: Any, base: Path, keys: Path, sources: list[Path], layer: Any
 ) -> Iterator[tuple[Path, Any]]:
-    """Yield each path to which an enforced path applies in the spec and the roles of one variant, with the value.
+    """Yield each path in the spec and the roles of a variant to which an `enforce` entry applies, with its value.
 
     Args:
         document: the data of the job.
-        base: the path of the variant: of the spec, or of an environment.
-        keys: the enforced path, from the base.
+        base: the path of the variant, which is the path of the spec or of an environment.
+        keys: the enforced path, relative to the base.
         sources: the paths in the layer from which the variant takes its values, in order of priority.
         layer: the data of the layer that enforces the path.
     """
@@ -183,7 +183,7 @@ def _closed_differences(data: Any, value: Any, path: Path, excepted: Sequence[Pa
 
 
 def _message(written: Document, contradiction: Path, path: Path, value: Any, enforced: Enforced) -> str:
-    """Return the message for a value that contradicts an enforced path, at the path or at a parent or child path."""
+    """Return the message for a contradiction, which is at the enforced path itself, or at a parent or child path."""
     actual = shown(data_path.at(written.data, contradiction))
     name = path_name(contradiction)
     keys = contradiction[len(path) :]
@@ -235,7 +235,7 @@ def _images(item: Mapping[str, Any]) -> Iterator[tuple[str | None, str]]:
 
 
 def _origin(document: Document, image: str, role: str | None, environment: str | None) -> Path:
-    """Return the path that sets an image, in an environment or in the job. For a default image, return the job name."""
+    """Return the path in the document that sets an image. For a default image, return the path of the job's name."""
     paths = [path for path, text in data_path.texts(document.data) if text == image]
     candidates = [path for path in paths if "roles" not in path or role is None or role in path]
     in_environment = [path for path in candidates if path[:3] == (*ENVIRONMENTS, environment)]

@@ -30,17 +30,17 @@ ENVIRONMENTS: Final[Path] = ("spec", "environments")
 SECURITY: Final[Path] = ("spec", "security")
 
 _MAX_DEPTH: Final = 6
-"""Maximum number of keys in a path that tfgen may suggest as a similar path."""
+"""Maximum number of keys in a path that tfgen suggests in the message for a wrong path."""
 
 _ALLOWED_NAMES: Final[Mapping[str, str]] = {"namespace": "allowedNamespaces", "environments": "allowedEnvironments"}
-"""The key of tfgen.yaml that limits the names at a key of a job."""
+"""Keys of tfgen.yaml that list the allowed names of namespaces and environments, by the key in a job."""
 
 
 class Enforced(Record):
-    """An entry of `enforce`.
+    """An `enforce` entry of a tfgen.yaml.
 
     Attributes:
-        path: the path in a job, or `REGISTRY`.
+        path: the enforced path in a job, or `REGISTRY`.
         place: the line of the entry.
         data: the tfgen.yaml with the entry, merged with the tfgen.yaml files of parent folders.
         excepted: the keys of `except`, which a job may set, relative to the path; None for an entry without `except`.
@@ -68,7 +68,7 @@ def all_enforced(nearest_layer: Document | None) -> Iterator[Enforced]:
 
 
 def check_enforced_paths(defaults: Document) -> Iterator[Problem]:
-    """Yield a problem for each entry of a tfgen.yaml that no job can contradict."""
+    """Yield a problem for each `enforce` entry of a tfgen.yaml that no job can contradict."""
     layer = defaults.alone()
     for index, entry in enumerate(layer.data.get("enforce", ())):
         at: Path = ("enforce", index)
@@ -88,7 +88,7 @@ def _read(text: str) -> Path:
 
 
 def _read_below(block: str, key: str) -> tuple[Path, Path]:
-    """Return the path of a key of a block twice: relative to the document, and relative to the block."""
+    """Return two paths of a key in a block: the path relative to the document, and the path relative to the block."""
     base = _read(block)
     path = read_path(f"{path_name(base)}.{key}")
     return path, path[len(base) :]
@@ -137,7 +137,7 @@ def _key_fault(block: str, key: str) -> str:
 
 
 def _unknown_step(path: Path) -> str:
-    """Return the message for the first step that no job can have, with a similar path; empty for a valid path."""
+    """Return the message for the first step of a path that no job can have, with a hint; empty for a valid path."""
     schema = schema_file.load()
     for end in range(1, len(path) + 1):
         owner = schema_file.node(schema, path[: end - 1]) or {}
@@ -167,7 +167,7 @@ def _unknown_pod_field(path: Path) -> str:
 
 
 def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
-    """Return the valid path that is most similar to an invalid path: a sibling of the wrong key, or any path."""
+    """Return the valid path that is most similar to an invalid path, if possible with the same parent key."""
     sibling = nearest(path[end - 1], owner.get("properties", {}))
     if sibling:
         return path_name((*path[: end - 1], sibling, *path[end:]))
@@ -175,7 +175,7 @@ def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
 
 
 def _paths(schema: Schema, node: Schema, path: Path) -> Iterator[Path]:
-    """Yield the paths of a job whose keys the schema names, without the paths under `environments`."""
+    """Yield each path of a job that consists of fixed keys of the schema, without the paths under `environments`."""
     for key, written in node.get("properties", {}).items() if len(path) < _MAX_DEPTH else ():
         child = (*path, key)
         if child[0] == "spec" and child != ENVIRONMENTS:
@@ -184,7 +184,7 @@ def _paths(schema: Schema, node: Schema, path: Path) -> Iterator[Path]:
 
 
 def _is_name(schema: Schema, owner: Schema, key: str | int) -> bool:
-    """Return True if a key is a valid name for an entry of a map, such as a volume or a role."""
+    """Return True if a key is a valid name for a user-defined map entry, such as a volume or an environment."""
     names, name = resolve(schema, owner.get("propertyNames", {})), str(key)
     is_reserved = name in names.get("not", {}).get("enum", ())
     fits = re.search(names.get("pattern", ""), name) and len(name) <= names.get("maxLength", len(name))
@@ -192,7 +192,7 @@ def _is_name(schema: Schema, owner: Schema, key: str | int) -> bool:
 
 
 def _instead_of_pattern(schema: Schema, path: Path, end: int) -> str:
-    """Return a hint for a pattern such as `*`, which is not the name of an entry in a map."""
+    """Return a hint for a pattern such as `*`, which a user wrote instead of the name of an environment."""
     if path[: end - 1] != ENVIRONMENTS:
         return ""
     keys = path[end:]

@@ -1,4 +1,4 @@
-"""The enforced paths of a tfgen.yaml in the pods of entries of `objects`, and in patches.
+"""Check that the pods under `objects`, and the patches of a job, have the values that a tfgen.yaml enforces.
 
     tfgen.yaml      enforce: [registry, spec.serviceAccountName, spec.nodeSelector]
                     spec: {serviceAccountName: training, nodeSelector: {pool: training}}
@@ -33,7 +33,7 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "serviceAccountName": ("serviceAccount",),  # deprecated, but Kubernetes reads it if serviceAccountName is missing
     "priorityClassName": ("podPriorityClassName",),  # the name of the field in an Argo Workflow
 }
-"""Other names for a field of a pod, by the usual name of the field."""
+"""Other names of a field, such as a deprecated name or the name in a custom kind, by the field's usual name."""
 
 _SPEC: Final = (
     "nodeSelector",
@@ -48,7 +48,7 @@ _FIELDS: Final[Mapping[str, Path]] = {
     **{key: ("metadata", key) for key in _METADATA},
     **{key: ("spec", key) for key in _SPEC},
 }
-"""The fields of a pod template that a key of a job sets in all pods."""
+"""The fields of a pod template that a key of a job sets in all pods, by the key."""
 
 _OPTIONAL: Final = ("tolerations", *(name for names in _SYNONYMS.values() for name in names))
 """Fields that a pod may omit: tolerations, which only add rights, and the other names of a field."""
@@ -61,7 +61,7 @@ _MOVED: Final = object()
 
 
 class _Requirement(NamedTuple):
-    """A value that a field of each pod template must have; None for a field that no job may set."""
+    """An enforced value of a field in each pod template. The value is None for a field that no job may set."""
 
     field: Path
     value: Any
@@ -69,7 +69,7 @@ class _Requirement(NamedTuple):
 
 
 class _Fault(NamedTuple):
-    """A field with a wrong value: the path of the field below `spec` of the document, and the message."""
+    """A field with a wrong value, as the path below `spec` of the document, and the message about the field."""
 
     path: Path
     message: str
@@ -151,9 +151,9 @@ def _is_pod_template(part: Mapping[str, Any]) -> bool:
 def _template_faults(
     template: Mapping[str, Any], path: Path, requirements: list[_Requirement], *, is_whole: bool, skipped: int = 0
 ) -> Iterator[_Fault]:
-    """Yield a fault for each field that differs from its required value. With `is_whole`, missing fields count as well.
+    """Yield a fault for each field with a value other than the required value. `is_whole` includes missing fields.
 
-    The reported paths leave out the first `skipped` steps of a field.
+    The path of a fault does not contain the first `skipped` steps of the path of the field.
     """
     for field, value, place in requirements:
         for fault_path, actual, expected in _differences(template, field, value, is_whole=is_whole):
@@ -162,7 +162,7 @@ def _template_faults(
 
 
 def _differences(data: Any, field: Path, value: Any, *, is_whole: bool) -> Iterator[tuple[Path, Any, Any]]:
-    """Yield the paths of differing fields with the actual and the enforced value."""
+    """Yield the path of each field that differs, with the actual value and the enforced value of the field."""
     if isinstance(value, Mapping):
         for key in value:
             yield from _differences(data, (*field, key), value[key], is_whole=is_whole)
@@ -214,7 +214,8 @@ def _security_faults(part: Mapping[str, Any], path: Path, enforced: list[Enforce
 def _weak_pods(items: Iterable[Object], enforced: list[Enforced]) -> Iterator[str]:
     """Yield a message for each field of a job's pods that needs a weaker profile than the enforced profile.
 
-    tfgen does not render such a field. Committed overlays may contain such a field, from an earlier profile or by hand.
+    tfgen does not render such a field. But committed overlays may contain such a field, if an earlier profile allowed
+    the field, or if a user edited the overlays.
     """
     for item in items if any(entry.path[:2] == SECURITY for entry in enforced) else ():
         if literal_name(item) is None and item["kind"] not in _TEXT_KINDS:
@@ -244,7 +245,7 @@ def _patch_faults(document: Document, environment: str | None, requirements: lis
 
 
 def _patched(patch: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield each object of fields that a patch writes, with the path of the object in the patch."""
+    """Yield each nested mapping of the fields that a patch writes, with the path of its source in the patch."""
     if patch.get("merge"):
         yield ("merge",), patch["merge"]
     for index, operation in enumerate(patch.get("json") or ()):

@@ -1,4 +1,4 @@
-"""The enforced keys of `spec.security` in the security contexts of pod templates.
+"""Check that the security contexts in pod templates do not replace enforced keys of `spec.security`.
 
     tfgen.yaml      enforce: [spec.security]
                     spec: {security: {runAsUser: 1000}}
@@ -32,7 +32,7 @@ def find_security_overrides(document: Document) -> Iterator[Problem]:
     """Yield a problem for each field of a pod template that replaces an enforced key of `spec.security`.
 
     Args:
-        document: a job, or a tfgen.yaml, that the schema accepts, and whose tfgen.yaml files have no errors.
+        document: a job or a tfgen.yaml that the schema accepts. The layers of the document have no errors.
     """
     written = document.alone()
     contexts = [*_contexts(written.data)]
@@ -50,7 +50,7 @@ def find_security_overrides(document: Document) -> Iterator[Problem]:
 
 
 def _differs(context: Any, key: str, value: Any) -> bool:
-    """Return True if a context is null, or if its field differs from the enforced value."""
+    """Return True if a security context is null, or if it sets a key to a value other than the enforced value."""
     return context is None or (data_path.has(context, (key,)) and context[key] != value)
 
 

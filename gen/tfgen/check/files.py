@@ -4,9 +4,9 @@ A ledger does not prove that tfgen wrote a file, because a pull request can chan
 files are accepted (`change.committed_jobs`):
 
 - The files of an unchanged committed job are accepted, even if a different tfgen or different defaults rendered the
-  files. A note names the files that the next change of the job would change as well.
-- The files of a changed job must be the files that the running tfgen renders, including the ledger. A difference is
-  an error.
+  files. A note names the files that tfgen will change together with the next change of the job.
+- The files of a changed job, including the ledger, must equal the files that the running tfgen renders. A difference
+  is an error.
 
 The ledger only determines the message of an error:
 
@@ -57,7 +57,7 @@ _MAX_CHARACTERS: Final = 1 << 20
 
 
 class FileComparison(Record):
-    """The differences between the files and the rendered jobs: problems, and notes on accepted differences."""
+    """The differences between files on disk and rendered jobs, as problems, and as notes on accepted differences."""
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
@@ -68,7 +68,7 @@ class Base(Record):
 
     Attributes:
         committed: the jobs whose rendered files are the same as in the commit.
-        changed: the paths of the rendered files that differ from the commit, from the output folder.
+        changed: the paths, relative to the output folder, of the rendered files that differ from the commit.
         revision: the commit; empty for a comparison without a commit.
     """
 
@@ -124,7 +124,7 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> Fi
 
 
 def _reason(job: JobPlan) -> str | None:
-    """Return the reason why the files are out of date; None for a job that is unchanged since its last render."""
+    """Return the reason why the files of a job are out of date; None if the job is unchanged since its last render."""
     name = job.rendering.job
     if job.before is None:
         folders = (f"{CHARTS}/{name}/", f"{OVERLAYS}/{name}/")
@@ -192,7 +192,7 @@ def _line_ends_problem(plan: WritePlan, paths: Sequence[str]) -> Problem:
 def _hand_edited_problems(
     folder: OutputFolder, source: str, plan: WritePlan, changes: Sequence[FileChange]
 ) -> Iterator[Problem]:
-    """Yield a problem for each of the first `_MAX_FILES` files, and one problem for the remaining files."""
+    """Yield a problem for each of the first `_MAX_FILES` hand-edited files, and one problem for all others."""
     yield from (_hand_edited_problem(folder, source, plan, change) for change in changes[:_MAX_FILES])
     if further := changes[_MAX_FILES:]:
         verb = "was" if len(further) == 1 else "were"
@@ -205,7 +205,7 @@ def _hand_edited_problems(
 def _not_reproduced(
     folder: OutputFolder, source: str, plan: WritePlan, job: JobPlan, changes: Sequence[FileChange], base: Base
 ) -> Iterator[Problem]:
-    """Yield a problem for each file (the first `_MAX_FILES`) that this version of tfgen renders differently."""
+    """Yield a problem for each of the first `_MAX_FILES` files that differ from the render, and one for the others."""
     cure = _cure(source, job, base)
     for change in changes[:_MAX_FILES]:
         line, difference = 1, "this version of tfgen does not render the file"
@@ -286,7 +286,7 @@ def _first_place(folder: OutputFolder, plan: WritePlan, changes: Sequence[FileCh
 
 
 def _first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str | None]:
-    """Return the number (from 1) of the first line that differs, and this line of each text, or None after the end."""
+    """Return the number, from 1, of the first different line, and the line in each text; None if the text has ended."""
     pairs = zip_longest(on_disk.split("\n"), rendered.split("\n"))
     return next((n, actual, expected) for n, (actual, expected) in enumerate(pairs, start=1) if actual != expected)
 
@@ -296,5 +296,5 @@ def _line(text: str | None) -> str:
 
 
 def _shown(out: Path, path: str) -> str:
-    """Return the path of a file from the current folder, for messages."""
+    """Return the path of a file relative to the current folder, for messages."""
     return os.path.relpath(out / path)

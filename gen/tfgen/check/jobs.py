@@ -1,7 +1,7 @@
 """The check of job files before they are rendered: YAML, the schema, the rules.
 
-A check returns all problems at once, without problems that only follow from another problem: the rules check only the
-documents that the schema accepts. The caller decides by `problems.has_errors` whether to render.
+A check returns all problems at once. The rules check only the documents that the schema accepts, because other
+documents would cause misleading problems. The caller decides by `problems.has_errors` whether to render.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def check_in_processes(sources: Sequence[Source]) -> Checked:
 
 
 class Checker:
-    """Checker of single files and of all files together, which reads each layer once.
+    """Checker of single files, and of several files together. The checker reads each layer only once.
 
     Args:
-        is_guarded: the argument of `check_all`.
+        is_guarded: as in `check_all`.
     """
 
     def __init__(self, *, is_guarded: bool = True) -> None:
@@ -83,7 +83,7 @@ class Checker:
         return check_source(source, self._teams, is_guarded=self._is_guarded)
 
     def check_alone(self, source: Source) -> CheckResult:
-        """Check one file in the same way, but return the result without the documents, which need memory."""
+        """Check one file as `check` does, but return no documents, because documents need much memory."""
         return self.check(source).result
 
     def check_together(self, checked: Iterable[CheckedFile], read: Mapping[str, ReadFile] = EMPTY) -> Checked:

@@ -2,9 +2,9 @@
 
     tfgen.yaml      limits: {job: {gpus: 16}, environments: {prod: {gpus: 64}}, namespaces: {ml-ads: {gpus: 24}}}
 
-A job counts in each environment separately: its tasks, the requests of its pods, and its claims, including the pods and
-claims of `objects`. A sum includes all jobs under the folder of the tfgen.yaml, in one environment, or in one namespace
-of a cluster.
+tfgen counts a job in each environment separately: the tasks, the requests of the pods, and the claims, including the
+pods and claims under `objects`. A sum includes all jobs in one environment, or in one namespace of a cluster, whose
+files are under the folder of the tfgen.yaml.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _WORDS: Final[Mapping[str, str]] = {
 """The keys of `limits`, each with its noun in messages, such as "GPUs"."""
 
 _WHOLE_GPU: Final = re.compile(r".*/gpu(\.shared)?|nvidia\.com/mig-.+|gpu\.intel\.com/.+|volcano\.sh/vgpu-number")
-"""Resource names of devices that count as GPUs. A pod with only GPU memory or a share of a GPU counts as one GPU."""
+"""Pattern of the resources that tfgen adds up as GPUs. A pod with other GPU resources, such as memory, has one GPU."""
 
 _SUMS: Final = ("environments", "namespaces")
 _MAX_NAMES: Final = 3
-"""Maximum number of jobs that the message on a sum names."""
+"""Maximum number of jobs that the message about a sum lists."""
 
 
 class JobUse(Record):
@@ -60,8 +60,9 @@ class JobUse(Record):
 
     Attributes:
         environment: the name of the environment; None for a job without environments.
-        total: the sums of all parts.
-        by_part: the resources of each part of the spec, by the path of the part; the path of generated parts is empty.
+        total: the sums over all parts of the spec.
+        by_part: the resources of each part of the spec, such as a role, by the path of the part. The path is empty for
+            generated pods that belong to no role.
     """
 
     job: str
@@ -73,7 +74,7 @@ class JobUse(Record):
 
 
 def uses(built: BuiltJob) -> tuple[JobUse, ...]:
-    """Return the resources of a job in each built environment; without environments, the resources of the job."""
+    """Return the resources of a job in each built environment, or of the job itself if the job has no environments."""
     job = built.job
     if not job.environments:
         return (_use(job.name, (None, job.namespace, None), built.base.values()),)
@@ -107,10 +108,10 @@ def find_over_limits(document: Document, built: BuiltJob) -> Iterator[Problem]:
 
 
 def find_sums_over_limits(layer: Document, job_uses: Sequence[JobUse]) -> Iterator[Problem]:
-    """Yield a problem for each sum of several jobs above the limit of a tfgen.yaml for an environment or a namespace.
+    """Yield a problem for each sum of jobs that exceeds the limit of a tfgen.yaml for an environment or a namespace.
 
     Args:
-        layer: the tfgen.yaml, without the files above.
+        layer: the tfgen.yaml, without the values of parent folders.
         job_uses: the resources of all jobs under the folder of the tfgen.yaml.
     """
     for name in _named(layer, "environments"):
@@ -135,7 +136,7 @@ def limits_sums(layer: Document) -> bool:
 
 
 def check_limits(defaults: Document) -> Iterator[Problem]:
-    """Yield a problem for each limit of a tfgen.yaml that is higher than the limit of a layer above."""
+    """Yield a problem for each limit of a tfgen.yaml that is higher than the same limit of a parent folder."""
     layer = defaults.alone()
     if defaults.under is None:
         return
@@ -165,7 +166,10 @@ def _use(job: str, where: tuple[str | None, str | None, str | None], items: Iter
 
 
 def _parts(item: Object) -> Iterator[tuple[Path, Amounts]]:
-    """Yield the resources of an object, with the path of its part in the job. Values of a wrong type count as 0."""
+    """Yield the resources of an object, with the path of the part of the spec that creates the object or its pods.
+
+    Values of a wrong type count as 0.
+    """
     name = literal_name(item)
     if name is not None:
         for pods in literal_pods(item):
@@ -198,7 +202,7 @@ def _literal_size(spec: Any) -> Amount:
 
 
 def _amounts(pods: Pods, *, is_task: bool) -> dict[str, Amount]:
-    """Return the resources of a group of equal pods. Pods of roles also count as tasks (`is_task`)."""
+    """Return the resources of a group of equal pods. If `is_task` is true, the pods also count as tasks."""
     requests = pod_requests(pods.spec)
     gpus = {name: value for name, value in requests.items() if re.search(IS_GPU, name) and value}
     whole = sum((value for name, value in gpus.items() if _WHOLE_GPU.fullmatch(name)), 0)
@@ -222,7 +226,7 @@ def _size(claim: Mapping[str, Any]) -> Amount:
 
 
 def _origin(document: Document, use: JobUse, resource: str) -> Path:
-    """Return the path of the part of a job, such as a role, that requests the largest amount of a resource."""
+    """Return the path of the part of a job, for example of a role, with the largest request for a resource."""
     part = max(use.by_part, key=lambda path: use.by_part[path][resource])
     endings: list[Path] = [(*part, "replicas"), (*part, "resources"), part] if part[:1] == ("roles",) else [part]
     bases: list[Path] = [("spec", "environments", use.environment)] if use.environment else []
@@ -259,7 +263,7 @@ def written_limit(layer: Document, path: Path) -> Any:
 
 
 def limit_value(layer: Document, path: Path) -> Amount:
-    """Return the amount at a path below `limits` of a tfgen.yaml."""
+    """Return the amount at a path below `limits` of a tfgen.yaml, as a number."""
     return quantity.parse(written_limit(layer, path))
 
 

@@ -8,7 +8,7 @@ from tfgen.text.document import Document
 
 
 def literal_path(document: Document, environment: str | None, path: Path) -> Path:
-    """Return the path of a field in a document: in the environment if it sets the field or its nearest parent.
+    """Return the path at which a document sets a field or its nearest parent, in the environment if possible.
 
     Args:
         document: the job.

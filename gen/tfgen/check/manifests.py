@@ -1,7 +1,7 @@
 """Manifests of the repository that restrict the pods of a namespace: LimitRange, NetworkPolicy and ResourceQuota.
 
 tfgen skips the manifests that the ledgers list, because tfgen rendered these manifests. tfgen also skips a file that is
-not plain YAML, such as the template of a chart, because its result is unknown.
+not plain YAML, such as a template of a chart, because its rendered text is unknown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Manifest(Record):
 
 
 def read_foreign_manifests(out: Path, ledgers: Ledgers) -> tuple[Manifest, ...]:
-    """Return each LimitRange, NetworkPolicy and ResourceQuota in an output folder that tfgen did not write.
+    """Return the LimitRanges, NetworkPolicies and ResourceQuotas in those files of a folder that tfgen did not write.
 
     The manifests are sorted by file. The function skips files that it cannot read.
 

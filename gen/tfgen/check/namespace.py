@@ -90,7 +90,7 @@ def egress_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[F
 
 
 def _blocked_target(objects: Objects, all_policies: Sequence[Object], pods: Pods) -> str:
-    """Return a target that the pods of the job need but cannot reach; empty if the pods can reach all targets."""
+    """Return the name of a target that pods need but cannot reach, such as `DNS`; empty if no target is blocked."""
     if pods.spec.get("automountServiceAccountToken"):
         # The policies of the job have the ports of the API server, so they always allow the connection.
         job_policies = policies.governing(objects.of_kind("NetworkPolicy"), pods, "Egress")
@@ -119,7 +119,7 @@ def _is_for_all(quota: Manifest) -> bool:
 
 
 def _map(value: Any) -> dict[str, Any]:
-    """Return the quantities of a mapping, without values that are not quantities."""
+    """Return a mapping without values that are not quantities; empty for any value that is not a mapping."""
     amounts = value if isinstance(value, dict) else {}
     return {name: amount for name, amount in amounts.items() if quantity.is_quantity(amount)}
 
@@ -131,7 +131,7 @@ def _container_limits(manifest: Manifest) -> list[Mapping[str, Any]]:
 
 
 def _defaulted(container: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]) -> Amounts:
-    """Return the amounts of a container, with the defaults of the LimitRanges that the API server adds.
+    """Return the amounts of a container, including the defaults that the API server adds from LimitRanges.
 
     https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/v1/defaults.go (SetDefaults_LimitRangeItem,
     SetDefaults_Pod)
@@ -148,7 +148,7 @@ def _defaulted(container: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]
 
 
 def _out_of_range(amounts: Amounts, limit: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield each amount outside a LimitRange: ``requests`` or ``limits``, the resource, and the start of a message."""
+    """Yield the key (``requests`` or ``limits``), the resource, and a message start for each amount out of range."""
     for resource, minimum in sorted(_map(limit.get("min")).items()):
         request = amounts["requests"].get(resource)
         if request is not None and quantity.parse(request) < quantity.parse(minimum):

@@ -1,4 +1,4 @@
-"""Problems of the objects of a job in each environment, at the lines of the job.
+"""Problems of the objects of a job in each environment, reported at lines of the job file.
 
     job.yaml:14:40: Service mnist: spec.ports[0].targetPort: the selected pods have no port cluster [object-links]
 
@@ -49,19 +49,19 @@ RULES: Final[Mapping[str, str]] = {
 """The summary of each rule, which begins the section of the rule in docs/rules.md."""
 
 _ObjectsByFault: TypeAlias = dict[tuple[Place, str, str], dict[str, list[str | None]]]
-"""Names of the objects with a fault and their environments, by the place, the message and the rule of the fault."""
+"""Names of the objects with a fault, each with its environments, by the line, the message and the rule of the fault."""
 
 _MAX_NAMES: Final = 3
 """Maximum number of objects that a message names."""
 
 _QUOTED: Final = re.compile(r"'([^']+)'")
-"""Pattern of a key in a message of the validator of schemas."""
+"""Pattern of a quoted key in a message of the schema validator."""
 
 _MIN_COMMON_STEPS: Final = 2
-"""Minimum number of last steps that a path of the job and the path of a fault must share to belong together."""
+"""Minimum number of equal last steps of two paths, so that tfgen reports a fault in an object at a path of the job."""
 
 _MAX_EXPANSION: Final = 4
-"""Maximum number of bytes of JSON for one character of `repr`: an emoji has 4 bytes."""
+"""Maximum number of bytes in JSON for one character in the result of `repr`. An emoji, for example, has 4 bytes."""
 
 
 def check_objects(
@@ -71,7 +71,7 @@ def check_objects(
     manifests: Sequence[Manifest] = (),
     policies: PolicyFolders = NO_POLICIES,
 ) -> tuple[Problem, ...]:
-    """Return the problems of the objects of a job. Equal problems of several objects or environments become one.
+    """Return the problems of the objects of a job. Equal problems of objects or environments become one problem.
 
     Args:
         document: the job.
@@ -158,7 +158,7 @@ def _find_faults(
     schemas: ObjectSchemas,
     faults_by_item: dict[int, Sequence[tuple[str, Fault]]],
 ) -> tuple[Objects, Sequence[tuple[str, Fault]]]:
-    """Return the objects of one variant, and their faults that do not depend on a namespace, each with its rule.
+    """Return the objects of one variant, and the faults of the objects with their rules, except namespace faults.
 
     Args:
         items: the objects.
@@ -195,7 +195,7 @@ def _place_of_key(document: Document, path: Path) -> Place:
 
 
 def _largest_part(document: Document, environment: str | None) -> Path:
-    """Return the path of the smallest part of a job that contains most of the text, to report a large object there."""
+    """Return the path of the smallest part of a job that contains most of the job's text, to report a large object."""
     spec = document.data["spec"]
     variant_data = data_path.at(spec, ("environments", environment)) if environment is not None else None
     if variant_data and _text_size(variant_data) * 2 > _text_size({**spec, "environments": {}}):
@@ -226,7 +226,7 @@ def _describe(fault: Fault) -> str:
 
 
 def _objects(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
-    """Return the names of the objects with a fault, for a message. Prefer the objects of the job itself."""
+    """Return the names of the objects with a fault, for a message. Prefer objects of the job without environment."""
     names = [name for name, environments in environments_by_name.items() if None in environments] or [
         *environments_by_name
     ]
@@ -242,7 +242,7 @@ def _where(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
 
 
 def _place(document: Document, environment: str | None, fault: Fault) -> Place:
-    """Return the place in the job that sets the field of a fault: a path with the same last steps."""
+    """Return the line of the job that sets the field of a fault, found by the last steps of the field's path."""
     origin = _origin(document, environment, fault)
     if origin is not None:
         return document.place(origin)
@@ -252,7 +252,7 @@ def _place(document: Document, environment: str | None, fault: Fault) -> Place:
 
 
 def _place_of_policy(document: Document, environment: str | None, fault: PolicyFault) -> Place:
-    """Return the place in the job of a field that the expression of a policy names, or the place of the object."""
+    """Return the line of the job that sets a field which a policy reads, or the line of the role or the job name."""
     if (name := literal_name(fault.item)) is not None:
         return document.place(literal_path(document, environment, ("objects", name)))
     role = _role(fault.item)
@@ -269,7 +269,7 @@ def _place_of_policy(document: Document, environment: str | None, fault: PolicyF
 
 
 def _origin(document: Document, environment: str | None, fault: Fault) -> Path | None:
-    """Return the path of the job whose last steps match the field best. For several, return their common parent."""
+    """Return the path of the job with most of the last steps of a field. Return the parent of several such paths."""
     if (name := literal_name(fault.item)) is not None:
         return literal_path(document, environment, ("objects", name, *fault.path))
     if (patched := _in_patch(document, environment, fault)) is not None:
@@ -290,7 +290,7 @@ def _origin(document: Document, environment: str | None, fault: Fault) -> Path |
 
 
 def _in_patch(document: Document, environment: str | None, fault: Fault) -> Path | None:
-    """Return the path in a patch that sets the field of a fault, or a key that the message quotes, or None."""
+    """Return the path in a patch that sets the field of a fault or a key quoted in the message, or None."""
     spec = document.data["spec"]
     bases: list[Path] = [("environments", environment)] if environment is not None else []
     for base in (*bases, ()):
@@ -313,14 +313,14 @@ def _in_patch(document: Document, environment: str | None, fault: Fault) -> Path
 
 
 def _role(item: Object) -> str | None:
-    """Return the role, or the component such as TensorBoard, of an object, or None for an object of all roles."""
+    """Return the role or the component (such as TensorBoard) of an object; None for an object of all roles."""
     pods = data_path.at(item, ("spec", "template"))
     all_labels = (data_path.at(owner, ("metadata", "labels")) or {} for owner in (item, pods))
     return next((labels[keys.COMPONENT] for labels in all_labels if keys.COMPONENT in labels), None)
 
 
 def _is_of(path: Path, environment: str | None, role: str | None) -> bool:
-    """Return True if the value at a path of a job can affect an object of an environment and a role."""
+    """Return True if the value at a path of a job can affect the objects of a role in an environment."""
     if path[1:2] == ("environments",):
         if path[2:3] != (environment,):
             return False

@@ -35,7 +35,7 @@ RULES: Final[Mapping[str, str]] = {
     UNUSED_IGNORE: "A comment ignores a warning that does not occur.",
     LOOSENED: "A change of a tfgen.yaml loosens a guard rail.",
 }
-"""The summary of each rule, which begins the rule's section of docs/rules.md. The last two are warnings."""
+"""The summary of each rule, which begins the rule's section of docs/rules.md. The last two rules report warnings."""
 
 WARNINGS: Final = frozenset(
     (
@@ -57,7 +57,7 @@ class Setting(Record):
     """The severity of a rule, and the line of the tfgen.yaml that sets it.
 
     Attributes:
-        not_ignorable: the line of the tfgen.yaml that lets no comment ignore the rule, or None.
+        not_ignorable: the line with `ignorable: false`, if a tfgen.yaml forbids comments that ignore the rule, or None.
     """
 
     severity: str
@@ -66,7 +66,7 @@ class Setting(Record):
 
     @property
     def is_ignorable(self) -> bool:
-        """Return whether a comment may ignore the problems of the rule."""
+        """Return True if a comment may ignore the problems of the rule."""
         return self.not_ignorable is None
 
 
@@ -227,7 +227,7 @@ def _rules(layer: Document) -> Mapping[str, Any]:
 
 
 def _ignored(directives: Sequence[Directive]) -> Iterator[tuple[int, str]]:
-    """Yield the lines and the rules that comments ignore."""
+    """Yield the line of each correct comment, with the id of the rule whose problems the comment ignores."""
     return ((directive.line, _rule(directive)) for directive in directives if not _fault(directive))
 
 

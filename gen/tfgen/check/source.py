@@ -27,7 +27,7 @@ from tfgen.text.document import MAX_SIZE, Document, SourceTree
 from tfgen.words import ALSO, in_environments
 
 MAX_PROBLEMS: Final = 100
-"""Maximum number of problems of one rule in one document, because a hostile file may have a million."""
+"""Maximum number of problems of one rule in one document, because a hostile file may have a million problems."""
 
 
 GUARD_RAILS: Final = (
@@ -45,10 +45,10 @@ GUARD_RAILS: Final = (
 _NAME: Final = ("metadata", "name")
 
 _MIN_COST: Final = 170
-"""Cost of the check of the smallest job, in values."""
+"""Cost of the check of the smallest job, as a number of values in a document."""
 
 _MAX_ENVIRONMENTS: Final = 50
-"""Maximum number of environments. The schema refuses a job with more, so the rules do not check the job."""
+"""Maximum number of environments. The schema refuses more environments, so the rules do not check such a job."""
 
 
 class Team(Record):
@@ -63,7 +63,7 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
 
     Args:
         source: the file.
-        teams: the layers that tfgen has read, by file. The function adds the layers of this file.
+        teams: the layers that tfgen has already read, by file. The function adds the layers of the source.
         is_guarded: whether the guard rails of tfgen.yaml apply.
     """
     team = read_team(source.defaults, teams, is_guarded=is_guarded)
@@ -115,7 +115,7 @@ def report_clash(file: ReadFile, at: int, rule: AcrossRule, clash: Clash, *, is_
 
 
 def _size(document: Document) -> int:
-    """Return the cost of the check of a document: the number of its values, multiplied for environments."""
+    """Return the cost of the check of a document: the number of its values, multiplied by the number of variants."""
     environments = data_path.at(document.data, ("spec", "environments"))
     variants = 1 + (len(environments) if isinstance(environments, dict) else 0)
     size = _MIN_COST + sum(_count_values(layer.root) for layer in document.layers())
@@ -135,7 +135,7 @@ def _too_large(document: Document) -> Problem:
 
 
 def read_team(source: Source | None, teams: dict[str, Team], *, is_guarded: bool) -> Team:
-    """Return the defaults of a tfgen.yaml from `teams`. If `teams` lacks the file, read the file and add it."""
+    """Return the defaults of a tfgen.yaml from `teams`. Add the file to `teams` if necessary."""
     if source is None:
         return Team()
     if source.file not in teams:
@@ -198,9 +198,10 @@ def _rule_problems(document: Document) -> Iterator[Problem]:
 
 
 class _Occurrence(NamedTuple):
-    """A mistake that occurs in several variants of a job: its messages (tfgen reports the first) and environments.
+    """A mistake in one or more variants of a job, with a message and an environment for each variant.
 
-    The environment None stands for the job itself, and for a mistake at a line of the environment.
+    tfgen reports only the first message. The environment is None for the job itself, and for a mistake at a line of the
+    environment, because the line already identifies the environment.
     """
 
     messages: list[str]
@@ -208,14 +209,14 @@ class _Occurrence(NamedTuple):
 
 
 def _where(occurrence: _Occurrence) -> str:
-    """Return the environments of a mistake, including environments whose message differs, for example in a number."""
+    """Return text that names the environments of a mistake, including environments with a different message."""
     differ = len(set(occurrence.messages)) > 1
     named = (name for name in occurrence.environments if name is not None)
     return in_environments(occurrence.environments) or (in_environments(named, ALSO) if differ else "")
 
 
 def _findings(rule: Rule, variants: Sequence[View]) -> dict[tuple[Place, str], _Occurrence]:
-    """Return the first `MAX_PROBLEMS` mistakes that a rule finds, by place and cause."""
+    """Return the first `MAX_PROBLEMS` mistakes that a rule finds, by the line and the cause of the mistake."""
     occurrences: dict[tuple[Place, str], _Occurrence] = {}
     for view, (path, message, cause) in find_in_variants(rule.check, variants):
         place, environment = view.locate(path)

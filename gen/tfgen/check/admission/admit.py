@@ -1,4 +1,4 @@
-"""Evaluation of the admission policies that tfgen.yaml names, for the objects of a job and the pods of the objects.
+"""Evaluation of the admission policies that tfgen.yaml names, for the objects of a job and for their pods.
 
 The action `Deny` of a binding is an error, and `Warn` is a warning. `Audit` only writes to the log of the cluster, so
 tfgen reports nothing. A policy that tfgen cannot evaluate gets a warning.
@@ -37,7 +37,7 @@ class PolicyFault(NamedTuple):
 
     Attributes:
         item: the object of the job.
-        expression: the expression that is false, which names the fields of the violation.
+        expression: the policy's expression that is false, with the expressions of the variables that it reads.
     """
 
     rule: str
@@ -87,7 +87,7 @@ def find_policy_problems(document: Document, folders: PolicyFolders) -> Iterator
 def find_policy_faults(
     document: Document, folders: PolicyFolders, items: Sequence[Object], namespace: str | None
 ) -> Iterator[PolicyFault | Problem]:
-    """Yield the violations of policies by the objects of one environment, and the policies that tfgen cannot evaluate.
+    """Yield each violation of a policy by an object of one environment, and each policy that tfgen cannot evaluate.
 
     Args:
         document: the job.
@@ -135,7 +135,7 @@ def _faults(bound: _BoundPolicy, request: Request, decision: Decision) -> Iterat
 
 
 def _whole_expression(policy: Mapping[str, Any], expression: str) -> str:
-    """Return one text that contains an expression and the expressions of the variables that the expression reads."""
+    """Return an expression together with the expressions of the policy's variables that it reads, as one text."""
     variables = policy.get("variables") or ()
     read = [variable["expression"] for variable in variables if f"variables.{variable['name']}" in expression]
     return " ; ".join((*read, expression))
@@ -151,7 +151,7 @@ def _not_evaluated(document: Document, path: Path, message: str) -> Problem:
 
 
 def _bindings(folders: Sequence[PolicyFolder]) -> Iterator[tuple[tuple[Document, ...], Document]]:
-    """Yield each binding with the manifests of its folder and of the folders of higher layers."""
+    """Yield each binding with all manifests in the folder of the binding and in the policy folders of higher layers."""
     manifests: tuple[Document, ...] = ()
     for folder in folders:
         manifests = (*manifests, *folder.documents)
@@ -171,7 +171,7 @@ def _of_kind(documents: Sequence[Document], kind: str) -> Iterator[Document]:
 
 
 def _params(bound: _BoundPolicy, request: Request) -> Sequence[Object | None] | str:
-    """Return each object that the policy receives as `params`, or a text with the reason why an object is missing."""
+    """Return the objects that a policy receives as `params`, or the reason why tfgen does not know such an object."""
     kind = bound.policy.data["spec"].get("paramKind")
     reference = bound.binding.data["spec"].get("paramRef")
     if kind is None or reference is None:
@@ -198,7 +198,7 @@ def _is_referenced(reference: Mapping[str, Any], item: Object) -> bool:
 
 
 def requests_of(item: Object, namespace: str | None) -> Iterator[Request]:
-    """Yield the request that creates an object, then the requests that create its pods, with the server's defaults."""
+    """Yield the request that creates an object, then the requests that create its pods, after the server's defaults."""
     request = Request(item, item, namespace)
     where = {"namespace": namespace} if namespace and not request.is_cluster_wide else {}
     yield request.replaced(item=defaulted({**item, "metadata": {**item["metadata"], **where}}))
@@ -217,7 +217,7 @@ def requests_of(item: Object, namespace: str | None) -> Iterator[Request]:
 
 
 def field_names(expression: str) -> tuple[str, ...]:
-    """Return the fields that an expression reads, the deepest first, without common fields such as `metadata`."""
+    """Return the names of the fields that an expression reads, last name first, without names such as `metadata`."""
     return tuple(name for name in reversed(fields(expression)) if name not in _EVERYWHERE)
 
 

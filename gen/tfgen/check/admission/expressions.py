@@ -3,8 +3,8 @@
 For an object with 7 replicas, the expression `object.spec.replicas <= 5` has the value False.
 
 https://kubernetes.io/docs/reference/using-api/cel/. Google's CEL and RE2 are the packages cel-expr-python and
-google-re2. Only jobs with policies load them, with the first expression. tfgen supports the functions of these packages
-and of `_functions`. For an expression with any other function of Kubernetes, the result has an obstacle, not a value.
+google-re2. tfgen loads these packages when a policy is evaluated for the first time. tfgen supports the functions of
+these packages and of `_functions`. For an expression with a different function of Kubernetes, `Result.obstacle` is set.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _UNDECLARED: Final = re.compile(r"undeclared reference to '([^']+)'")
 _TEXT: Final = re.compile(
     r"[rRbB]{0,2}(\"{3}.*?\"{3}|'{3}.*?'{3}|\"(\\.|[^\"\\])*\"|'(\\.|[^'\\])*')|//[^\n]*", re.DOTALL
 )
-"""Pattern of text literals and comments."""
+"""Pattern of the text literals and the comments in a CEL expression."""
 
 _Quantity = dict[str, str]
 """A quantity as a CEL value: a map whose only key `quantity` has the exact number as a fraction, such as `1/2`."""
@@ -43,7 +43,7 @@ class Result(NamedTuple):
 
     Attributes:
         value: the value.
-        error: the error that the API server would report as well.
+        error: the error in the expression, which the API server would report too.
         obstacle: the reason why tfgen cannot evaluate the expression.
     """
 
@@ -88,13 +88,13 @@ def evaluate(expression: str, data: Mapping[str, Any]) -> Result:
 
 
 def names(expression: str) -> Iterator[tuple[str, ...]]:
-    """Yield the chains of names in an expression, including functions, for example ("object", "spec", "replicas")."""
+    """Yield each chain of names in an expression, such as ("object", "spec", "replicas"), including function names."""
     for chain in re.finditer(r"(?<![\w.])[A-Za-z_]\w*(?:\s*\??\.\s*\??[A-Za-z_]\w*)*", _TEXT.sub('""', expression)):
         yield tuple(re.findall(r"\w+", chain[0]))
 
 
 def fields(expression: str) -> tuple[str, ...]:
-    """Return the names of the fields in an expression in order: the names after a dot that are not functions."""
+    """Return the field names in an expression, in order: each name after a dot that is not the name of a function."""
     return tuple(re.findall(r"\.\s*\??([A-Za-z_]\w*)(?!\w|\s*\()", _TEXT.sub('""', expression)))
 
 
@@ -113,7 +113,7 @@ def _compiled(expression: str) -> Any:
 
 
 def _failure(error: Exception) -> str:
-    """Return the reason why the CEL library cannot evaluate an expression: a limit, or an optional value."""
+    """Return the reason why the CEL library fails: the expression exceeds a limit, or returns an optional value."""
     if "Iteration budget exceeded" in str(error):
         return "the expression needs more iterations than the 10,000 of the CEL library of tfgen"
     if isinstance(error, TypeError):
@@ -144,7 +144,7 @@ def _environment() -> Any:
 
 
 def _functions(cel: Any) -> Any:
-    """Return the functions for quantities and searches, as a CEL extension.
+    """Return a CEL extension with the functions of Kubernetes for quantities and for searches in texts.
 
     https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-quantity-library
     """
@@ -220,7 +220,7 @@ def _first_matches(searched: str, pattern: str, limit: int) -> list[str]:
 
 
 def _matches(searched: str, pattern: str) -> Iterator[str]:
-    """Yield the matches of a pattern in a text, from left to right, with RE2 because Kubernetes uses RE2 as well."""
+    """Yield the matches of a pattern in a text, from left to right. The function uses RE2, as Kubernetes does."""
     import re2
 
     options = re2.Options()

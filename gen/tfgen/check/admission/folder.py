@@ -42,13 +42,13 @@ _KUSTOMIZATION: Final = "kustomization.yaml"
 
 
 class PolicyFolder(Record):
-    """The manifests in a folder of policies.
+    """The manifests in a folder of admission policies.
 
     Attributes:
         layer: the tfgen.yaml that names the folder.
         documents: the manifests that have no problems.
-        problems: the problems of the manifests.
-        error: the error that prevents tfgen from evaluating the policies, or None.
+        problems: the problems of all other manifests.
+        error: the error because of which tfgen cannot evaluate the policies, or None.
     """
 
     layer: str
@@ -82,13 +82,13 @@ def read_policy_folders(documents: Iterable[Document]) -> PolicyFolders:
 
 
 def read_folders_of(defaults: Iterable[Document]) -> PolicyFolders:
-    """Read the policy folders of some tfgen.yaml files and their parents. Store errors in the result."""
+    """Read the policy folders of some tfgen.yaml files and of their parent layers. Store errors in the result."""
     layers = {layer.file: layer for under in defaults for layer in under.layers() if _named(layer)}
     return {file: _with_error(layer) for file, layer in layers.items()}
 
 
 def folders_of(document: Document, folders: PolicyFolders) -> tuple[PolicyFolder, ...]:
-    """Return the policy folders that apply to a job, with the folder of the highest tfgen.yaml first."""
+    """Return the policy folders that apply to a job. The folder of the highest layer comes first."""
     files = [layer.file for layer in _layers(document) if layer.file in folders]
     return tuple(folders[file] for file in reversed(files))
 
@@ -99,7 +99,7 @@ def folder_paths(document: Document) -> tuple[Path, ...]:
 
 
 def error_of(document: Document, folders: PolicyFolders) -> TfgenError | None:
-    """Return the error that prevents tfgen from evaluating the policies of a job, or None."""
+    """Return the error because of which tfgen cannot evaluate the policies for a job, or None."""
     return next((folder.error for folder in folders_of(document, folders) if folder.error), None)
 
 
@@ -190,7 +190,7 @@ def parse_folder(layer: Document, contents: Mapping[Path, bytes]) -> PolicyFolde
 
 
 def holds_manifests(file: Path) -> bool:
-    """Return True if tfgen reads manifests from a file, by the path of the file in the folder of policies."""
+    """Return True if tfgen reads manifests from a file, given the path of the file in the folder of policies."""
     is_hidden = any(step.startswith(".") for step in file.parts)
     return file.name.endswith(_SUFFIXES) and not is_hidden and file.name != _KUSTOMIZATION
 
@@ -214,7 +214,7 @@ def _read(file: Path) -> bytes:
 
 
 def _faults(document: Document) -> Iterator[Problem]:
-    """Yield the problems of a manifest that is not an object, or that is a policy which the API server refuses."""
+    """Yield a problem if a manifest is not a Kubernetes object, or is a policy that the API server refuses."""
     data = document.data
     api_version, kind, name = (data_path.at(data, path) for path in (("apiVersion",), ("kind",), ("metadata", "name")))
     if not all(isinstance(text, str) and text for text in (api_version, kind, name)):

@@ -1,7 +1,7 @@
-"""Match of a policy or a binding with a request, by the resource and by the labels of the object and the namespace.
+"""Decision whether a policy or a binding applies to a request, by the resource, and by object and namespace labels.
 
-https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/. An answer is True, False, or a
-text with the reason why only a cluster can give the answer.
+https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/. An answer is True or False, or a
+text with the reason why only a cluster knows the answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Request(Record):
 
     Attributes:
         item: the object, with the defaults of the API server.
-        owner: the object of the job: the same object, or the object whose controller creates the pod.
+        owner: the object of the job: `item` itself or, if `item` is a pod of a controller, the controller's object.
         namespace: the namespace of the object; None if the job sets no namespace, or for a cluster-wide object.
         is_of_pods: True for a pod that a controller creates.
     """
@@ -89,7 +89,7 @@ def any_of(answers: Iterable[Answer]) -> Answer:
 
 
 def matches_resources(resources: Mapping[str, Any], request: Request, namespaces: Iterable[Object]) -> Answer:
-    """Match a request with the MatchResources of a policy or a binding.
+    """Return the answer whether the MatchResources of a policy or a binding match a request.
 
     Args:
         resources: `spec.matchConstraints`, or `spec.matchResources`.
@@ -138,7 +138,7 @@ def _has(names: Iterable[str] | None, name: str) -> bool:
 
 
 def _matches_namespace(selector: Mapping[str, Any], request: Request, namespaces: Iterable[Object]) -> Answer:
-    """Match a selector with the labels of a namespace. Without a manifest, only the label with its name is known."""
+    """Match a selector with the labels of a namespace. Without a manifest, tfgen knows only the label with the name."""
     if request.is_cluster_wide or not (selector.get("matchLabels") or selector.get("matchExpressions")):
         return True
     if request.namespace is None:
@@ -162,7 +162,7 @@ def _matches_namespace(selector: Mapping[str, Any], request: Request, namespaces
 
 
 def find_namespace(name: str, namespaces: Iterable[Object]) -> Object | None:
-    """Return the manifest of a namespace with the label that the API server adds, or None."""
+    """Return the manifest of a namespace, with the added label `NAMESPACE_NAME`, or None if no manifest exists."""
     for namespace in namespaces:
         if namespace["metadata"]["name"] == name:
             metadata = namespace["metadata"]

@@ -1,4 +1,4 @@
-"""Rules of admission policies. `tfgen.yaml` may set their severities."""
+"""Rules of tfgen that report admission policies. `tfgen.yaml` may set the severities of these rules."""
 
 from __future__ import annotations
 

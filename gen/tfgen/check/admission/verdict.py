@@ -1,4 +1,4 @@
-"""Decisions of a policy on a request: the failed validations with their messages.
+"""Evaluation of a policy for a request, which returns the failed validations with their messages.
 
 The module follows the code of the API server:
 https://github.com/kubernetes/apiserver/blob/v0.36.0/pkg/admission/plugin/policy/validating/.
@@ -31,20 +31,20 @@ _SERVER_METADATA: Final = (
     "resourceVersion",
     "ownerReferences",
 )
-"""Metadata that the API server, or a controller, sets on an object."""
+"""Names of the metadata that the API server, or a controller, sets on an object."""
 
 _POD_METADATA: Final = ("name", "generateName")
-"""Metadata that a controller sets on a pod."""
+"""Names of the metadata that a controller sets on a pod."""
 
 
 class Decision(Record):
-    """The refusal of an object by a policy, or the reason why tfgen cannot evaluate the policy.
+    """The result of a policy for an object: a refusal, or the reason why tfgen cannot evaluate the policy.
 
     Attributes:
         path: the path of the expression in the policy.
-        message: the message of the policy, or the reason.
+        message: the message of the policy for a refusal, or the reason why tfgen cannot evaluate the policy.
         is_known: True for a refusal, False for a policy that tfgen cannot evaluate.
-        is_strict: True if the API server refuses the object regardless of the actions of the binding.
+        is_strict: True if the API server refuses the object even if the binding does not have the action `Deny`.
     """
 
     path: Path
@@ -56,7 +56,7 @@ class Decision(Record):
 def judge(
     policy: Mapping[str, Any], params: Object | None, request: Request, namespaces: Sequence[Object]
 ) -> Iterator[Decision]:
-    """Evaluate a policy for a matching request. Yield a decision for each failed validation.
+    """Evaluate a policy for a request that it matches. Yield a decision for each validation that fails.
 
     Args:
         policy: the spec of the policy.
@@ -148,7 +148,7 @@ class _View:
                 self._variables[variable["name"]] = result.value
 
     def result(self, expression: str) -> Result:
-        """Return the result of an expression, or the reason why tfgen does not know the data that it reads."""
+        """Return the result of an expression, which is an obstacle if tfgen does not know data that it reads."""
         obstacle = next((reason for chain in names(expression) if (reason := self._obstacle(chain))), "")
         return Result(obstacle=obstacle) if obstacle else evaluate(expression, self._data)
 
@@ -186,7 +186,7 @@ def _namespace_object(request: Request, namespaces: Sequence[Object]) -> Object 
 
 
 def _named_namespace(request: Request) -> Object | None:
-    """Return a Namespace object that has only its name and the label with the name, or None without a name."""
+    """Return a Namespace object with only its name and the label of the name; None if the request has no namespace."""
     name = request.namespace
     return {"metadata": {"name": name, "labels": {NAMESPACE_NAME: name}}} if name else None
 

@@ -25,9 +25,10 @@ class Objects(Record):
     """The objects of one environment, and the names to which the objects may refer.
 
     Attributes:
-        items: the objects that tfgen creates. texts: all texts of the job. An object may refer to a name among the
-        texts, because the user owns such an object. min_available: the minimum size of the gang that the job sets; 0
-        for the default. literals: the entries of `objects`, which may have any shape.
+        items: the objects that tfgen creates.
+        texts: all texts of the job. An object may refer to an object whose name is a text, because a user created it.
+        min_available: the minimum size of the gang that the job sets; 0 for the default.
+        literals: the entries of `objects`, which may have any shape.
     """
 
     items: tuple[Object, ...]
@@ -37,12 +38,12 @@ class Objects(Record):
 
     @cached_property
     def pods(self) -> tuple[Pods, ...]:
-        """The pods of the objects."""
+        """The groups of equal pods that the objects create."""
         return tuple(pods for item in self.items for pods in pods_of(item))
 
     @cached_property
     def pods_by_owner(self) -> Mapping[str, Pods]:
-        """The first pods of each object, by the name of the object."""
+        """The first group of pods that each object creates, by the name of the object."""
         return {pods.owner["metadata"]["name"]: pods for pods in reversed(self.pods)}
 
     def of_kind(self, kind: str) -> tuple[Object, ...]:

@@ -1,4 +1,4 @@
-"""Check of the gang: the PodGroup must wait for as many pods as belong to the PodGroup."""
+"""Check of the gang: each PodGroup must wait for all its pods, or for the minimum number that the job sets."""
 
 from __future__ import annotations
 

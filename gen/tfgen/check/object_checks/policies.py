@@ -18,7 +18,7 @@ class Port(NamedTuple):
 
 
 def leaves(policies: Sequence[Object], source: Pods, target: Pods | None, port: Port) -> bool:
-    """Return True if pods may connect to a port of other pods, or of any host if the target is None."""
+    """Return True if pods may connect to a port of other pods, or to a port of any host if the target is None."""
     return _allows(policies, source, "Egress", target, port)
 
 
@@ -28,7 +28,7 @@ def enters(policies: Sequence[Object], source: Pods, target: Pods, port: Port) -
 
 
 def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pods | None, port: Port) -> bool:
-    """Return True if policies allow the traffic of pods in a direction. Without a policy, all traffic is allowed.
+    """Return True if policies allow the ingress or the egress of pods. Without a policy, all traffic is allowed.
 
     https://kubernetes.io/docs/concepts/services-networking/network-policies/#the-two-sorts-of-pod-isolation
     """

@@ -10,7 +10,10 @@ from tfgen.check.object_checks.pods import Pods
 
 
 class Reference(NamedTuple):
-    """A reference: the path in the object, the kind and name of the target, and optionally a key of the target."""
+    """A reference of an object to another object, or to a key of the other object.
+
+    The path is the path of the reference in the object. The kind, the name and the key are those of the other object.
+    """
 
     path: FieldPath
     kind: str
@@ -19,7 +22,7 @@ class Reference(NamedTuple):
 
 
 def check(objects: Objects) -> Iterator[Fault]:
-    """Yield a fault for each reference without a target, and for each mounted volume that the pod does not have."""
+    """Yield a fault for each reference to a missing object or key, and for each mount of a volume that a pod lacks."""
     for pods in objects.pods:
         for reference in (*_volume_references(pods), *_container_references(pods), *_pod_references(pods)):
             yield from _missing(objects, pods.owner, reference)

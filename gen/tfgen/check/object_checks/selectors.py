@@ -35,6 +35,6 @@ def check(objects: Objects) -> Iterator[Fault]:
 
 
 def selector(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the LabelSelector of an object that selects pods, or None."""
+    """Return the LabelSelector with which an object selects pods, or None."""
     labels: Mapping[str, Any] | None = data_path.at(item, _PATHS[item["kind"]])
     return {"matchLabels": labels} if item["kind"] == "Service" and labels is not None else labels
