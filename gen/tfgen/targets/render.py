@@ -1,4 +1,4 @@
-"""Renders a checked job: the files of the chart, the overlays and the GitOps objects.
+"""Renders a checked job to files: the chart, the overlays and the GitOps objects.
 
 job.yaml -> TrainingJob -> graph -> FileTree: charts/NAME, overlays/NAME, or both
 """
@@ -28,13 +28,13 @@ _SEVERAL_JOBS: Final = "several jobs"
 def render(
     data: Mapping[str, Any], job_data: Mapping[str, Any] | None = None, built: BuiltJob | None = None
 ) -> Rendering:
-    """Render all outputs of a job without errors.
+    """Render all outputs of a job in which the checks find no error.
 
     Args:
         data: the job, merged with its layers.
         job_data: the job without its layers; None for a job without layers. The ledger uses this data to distinguish a
             change of the job from a change of a layer.
-        built: the result of `build` for the data, if the caller has it.
+        built: the result of `build` for `data`; None if the caller has not called `build`.
     """
     built = built or build(data)
     job, environments = built.job, built.environments
@@ -61,7 +61,7 @@ def _digest(data: Mapping[str, Any]) -> str:
 
 
 def input_digest(document: Document) -> str:
-    """Return the digest of a job without its layers, for the ledger."""
+    """Return the digest of a job without its layers. The ledger contains this digest."""
     return _digest(own_data(document))
 
 
@@ -71,7 +71,7 @@ def render_document(document: Document, built: BuiltJob | None = None) -> Render
 
 
 def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, dict[str, str]]:
-    """Return the files of the GitOps objects: files of the job, and files that jobs share."""
+    """Return the GitOps files of a job in two groups: files that only this job has, and files that jobs share."""
     if job.gitops is None:
         return {}
     from tfgen.targets.gitops.gitops import gitops, texts  # for gitops only: takes 5 ms, which other jobs save

@@ -24,11 +24,11 @@ _STRAY_FILES: Final = (".DS_Store", ".git/", ".idea/", ".vscode/", "*.bak", "*.o
 
 
 def chart(job: TrainingJob, spec: Mapping[str, Any]) -> tuple[dict[str, str], Revision]:
-    """Return the files of a job's chart by path in the output folder, and the revision of the chart.
+    """Return a job's chart: the text of each file by its path in the output folder, and the chart's revision.
 
     Args:
         job: the job.
-        spec: the spec of the job, for the schema of the values.
+        spec: the spec of the job, from which the schema of the values is made.
     """
     environments = [environment for environment in job.environments if environment.enabled]
     files = template_files(job.structure)
@@ -49,7 +49,7 @@ def chart(job: TrainingJob, spec: Mapping[str, Any]) -> tuple[dict[str, str], Re
 
 
 def _helm_ignore(files: Iterable[str]) -> str:
-    """Return ``.helmignore`` without patterns that match a file of the chart, such as code with the name x.tmp."""
+    """Return ``.helmignore``. It omits a pattern that matches a file of the chart, such as a program named x.tmp."""
     names = [path.rpartition("/")[2] for path in files]
     patterns = [pattern for pattern in _STRAY_FILES if not fnmatch.filter(names, pattern)]
     return "\n".join(("# Files of editors and operating systems.", *patterns, ""))

@@ -1,15 +1,15 @@
 """``Chart.yaml`` and its version, such as ``1.3.69265643583774``.
 
 The second number is the revision in the ledger, which increases by one when any file of the chart changes. The third
-number is the first 48 bits of the digest of these files. After a revert or a merge, one revision may belong to two
-contents, and the third number distinguishes these contents. All three parts are numbers, so version ranges and
-``helm search repo`` find the newest chart: https://helm.sh/docs/chart_best_practices/conventions/#version-numbers. Two
-other parts of a version are not suitable for the digest:
+number is the first 48 bits of the digest of these files. After a revert or a merge, two different contents may have the
+same revision, and the third number distinguishes them. All three parts are numbers, so version ranges and ``helm search
+repo`` find the newest chart: https://helm.sh/docs/chart_best_practices/conventions/#version-numbers. A version has two
+other parts, which are not suitable for the digest:
 
-- Only ``--devel`` and ranges that end in ``-0`` find a pre-release (``0.1.3-h3eff2a14b91e``).
-- Build metadata (``0.1.3+h3eff2a14b91e``) do not distinguish two contents. For Helm, ``0.1.3+a`` and ``0.1.3+b`` are
-  one version. With ``valuesFiles``, Flux's source-controller replaces the build metadata by its own number: release 1.7
-  packaged version '0.1.0+1' of the chart, and did not upgrade the Helm release.
+- Pre-release (``0.1.3-h3eff2a14b91e``): only ``--devel`` and ranges that end in ``-0`` find such a version.
+- Build metadata (``0.1.3+h3eff2a14b91e``): they do not distinguish two contents. For Helm, ``0.1.3+a`` and ``0.1.3+b``
+  are one version. With ``valuesFiles``, Flux's source-controller replaces the build metadata by its own number: release
+  1.7 packaged version '0.1.0+1' of the chart, and did not upgrade the Helm release.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _KUBE_LEAST: Final = "1.31"
 _KUBE_LEAST_IN_PLACE: Final = "1.35"
 """The first Kubernetes version in which the feature gate ContainerRestartRules is on by default."""
 _CONTENT_LENGTH: Final = 12
-"""Number of hexadecimal digits of the digest: 48 bits. Some tools support integers only up to 2^53."""
+"""Number of hexadecimal digits of the digest in the version: 48 bits, because some tools limit integers to 2^53."""
 
 
 def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
-    """Return ``Chart.yaml``. Its version contains the digest of all files of the chart, without the version itself."""
+    """Return ``Chart.yaml``. The version contains the digest of all files of the chart, except for the version."""
     head = generated_note(job.name) + yaml_text.dump(_head_fields(job))
     tail = yaml_text.dump(_tail_fields(job))
     digest = hashlib.sha256()
@@ -71,7 +71,7 @@ def kube_least(structure: Structure) -> str:
 
 
 def _page(page: ChartPage) -> dict[str, Any]:
-    """Return the fields for chart repositories: https://helm.sh/docs/topics/charts/#the-chartyaml-file."""
+    """Return the fields that chart repositories show: https://helm.sh/docs/topics/charts/#the-chartyaml-file."""
     page_fields = {
         "keywords": [*page.keywords],
         "home": page.home,
@@ -83,7 +83,7 @@ def _page(page: ChartPage) -> dict[str, Any]:
 
 
 def _app_version(image: str) -> dict[str, str]:
-    """Return ``appVersion``: the tag of the image, or the digest of an image without a tag; may be empty."""
+    """Return ``appVersion``: the tag of the image, or else the digest of the image; empty without tag and digest."""
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     version = tag or digest.replace(":", "-")

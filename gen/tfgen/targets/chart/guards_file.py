@@ -1,4 +1,4 @@
-"""Writes ``templates/guards.yaml``: checks that stop Helm before it prints objects. The file contains no object.
+"""Writes ``templates/guards.yaml``: checks that stop Helm before Helm prints objects. The file contains no object.
 
 Guard(Greater(REPLICAS, 3), ...)  ->  {{- if gt (int64 .Values.roles.worker.replicas) 3 }}
                                       {{- fail "there are too many" }}
@@ -23,16 +23,16 @@ from tfgen.targets.chart.upgrade_guards import upgrade_guards
 
 _HEAD: Final = "{{- /* Checks that values.schema.json cannot express. */}}"
 _INCLUDE: Final = re.compile(r'(\()?include "(?P<name>[^"]+)" [.$](?(1)\)|(?=[ )]))')
-"""Pattern of a call of a helper with the root context as the only argument."""
+"""Pattern of a call of a helper whose only argument is the root context."""
 
 
 def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> str:
-    """Return the text of the file."""
+    """Return the text of ``templates/guards.yaml``."""
     return "".join(f"{line}\n" for line in guards_lines(guards, templates, context))
 
 
 def guards_lines(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> Lines:
-    """Return the lines of the file, each with its node. A variable replaces repeated calls of a helper."""
+    """Return the lines of the guards file, each with its node. A variable replaces repeated calls of a helper."""
     checks = [*_guards(guards, context, depth=0), *upgrade_guards(templates, context)]
     calls = Counter(include["name"] for line in checks for include in _INCLUDE.finditer(line))
     repeated = [name for name, number in calls.items() if number > 1]
@@ -46,7 +46,7 @@ def guards_lines(guards: Sequence[Guard], templates: Sequence[Template], context
 
 
 def guard_checks(guards: Sequence[Guard], context: Context) -> str:
-    """Return the lines of the guards. Neighbouring guards share a ``range`` or variables."""
+    """Return the lines of the guards. Neighbouring guards share a ``range`` or variables if possible."""
     return "".join(f"{line}\n" for line in _guards(guards, context, depth=0))
 
 

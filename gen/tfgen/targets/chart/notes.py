@@ -13,7 +13,7 @@ from tfgen.kubernetes import keys
 
 
 def notes(structure: Structure) -> Node:
-    """Return the notes: the commands to follow the run, and to start the next run."""
+    """Return the notes, which show the commands that follow the run and the commands that start the next run."""
     namespace = ChartOnly("{{ .Release.Namespace }}")
     log_role = WORKLOADS[structure.kind].log_role(structure)
     return Text(
@@ -45,15 +45,15 @@ def notes(structure: Structure) -> Node:
 
 
 def environment_notes(names: Iterable[str]) -> str:
-    """Return the end of the notes, which lists the values file of each environment."""
+    """Return the last lines of the notes. They list the values file of each environment."""
     return "".join(f"\nTo install with the values of {name}:  -f CHART/values-{name}.yaml\n" for name in names)
 
 
 def upgrade(structure: Structure) -> str:
     """Return the text about the effect of ``helm upgrade`` without a new run name.
 
-    The chart keeps a released StatefulSet released in an upgrade (`graph.released_state`). A rollback applies
-    the replicas of an earlier revision (tests/e2e/server/test_released.py).
+    During an upgrade, the chart does not scale up a StatefulSet that the finisher released (`graph.released_state`).
+    A rollback applies the replicas of an earlier revision (tests/e2e/server/test_released.py).
     """
     workload = WORKLOADS[structure.kind]
     scalable = " and ".join(role.name for role in structure.roles if workload.is_scalable(role))

@@ -38,7 +38,7 @@ _json: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def readme(job: TrainingJob, form: ValuesForm) -> str:
-    """Return the text of the file."""
+    """Return the text of the README.md."""
     chart = f"{CHARTS}/{job.name}"
     environment = next((environment for environment in job.environments if environment.enabled), None)
     namespace = environment.namespace if environment else job.namespace
@@ -84,14 +84,14 @@ zeros of a number. The chart refuses null for a required value. To set an empty 
 
 
 def _operators(structure: Structure) -> str:
-    """Return the operators that the objects of the job need, as the end of a sentence; empty for no operator."""
+    """Return text that continues a sentence with the operators which the job's objects need; empty for no operator."""
     names = [_BY_KIND.get(structure.kind, ""), _BY_GANG.get(structure.gang or "kubernetes", "")]
     return "".join(f", {name}" for name in dict.fromkeys(names) if name)
 
 
 @once_a_form
 def _rows(form: ValuesForm) -> tuple[ValuesText, ...]:
-    """Return a table row for each value. Values with the same key in all roles share a row."""
+    """Return the table rows of the values. Values of different roles that have the same key share a row."""
     paths: dict[str, list[ValuesPath]] = {}
     for path in form.paths:
         name = ".".join(("roles", "ROLE", *path[2:]) if path[0] == "roles" else path)
@@ -112,7 +112,7 @@ def _cell(text: str) -> str:
 
 
 def _default(paths: Sequence[ValuesPath], values: Sequence[Any], *, in_all_roles: bool) -> str:
-    """Return the table cell of a default. If the defaults of roles differ, the cell lists the default of each role."""
+    """Return the table cell of a value's default. If the roles have different defaults, the cell lists each of them."""
     defaults = [_shown(value) for value in values]
     if paths[0][0] != "roles" or (in_all_roles and len({*defaults}) == 1):
         return _cell(defaults[0])
@@ -126,7 +126,7 @@ def _shown(value: Any) -> str:
 
 
 def _short_sentence(sentence: str) -> str:
-    """Shorten a long sentence to the part before the first colon or semicolon."""
+    """Shorten a long sentence to the words before its first colon or semicolon."""
     if len(sentence) <= _LONGEST_SENTENCE:
         return sentence
     cuts = [index for mark in (": ", "; ") if (index := sentence.find(mark)) > 0]

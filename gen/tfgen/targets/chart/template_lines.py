@@ -1,6 +1,7 @@
-"""Returns the lines of a chart's templates, each with the node of the graph that the line prints.
+"""Returns the lines of a chart's templates. Each line has the node of the object graph that the line prints.
 
-`templates.template_files` gives the same texts, and is faster because it caches the texts for all jobs of a structure.
+`templates.template_files` returns the same texts, and is faster because it caches the texts for all jobs of a
+structure.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tfgen.targets.chart.wrap import wrap
 
 
 def chart_lines(structure: Structure, environments: Iterable[str]) -> dict[str, Lines]:
-    """Return the lines of the templates, by path in the chart. A line without a node is constant text.
+    """Return the lines of each template, by its path in the chart. A line without a node is constant text.
 
     Args:
         structure: the structure of the job.
@@ -44,13 +45,13 @@ def chart_lines(structure: Structure, environments: Iterable[str]) -> dict[str, 
 
 
 def _wrapped(line: str) -> Lines:
-    """Return the lines that a long line is broken into."""
+    """Break a long line into several lines, and return them."""
     pieces = wrap(line).split("\n")
     return lines_of(line.node, pieces, line.context) if isinstance(line, Line) else pieces
 
 
 def _text_lines(text: Node, context: Context) -> Lines:
-    """Return the lines of a free text such as NOTES.txt, each with the parts of the text that the line prints."""
+    """Return the lines of a free text such as NOTES.txt. Each line has the parts of the text that the line prints."""
     nodes: list[list[Node]] = [[]]
     printed = text_of(text, context).splitlines()
     for part in text.parts if isinstance(text, Text) else (text,):
@@ -64,5 +65,5 @@ def _text_lines(text: Node, context: Context) -> Lines:
 
 
 def texts(files: Mapping[str, Lines]) -> dict[str, str]:
-    """Join the lines of each file to a text."""
+    """Join the lines of each file into one text."""
     return {path: "".join(f"{line}\n" for line in lines) for path, lines in files.items()}

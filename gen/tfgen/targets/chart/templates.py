@@ -2,7 +2,7 @@
 
 tfgen prints these files once for all jobs of a structure, with a placeholder for the name of the chart, and then
 replaces the placeholder. The wrapping of lines depends on the length of the name, so tfgen wraps the lines once for all
-names of one length.
+names of the same length.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FILE_HEADS: Final[Mapping[str, str]] = {
 
 
 def template_files(structure: Structure) -> dict[str, str]:
-    """Return the texts of the files, by path in the chart."""
+    """Return the text of each template, helper file, guard file and notes file, by its path in the chart."""
     name = structure.name
     mark = _NAME * len(name)
     templates = {path: text.replace(mark, name) for path, text in _wrapped(Shape(structure), len(name)).items()}
@@ -56,7 +56,7 @@ def template_files(structure: Structure) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=MAX_CACHED)
 def _wrapped(shape: Shape, length: int) -> Mapping[str, str]:
-    """Return the templates with wrapped lines, and with a placeholder for each character of a name of this length."""
+    """Return the templates with wrapped lines. As many placeholders as `length` replace the chart's name."""
     mark = _NAME * length
     return {path: wrap(text.replace(_NAME, mark)) for path, text in _printed(shape.structure).templates.items()}
 
@@ -65,7 +65,7 @@ class _Printed(Record):
     """The printed files of all jobs with one structure.
 
     Attributes:
-        templates: the templates by path, with a placeholder for the name.
+        templates: the templates by path, with a placeholder for the name of the chart.
         files: the files that the templates read, by path.
     """
 
@@ -94,7 +94,7 @@ def _define(part: Named) -> str:
 
 
 def _helper_files(nodes: Sequence[Node | Record]) -> dict[str, str]:
-    """Return the helper files with the named parts that the nodes use."""
+    """Return the helper files that contain the named parts which the nodes use."""
     parts = named_parts(nodes).values()
     return {
         f"templates/_{file}.tpl": helpers_file(FILE_HEADS[file], [_define(part) for part in parts if part.file == file])

@@ -1,9 +1,10 @@
 """Writes guards that stop ``helm upgrade`` before it changes an immutable field of an existing run.
 
-Kubernetes refuses such a change from any tool. But Helm continues after a refused object, and then prints all refusals:
-the message about a Job contains two pod templates. Helm can read the cluster while it renders, so these guards compare
-the objects, and print the fix in one line. In ``helm template`` and in Argo CD, `lookup` returns an empty result, and
-the guards pass. https://helm.sh/docs/chart_template_guide/functions_and_pipelines/#using-the-lookup-function
+Kubernetes refuses such a change from any tool. But Helm continues after a refused object, and then prints all refusals.
+The refusal of a Job is long, because it contains two pod templates. Helm can read the cluster while it renders, so
+these guards compare the rendered objects with the objects in the cluster, and print the fix in one line. In ``helm
+template`` and in Argo CD, `lookup` returns an empty result, and the guards pass.
+https://helm.sh/docs/chart_template_guide/functions_and_pipelines/#using-the-lookup-function
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ _Path = tuple[str, ...]
 _POD_TEMPLATE_HASH: Final[_Path] = ("spec", "template", "metadata", "labels", keys.POD_TEMPLATE_HASH)
 
 _JOB_FIELDS: Final = ("completions", "backoffLimitPerIndex")
-"""The number fields of a Job that a user may set and that are immutable (ValidateJobSpecUpdate of Kubernetes)."""
+"""The immutable number fields of a Job that a user may set (see ValidateJobSpecUpdate of Kubernetes)."""
 
 _EXIT_CODES: Final[_Path] = ("spec", "podFailurePolicy", "rules")
-"""The immutable podFailurePolicy rules of a Job. The last rule has the exit codes that do not count as a retry."""
+"""Path of a Job's immutable podFailurePolicy rules. The last rule has the exit codes that do not count as a retry."""
 
 
 class _Immutable(Record):
@@ -41,7 +42,7 @@ class _Immutable(Record):
         api_version: the apiVersion of the object.
         kind: the kind of the object.
         name: the name of the object.
-        fields: the paths of the immutable fields, and their values.
+        fields: the path and the value of each immutable field.
     """
 
     api_version: str
@@ -60,7 +61,7 @@ def upgrade_guards(templates: Sequence[Template], context: Context) -> Lines:
 
 
 def _immutable_objects(node: Node, pod_hash: Node = None) -> Iterator[_Immutable]:
-    """Yield the object of a node, if the object has an immutable field."""
+    """Yield the object that a node prints, if the object has an immutable field."""
     match node:
         case When(_, if_true):
             yield from _immutable_objects(if_true, pod_hash)
@@ -82,10 +83,10 @@ def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, No
 
 
 def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
-    """Yield the hole with the exit codes that do not count as a retry. The finisher has no such rule.
+    """Yield the path of the rules, and the hole for the exit codes that do not count as a retry.
 
-    The guard compares the last rule in the cluster, so a list to which a patch appends a rule has no guard. The API
-    server refuses a change of such a list.
+    The Job of the finisher has no such rule. The guard reads the last rule of the Job in the cluster. So if a patch
+    appends another rule, the Job has no guard, and only the API server refuses a change of the exit codes.
     """
     rules = data_path.at(item, _EXIT_CODES)
     if not is_hole(rules) and rules and isinstance(rules[-1], When) and type_of(rules[-1].test) == "list":
@@ -93,9 +94,9 @@ def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
 
 
 def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
-    """Return the holes in a part of an object, with their paths.
+    """Return the path and the hole of each of the keys in a top-level field of an object, if the value is a hole.
 
-    The result excludes files, because the name of their ConfigMap contains their digest.
+    Files are excluded, because the name of their ConfigMap contains the digest of the files.
     """
     holes = ((key, item[part].get(key)) for key in keys)
     return (((part, key), hole) for key, hole in holes if is_hole(hole) and not isinstance(hole, File))
@@ -116,7 +117,7 @@ def _guard(immutable: _Immutable, context: Context) -> Lines:
 
 
 def _differs(path: _Path, node: Node, context: Context) -> str:
-    """Return the test whether a field differs from the field in the cluster. The dot is the object in the cluster."""
+    """Return the test that a field differs from the field in the cluster. The dot is the object in the cluster."""
     keys, value = " ".join(f'"{key}"' for key in path), argument(node, context)
     if type_of(node) == "list":
         return f'ne (toJson (dig "onExitCodes" "values" list (last (dig {keys} (list dict) .)))) (toJson {value})'

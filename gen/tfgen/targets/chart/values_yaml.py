@@ -1,4 +1,4 @@
-"""Writes ``values.yaml``: all values of the chart with their defaults, each with a comment from its schema.
+"""Writes ``values.yaml``: all values of the chart with their defaults. The comment of a value comes from its schema.
 
 # Number of tasks. From 1 to 10000.
 replicas: 4
@@ -28,7 +28,7 @@ _WIDTH: Final = 100
 
 
 def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
-    """Return the text of the file, with an empty line before each top-level key."""
+    """Return the text of ``values.yaml``, with an empty line before each top-level key."""
     chart_keys = chart_values(form.environments).items()
     chart_entries = (f"# {node['description']}\n{yaml_text.dump({name: node['default']})}" for name, node in chart_keys)
     return "\n".join(chart_entries) + "".join(entry.text(values) for entry in _entries(form))
@@ -36,7 +36,7 @@ def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
 
 @once_a_form
 def _entries(form: ValuesForm) -> tuple[ValuesText, ...]:
-    """Return an entry for each value, with its comment and with the keys of its parents."""
+    """Return the lines of each value, with its comment, after the lines of parent keys that are not written yet."""
     entries = []
     printed: set[ValuesPath] = set()
     commented: set[ValuesPath] = set()
@@ -84,7 +84,7 @@ def _comment(path: ValuesPath, lacks: tuple[str, ...]) -> str:
 
 
 def _keys(path: tuple[str, ...], record: Schema, lacks: Collection[str], indent: str, width: int) -> Iterator[str]:
-    """Yield the comment lines about the keys of a record in a map, such as a volume, and of its nested records."""
+    """Yield the comment lines about the keys of a record in a map, such as a volume, and about its nested records."""
     one_of = [key for key in choices(record) if ".".join((*path, key)) not in lacks] if "oneOf" in record else []
     if one_of:
         yield from _wrapped(f"Exactly one of {either(one_of)}.", width, indent)

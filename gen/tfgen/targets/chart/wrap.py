@@ -5,9 +5,9 @@ r"""Wraps long template lines at the blanks inside the actions of Go templates.
         (printf "the name %v has %d characters"
         $name (len $name)) }}
 
-The output of the template stays the same: Go ignores a blank inside an action, and since Go 1.16 also a line break
-(https://go.dev/doc/go1.16#text/template). A long quoted text becomes several texts, which `print` joins. Text outside
-of actions is output, so the wrapper does not break it.
+The output of the template stays the same, because Go ignores blanks inside an action, and since Go 1.16 also line
+breaks (https://go.dev/doc/go1.16#text/template). A long quoted text becomes several texts, which `print` joins. Text
+outside of actions is printed with its line breaks, so the wrapper adds no line break to this text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tfgen.record import Record
 
 WIDTH: Final = 140
 _LONGEST_CACHED: Final = 1_000
-"""Maximum length of a line in the cache. Longer lines contain texts of a job, and would use much memory."""
+"""Maximum length of a line in the cache. A longer line contains texts of a job, and would use much memory."""
 _INDENT: Final = "    "
 _LITERAL_MAX: Final = 90
 _ACTION: Final = re.compile(r'(\{\{-? (?:"(?:[^"\\]|\\.)*"|`[^`]*`|[^"`])*?\}\})')
@@ -39,8 +39,8 @@ class _Token(Record):
     Attributes:
         text: the text of the word.
         depth: the depth of brackets in an action; None for a word outside of actions.
-        joins: whether the word is the blank between two pieces of a split text. Without a line break at this blank, the
-            pieces become one text again.
+        joins: whether the word is the blank between two pieces of a split text. Without a line break at this blank,
+            tfgen joins the two pieces again.
     """
 
     text: str
@@ -82,7 +82,7 @@ def _lines(line: str, width: int) -> Iterator[str]:
 
 
 def _text(tokens: Iterable[_Token]) -> str:
-    """Return the text of the tokens of a line."""
+    """Return the text of a line from its tokens."""
     out = ""
     joined = False
     for token in tokens:
@@ -97,8 +97,8 @@ def _text(tokens: Iterable[_Token]) -> str:
 def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
     """Return the index of the blank at which to break a line.
 
-    The best blank is outside of most brackets, and as far to the right as the width allows. If no blank is within the
-    width, the result is the first blank.
+    Of the blanks within the width, the best blank is in the fewest brackets, and is the last of several such blanks. If
+    no blank is within the width, the result is the first blank.
     """
     best: tuple[int, int] | None = None
     length = 0
@@ -113,14 +113,14 @@ def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
 
 
 def _may_be_broken(tokens: Sequence[_Token], blank: int) -> bool:
-    """Test whether a line may end at a blank: not after a word of `_HEADS`, and not before a closing brace."""
+    """Test whether a line may end at a blank. A line may not end after a word of `_HEADS` or before a closing brace."""
     if not 0 < blank < len(tokens) - 1:
         return False
     return tokens[blank - 1].text not in _HEADS and tokens[blank + 1].text not in ("}}", "-}}")
 
 
 def _tokens(part: str) -> Iterator[_Token]:
-    """Yield the words of an action. A part of a line outside of actions is one word."""
+    """Yield the words of a template line. The text between two actions is one word."""
     if not _ACTION.fullmatch(part) or part.startswith(("{{/*", "{{- /*")):
         yield _Token(part)
         return
@@ -135,7 +135,7 @@ def _tokens(part: str) -> Iterator[_Token]:
 
 
 def _split_literal(literal: str, depth: int) -> Iterator[_Token]:
-    """Split a long text into pieces, and yield the words of a call of `print` that joins the pieces."""
+    """Split a long quoted text into pieces, and yield the words of a `print` call that joins the pieces."""
     pieces = [""]
     for word in re.split("(?<= )", literal[1:-1]):
         if len(pieces[-1]) + len(word) > _LITERAL_MAX:

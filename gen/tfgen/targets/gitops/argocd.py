@@ -1,13 +1,14 @@
 """Writes the objects of Argo CD for a job: the files in ``overlays/argocd``.
 
-The files contain an Application for each job and environment, or an ApplicationSet for each environment that finds all
-jobs of the repository. A patch of Argo CD's ConfigMap adds health checks for custom kinds.
+The files contain an Application for each job and environment, or an ApplicationSet for each environment. An
+ApplicationSet finds all jobs of the repository. A patch of Argo CD's ConfigMap adds health checks for custom kinds.
 
-- The Application ignores the fields that the finisher and queues change, by group and kind: an entry without the group
-  has no effect. With RespectIgnoreDifferences, a sync does not reset these fields.
+- The Application ignores the fields that the finisher and queues change. Each entry of `ignoreDifferences` names the
+  API group and the kind of the object: an entry without the group has no effect. With RespectIgnoreDifferences, a sync
+  does not reset these fields.
 - Argo CD retries a failed sync without a limit and with the newest commit (``refresh``). So a later commit fixes a
   failed sync, and a sync waits for the installation of a custom kind.
-- The Application has no hook and no Replace, because both would run a finished training again.
+- The Application uses no hook and no sync option `Replace`, because both would run a finished training again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tfgen.targets.gitops.delivery import SUSPENDED, ChangedField, Delivery, Sit
 
 API_VERSION: Final = "argoproj.io/v1alpha1"
 IN_CLUSTER: Final = "https://kubernetes.default.svc"
-"""The URL by which Argo CD addresses the cluster in which it runs."""
+"""The URL by which Argo CD addresses the cluster in which Argo CD runs."""
 
 _FINALIZER: Final = "resources-finalizer.argocd.argoproj.io"
 _RETRY: Final = {"limit": -1, "refresh": True, "backoff": {"duration": "10s", "factor": 2, "maxDuration": "3m"}}
@@ -40,7 +41,7 @@ _OPERATORS: Final = {f"{group}_{kind}": resource.argocd_health for (group, kind)
 
 
 def argocd(sites: Sequence[Site]) -> Delivery:
-    """Return the files for the environments of a job with ``gitops.argocd``."""
+    """Return the Argo CD files for the environments of a job. The job has the field ``gitops.argocd``."""
     job_files: dict[str, tuple[Object, ...]] = {}
     shared_files: dict[str, tuple[Object, ...]] = {f"{ARGOCD}/patches/argocd-cm.yaml": (health_checks(),)}
     for site in sites:
@@ -69,7 +70,8 @@ def application(site: Site) -> Object:
 def application_set(site: Site) -> Object:
     """Return the ApplicationSet of an environment, with an Application for each overlay of the environment.
 
-    The generator excludes the folders of the GitOps objects, because a cluster may have the name of the environment.
+    The generator of the ApplicationSet excludes the folders of the GitOps objects, because such a folder may contain a
+    folder of a cluster that has the name of the environment.
     """
     overlays = site.path(OVERLAYS)
     directories: list[dict[str, Any]] = [{"path": f"{overlays}/*/{site.environment.name}"}]
@@ -117,7 +119,7 @@ def _settings(site: Site) -> Mapping[str, Any]:
 
 
 def _application(site: Site, source: Object, ignored: Sequence[ChangedField], *, may_be_empty: bool) -> dict[str, Any]:
-    """Return an Application without its name, or the template of an ApplicationSet."""
+    """Return the fields that an Application and the template of an ApplicationSet share, without the name."""
     settings, gitops = _settings(site), site.gitops
     empty = {"allowEmpty": True} if may_be_empty else {}
     automated = {"prune": settings["prune"], "selfHeal": settings["selfHeal"], **empty}

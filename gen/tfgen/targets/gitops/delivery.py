@@ -1,7 +1,7 @@
 """Records and functions that the modules for Argo CD and Flux share.
 
-Several jobs may share a file with equal content. A shared file never lists the jobs, because two authors who each add
-a job would then have a merge conflict.
+Several jobs may share a file with equal content. A shared file never lists the jobs. With a list, two authors who each
+add a job would have a merge conflict.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Delivery(Record):
     """The files with the GitOps objects of a job.
 
     Attributes:
-        job_files: the files of the job, by path.
-        shared_files: the files that jobs share, by path.
+        job_files: the objects of each file that only this job has, by the path of the file.
+        shared_files: the objects of each file that jobs share, by the path of the file.
     """
 
     job_files: Files
@@ -51,21 +51,21 @@ class Site(Record):
 
     @property
     def name(self) -> str:
-        """Return the name of the GitOps object."""
+        """Return the name of the GitOps object for the job and environment."""
         return f"{self.job.name}-{self.environment.name}"
 
     @property
     def namespace(self) -> str:
-        """Return the namespace of the job. A rule requires a namespace for a job with gitops."""
+        """Return the namespace of the job in the environment. A rule requires a namespace if the job has `gitops`."""
         return self.environment.namespace or "default"
 
     @property
     def is_chart(self) -> bool:
-        """Return True if the GitOps tool applies the chart. For a retired job the tool applies the overlay."""
+        """Return True if the GitOps tool applies the chart. For a retired job, the tool always applies the overlay."""
         return self.gitops.is_chart and self.environment.enabled
 
     def path(self, *parts: str) -> str:
-        """Return a path from the root of the repository."""
+        """Convert a path in the output folder to a path from the root of the repository."""
         return "/".join(part for part in (self.gitops.path, *parts) if part)
 
     @property
@@ -82,8 +82,8 @@ class Site(Record):
 def controller_fields(objects: Iterable[Object]) -> Iterator[ChangedField]:
     """Yield the fields that a controller in the cluster changes, and that a GitOps tool must not reset.
 
-    The finisher changes the replicas of the kinds in its Role. A controller resumes an object that git or the webhook
-    of its queue suspended. A reset of this field would kill the pods.
+    The finisher changes the replicas of the kinds in its Role. Another controller sets the field that suspends an
+    object, after git or the webhook of a queue suspended the object. A reset of this field would kill the pods.
     """
     fields: dict[ChangedField, None] = {}
     for item in objects:

@@ -1,14 +1,14 @@
 """Writes the objects of Flux for a job: the files in ``overlays/flux``, with a folder for each named cluster.
 
-The files contain a Kustomization or a HelmRelease for each environment, and the GitRepository and the Namespace, which
-jobs share. The folders have no kustomization.yaml. Flux applies all files of a folder, and a list of the files would
-cause a merge conflict between two authors who each add a job.
+The files contain a Kustomization or a HelmRelease for each environment. Jobs share the files of the GitRepository and
+the Namespace. The folders have no kustomization.yaml, so Flux applies all files of a folder. A list of the files in a
+kustomization.yaml would cause a merge conflict between two authors who each add a job.
 
 - ``ignore`` (since kustomize-controller 1.9) lists the fields that the finisher and queues change, so that Flux does
   not reset these fields.
-- ``force`` is off, because it would delete and run again an object with an immutable field.
-- ``wait`` is off by default, because each commit would wait until the training ends.
-- ``postBuild`` is missing, because it would replace each ``$`` in a program.
+- ``force`` is off, because it would delete an object whose immutable field changes, and create the object again.
+- ``wait`` is off by default, because the reconciliation of each commit would wait until the training ends.
+- ``postBuild`` is not set, because it would replace variables, such as ``${NAME}``, in a program.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _HEALTH: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
     ("scheduling.x-k8s.io", "PodGroup"): _POD_GROUP,
     **{key: {"current": resource.completed, "failed": resource.failed} for key, resource in RESOURCES.items()},
 }
-"""CEL by group and kind: https://fluxcd.io/flux/components/kustomize/kustomizations/#health-check-expressions."""
+"""The CEL expressions of the health checks, by API group and kind: https://fluxcd.io/flux/components/kustomize/kustomizations/#health-check-expressions."""
 
 
 def flux(sites: Sequence[Site]) -> Delivery:
-    """Return the files for the environments of a job with ``gitops.flux``."""
+    """Return the Flux files for the environments of a job. The job has the field ``gitops.flux``."""
     job_files: dict[str, tuple[Object, ...]] = {}
     shared_files: dict[str, tuple[Object, ...]] = {}
     for site in sites:
@@ -50,7 +50,7 @@ def flux(sites: Sequence[Site]) -> Delivery:
 
 
 def git_repository(site: Site) -> Object:
-    """Return the GitRepository. Its name contains the digest of its spec, so that jobs with equal specs share it."""
+    """Return the GitRepository. The name contains a digest of the spec, so jobs with equal specs share the object."""
     settings = _settings(site)
     spec = {
         "interval": settings["interval"],
@@ -68,7 +68,7 @@ def git_repository(site: Site) -> Object:
 
 
 def _url(address: str) -> str:
-    """Convert ``git@host:path``, which Flux does not accept.
+    """Convert ``git@host:path``, which Flux does not accept, to ``ssh://git@host/path``. Other URLs remain unchanged.
 
     https://fluxcd.io/flux/components/source/gitrepositories/#url
     """
@@ -103,11 +103,12 @@ def _kustomization(site: Site) -> Object:
 
 
 def _release(site: Site) -> Object:
-    """Return the HelmRelease. The version of the chart changes with its content, so that Flux applies each change.
+    """Return the HelmRelease. The chart's version changes with the chart's content, so that Flux applies each change.
 
-    The values of the environment come with the chart (``valuesFiles``), not with the release (``values``), because Flux
-    fetches both at different times. With the values in the release, a commit with a new run and a new image can start
-    the run with the chart of the previous commit. The run then refuses the new chart.
+    The values of the environment come from a file in the chart (``valuesFiles``), and not from the HelmRelease
+    (``values``), because Flux fetches the chart and the HelmRelease at different times. If the HelmRelease contained
+    the values, and a commit set a new run and a new image, Flux might start the new run with the chart of the previous
+    commit. Then Flux could not change this run to the new chart.
     """
     settings = _settings(site)
     ignored = ignore(controller_fields(site.objects))

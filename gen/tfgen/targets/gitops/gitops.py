@@ -1,4 +1,4 @@
-"""Writes the files for the GitOps tools that a job names."""
+"""Writes the files for each GitOps tool that a job names."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tfgen.text import yaml_text
 
 
 def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -> Delivery:
-    """Return the files of a job. A job without ``gitops`` has no files.
+    """Return the GitOps files of a job. A job without ``gitops`` has no such files.
 
     Args:
         job: the job.
-        environments: the objects of each environment, by the names of their files.
+        environments: for each environment, the objects by the name of the object's file.
     """
     if job.gitops is None:
         return Delivery({}, {})
@@ -36,5 +36,5 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
 
 
 def texts(files: Files) -> dict[str, str]:
-    """Convert the objects of the files to YAML text, by path."""
+    """Convert the objects of each file to YAML text, and return the texts by path."""
     return {path: yaml_text.documents(map(dict, objects)) for path, objects in files.items()}

@@ -26,10 +26,10 @@ _KUSTOMIZATION: Final = "kustomization.yaml"
 
 
 def build_objects(files: Mapping[str, str], environment: str | None = None) -> Sequence[Object]:
-    """Return the objects of the base or of the overlay of an environment.
+    """Return the objects of a job's base, or of the overlay of an environment.
 
     Args:
-        files: the texts by path in the job's folder of overlays/.
+        files: the text of each file, by the path in the job's folder below `overlays/`.
         environment: the name of the environment; None for the base.
 
     Raises:
@@ -80,7 +80,7 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
 
 
 def _target(items: Iterable[Object], target: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return the identity of the single object that matches a target. Old versions of tfgen omitted the group."""
+    """Return the identity of the only object that a patch's target selects. Old versions of tfgen omitted the group."""
     kind, name = target["kind"], target["name"]
     candidates = [item for item in items if item["kind"] == kind and target.get("group", group(item)) == group(item)]
     (item,) = (item for item in candidates if re.fullmatch(name, item["metadata"]["name"]))
@@ -88,7 +88,7 @@ def _target(items: Iterable[Object], target: Mapping[str, str]) -> tuple[str, st
 
 
 def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) -> Object:
-    """Return the ConfigMap that kustomize generates for an entry of ``configMapGenerator``."""
+    """Return the ConfigMap that kustomize generates from an entry of ``configMapGenerator``."""
     options = entry["options"]
     return {
         "apiVersion": "v1",
@@ -100,7 +100,7 @@ def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) 
 
 
 def _changed(images: Mapping[str, Mapping[str, str]], image: Image) -> Image | None:
-    """Return the image after the change by an entry of ``images``; None for an image without an entry."""
+    """Return the image into which an entry of ``images`` changes an image; None for an image without an entry."""
     entry = images.get(image.name)
     if entry is None:
         return None

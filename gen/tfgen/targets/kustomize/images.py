@@ -1,4 +1,4 @@
-"""Computes the field ``images`` of a kustomization: the changes of images that the field can express exactly.
+"""Computes the field ``images`` of a kustomization, which contains each change of an image that it can express exactly.
 
     images:
     - name: registry.example.com/ml/dist-mnist
@@ -25,10 +25,10 @@ _PATHS: Final = tuple(
     for pod in (("spec",), ("spec", "template", "spec"))
     for path in (("containers", "image"), ("initContainers", "image"), ("volumes", "image", "reference"))
 )
-"""The paths of images in every object, from kustomize's api/internal/konfig/builtinpluginconsts/images.go."""
+"""The paths of images in every object, from kustomize's file api/internal/konfig/builtinpluginconsts/images.go."""
 
 _SKIPPED_KIND: Final = "CustomResourceDefinition"
-"""The kind whose containers kustomize does not change."""
+"""The kind of objects in which kustomize does not change the images of containers."""
 
 
 class Image(Record):
@@ -51,13 +51,13 @@ class Image(Record):
 
 
 class ImageChange(Record):
-    """The change of an old image to a new image, in all containers with the old image."""
+    """The change of an old image to a new image, in all containers that have the old image."""
 
     old: Image
     new: Image
 
     def to_kustomize(self) -> dict[str, str]:
-        """Return the entry of ``images``."""
+        """Return the entry of ``images`` that makes this change."""
         entry = {"name": self.old.name}
         if self.new.name != self.old.name:
             entry["newName"] = self.new.name
@@ -73,13 +73,17 @@ def image_changes(
 ) -> tuple[ImageChange, ...]:
     """Return the changes that ``images`` can express exactly. Patches make all other changes.
 
-    Patches make these changes: an image loses its tag or digest; two containers with one image get different images; an
-    object of the result has the name of the image with another tag, because kustomize applies ``images`` after the
-    patches and to all objects. Patches also make all changes if an object has a node of an unexpected shape at the path
-    of an image, because the build of kustomize would fail.
+    Patches change an image in these cases:
+
+    - The image loses its tag or digest.
+    - Two containers that had the same image get different images.
+    - An object of the overlay has an image with the same name and another tag. ``images`` would change this image as
+      well, because kustomize applies ``images`` after the patches and to all objects.
+    - An object has a value of an unexpected type at the path of an image. With ``images``, kustomize would fail, so
+      patches change all images.
 
     Args:
-        before: the objects that stay, before the change.
+        before: the objects that the overlay neither adds nor deletes, before the change.
         after: the same objects, after the change.
         overlay: all objects of the overlay, after the change.
     """
@@ -108,7 +112,7 @@ def image_changes(
 
 
 def matched_images(item: Object) -> Iterator[str | None]:
-    """Yield each text of an object that kustomize treats as an image, and None for each node on which it fails."""
+    """Yield each text in an object that kustomize reads as an image; None for each value on which kustomize fails."""
     if item["kind"] != _SKIPPED_KIND:
         yield from _container_images(item)
     for path in _PATHS:
@@ -122,13 +126,15 @@ def with_images(item: Object, change: Callable[[Image], Image | None]) -> Object
 
 
 def image_changer(changes: Sequence[ImageChange]) -> Callable[[Image], Image | None]:
-    """Return a function that changes an image as ``images`` of kustomize does."""
+    """Return a function that changes an image as the field ``images`` of a kustomization does."""
     new = {change.old.name: change.new for change in changes}
     return lambda image: new.get(image.name)
 
 
 def _matches(name: str, image: str) -> bool:
-    """Test whether kustomize matches an image with a name. The name is a pattern: a dot matches any character.
+    """Test whether kustomize applies an entry of ``images`` with this name to an image.
+
+    The name is a pattern, in which a dot matches any character:
 
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/image/image.go
     """
@@ -143,7 +149,7 @@ def _is_exact(change: ImageChange) -> bool:
 
 
 def _images(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the path and the image of each container. The name of the container is part of the path."""
+    """Yield the path and the image of each container. The path contains the container's name instead of its index."""
     if isinstance(node, dict):
         for key, child in node.items():
             if key in _LISTS and isinstance(child, list):
@@ -169,7 +175,7 @@ def _container_images(node: Any) -> Iterator[str | None]:
 
 
 def _image_texts(node: Any, path: Sequence[str]) -> Iterator[str | None]:
-    """Yield the texts at a path, in each item of a list. Yield None for a node without the next key of the path."""
+    """Yield the texts at a path, and None for each value of an unexpected type. A list has the path in each item."""
     if not path:
         yield _text(node)
     elif isinstance(node, list):

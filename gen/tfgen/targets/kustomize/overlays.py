@@ -1,14 +1,14 @@
 """Writes the kustomize base and overlays of a job: ``overlays/NAME/base`` and ``overlays/NAME/ENVIRONMENT``.
 
-An overlay changes the objects of the base into the objects of the environment. `images` and `replicas` of the
-kustomization change images and sizes where both fields are exact. A patch for each object makes all other changes: a
-merge patch, or a JSON patch where an item of a list changes and kustomize does not know the key of the list. A patch
-also deletes an object, and a new object is a file of the overlay. The overlay of a retired environment contains the
-objects that stay, without the base.
+An overlay changes the objects of the base into the objects of the environment. The fields `images` and `replicas` of
+the kustomization change images and numbers of replicas, if the fields can express the changes exactly. A patch for each
+object makes all other changes. The patch is a JSON patch if an item of a list changes and kustomize does not know the
+key of the list, and a merge patch in all other cases. A patch can also delete an object. Each new object has a file in
+the overlay. The overlay of a retired environment does not use the base: it contains the remaining objects as files.
 
 An environment with a separate run has a second group of patches, which rename the objects (`rename`). ``nameSuffix``
 cannot rename the objects, because the run is in the middle of a name (mnist-2-worker), and because kustomize does not
-follow a name into an annotation, an argument or TF_CONFIG.
+rename an object in an annotation, an argument or TF_CONFIG.
 
 ``namespace`` of a kustomization is the namespace of its environment, so that `kubectl apply -k` needs no ``-n``.
 """

@@ -1,4 +1,4 @@
-"""Pairs each object of the base with the same object in an environment, which may have a new name.
+"""Pairs each object of the base with its counterpart in an environment. The counterpart may have a new name.
 
 object_pairs({"worker": <StatefulSet mnist-worker>}, {"worker": <StatefulSet mnist-2-worker>})
     ->  {"worker": (<StatefulSet mnist-worker>, <StatefulSet mnist-2-worker>)}
@@ -13,12 +13,15 @@ from tfgen.targets.kustomize.references import references
 
 
 def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Object]]:
-    """Return the objects of the base that an environment still has, each with its new version, by the base's keys.
+    """Return pairs of an object of the base and the same object in an environment, by the keys of the base.
 
-    An object without an object of the same name is paired with the object of the same kind and key, which belongs to a
-    different run. Two kinds of objects have no pair, so that kustomize deletes the old object and adds the new object:
-    an object whose old name is in a reference of the user, because kustomize would change the reference; and an object
-    of `objects` in job.yaml, because any text can refer to the object.
+    If the environment has no object of the same name, the counterpart is the object of the same kind and key, which
+    belongs to a different run. These renamed objects have no pair, so that kustomize deletes the old object and adds
+    the new object:
+
+    - an object whose old name is in a reference of the user, because kustomize would change the reference
+    - an object of `objects` in job.yaml, because any text can refer to the object
+    - an object that loses a label or an annotation (`_is_renamable`)
     """
     before = {identity(item) for item in base.values()}
     after = {identity(item): item for item in target.values()}
@@ -44,9 +47,9 @@ def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Obje
 
 
 def _is_renamable(item: Object, new_item: Object) -> bool:
-    """Return True if kustomize gives a renamed object the right labels and annotations.
+    """Test whether kustomize sets the correct labels and annotations when a patch renames an object.
 
-    kustomize copies the labels and annotations of the patch, and writes the null that removes a label as "null":
+    kustomize copies the labels and annotations of the patch. A null, which removes a label, becomes the text "null":
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/resource/resource.go (CopyMergeMetaDataFieldsFrom).
     """
     old, new = item["metadata"], new_item["metadata"]

@@ -16,11 +16,11 @@ from tfgen.kubernetes.object import Object, group
 from tfgen.record import EMPTY
 
 _Keys = Mapping[str, Sequence[str]]
-"""The lists that kustomize merges item by item, each with the fields that identify its items."""
+"""The keys of lists that kustomize merges item by item, each with the fields that identify an item of the list."""
 
 
 def merge_patch(before: Object, after: Object) -> dict[str, Any]:
-    """Return a JSON merge patch (RFC 7386), which removes a field by null and replaces whole lists."""
+    """Return a JSON merge patch (RFC 7386). The patch removes a field by the value null, and replaces whole lists."""
     return _difference(before, after, EMPTY)
 
 
@@ -30,7 +30,7 @@ def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
     kustomize inserts the items of a patch before all other items, so a patch names all items up to the last new or
     changed item, in the order of the result: https://github.com/kubernetes-sigs/kustomize/issues/4045. If several keys
     identify an item, kustomize keeps the old order, so the patch replaces the whole list. The patch also replaces a
-    list with two items of one key, such as two ports with one number.
+    list in which two items have the same key, such as two ports with the same number.
     """
     return _difference(before, after, kustomize_keys(after.get("kind", "")))
 
@@ -38,9 +38,9 @@ def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
 def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
     """Return a patch for an object of an unknown kind. The patch replaces each mapping that contains a changed list.
 
-    The result does not depend on the keys by which kustomize merges the lists of the kind. kustomize accepts the
-    directive ``$patch: replace`` in each mapping except the object itself. Of the lists in the object itself, kustomize
-    merges those of `TOP_LISTS`.
+    So the result does not depend on the keys by which kustomize merges the lists of the kind. kustomize accepts the
+    directive ``$patch: replace`` in each mapping except the object itself. Of the lists at the top level of the object,
+    kustomize merges only the lists in `TOP_LISTS`.
     """
     merging = TOP_LISTS.get((group(before), before["kind"]), ())
     patch = _replacing(before, after)
@@ -63,7 +63,7 @@ def _shape(value: Any) -> type:
 
 
 def has_bare_item(patch: Object) -> bool:
-    """Test whether a list of a strategic merge patch has an item without changes, which only keeps the order."""
+    """Test whether a list in a strategic merge patch has an item without changes. Such an item only keeps the order."""
     return _has_bare_item(patch, kustomize_keys(patch.get("kind", "")))
 
 
@@ -103,13 +103,13 @@ def _replacing(before: Object, after: Object) -> dict[str, Any]:
 
 
 def _must_replace(before: Object, after: Object) -> bool:
-    """Test whether two mappings differ in a list or in the type of a field, which kustomize cannot merge."""
+    """Test whether two mappings differ in a list or in the type of a field. kustomize cannot merge such differences."""
     pairs = [(before[key], value) for key, value in after.items() if key in before]
     return any(isinstance(old, list) or _shape(old) != _shape(new) for old, new in pairs if not _is_equal(old, new))
 
 
 def _is_equal(before: Any, after: Any) -> bool:
-    """Test whether two values have the same text, because True equals 1 in Python."""
+    """Test whether two values have the same JSON text, because the comparison `True == 1` is true in Python."""
     return json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)
 
 
@@ -136,7 +136,7 @@ def _items(
 
 
 def _needed_patches(patches: Sequence[Object], old: Sequence[Any], new: Sequence[Any], names: Sequence[str]) -> int:
-    """Return the number of leading items that a patch must contain. The remaining items follow in their old order."""
+    """Return the number of first items that a list's patch must contain. The other items follow in their old order."""
     count = len(patches)
     while count and patches[count - 1].keys() <= {*names}:
         remaining = new[count - 1 :]

@@ -1,4 +1,4 @@
-"""Writes entries of ``patches`` in a kustomization: a patch, and its target object."""
+"""Writes entries of ``patches`` in a kustomization. An entry contains a patch and its target object."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tfgen.targets.kustomize.patch import (
 from tfgen.text import yaml_text
 
 Patch: TypeAlias = Object | list[Operation]
-"""A merge patch, which contains the name of its object, or a JSON patch."""
+"""A merge patch (a mapping with the name of the patched object), or a JSON patch (a list of operations)."""
 
 _WHY_BARE: Final = (
     "# kustomize moves the items of a patch to the front of a list. An item with only a name keeps its place."
@@ -39,7 +39,7 @@ def delete_patch(item: Object) -> Patch:
 
 
 def object_patch(item: Object, target: Object) -> Patch | None:
-    """Return the patch that changes an object to a target object; None for equal objects."""
+    """Return the patch that changes an object into another object; None if the objects are equal."""
     is_literal = literal_name(item) is not None
     if not is_literal and not merges_by_key(item) and changes_items(item, target) and _takes_json_patch(item, target):
         return json_patch(item, target)
@@ -56,9 +56,9 @@ def object_patch(item: Object, target: Object) -> Patch | None:
 
 
 def _takes_json_patch(item: Object, target: Object) -> bool:
-    """Test whether kustomize can apply a JSON patch to an object without changing its texts.
+    """Test whether kustomize can apply a JSON patch to an object without changing other texts of the object.
 
-    kustomize writes the whole object as YAML before and after such a patch, and reads each text back:
+    kustomize writes the whole object as YAML, and reads this YAML again, before and after such a patch:
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/filters/patchjson6902/patchjson6902.go
     """
     return not any(yaml_text.is_misread_by_kustomize(text) for part in (item, target) for _, text in texts(part))
@@ -70,7 +70,7 @@ def merges_by_key(item: Object) -> bool:
 
 
 def patch_target(item: Object, patch: Patch) -> dict[str, Any]:
-    """Return the fields `target` and `options` of a JSON patch or a patch that renames; empty for other patches.
+    """Return the fields `target` and `options` for a JSON patch or a patch that renames; empty for other patches.
 
     https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/
     """
@@ -88,7 +88,7 @@ def patch_target(item: Object, patch: Patch) -> dict[str, Any]:
 
 
 def patch_text(item: Object, patch: Patch) -> str:
-    """Return the text of a patch. A comment explains items that contain only a name, or the tests of a JSON patch."""
+    """Return the text of a patch. A comment explains list items that have only a name, or the tests of a JSON patch."""
     if isinstance(patch, list):
         has_test = any(operation["op"] == "test" for operation in patch)
         return f"{_WHY_TESTS}\n{yaml_text.dump(patch)}" if has_test else yaml_text.dump(patch)

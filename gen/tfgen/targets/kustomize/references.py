@@ -3,9 +3,9 @@
 >>> list(references({"spec": {"serviceName": "mnist"}}))
 [('Service', 'mnist')]
 
-If a patch renames an object, kustomize replaces the old name in the references of all objects. The objects of tfgen
-already have the new name. A reference of the user may be the name of an object in another environment, and must not
-change. The fields:
+If a patch renames an object, kustomize replaces the old name in the references of all objects. References in the
+objects of tfgen already contain the new name. A reference of the user may name an object in another environment, and
+must not change. kustomize updates the references in these fields:
 https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/namereference.go
 """
 

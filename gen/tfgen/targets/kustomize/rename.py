@@ -24,7 +24,7 @@ class Rename(Record):
     Attributes:
         before: the objects with the names of the base's run.
         after: the objects with the names of the environment's run.
-        pairs: the objects that kustomize can rename, each with the renamed object, by key.
+        pairs: each object that kustomize can rename, before and after the rename, by the key of the object.
     """
 
     before: Objects
@@ -33,12 +33,12 @@ class Rename(Record):
 
     @staticmethod
     def of(before: Objects, after: Objects) -> Rename:
-        """Create a rename; `before` and `after` are the same for an environment without a separate run."""
+        """Create the rename. For an environment without a separate run, `before` and `after` are the same mapping."""
         identical = {key: (item, item) for key, item in after.items()}
         return Rename(before, after, identical if before is after else object_pairs(before, after))
 
     def renamed_pairs(self, pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, tuple[Object, Object]]:
-        """Replace the second object of each pair by the renamed object, and omit objects that cannot be renamed."""
+        """Return the pairs with the renamed object as the second object, without the objects that cannot be renamed."""
         renamed_objects = {identity(old): new for old, new in self.pairs.values()}
         return {
             key: (item, renamed_objects[identity(old)])
@@ -50,7 +50,7 @@ class Rename(Record):
         """Return the objects that the overlay adds, before the patches rename some of the objects.
 
         Args:
-            from_base: the identities, before the rename, of the objects that come from the base.
+            from_base: the identities that the objects of the base have before the rename.
         """
         added = self._added(from_base)
         renamed = {
@@ -59,7 +59,7 @@ class Rename(Record):
         return {**added, **{key: item for key, item in self.after.items() if identity(item) not in renamed}}
 
     def entries(self, from_base: Collection[Identity]) -> Iterator[dict[str, Any]]:
-        """Yield the entries of ``patches`` that rename objects, or delete an object that cannot be renamed."""
+        """Yield entries of ``patches``. An entry renames an object, or deletes an object that cannot be renamed."""
         added = self._added(from_base)
         for key, item in self.before.items():
             if key not in added and identity(item) not in from_base:
@@ -70,7 +70,7 @@ class Rename(Record):
                 yield {"patch": patch_text(item, patch), **patch_target(item, patch)}
 
     def _added(self, from_base: Collection[Identity]) -> Objects:
-        """Return the objects that the base lacks, with the names before the rename.
+        """Return the objects that are missing in the base, with their names before the rename.
 
         An object with a new key after the rename is omitted, so that two objects never use the same file.
         """

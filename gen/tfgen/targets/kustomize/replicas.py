@@ -1,4 +1,4 @@
-"""Computes the field ``replicas`` of a kustomization: the new sizes of StatefulSets."""
+"""Computes the field ``replicas`` of a kustomization, which changes the numbers of replicas of StatefulSets."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tfgen.graph.built import Objects
 from tfgen.kubernetes.object import Object
 
 _SIZED: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
-"""The kinds whose number of replicas the field ``replicas`` changes."""
+"""The kinds of objects whose number of replicas kustomize changes by the field ``replicas``."""
 
 _REPLICAS: Final = ("spec", "replicas")
 
 
 def replica_counts(pairs: Mapping[str, tuple[Object, Object]], overlay: Objects) -> dict[str, int]:
-    """Return the sizes of the StatefulSets whose size changes, by their names.
+    """Return the new number of replicas of each StatefulSet whose number changes, by the name of the StatefulSet.
 
-    kustomize finds the objects only by name. So a StatefulSet is omitted if a Deployment, for example, has its name:
-    https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/replicas.go
+    kustomize finds the objects only by name. So a StatefulSet is omitted if, for example, a Deployment has the same
+    name: https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/replicas.go
     """
     names = Counter(item["metadata"]["name"] for item in overlay.values() if item["kind"] in _SIZED)
     counts = {
@@ -34,11 +34,11 @@ def replica_counts(pairs: Mapping[str, tuple[Object, Object]], overlay: Objects)
 
 
 def _size(item: Object) -> int | None:
-    """Return the number of replicas of an object; None for an object without a number."""
+    """Return the number of replicas of an object; None if the field is missing or is not an integer."""
     size = data_path.at(item, _REPLICAS)
     return size if isinstance(size, int) and not isinstance(size, bool) else None
 
 
 def with_replicas(item: Object, count: int | None) -> Object:
-    """Return a StatefulSet with a number of replicas; an object of a different kind unchanged."""
+    """Return a StatefulSet with a new number of replicas. An object of a different kind remains unchanged."""
     return item if count is None or item["kind"] != "StatefulSet" else data_path.with_value(item, _REPLICAS, count)

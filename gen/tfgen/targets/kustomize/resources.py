@@ -1,4 +1,4 @@
-"""Writes objects as the resources and generators of a kustomization, and the files that both need."""
+"""Writes objects as resources or generators of a kustomization, and writes the files that the kustomization reads."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tfgen.record import Record
 from tfgen.text import yaml_text
 
 Sources: TypeAlias = Mapping[str, Mapping[str, File]]
-"""The files from which kustomize generates ConfigMaps, by the key of the object and the key in its data."""
+"""The files from which kustomize generates ConfigMaps, by the key of the object and then by the key in its data."""
 
 _LONGEST_STEM: Final = 200
 """Maximum length of a file name without its extension. A file system allows 255 bytes."""
 
 
 class Resources(Record):
-    """Objects in the form that kustomize reads.
+    """The files and the generators from which kustomize reads or generates objects.
 
     Attributes:
-        paths: the paths of the files with one object each.
-        generators: the part of the kustomization that makes ConfigMaps of files.
-        files: the texts of all these files, by their paths.
+        paths: the paths of the files that contain one object each.
+        generators: the fields of the kustomization that generate ConfigMaps from files.
+        files: the text of each file with an object or for a ConfigMap, by its path.
     """
 
     paths: tuple[str, ...]
@@ -34,7 +34,7 @@ class Resources(Record):
 
 
 def resources(objects: Objects, sources: Sources) -> Resources:
-    """Return objects in the form that kustomize reads, each under its key."""
+    """Return the files and the generators from which kustomize reads or generates the objects."""
     by_generator = {name for name, item in objects.items() if name in sources and _is_generated(item, sources[name])}
     object_files = {f"{file_stem(name)}.yaml": item for name, item in objects.items() if name not in by_generator}
     generated = [(item, sources[name]) for name, item in objects.items() if name in by_generator]
@@ -81,8 +81,8 @@ def _generator(item: Object, files: Mapping[str, File]) -> dict[str, Any]:
 def file_stem(name: str) -> str:
     """Return a valid and unique file name for an object, without the extension.
 
-    The name may contain the user's name of a volume or a class, which may be as long as a file name and contain dots,
-    as in ``x.patch``.
+    The key of the object may contain the name that the user gave to a volume or a class. Such a name may be as long as
+    a file name, and may contain dots, as in ``x.patch``.
     """
     stem = name.replace(".", "_")
     if len(stem) <= _LONGEST_STEM:

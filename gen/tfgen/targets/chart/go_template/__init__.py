@@ -10,17 +10,17 @@ break, so that an action leaves no empty line.
 
 A module imports only the modules above it in this list:
 
-    go_text         syntax of Go templates
+    go_text         writes the syntax of Go templates
     presence        test for the presence of a node
-    context         context of a node: the dot, the variables, the facts
+    context         context of a node: the dot, the variables, and the tests that are true at the node
     nodes           properties of a node
-    expressions     a node as a pipeline
-    texts           a node as text inside a line
-    scalars         a node as a scalar of YAML
-    variables       lines that assign a variable
-    flow_control    if, with and range around lines
-    neighbours      entries and items with one test
-    yaml_lines      lines of mappings, sequences and parts
-    parts           a named part as a ``define``
-    template_file   the text of a template
+    expressions     prints a node as a pipeline
+    texts           prints a node as text inside a line
+    scalars         prints a node as a scalar of YAML
+    variables       prints lines that assign a variable
+    flow_control    prints if, with and range around lines
+    neighbours      groups neighbouring entries or items that have the same test
+    yaml_lines      prints lines of mappings, sequences and named parts
+    parts           prints a named part as a ``define``
+    template_file   prints a whole template file
 """

@@ -1,7 +1,7 @@
 """The context of a printed node in a template: the dot, the variables, and the tests that are true at the node.
 
-Context("mnist", ("role",)).root             ->  .root      the dot of a part with parameters is a dict
-Context("mnist", ("role",)).range_body.root  ->  $.root     a range moves the dot
+Context("mnist", ("role",)).root             ->  .root      in a named part with parameters, the dot is a dict
+Context("mnist", ("role",)).range_body.root  ->  $.root     in the body of a range, the dot is different
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ class Context(Record):
 
     Attributes:
         chart: the name of the chart, which is the prefix of the names of helpers.
-        parameters: the parameters of the printed part. With parameters, the dot is a ``dict`` of the parameters, and
-            the key ``root`` has the root context.
-        dot: the notation of this context: ``.``, or ``$`` in the body of a ``range``.
-        variables: the variable with the output of a helper, by the full name of the helper.
-        subject: the node at the dot in the body of a ``with``.
-        facts: the tests that are true at this place, because an ``if`` around the node contains them.
-        bindings: the nodes that the names of the graph refer to.
-        reason: the comment above the printed entry, or above the nearest parent with a comment.
-        part: the sentence about the printed part; empty outside of named parts.
+        parameters: the parameters of the printed named part. With parameters, the dot is a ``dict``, which contains the
+            parameters, and the root context under the key ``root``.
+        dot: the expression for the dot of the template or named part: ``.``, or ``$`` in the body of a ``range``.
+        variables: the variables that contain the output of a helper, by the full name of the helper.
+        subject: the node that the dot refers to in the body of a ``with``; None outside of such a body.
+        facts: the tests that are true at the printed node, because an ``if`` around the node contains the tests.
+        bindings: for each variable of the object graph, the node that the variable refers to.
+        reason: the comment above the printed mapping entry, or above its nearest parent that has a comment.
+        part: the sentence that describes the printed named part; empty outside of named parts.
     """
 
     chart: str
@@ -48,11 +48,11 @@ class Context(Record):
         return self.replaced(dot="$", subject=None)
 
     def with_facts(self, *tests: Node) -> Context:
-        """Return the context in which the tests are true."""
+        """Return a copy of this context in which the given tests are also true."""
         return self.replaced(facts=(*self.facts, *(part for test in tests for part in parts_of_test(test))))
 
     def binding(self, name: str, node: Node) -> Context:
-        """Return the context in which a name refers to a node."""
+        """Return a copy of this context in which a variable also refers to a node."""
         return self.replaced(bindings=bind(self.bindings, name, node))
 
     def binding_entry(self, entries: ForEach | Entries) -> Context:
@@ -61,21 +61,21 @@ class Context(Record):
 
     @property
     def root(self) -> str:
-        """Return the text before ``.Values``: empty, ``$`` or ``.root``."""
+        """Return the root context as the text before ``.Values``: empty, ``$``, ``.root`` or ``$.root``."""
         return f"{self.base}.root" if self.parameters else self.base
 
     @property
     def base(self) -> str:
-        """Return the text before ``.NAME`` of a parameter: empty, or ``$`` in the body of a ``range``."""
+        """Return the text to write before ``.NAME`` for a parameter: empty, or ``$`` in the body of a ``range``."""
         return self.dot.rstrip(".")
 
     def full_name(self, name: str) -> str:
-        """Return the name of a helper, with the prefix of the chart."""
+        """Return the full name of a helper, which begins with the name of the chart."""
         return f"{self.chart}.{name}"
 
 
 class Line(str):
-    """A line of a template, with the node that the line prints and the context of the node."""
+    """A line of a template. The line also has the node that it prints, and the context of this node."""
 
     __slots__ = ("context", "node")
     context: Context
@@ -94,10 +94,10 @@ class Line(str):
 
 
 def lines_of(node: Node | Record, lines: Lines, context: Context) -> Lines:
-    """Assign a node to lines without a node."""
+    """Return lines that all have a node. Lines without a node get the given node and context."""
     return [line if isinstance(line, Line) else Line.of(line, node, context) for line in lines]
 
 
 def with_text(line: str, text: str) -> str:
-    """Replace the text of a line. A line with a node keeps its node."""
+    """Return a line with a different text. If the old line has a node, the new line has the same node."""
     return line.with_text(text) if isinstance(line, Line) else text

@@ -59,7 +59,7 @@ from tfgen.text import canonical_json
 from tfgen.value_type import ValueType
 
 _FROM_YAML: Final[Mapping[ValueType, str]] = {"map": " | fromYaml", "list": " | fromYamlArray"}
-"""The function that parses the text of a map or list."""
+"""The template function that parses the YAML text of a map or list, by value type."""
 
 
 _Test: TypeAlias = Not | AllOf | AnyOf | Equal | Greater | HasItem | HasKey | Contains | IsMap | Matches
@@ -119,7 +119,7 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
 
 
 def _test(node: _Test, context: Context) -> str:
-    """Return the pipeline of a test, which is true or false."""
+    """Return the pipeline of a test. The result of the pipeline is true or false."""
     match node:
         case Not(Equal(left, right)):
             return f"ne {argument(left, context)} {argument(right, context)}"
@@ -151,7 +151,7 @@ def _test(node: _Test, context: Context) -> str:
 
 
 def texts(tree: Node, part: Named, context: Context) -> str:
-    """Return the ``include`` of a helper that converts all values of a map or list to texts."""
+    """Return the ``include`` of the helper `part`, which converts all values of a map or list to strings."""
     return f"include {literal(context.full_name(part.name))} {argument(tree, context)}"
 
 
@@ -162,21 +162,21 @@ def argument(node: Node, context: Context) -> str:
 
 
 def arguments(nodes: Sequence[Node], context: Context) -> list[str]:
-    """Return several nodes as arguments, in order."""
+    """Return each of several nodes as an argument (see `argument`), in order."""
     return [argument(node, context) for node in nodes]
 
 
 def typed(node: Node, context: Context) -> str:
-    """Return an expression that prints the text of its type without quotes."""
+    """Return an expression that prints a node without quotes. The expression converts an integer by ``int64``."""
     text = expression(node, context)
     return f"{text} | int64" if type_of(node) == "integer" and not isinstance(node, (Sum, Length)) else text
 
 
 def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
-    """Return a ``dict`` with entries that are always present.
+    """Return the call of ``dict`` that creates a map whose entries are always present.
 
     Raises:
-        TypeError: an entry may be empty.
+        TypeError: the value of an entry may be empty.
     """
     if not all(map(is_constant, entries.values())):
         raise TypeError(f"only the first map of a merge may have an entry that may be empty: {entries!r}")
@@ -185,10 +185,10 @@ def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
 
 
 def chart_only(node: ChartOnly, context: Context) -> str:
-    """Return the text of a node that only the chart contains, such as an instruction of Helm.
+    """Return the template text of a `ChartOnly`, for which all other outputs have a fixed value.
 
     Raises:
-        TypeError: the text reads the root context at the dot, which is the arguments of a part.
+        TypeError: the template text needs the root context at the dot, but the dot contains the arguments of a part.
     """
     if context.parameters and not node.reads_root:
         raise TypeError(f"the dot of a part with parameters is not the root context: {node!r}")
@@ -196,16 +196,17 @@ def chart_only(node: ChartOnly, context: Context) -> str:
 
 
 def _file(node: File, context: Context) -> str:
-    """Return the expression for a file of the chart, which fails for a missing file. Helm would read an empty text."""
+    """Return the expression for a file's content. Helm fails for a missing file, instead of printing an empty text."""
     read = f"{context.root}.Files.Get {literal(node.path)}"
     message = f"the chart has no {node.path}, or it is empty"
     return f"{read} | required {literal(message)}" if node.text else read
 
 
 def _data(tree: Named | Call, context: Context) -> str:
-    """Return the data of a named mapping, which Helm parses from the YAML output of the part.
+    """Return the expression for the data of a named part that is a mapping. Helm parses the YAML output of the part.
 
-    ``printf`` adds the last line break, without which a text at the end of the output would lose an empty line.
+    ``printf`` adds the last line break. Without this line break, a text at the end of the output would lose an empty
+    line.
     """
     if type_of(tree) != "map" or presence(tree) is not True:
         raise TypeError(f"not a mapping that is always present: {tree!r}")
@@ -213,9 +214,9 @@ def _data(tree: Named | Call, context: Context) -> str:
 
 
 def _argument_of_include(node: Call, context: Context) -> str:
-    """Return the argument of ``include``: the dot if it has all arguments of the part, or a new ``dict``.
+    """Return the argument of an ``include``: the dot if it contains all arguments of the part, or a new ``dict``.
 
-    The ``dict`` omits the argument None, because a missing key of a ``dict`` is null.
+    The new ``dict`` omits each argument that is None, because a missing key of a ``dict`` is null.
     """
     if context.parameters and all(_is_at_dot(name, value, context) for name, value in node.arguments):
         return context.dot
@@ -225,14 +226,14 @@ def _argument_of_include(node: Call, context: Context) -> str:
 
 
 def _is_at_dot(name: str, node: Node, context: Context) -> bool:
-    """Test whether the dot already has an argument with the same name and value."""
+    """Test whether the dot already contains an argument with this name and value."""
     if node is None:
         return name not in context.parameters
     return isinstance(node, Parameter) and node.name == name and not node.path
 
 
 def _integer(node: Node, context: Context) -> str:
-    """Return an argument as an integer of Go, because numbers in the values are float64."""
+    """Return a node as an argument that is an integer of Go. Numbers in the chart's values are float64."""
     text = argument(node, context)
     return text if isinstance(node, (int, Sum, Length)) else f"(int64 {text})"
 
@@ -252,7 +253,7 @@ def _printf(parts: Sequence[Node], context: Context) -> str:
 
 
 def _flat(parts: Sequence[Node]) -> Iterator[Node]:
-    """Yield the parts of a text. The parts of a nested text replace the nested text."""
+    """Yield the parts of a text. For a part that is itself a `Text`, yield the parts of this nested text."""
     for part in parts:
         if isinstance(part, Text):
             yield from _flat(part.parts)
@@ -261,6 +262,6 @@ def _flat(parts: Sequence[Node]) -> Iterator[Node]:
 
 
 def _compared(nodes: Sequence[Node]) -> Node:
-    """Return the node that all tests compare with a value; None if the tests compare different nodes."""
+    """Return the node that all tests compare with a value; None if tests differ in this node or compare nothing."""
     left_nodes = [node.left for node in nodes if isinstance(node, Equal)]
     return left_nodes[0] if len(left_nodes) == len(nodes) and all(n == left_nodes[0] for n in left_nodes) else None

@@ -51,7 +51,7 @@ def when_present(node: Node, context: Context, indent: str, lines: Branch) -> Li
 
 
 def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> Lines:
-    """Return ``range`` around the lines of the body."""
+    """Return ``range`` around the lines of the node's body."""
     head = f"{indent}{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} }}}}"
     # The range assigns its variables, so tests of earlier variables with the same names are not valid in the body.
     facts = tuple(test for test in context.facts if not mentions(test, (node.key, node.item)))
@@ -60,7 +60,7 @@ def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> L
 
 
 def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) -> Lines:
-    """Return the lines of a branch inside ``if``, or inside ``with`` for a node that uses only the tested value."""
+    """Return the lines of a node inside ``if``, or inside ``with`` if the node has no hole except the tested value."""
     nested_test = branch_test(node)
     needed_test = remaining_test(test if nested_test is None else all_of(test, nested_test), context.facts)
     if needed_test is True:

@@ -24,7 +24,7 @@ _SPACE: Final = (" ", "\t", "\r", "\n")
 
 @functools.cache
 def field(base: str, path: str) -> str:
-    """Return the expression for a field at a path: with dots for identifiers of Go, or with ``index``."""
+    """Return the expression for a field at a path: with dots, or with ``index`` if a key is no identifier of Go."""
     names = [name for name in path.split(".") if name]
     if all(name.isidentifier() and name.isascii() for name in names):
         return ".".join([base, *names])
@@ -32,7 +32,7 @@ def field(base: str, path: str) -> str:
 
 
 def literal(value: str | int) -> str:
-    """Return a constant as a literal of Go. Backquotes avoid escapes in a text with quotes or backslashes."""
+    """Return a constant as a literal of Go. A text with quotes or backslashes is in backquotes, to avoid escapes."""
     if isinstance(value, str) and ('"' in value or "\\" in value) and value.isprintable() and "`" not in value:
         return f"`{value}`"
     return json.dumps(value, ensure_ascii=False)
@@ -44,7 +44,7 @@ def escape(text: str) -> str:
 
 
 def keep_space(text: str) -> str:
-    """Print the white space at the ends of a text by actions, so that neighbouring actions do not remove the space."""
+    """Replace the white space at both ends of a text by actions that print it, so that a dash does not remove it."""
     core = text.strip("".join(_SPACE))
     start, _, end = text.partition(core) if core else (text, "", "")
     before, after = (f"{{{{ {literal(space)} }}}}" if space else "" for space in (start, end))
@@ -54,8 +54,9 @@ def keep_space(text: str) -> str:
 def join(texts: Sequence[str]) -> str:
     """Concatenate texts and actions.
 
-    Actions replace a brace or a space between a text and an action: Go would read the brace as a part of the action,
-    and the dash of an action would remove the space.
+    At the border between a text and an action, an action that prints a brace or a space replaces this character of the
+    text. Go would read the brace as a part of the neighbouring action, and the dash of an action would remove the
+    space.
     """
     out = ""
     for text in texts:
@@ -66,12 +67,12 @@ def join(texts: Sequence[str]) -> str:
 
 
 def indent_lines(text: str, indent: str) -> Lines:
-    """Return the lines of a text, indented except for empty lines."""
+    """Return the lines of a text with an indentation. Empty lines get no indentation."""
     return [f"{indent}{line}" if line else line for line in text.removesuffix("\n").split("\n")]
 
 
 def with_shared_tests(lines: Lines) -> Lines:
-    """Merge neighbouring ``if`` blocks with the same test. Their lines assign a variable that the test does not use."""
+    """Merge neighbouring ``if`` blocks that have the same test. No block may change a variable that the test uses."""
     out: Lines = []
     test = ""
     for line in lines:

@@ -1,4 +1,4 @@
-"""Groups neighbours in a mapping or sequence that have the same test, so that one ``if`` contains the group.
+"""Groups neighbouring entries or items that have the same test, so that a single ``if`` contains the whole group.
 
 {"a": When(T, 1), "b": When(T, 2), "c": 3}  ->  When(T, {"a": 1, "b": 2}), then "c"
 """
@@ -12,9 +12,10 @@ from tfgen.graph.holes import ABSENT, Key, Node, When
 
 
 def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When | None, Mapping[Key, Node]]]:
-    """Yield groups of neighbouring entries. One `When` contains all entries with the same test.
+    """Yield groups of neighbouring entries that have the same test, each with a `When` that contains the group.
 
-    The last entry of a group may have a second branch.
+    A group of entries without a test has None instead of the `When`. Only the last entry of a group may have a second
+    branch.
     """
     entries = [*mapping.items()]
     while entries:
@@ -32,19 +33,19 @@ def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When |
 
 
 def items_under_one_test(items: Sequence[Node]) -> Iterator[tuple[When | None, Sequence[Node]]]:
-    """Yield groups of neighbouring items. One `When` contains all items with the same test."""
+    """Yield groups of neighbouring items that have the same test, each with a `When`; None for items without a test."""
     for test, neighbours in groupby(items, key=_single_test):
         group = [*neighbours]
         yield (None if test is None else When(test, [item.if_true for item in group if isinstance(item, When)])), group
 
 
 def _branch(key: Key, node: Node) -> Node:
-    """Return an entry as a mapping, or as a `When` of mappings."""
+    """Return a mapping that contains only the given entry. For a `When`, each branch becomes such a mapping."""
     if isinstance(node, When):
         return When(node.test, _branch(key, node.if_true), _branch(key, node.if_false))
     return node if node is ABSENT else {key: node}
 
 
 def _single_test(node: Node) -> Node:
-    """Return the test of an entry or item that has a test and no second branch; None for other nodes."""
+    """Return the test of a `When` that has no second branch; None for any other node."""
     return node.test if isinstance(node, When) and node.if_false is ABSENT else None

@@ -26,12 +26,12 @@ from tfgen.value_type import TREES
 
 
 def is_tree(node: Node) -> bool:
-    """Test whether a node is a mapping or a sequence, including named parts."""
+    """Test whether the output of a node is a mapping or a sequence. The node may also be a hole or a named part."""
     return type_of(node) in TREES
 
 
 def is_constant(node: Node) -> bool:
-    """Test whether an entry of a map is the same for all values of the chart."""
+    """Test whether a node is the same whatever the values of the chart are."""
     return not isinstance(node, Hole) or (isinstance(node, MapOf) and all(map(is_constant, node.entries.values())))
 
 
@@ -51,7 +51,7 @@ def has_holes(node: Node) -> bool:
 
 @cached_on_record
 def needs_root(part: Node | Record) -> bool:
-    """Test whether a part with parameters also uses the root context, such as ``.Values``."""
+    """Test whether a named part with parameters also uses the root context, for example ``.Values``."""
     match part:
         case Value() | Release() | File() | Named(parameters=()):
             return True

@@ -1,4 +1,4 @@
-"""Computes the presence of a node: the test under which the output of the node is not empty.
+"""Computes the presence of a node: a test that is true if the output of the node is not empty.
 
 This module is the counterpart of `fill`, which removes empty nodes. The printer tests a node for presence before it
 prints the node, and omits tests that an outer test already guarantees.
@@ -41,7 +41,7 @@ from tfgen.value_type import TREES
 
 
 def presence(node: Node) -> Node:
-    """Return the test for the presence of a node: True for always, False for never, or a node."""
+    """Return the test for the presence of a node: True if always present, False if never, or else a node to test."""
     match node:
         case When(test, if_true, if_false):
             true_presence, false_presence = presence(if_true), presence(if_false)
@@ -80,7 +80,7 @@ def presence(node: Node) -> Node:
 
 
 def remaining_test(test: Node, facts: Collection[Node]) -> Node:
-    """Return the parts of a test that are not known facts. Return True if the facts imply the whole test."""
+    """Return the parts of a test that the facts do not imply. Return True if the facts imply the whole test."""
     if test in facts:
         return True
     match test:
@@ -93,18 +93,18 @@ def remaining_test(test: Node, facts: Collection[Node]) -> Node:
 
 
 def all_of(*tests: Node) -> Node:
-    """Combine tests by "and", without duplicates and nested combinations."""
+    """Combine tests by "and". The result contains no test twice, and no nested "and"."""
     parts = tuple(dict.fromkeys(part for test in tests for part in parts_of_test(test)))
     return AllOf(parts) if len(parts) > 1 else parts[0]
 
 
 def parts_of_test(test: Node) -> tuple[Node, ...]:
-    """Return the tests that an "and" combines; a different test is its only part."""
+    """Return the tests that an "and" combines; for any other test, a tuple of this single test."""
     return tuple(part for node in test.nodes for part in parts_of_test(node)) if isinstance(test, AllOf) else (test,)
 
 
 def let_facts(name: str, expression: Expression) -> tuple[Node, ...]:
-    """Return the fact that the map of a `Let` is not empty, if the first of its merged maps always has an entry."""
+    """Return the fact that the map variable of a `Let` is not empty, if the first merged map always has an entry."""
     lowest = expression.layers[0] if isinstance(expression, Merged) else None
     is_never_empty = isinstance(lowest, MapOf) and any(map(_is_literal, lowest.entries.values()))
     return (Bound(name, "map"),) if is_never_empty else ()
@@ -115,7 +115,7 @@ def _is_literal(node: Node) -> bool:
 
 
 def branch_test(node: Node) -> Node:
-    """Return the test around the whole content of a branch, which can move into the ``if`` of the branch; or None."""
+    """Return the test around all content of a branch, to add to the ``if`` of the branch; None without such a test."""
     match node:
         case When(test, _, Absent()) if not depends_only_on(node.if_true, test):
             return test
@@ -149,7 +149,7 @@ def depends_only_on(node: Node, hole: Node) -> bool:
 
 
 def _compare_holes(node: Node | Record, hole: Node) -> Iterator[bool]:
-    """Yield for each hole in a node whether the hole equals a given hole."""
+    """Yield True for each hole in a node that equals the given hole, and False for each different hole."""
     if node == hole:
         yield True
     elif isinstance(node, Hole) and not isinstance(node, (Text, NotEmpty, Items)):
@@ -160,12 +160,12 @@ def _compare_holes(node: Node | Record, hole: Node) -> Iterator[bool]:
 
 
 def mentions(node: Node | Record, names: Collection[str]) -> bool:
-    """Test whether a node uses a variable with one of the names."""
+    """Test whether a node uses a variable that has one of the names."""
     return (isinstance(node, Bound) and node.name in names) or any(mentions(n, names) for n in child_nodes(node))
 
 
 def ends_in_tree(node: Node) -> bool:
-    """Test whether ``toYaml`` may print the end of a node. Its text may end with empty lines that must remain."""
+    """Test whether ``toYaml`` may print the end of a node. Such output may end with empty lines that must remain."""
     match node:
         case When(_, if_true, if_false):
             return ends_in_tree(if_true) or ends_in_tree(if_false)
@@ -185,7 +185,7 @@ def ends_in_tree(node: Node) -> bool:
 
 
 def _last_ends_in_tree(children: Sequence[Node]) -> bool:
-    """Test whether the last child that is present may end with output of ``toYaml``."""
+    """Test whether the last of the present children may end with output of ``toYaml``."""
     for child in reversed(children):
         if ends_in_tree(child):
             return True

@@ -35,7 +35,7 @@ def key(name: Name, context: Context) -> str:
 
 
 def scalar(node: Node, context: Context) -> str:
-    """Return a scalar as YAML. Helm quotes a text of the user. A text that consists of names needs no quotes."""
+    """Return a scalar as YAML. Helm adds quotes to a user's text. A text that contains only names needs no quotes."""
     match node:
         case str() | int() | None:
             return escape(yaml_text.scalar(node))
@@ -53,14 +53,14 @@ def scalar(node: Node, context: Context) -> str:
 
 
 def _is_safe(part: Node) -> bool:
-    """Test whether a part of a text is a literal, a name or a number, and not a text of the user."""
+    """Test whether a part of a text is a literal, a name or an integer, and not a free text of the user."""
     if isinstance(part, (Named, Call)):
         return _has_only_names(part)
     return isinstance(part, (str, Release)) or type_of(part) == "integer"
 
 
 def _has_only_names(node: Node) -> bool:
-    """Test whether a named part contains only names, to which the schema limits the values in the part."""
+    """Test whether a named part contains only names. The schema allows only names for the values in such a part."""
     match node:
         case Named(node=child) | Call(part=child) | Repeat(body=child):
             return _has_only_names(child)
@@ -72,7 +72,7 @@ def _has_only_names(node: Node) -> bool:
 
 
 def _sample(node: Node, *, longest: bool) -> str:
-    """Return an example of a text that consists of names, with or without its optional parts."""
+    """Return an example of a text that contains only names; with its optional parts if `longest` is true."""
     match node:
         case str():
             return node

@@ -1,4 +1,4 @@
-"""Prints a template file with one or several objects.
+"""Prints a template file that contains one or several objects.
 
 Each(LABELS, {"kind": NAME})  ->  {{- range $name, $value := .Values.labels }}
                                   ---
@@ -22,12 +22,12 @@ _KIND: Final = "kind"
 
 
 def template_file(node: Node, context: Context) -> str:
-    """Return the text of a template file with an object, or with the objects of a `ForEach`."""
+    """Return the text of a template file that contains an object, or the objects of a `ForEach`."""
     return "\n".join(template_lines(node, context)) + "\n"
 
 
 def template_lines(node: Node, context: Context) -> Lines:
-    """Return the lines of a template file, each with the node that the line prints."""
+    """Return the lines of a template file. Each line has the node that the line prints."""
     lines = _document(node, context, separator=[])
     variables, assignments = repeated_includes(lines, context, least=3)
     if variables:
@@ -49,7 +49,7 @@ def _document(node: Node, context: Context, separator: Lines) -> Lines:
 
 
 def _with_safe_end(node: Node) -> Node:
-    """Return an object whose last line is not a value of a user.
+    """Return an object whose last printed line is not a value of the user.
 
     Helm removes white space from the end of an object, and a text of a user may end with empty lines. So the entry
     `kind` moves to the end of the object.

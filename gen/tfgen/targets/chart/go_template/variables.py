@@ -28,19 +28,19 @@ from tfgen.targets.chart.go_template.go_text import ENDED, Lines, literal, with_
 from tfgen.targets.chart.go_template.nodes import is_constant
 
 _VARIABLE_PARTS: Final = ("run", "fullname")
-"""The names of the parts whose output a variable of the same name may contain."""
+"""The names of the named parts whose output tfgen may assign to a variable of the same name."""
 
 
 def repeated_includes(lines: Lines, context: Context, *, least: int) -> tuple[Mapping[str, str], Lines]:
-    """Return variables for the output of parts that the lines include repeatedly.
+    """Return variables for the output of the named parts that the lines include repeatedly.
 
     Args:
         lines: the lines of a template.
         context: the context of the lines.
-        least: the number of includes from which a part gets a variable.
+        least: the minimum number of includes for which a named part gets a variable.
 
     Returns:
-        The variables by the full name of the part, and the lines that assign the variables.
+        The variables by the full name of the named part, and the lines that assign the variables.
     """
     text = "\n".join(lines)
     includes = {name: f"include {literal(context.full_name(name))} " for name in _VARIABLE_PARTS}
@@ -78,7 +78,7 @@ def assign(name: str, node: Node, context: Context) -> Lines:
 
 
 def _choose(name: str, node: When, context: Context) -> Lines:
-    """Return the lines that assign the second branch, and then overwrite it by the first branch if its test is true."""
+    """Return the lines that assign the second branch of a `When`, and then the first branch if the test is true."""
     return [
         *assign(name, node.if_false, context),
         f"{{{{- if {expression(node.test, context)} }}}}",
@@ -88,7 +88,7 @@ def _choose(name: str, node: When, context: Context) -> Lines:
 
 
 def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Lines:
-    """Return the lines that merge a map into a variable if the test of the map is true."""
+    """Return the lines that merge the map of a `When` into a variable if the test of the `When` is true."""
     if not isinstance(layer, When) or layer.if_false != MapOf({}) or not is_hole(layer.if_true):
         raise TypeError(f"a merged map must not have a second branch: {layer!r}")
     if isinstance(layer.if_true, MapOf):
@@ -127,7 +127,7 @@ def _filter(name: str, node: Filtered, context: Context) -> Lines:
 
 
 def _map_of(name: str, lowest: MapOf, context: Context) -> tuple[str, Lines]:
-    """Return a ``dict`` of the constant entries, and the lines that set the entries that may be empty."""
+    """Return the ``dict`` of a map's constant entries, and the lines that set the entries that may be missing."""
     constants = {key: node for key, node in lowest.entries.items() if is_constant(node)}
     lines: Lines = []
     tested = ((*_tested(node), key) for key, node in lowest.entries.items() if is_hole(node) and key not in constants)
@@ -149,7 +149,7 @@ def _item_of_dict(node: Node, context: Context) -> str:
 
 
 def _tested(node: Expression) -> tuple[Node, Node]:
-    """Return the test whether an entry of a map is present, and the value of the entry."""
+    """Return the test that is true if an entry of a map is present, and the value of the entry."""
     if not isinstance(node, When):
         return node, node
     if node.if_false is not ABSENT:

@@ -6,7 +6,7 @@
                                         - {{ $name | quote }}
                                         {{- end }}
 
-The indentation of an ``include`` depends on the first line of the included part, so one module prints both.
+The indentation of an ``include`` depends on the first line of the included part, so this module prints both.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
 
 
 def first_lines(node: Node, context: Context) -> Lines:
-    """Return the lines of the content of a part, without a leading line break if an entry is always present."""
+    """Return the lines that print the content of a part, without a first line break if an entry is always present."""
     if isinstance(node, When) and presence(node) is True:
         return _first_branches(node, context)
     if isinstance(node, JoinEntries):
@@ -102,7 +102,7 @@ def _joined_lines(node: JoinEntries, context: Context) -> Lines:
 
 
 def _present_first(node: Node, context: Context) -> Node:
-    """Move the first entry that is always present to the start of a mapping, with the comment of the entry."""
+    """Return a mapping that begins with its first always present entry, after the comment of this entry."""
     if not isinstance(node, dict):
         return node
     first: dict[Key, Node] = {}
@@ -117,7 +117,7 @@ def _present_first(node: Node, context: Context) -> Node:
 
 
 def _first_branches(node: When, context: Context) -> Lines:
-    """Return the lines of branches. One branch is always present, and each branch begins in a separate line."""
+    """Return the lines of a `When` of which a branch is always present. Each branch begins on a separate line."""
     out, word = [], "if"
     branch: Node = node
     while isinstance(branch, When):
@@ -191,7 +191,7 @@ def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
 
 
 def _block(node: File, context: Context, head: str, indent: str) -> Lines:
-    """Return the lines of a text as a literal block."""
+    """Return the lines that print a text as a literal block of YAML (`|`)."""
     header = "|" if node.text.endswith("\n") else "|-"
     return [f"{head} {header}", f"{indent}{{{{- {expression(node, context)} | nindent {len(indent)} }}}}"]
 
@@ -218,7 +218,7 @@ def _item(node: Node, context: Context, indent: str) -> Lines:
 
 
 def _tree(node: Expression, context: Context, indent: str, head: Lines) -> Lines:
-    """Return the lines of a tunable map or list, with its key. An empty map or list prints no line."""
+    """Return the lines that print the key and the value of a tunable map or list; an empty value prints no line."""
     depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
     tree = node.tree if isinstance(node, AsText) else node
     if tree in context.facts:
@@ -240,7 +240,7 @@ def _tree_text(node: Expression, context: Context, depth: int) -> str:
 
 
 def _included(node: Named | Call, context: Context, indent: str, head: Lines) -> Lines:
-    """Return the lines that include a mapping or sequence, with its key. An empty value prints no line."""
+    """Return the lines that print a key, and include a mapping or list as its value; an empty value prints no line."""
     part = node.part if isinstance(node, Call) else node
     depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
     include, pad, nindent = expression(node, context), " " * depth, f" | nindent {depth}"
@@ -258,7 +258,7 @@ def _included(node: Named | Call, context: Context, indent: str, head: Lines) ->
 
 @cached_on_record
 def _begins_with_break(part: Named) -> bool:
-    """Test whether the output of a part begins with a line break, because no entry of the part is always present."""
+    """Test whether the output of a named part begins with a line break, because no entry of it is always present."""
     node, context = part.node, Context(chart="", parameters=part.parameters)
     while isinstance(node, Let):
         context, node = context.with_facts(*let_facts(node.name, node.expression)), node.body
