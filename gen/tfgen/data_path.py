@@ -37,7 +37,7 @@ def has(data: Any, path: Sequence[str | int]) -> bool:
 
 
 def follow(data: Any, path: Sequence[str | int]) -> Any:
-    """Return the value at a path, which may lead through lists.
+    """Return the value at a path. The path may contain list indexes.
 
     Raises:
         LookupError: the path has no value.
@@ -65,7 +65,7 @@ def with_value(data: Any, path: Sequence[str | int], value: Any) -> Any:
 
 
 def without(data: Any, path: Sequence[str | int]) -> Any:
-    """Return a copy of the data without the value at a path; the data unchanged if the path has no value.
+    """Return a copy of the data without the value at a path; the unchanged data if the path has no value.
 
     Raises:
         LookupError: an index is greater than the length of the list, or belongs to a value that is not a list.
@@ -110,5 +110,5 @@ def _items(data: Any, index: int) -> list[Any]:
 
 
 def shared(paths: Iterable[Path]) -> Path:
-    """Return the longest common prefix of some paths."""
+    """Return the longest prefix that all paths share."""
     return tuple(steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*paths, strict=False)))

@@ -30,7 +30,7 @@ class MissingPackageError(TfgenError):
         """Create a message such as `the Kubernetes client is not installed: pip install kubernetes`.
 
         Args:
-            problem: the first part of the message.
+            problem: the first part of the message, such as `the Kubernetes client is not installed`.
             packages: the names of the packages on the Python package index.
         """
         super().__init__(f"{problem}: pip install {' '.join(packages)}")

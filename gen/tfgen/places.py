@@ -21,7 +21,7 @@ ARGOCD: Final = f"{OVERLAYS}/{TOOLS[0]}"
 FLUX: Final = f"{OVERLAYS}/{TOOLS[1]}"
 
 JOB_SCHEMA: Final = "job.schema.json"
-"""Name of the schema next to job.yaml, or in schemas/ of a repository, for editors without a network."""
+"""File name of the job schema that editors read without a network, next to job.yaml or in schemas/ of a repository."""
 
 GITHUB_WORKFLOW: Final = ".github/workflows/tfgen.yaml"
 GITHUB_OWNERS: Final = ".github/CODEOWNERS"

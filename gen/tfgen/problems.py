@@ -1,4 +1,4 @@
-"""Problems of a user's input with their places.
+"""Problems in a user's input, each with its file, line and column.
 
     job.yaml:12:7: unknown key "replica"; did you mean "replicas"? [unknown-key]
 
@@ -20,14 +20,14 @@ Severity = Literal["error", "warning"]
 
 
 class Position(NamedTuple):
-    """A place in a file: line and column, counted from 1."""
+    """A line and a column of a file, counted from 1."""
 
     line: int
     column: int
 
 
 class Place(NamedTuple):
-    """A position in a file. `str` returns `FILE:LINE:COLUMN`."""
+    """A file, and a position in the file. `str` returns `FILE:LINE:COLUMN`."""
 
     file: str
     position: Position
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 
 class Problem(Record):
-    """A mistake with its place. `rule` is an id that docs/rules.md explains."""
+    """A mistake in a file, with its line and column. `rule` is an id that docs/rules.md explains."""
 
     file: str
     position: Position
@@ -47,7 +47,7 @@ class Problem(Record):
 
     @property
     def place(self) -> Place:
-        """Return the place of the mistake."""
+        """Return the file and the position of the mistake."""
         return Place(self.file, self.position)
 
     def __str__(self) -> str:
@@ -62,5 +62,5 @@ def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def has_errors(problems: Iterable[Problem]) -> bool:
-    """Test whether a problem is an error. A warning does not stop a command."""
+    """Test whether at least one problem is an error. A warning does not stop a command."""
     return any(p.severity == "error" for p in problems)

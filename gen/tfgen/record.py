@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, NoReturn, Self, dataclass_transform
 
 EMPTY: Final[Mapping[Any, Any]] = MappingProxyType({})
-"""Empty mapping: the default of record fields that contain a mapping."""
+"""An empty mapping, as the default value of record fields that contain a mapping."""
 
 
 @dataclass_transform(frozen_default=True)

@@ -1,4 +1,4 @@
-"""Common errors of training programs: a pattern of log lines, the explanation, and the page with the fix.
+"""Common errors of training programs. Each error has a pattern for log lines, an explanation, and a page with the fix.
 
 >>> find_error("tensorflow.python.framework.errors_impl.UnknownError: Could not start gRPC server").name
 'port-in-use'

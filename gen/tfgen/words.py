@@ -1,4 +1,4 @@
-"""Parts of messages: values and paths as text, lists of names, and the hint "did you mean ...?"."""
+"""Functions for the text of messages: values, paths, lists of names, and the hint "did you mean ...?"."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shown(value: object, longest: int = 60) -> str:
 
 
 def printable(text: str) -> str:
-    """Escape the characters of a text that control a terminal: line endings, escape sequences, direction."""
+    """Escape the characters of a text that control a terminal, such as line endings and escape sequences."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -35,7 +35,7 @@ def for_terminal(text: str) -> str:
 
 
 NEAR = 0.8
-"""Least similarity (0 to 1) of a name and its misspelling, such as a wrong letter, a wrong case or an added s."""
+"""Minimum similarity (0 to 1) of a name and its misspelling, such as a name with a wrong letter or an added s."""
 
 
 def either(names: Iterable[str], last: str = "or") -> str:
@@ -49,7 +49,7 @@ ALSO = "also in"
 
 
 def in_environments(names: Iterable[str | None], where: str = "in") -> str:
-    """Return text such as ` (in the environments dev and prod)`; empty if the names include None, the job itself."""
+    """Return text such as ` (in the environments dev and prod)`; empty if a name is None, which means the job."""
     distinct = list(dict.fromkeys(names))
     named = [name for name in distinct if name is not None]
     if len(named) < len(distinct) or not named:

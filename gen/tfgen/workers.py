@@ -3,7 +3,8 @@
     [*map_items(render, documents)]  ==  [render(document) for document in documents]
 
 `map_items` starts processes only for many items, and only by fork, because the start of a new interpreter takes as long
-as a dozen jobs. A forked process already has the function and the items, so only the results go through a pipe.
+as the work on a dozen jobs. A forked process already has the function and the items, so only the results go through a
+pipe.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 MANY: Final = 20
-"""Minimum number of items for several processes, if an item takes about 50 ms."""
+"""Minimum number of items to start several processes, if an item takes about 50 ms."""
 MANY_SMALL: Final = 300
-"""Minimum number of items for several processes, if an item takes a millisecond or less."""
+"""Minimum number of items to start several processes, if an item takes a millisecond or less."""
 _MOST: Final = 8
 """Maximum number of processes. More processes are not faster, because a single parent process reads all results."""
 _AT_ONCE: Final = 4
@@ -34,7 +35,7 @@ _AT_ONCE: Final = 4
 _SHARES: Final = 4
 """Minimum number of batches per process, so that all processes end at about the same time."""
 _WORK: Final[list[tuple[Callable[[Any], Any], Sequence[Any], mmap.mmap]]] = []
-"""In a worker process: the function, the items, and a byte that the parent process sets to stop the work early."""
+"""The work of a worker process: the function, the items, and a byte that the parent process sets to stop the work."""
 
 
 def map_items(
@@ -49,11 +50,11 @@ def map_items(
     The processes end when the caller closes the generator.
 
     Args:
-        function: function whose results can be pickled.
-        items: items, which must not change before the last result.
-        alike: function that returns a key. Consecutive items with equal keys run in one process if possible, because
-            `function` caches data for similar items.
-        many: minimum number of items for several processes.
+        function: the function. Its results must be picklable.
+        items: the items, which must not change before the generator yields the last result.
+        alike: a function that returns a key for an item. Consecutive items with equal keys run in one process if
+            possible, because `function` caches data for similar items.
+        many: the minimum number of items to start several processes.
 
     Raises:
         TfgenError: the system killed a process.
@@ -91,7 +92,7 @@ def map_items(
 
 
 def _batches(items: Sequence[_Item], alike: Callable[[_Item], object] | None, processes: int) -> Iterator[range]:
-    """Split the items into batches. Yield the range of indexes of each batch."""
+    """Split the items into batches, and yield the range of indexes of each batch."""
     most = max(_AT_ONCE, len(items) // (_SHARES * processes))
     start = 0
     for at in range(1, len(items)):

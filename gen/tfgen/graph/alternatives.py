@@ -4,8 +4,8 @@ For example, {"chief": {"a": 1, "b": 2}, "ps": {"a": 1, "c": 3}} with the parame
 {"a": 1, "b": When(Equal(role, "chief"), 2), "c": When(Equal(role, "ps"), 3)}.
 
 So the code that builds the pod of a role needs no tests of the role, and the chart contains one named template for the
-pods of all roles. If the parameter has the name of an alternative, the joined node and the alternative are filled with
-the same result.
+pods of all roles. If the value of the parameter is the name of an alternative, a fill of the joined node has the same
+result as a fill of this alternative.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Alternatives = Mapping[str, Node]
 
 
 class _Choice(Record):
-    """The selection of an alternative by a parameter.
+    """The parameter that selects one of several alternative nodes.
 
     Attributes:
         parameter: the expression whose value is the name of an alternative.
@@ -32,7 +32,7 @@ class _Choice(Record):
     default: str | None
 
     def is_one_of(self, names: Collection[str], alternatives: _Alternatives) -> Expression:
-        """Return a test that is true if the parameter selects one of some names."""
+        """Return a test that is true if the parameter selects an alternative with one of the names."""
         if self.default in names:
             return Not(self.is_one_of([name for name in alternatives if name not in names], alternatives))
         tests = tuple(Equal(self.parameter, name) for name in names)
@@ -95,7 +95,7 @@ def _join_mappings(alternatives: _Alternatives, choice: _Choice) -> Node:
 
 
 def _join_sequences(alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Join lists item by item. Items with a name are joined by the name, and other items only if they are equal."""
+    """Join lists item by item: named items that share a name, and other items that are equal."""
     lists: dict[str, list[Node]] = {name: list(node) for name, node in alternatives.items()}  # type: ignore[arg-type]
     named = {name: [(_identity(item), _name_first(item)) for item in items] for name, items in lists.items()}
     sequences = [[identity for identity, _ in items] for items in named.values()]
@@ -116,18 +116,18 @@ def _name_first(item: Node) -> Node:
 
 
 def _join_some(present: _Alternatives, alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Join the nodes at a key, and add a test if an alternative lacks the key."""
+    """Join the nodes that the alternatives have at a key, and add a test if an alternative lacks the key."""
     joined = _join(present, choice)
     return joined if len(present) == len(alternatives) else When(choice.is_one_of([*present], alternatives), joined)
 
 
 def _join_field(field: str, alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Join the values of an attribute of several holes of the same type into one node."""
+    """Join the nodes in the same attribute of several holes into one node. All holes have the same type."""
     return _join({name: getattr(node, field) for name, node in alternatives.items()}, choice)
 
 
 def _choose_whole(alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Return nested `When` nodes that select one of the alternatives, without a join of their parts.
+    """Return nested `When` nodes that select one whole alternative, without merging common parts.
 
     The most frequent node needs no test. If several nodes are equally frequent, the default alternative needs no test.
     """

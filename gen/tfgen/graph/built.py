@@ -34,7 +34,7 @@ class BuiltJob(Record):
 
 
 def build(data: Mapping[str, Any], environments: Collection[str] | None = None) -> BuiltJob:
-    """Build the objects of the job in a document without errors.
+    """Build the objects of the job in a document. The document must have no errors.
 
     Args:
         data: the document.
@@ -89,7 +89,7 @@ def object_parts(built: BuiltJob, environment: str | None = None) -> Mapping[str
 
 
 class TaskObjects(Record):
-    """The objects of a job's tasks as kinds that need no operator, such as StatefulSets, with the job's values."""
+    """The objects that run a job's tasks without an operator, such as StatefulSets, and the values of the job."""
 
     structure: Structure
     values: Mapping[str, Any]
@@ -97,7 +97,7 @@ class TaskObjects(Record):
 
 
 def task_objects(data: Mapping[str, Any], environment: str | None = None) -> TaskObjects:
-    """Build the objects of a job's tasks as kinds that need no operator and no gang scheduler.
+    """Build the objects that run a job's tasks without an operator and without a gang scheduler.
 
     The pods contain TF_CONFIG even if the operator of the job's workload kind would set TF_CONFIG.
 
@@ -116,7 +116,7 @@ def task_objects(data: Mapping[str, Any], environment: str | None = None) -> Tas
 def _environment_objects(
     job: TrainingJob, templates: Sequence[Template], environment: Environment, filled: dict[Hashable, Any]
 ) -> Objects:
-    """Return the objects of a job in an environment. A retired job has only its claims and similar objects."""
+    """Return the objects of a job in an environment. For a retired job, return only objects such as claims."""
     if not environment.enabled:
         templates = [template for template in templates if template.survives_retirement]
     return objects(templates, _scope(job, environment.values, filled))

@@ -3,7 +3,7 @@
 `fill` returns the plain data of a node, or `ABSENT`. `evaluate` returns the value of an expression.
 
 tfgen fills a graph for each environment, and the pod template for each role. To save time, tfgen compiles each node
-once to a function of the scope, and caches the function in the node.
+once into a function of the scope, and caches the function in the node.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Scope(NamedTuple):
     Attributes:
         bound: the values of the names that `ForEach`, `Repeat` and `Let` bind around the current node.
         arguments: the arguments of the current named part.
-        cache: the filled nodes of the variants of a job. Without a cache, each node is filled again.
+        cache: the filled nodes of the variants of a job. Without a cache, tfgen fills a node again at each use.
     """
 
     values: Mapping[str, Any]
@@ -116,7 +116,7 @@ def evaluate(node: Node, scope: Scope) -> Any:
 
 
 def fill_entries(node: ForEach, scope: Scope) -> Iterator[tuple[str, Any]]:
-    """Yield the key and the filled body for each entry in the map of a `ForEach`, without absent bodies."""
+    """Yield the key and the filled body for each entry in the map of a `ForEach`. Absent bodies are omitted."""
     return compile_entries(node)(scope)
 
 
@@ -157,7 +157,7 @@ def clean_path(path: str) -> str:
 
 
 class FillCache:
-    """Cache of the filled nodes of all variants of a job, for the values of one variant.
+    """Access of one variant to the cache of filled nodes. All variants of a job share the filled nodes.
 
     Args:
         values: the values of the variant.
@@ -278,7 +278,7 @@ def _is_data(node: Node | Record) -> bool:
 
 
 def _constant(filler: Filler) -> Filler:
-    """Return a filler that fills a node without holes once, and returns the same object for all scopes."""
+    """Return a filler for a node without holes. The filler returns the same object for all scopes."""
     data = filler(_EMPTY_SCOPE)
     return lambda _: data
 
@@ -319,7 +319,7 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
 
 
 def _commented_entries(node: Mapping[Key, Node]) -> Iterator[tuple[Name | Splice, Node, str]]:
-    """Yield the entries of a mapping with their comments. The comment of a `Splice` goes to its first entry."""
+    """Yield the entries of a mapping with their comments. A comment above a `Splice` belongs to its first entry."""
     comment = ""
     for key, child in node.items():
         if isinstance(key, Comment):
@@ -388,7 +388,7 @@ def _call_filler(call: Call, part: Filler) -> Filler:
 
 
 def _let(node: Node) -> Filler:
-    """Return the filler of nested `Let` nodes, which binds all their names in a single scope."""
+    """Return a filler that binds the names of nested `Let` nodes in a single scope."""
     names = []
     while isinstance(node, Let):
         names.append((node.name, compile_expression(node.expression)))
@@ -608,7 +608,8 @@ def _joined(node: JoinEntries) -> Filler:
 def _repeated(node: Repeat) -> Filler:
     """Return the filler of a `Repeat`.
 
-    A job may have ten thousand hosts, so the filler evaluates the parts of the text without the index only once.
+    A job may have ten thousand hosts, so the filler evaluates each part of the text that does not contain the index
+    only once.
     """
     count = compile_expression(node.count)
     if (fragments := _split_at_index(node.index, node.body)) is not None:

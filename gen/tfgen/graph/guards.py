@@ -48,7 +48,7 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
 
 @cached_by_shape
 def file_guards(structure: Structure) -> tuple[Guard, ...]:
-    """Return the guards of fields that a job file may set, and that are not values of the chart."""
+    """Return the guards of the fields of a job file that are not values of the chart."""
     scheduler = structure.gang
     if scheduler is None:
         return ()

@@ -189,23 +189,24 @@ class JoinEntries(Hole):
 
 
 class Default(Hole):
-    """A value with a fallback for a false value, such as the image of a role with the fallback of the job's image."""
+    """A value, or a fallback if the value is false. For example, the job's image is the fallback of a role's image."""
 
     first: Expression
     fallback: Node
 
 
 class MapOf(Hole):
-    """A map of computed entries, as a layer of a `Merged`. Entries with a false value, such as "" or 0, are omitted.
+    """A map of computed entries, used as a layer of a `Merged`.
 
-    Only the lowest layer of a `Merged` may have an entry that can be false.
+    Entries with a false value, such as "" or 0, are omitted. Only the lowest layer of a `Merged` may have an entry that
+    can be false.
     """
 
     entries: Mapping[Name, Node]
 
 
 class Merged(Hole):
-    """Maps merged by key, without recursion. A `Let` must bind the result.
+    """Maps merged by key, without a merge of nested maps. A `Let` must bind the result.
 
     Attributes:
         layers: the maps. The entries of a later map override those of an earlier map.
@@ -228,14 +229,14 @@ class Filtered(Hole):
 class Named(Hole):
     """A named part of the graph: a ``define`` in the chart. All other outputs contain only the content.
 
-    The content must not use names that are bound outside the part. It may begin with a `Let`.
+    The content must not use names that are bound outside the part. The content may begin with a `Let`.
 
     Attributes:
         name: the name of the define, without the prefix of the chart.
         doc: a sentence that describes the part, for the comment in the chart.
         node: the content.
         file: the file of the chart that defines the part: ``templates/_FILE.tpl``.
-        parameters: the names of each `Parameter` in the content. A part with parameters appears only in a `Call`.
+        parameters: the name of each `Parameter` in the content. A part with parameters appears only in a `Call`.
     """
 
     name: str
@@ -327,7 +328,7 @@ class HasKey(Hole):
 
 
 class Contains(Hole):
-    """True if a text contains a part."""
+    """True if a text contains another text."""
 
     text: Node
     part: Node
@@ -350,7 +351,7 @@ class Matches(Hole):
 
 
 class When(Hole):
-    """A choice of the node `if_true` or the node `if_false` by a test."""
+    """The node `if_true` if a test is true; the node `if_false` if the test is false."""
 
     test: Node
     if_true: Node
@@ -358,7 +359,7 @@ class When(Hole):
 
 
 class ForEach(Hole):
-    """A list item for each entry of a map, in the order of the keys. The node is an item of a sequence.
+    """A list item for each entry of a map, in the order of the keys. The `ForEach` itself is an item of a sequence.
 
     `key` and `item` are bound to the key and the value of the entry.
     """
@@ -370,19 +371,19 @@ class ForEach(Hole):
 
 
 class Items(Hole):
-    """The items of a tunable list. The node is an item of a sequence."""
+    """The items of a tunable list. The `Items` node itself is an item of a sequence."""
 
     list: Expression
 
 
 class NotEmpty(Hole):
-    """A tunable map or list that cannot be empty at this position, because a test around the node excludes the case."""
+    """A tunable map or list that cannot be empty at this position, because an outer test excludes empty values."""
 
     tree: Expression
 
 
 class Let(Hole):
-    """A name for an expression, which the node `body` uses. A `Let` is the root of a template or of a named part."""
+    """A name for an expression. The node `body` uses the name. A `Let` is the root of a template or of a named part."""
 
     name: str
     expression: Expression
@@ -396,7 +397,7 @@ class Comment(Record):
 
 
 class Splice(Record):
-    """A key whose value is a mapping. The entries of this mapping are inserted into the mapping that has the key.
+    """A key whose value is a mapping. tfgen inserts the entries of this mapping into the mapping that has the key.
 
     The name distinguishes several splices in a mapping.
     """
@@ -418,7 +419,7 @@ class Guard(Record):
     Attributes:
         test: an expression that is true if the values are wrong.
         path: the values path of the problem, as a tuple of steps if a step depends on a map entry.
-        message: the invalid value, the allowed values, and the fix.
+        message: the text of the problem: the invalid value, the allowed values, and the fix.
         rule: the id of the rule.
         over: the maps whose entries the guard checks. The guard checks each combination of an entry of each map.
         let: names that the test and the message use for expressions.
@@ -502,7 +503,7 @@ _Result = TypeVar("_Result")
 
 
 def cached_on_record(function: Callable[[_Node], _Result]) -> Callable[[_Node], _Result]:
-    """Decorate a function of a record, such as a hole. The result is cached in the record itself.
+    """Decorate a function whose argument is a record, such as a hole. The record itself caches the result.
 
     The cached result is deleted together with the record, so the cache needs no limit.
     """
@@ -519,7 +520,7 @@ def cached_on_record(function: Callable[[_Node], _Result]) -> Callable[[_Node], 
 
 
 def named_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Named]:
-    """Return the named parts of a graph by name, in the order of the first use. A part precedes the parts in its node.
+    """Return the named parts of a graph by name, in the order of the first use. A part precedes its nested parts.
 
     Raises:
         ValueError: two different parts have the same name.

@@ -1,4 +1,4 @@
-"""The keys of a job from which each field of its objects gets its value, for `tfgen explain`.
+"""The keys of a job from which each field of the job's objects gets its value, for `tfgen explain`.
 
 >>> from tfgen.graph.holes import Value
 >>> sources(Value("roles.worker.replicas", "integer"))
@@ -146,7 +146,7 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
 
 
 def _parts_at(node: Hole, step: str | int) -> Sequence[Node | Record]:
-    """Return the child nodes of a hole that can produce the value at a key of the hole's map."""
+    """Return the child nodes of a hole that can produce the value at a key. The hole produces a map with this key."""
     match node:
         case MapOf(entries):
             return [entries[str(step)]] if step in entries else _with_computed_names(entries)
@@ -172,7 +172,7 @@ def _content(node: Named | AsText | NotEmpty | Items) -> Node:
 
 
 def _guard_sources(guard: Guard, bindings: Bindings) -> frozenset[Path]:
-    """Return the keys of the job that the test of a guard reads, and the keys that its message reads."""
+    """Return the keys of the job that the test or the message of a guard reads."""
     for entries in guard.over:
         bindings = bind_entry(bindings, entries)
     for name, node in guard.let:

@@ -38,7 +38,7 @@ def reads_of_call(call: Call) -> tuple[Steps, ...]:
 
 
 def used_names(node: Node, names: Iterable[_Name]) -> list[_Name]:
-    """Select the bound names or parameters that a node reads from a list of names."""
+    """Return the bound names or parameters in `names` that a node reads."""
     keys = {name for name, _ in _reads(node)}
     return [name for name in names if (bound_key if isinstance(name, Bound) else parameter_key)(name.name) in keys]
 
@@ -97,12 +97,12 @@ def _direct_read(node: Node | Record) -> _Read | None:
 
 
 def parameter_key(name: str) -> str:
-    """Return the key of a parameter, which differs from the key of a bound name."""
+    """Return the lookup key of a parameter. A bound name with the same text has a different key."""
     return f"parameter {name}"
 
 
 def bound_key(name: str) -> str:
-    """Return the key of a bound name."""
+    """Return the lookup key of a bound name."""
     return f"bound {name}"
 
 

@@ -1,4 +1,4 @@
-"""Fields of the chart with which a Helm upgrade does not restart the tasks of a finished run.
+"""Fields of the chart that keep a Helm upgrade from restarting the tasks of a finished run.
 
 For example, {"replicas": hole} becomes {"replicas": When(is_released, 0, hole)}. Helm can read the cluster while it
 renders. So an upgrade renders a StatefulSet with 0 replicas if the finisher has scaled the StatefulSet to 0. The test
@@ -23,7 +23,7 @@ _RELEASED: Final[Mapping[str, tuple[Key, Node]]] = {
     "Job": ("suspend", True),
     "StatefulSet": ("replicas", 0),
 }
-"""For each kind: the field that releases the pods of an object, and the value of the field."""
+"""The field that releases the pods of an object, and the value of the field, by the kind of the object."""
 
 # `tfgen release` and a missed start deadline suspend the Job that ends the run. A user may also suspend this Job for a
 # pause. So a suspended Job ends the run only for objects that are themselves suspended or have 0 replicas.
@@ -49,7 +49,7 @@ _IS_RELEASED: Final = Named(
 
 
 def keep_released(templates: Sequence[Template], plan: Plan) -> tuple[Template, ...]:
-    """Add the test of the released state to each template whose objects the finisher releases.
+    """Add a test for released objects to each template whose objects the finisher releases.
 
     tfgen applies the patches of the job before this step, because a patch describes the objects of an active run.
     """

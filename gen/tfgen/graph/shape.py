@@ -32,7 +32,7 @@ class Shape:
 
 
 def cached_by_shape(function: Callable[[Structure], _Result]) -> Callable[[Structure], _Result]:
-    """Decorate a function of a structure with a cache. Structures with the same shape share a result.
+    """Decorate a function so that its results are cached by the shape of a structure. Equal shapes share a result.
 
     The function receives the structure without the name of the job. Callers must not change the result.
     """

@@ -29,7 +29,7 @@ class Template(Record):
 
     @property
     def files(self) -> Mapping[str, File]:
-        """The files in the data of a ConfigMap, by their keys, which are the file names. Empty for other objects."""
+        """The files in the data of a ConfigMap, by file name, which is also the key. Empty for other objects."""
         node = self.node
         while isinstance(node, (When, Let)):
             node = node.if_true if isinstance(node, When) else node.body
@@ -37,7 +37,7 @@ class Template(Record):
         return {key: part for key, part in data.items() if isinstance(part, File)}
 
     def objects(self, scope: Scope) -> Sequence[tuple[str, dict[str, Any]]]:
-        """Yield the file name and the plain object. For a `ForEach`, the file name ends with the key of the entry."""
+        """Return the plain objects with their file names. In a `ForEach`, a file name ends with the entry's key."""
         filled: Sequence[tuple[str, dict[str, Any]]] = self._filler(scope)
         return filled
 

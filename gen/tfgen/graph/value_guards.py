@@ -68,8 +68,8 @@ def supports_field(structure: Structure, path: str) -> bool:
 def run_folder_guards() -> tuple[Guard, ...]:
     """Return the guards of `run` and `resumeFrom`, which name the folders of runs in a volume.
 
-    `resumeFrom` needs a volume with a folder for each run. The name of a run must differ from the folder name of the
-    run without a name.
+    `resumeFrom` needs a volume with a folder for each run. The name of a run must differ from the folder name that a
+    run without a name uses.
     """
     separate = Bound("separate", "map")
     resume_guard = Guard(
@@ -174,7 +174,7 @@ def duplicate_mount_message(name: Node, path: Node, user: Node) -> Text:
 
 
 def _mounts(volume: str) -> Expression:
-    """Return the test that a role mounts a volume. A volume without `for` is mounted by all roles."""
+    """Return a test that is true if a role mounts a volume. All roles mount a volume without `for`."""
     roles = Bound(volume, "list", "for")
     return AnyOf((Not(roles), HasItem(roles, ROLE_NAME)))
 

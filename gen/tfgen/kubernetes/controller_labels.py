@@ -19,8 +19,8 @@ class AddedLabels(Record):
     Attributes:
         common: the labels of every pod.
         numbered: for each pod, the labels whose values differ between pods; empty if no label differs.
-        opaque: the keys of labels whose value only the controller can compute. All pods of the controller have the
-            same value.
+        opaque: the keys of labels whose values only the controller can compute. Each of these labels has the same value
+            in all pods of the controller.
         controller: the kind and the name of the controller.
     """
 
@@ -31,7 +31,7 @@ class AddedLabels(Record):
 
 
 def added_labels(owner: Object, count: int) -> AddedLabels:
-    """Return the labels that a controller adds to the pods of an object. For kinds of operators, the result is empty.
+    """Return the labels that a controller adds to the pods of an object. The result is empty for kinds of operators.
 
     Args:
         owner: the object that creates the pods.

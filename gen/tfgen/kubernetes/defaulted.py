@@ -21,7 +21,7 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 def defaulted(item: Object) -> dict[str, Any]:
-    """Return an object with the defaults of its kind. An invalid object, or one of another kind, remains unchanged."""
+    """Return an object with the defaults of its kind. An object that is invalid or of another kind is unchanged."""
     fill = _FILLS.get((group(item), item["kind"]))
     filled: dict[str, Any] = _plain(fill(item) if fill else item)
     return filled
@@ -110,7 +110,7 @@ def _container(container: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_requests(container: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Add a request to a container for each resource that has a limit and no request: the value of the limit."""
+    """Set the missing requests of a container. The request of a resource equals the limit of the resource."""
     return _at(container, "resources", _requested)
 
 

@@ -21,9 +21,9 @@ TEXTS: Final[Mapping[str, str]] = {
     "extra-ephemeral-storage": "ephemeralStorage",
     "image-snapshot-id": "imageCache.id",
 }
-"""Annotations with a single value: the annotation without its prefix, and the key in `cloud.eci`."""
+"""The keys in `cloud.eci` with a single value, by the name of the pod annotation without its prefix."""
 LISTS: Final[Mapping[str, str]] = {"use-specs": "specs", "vswitch": "vSwitches"}
-"""Annotations with several values, separated by commas: the annotation without prefix, and the key in `cloud.eci`."""
+"""The keys in `cloud.eci` with several values, by the name of the pod annotation, which separates values by commas."""
 IMAGE_CACHE: Final = "image-cache"
 """The annotation that requests an image cache. Its only value is "true"."""
 NODE_LABELS: Final[Mapping[str, tuple[str, str]]] = {

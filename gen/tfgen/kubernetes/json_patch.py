@@ -1,12 +1,12 @@
-"""JSON patches: the operations, in order, that turn one object into another.
+"""JSON patches: ordered lists of operations that change one object into another object.
 
     >>> json_patch({"args": ["a"], "old": 1}, {"args": ["b"], "a/b": 2})
     [{'op': 'replace', 'path': '/args', 'value': ['b']}, {'op': 'add', 'path': '/a~1b', 'value': 2}, {'op': 'remove', \
 'path': '/old'}]
 
 A JSON patch can change a single item of a list. A merge patch must contain the whole list. The path of a JSON patch
-contains the index of an item. So tfgen adds a `test` operation for the name of the item before each change: if the list
-has other items in the meantime, the patch fails and changes nothing.
+contains the index of an item. So tfgen adds a `test` operation for the name of the item before each change: if the
+items of the list have changed in the meantime, the patch fails and changes nothing.
 https://www.rfc-editor.org/rfc/rfc6902
 """
 
@@ -36,7 +36,7 @@ def patched(data: Any, operations: Sequence[Operation]) -> Any:
     """Apply a patch of `json_patch` to a copy of data.
 
     Raises:
-        ValueError: a `test` operation fails, or the operation is not one that `json_patch` returns.
+        ValueError: a `test` operation fails, or an operation has a type that `json_patch` does not return.
         LookupError: the path does not exist in the data.
     """
     data = copy.deepcopy(data)
@@ -64,7 +64,7 @@ def _operations(before: Any, after: Any, path: str) -> Iterator[Operation]:
 def _item_operations(
     before: Sequence[Any], after: Sequence[Any], kept_names: Sequence[str], path: str
 ) -> Iterator[Operation]:
-    """Yield the operations on list items: removals from the end to keep indexes valid, then additions and changes."""
+    """Yield the operations on list items: first removals from the end of the list, then additions and changes."""
     for place, item in reversed([*enumerate(before)]):
         if item["name"] not in kept_names:
             yield _test(path, place, item)
@@ -83,7 +83,7 @@ def _test(path: str, place: int, item: Any) -> Operation:
 
 
 def _kept_names(before: Any, after: Any) -> Sequence[str]:
-    """Return the names of the items in both lists; empty if an item has no name, or if the order changes."""
+    """Return the names that occur in both lists; empty if an item has no name, or if the order of the names differs."""
     old, new = _names(before), _names(after)
     names = [name for name in old if name in new]
     return names if names == [name for name in new if name in old] else ()

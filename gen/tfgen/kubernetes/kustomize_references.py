@@ -1,4 +1,4 @@
-"""The fields in which kustomize looks for names of objects, and the values with which kustomize fails.
+"""The fields in which kustomize looks for names of objects, and the values of these fields that make kustomize fail.
 
     >>> next(unreadable({"apiVersion": "example.com/v1", "kind": "CronJob", "spec": "text"}))
     Unreadable(path=('spec',), value='text', expected='a mapping or a list')
@@ -34,7 +34,7 @@ _CONFIG: Final = (
 """The fields of a PodSpec that contain the name of a ConfigMap or a Secret."""
 
 _FURTHER: Final = ("priorityClassName", "serviceAccountName", "volumes/persistentVolumeClaim/claimName")
-"""The fields of a PodSpec that contain the name of a different object."""
+"""The fields of a PodSpec that contain the name of an object of another kind."""
 
 _PODS: Final = {
     "CronJob": ("spec/jobTemplate/spec/template/spec", (*_CONFIG, *_FURTHER)),
@@ -86,12 +86,12 @@ _BINDINGS: Final = ("ClusterRoleBinding", "RoleBinding")
 
 
 class Unreadable(NamedTuple):
-    """A value with which kustomize fails.
+    """A value that makes kustomize fail.
 
     Attributes:
         path: the path of the value in the object.
         value: the value.
-        expected: a phrase for the values that kustomize accepts, such as `a mapping or a list`.
+        expected: a description of the values that kustomize accepts, such as `a mapping or a list`.
     """
 
     path: Path
@@ -100,7 +100,7 @@ class Unreadable(NamedTuple):
 
 
 def unreadable(item: Mapping[str, Any]) -> Iterator[Unreadable]:
-    """Yield the values of an object with which kustomize fails, without duplicates."""
+    """Yield the values of an object that make kustomize fail, without duplicates."""
     kind = item["kind"]
     fields = (*_FIELDS.get(("", kind), ()), *_FIELDS.get((group(item), kind), ()))
     if kind == "StatefulSet":
@@ -130,7 +130,7 @@ def _on_the_way(path: Path, value: Any, steps: Sequence[str]) -> Iterator[Unread
 
 
 def _at_the_end(path: Path, value: Any) -> Iterator[Unreadable]:
-    """Yield the value of a field, or each list item in a field, that is neither a name nor a mapping with a name."""
+    """Yield a field's value, or an item of a list, if this value is neither a name nor a mapping with a name."""
     items = [((*path, index), element) for index, element in enumerate(value)] if isinstance(value, list) else []
     for place, element in items or [(path, value)]:
         if isinstance(element, list) and items:

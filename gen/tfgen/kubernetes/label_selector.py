@@ -38,7 +38,7 @@ def _holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
 
 def _compares(operator: str, label: str | None, values: Iterable[str]) -> bool:
-    """Return the result of the operator Gt or Lt for a label. The result is False if the label is not a number."""
+    """Return the result of the operator Gt or Lt for a label; False if the value of the label is not a number."""
     try:
         number, (bound,) = int(label or ""), map(int, values)
     except ValueError:

@@ -11,22 +11,23 @@ MAX_ARG_STRLEN of Linux' include/uapi/linux/binfmts.h, 32 pages of 4 KiB, minus 
 """
 
 PROGRAM_MAX: Final = 2_097_152
-"""Maximum total size of the arguments and environment variables of a program, plus `STRING_COST` for each of them.
+"""Maximum total size of the arguments and environment variables of a program, plus `STRING_COST` for each string.
 
-Linux allows a quarter of the maximum stack size (bprm_stack_limits of Linux' fs/exec.c), which is 8 MiB in containers.
+Linux allows a quarter of the maximum stack size (bprm_stack_limits of Linux' fs/exec.c). The maximum stack size in
+containers is 8 MiB.
 """
 
 STRING_COST: Final = 9
 """Additional size of each argument or environment variable: the final zero byte, and the pointer of 8 bytes."""
 
 ANNOTATIONS_MAX: Final = 262_144
-"""Maximum size of all keys and values of an object's annotations.
+"""Maximum total size of all keys and values of an object's annotations.
 
 TotalAnnotationSizeLimitB of Kubernetes' apimachinery/pkg/api/validation/objectmeta.go.
 """
 
 CONFIG_MAP_MAX: Final = 1_048_576
-"""Maximum size of all values of a ConfigMap: MaxSecretSize of Kubernetes' pkg/apis/core/types.go."""
+"""Maximum total size of all values of a ConfigMap: MaxSecretSize of Kubernetes' pkg/apis/core/types.go."""
 
 OBJECT_MAX: Final = 1_572_864
 """Maximum size of an object: DefaultMaxRequestBytes of etcd's server/embed/config.go.

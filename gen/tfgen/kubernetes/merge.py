@@ -4,9 +4,9 @@
     {'spec': {'a': 1}}
 
 Mappings are merged, and null removes a key. The dialect decides which lists are merged, and in which order; any other
-list is replaced. A list item with ``$patch: delete`` removes the item with the same key. If a list of the patch
-contains ``$patch: replace``, the remaining items of this list replace the whole list. A mapping with ``$patch:
-replace`` replaces the whole mapping.
+list is replaced. A patch item with ``$patch: delete`` removes the list item with the same key. If a list of the patch
+contains ``$patch: replace``, the other items of the patch's list replace the whole list of the object. A patch mapping
+with ``$patch: replace`` replaces the whole mapping of the object.
 https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 
 `pair` matches the items of two lists, for plain objects in this module and for objects with holes in
@@ -15,7 +15,8 @@ different protocols (https://github.com/kubernetes/kubernetes/issues/39188).
 
 Three other modules merge by other rules. `tunables.merge` merges Helm values, and keeps a null that removes nothing.
 `job.defaults` merges the layers of a job: if the schema allows only one of several keys, the key in the job removes the
-alternatives. `importers.train_job` merges parts with their positions, and reports each overridden part.
+alternatives. `importers.train_job` keeps the position of each merged value in the file, and reports each overridden
+value.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ KUBECTL: Final = kubectl("Pod")
 def kustomize(kind: str) -> Dialect:
     """Return the rules by which kustomize applies a strategic merge patch to a kind.
 
-    https://github.com/kubernetes-sigs/kustomize/issues/4045. In a list whose items have several key fields, only the
-    items that kustomize adds come first.
+    https://github.com/kubernetes-sigs/kustomize/issues/4045. In a list whose items have several key fields, kustomize
+    puts only the added items first.
     """
     return Dialect(kustomize_keys(kind), puts_patch_first=True)
 
@@ -68,7 +69,7 @@ def merge(under: Any, patch: Mapping[str, Any], dialect: Dialect) -> dict[Any, A
     """Return a copy of a mapping with a patch merged into the copy.
 
     Args:
-        under: the mapping, as plain data or as a part of a graph. The patch replaces scalars and holes.
+        under: the mapping, as plain data or as a part of a graph. The patch replaces scalars and holes of the mapping.
         patch: plain data.
         dialect: the rules for lists.
     """
@@ -108,15 +109,16 @@ def _merge_items(under: Any, patches: Sequence[Mapping[str, Any]], field: str, d
 def pair(
     items: Sequence[Any], patches: Sequence[Mapping[str, Any]], field: str, dialect: Dialect
 ) -> Sequence[Sequence[int]]:
-    """For each item of a patch, return the indexes of the list items with the same key.
+    """Return, for each item of a patch, the indexes of the list items with the same key.
 
     A removal matches all items with its key. Any other item of the patch matches at most one list item, and is added to
     the list if no item matches. Two items of a patch never match the same list item. If the key is unique in the list
-    and in the patch, the two items match. If not, the item of the patch matches the first list item with the same
-    value of the additional field in `TOLD_APART`, such as the protocol of a port.
+    and in the patch, the two items match. If the key is not unique, the item of the patch matches the first list item
+    with the same value of the additional field in `TOLD_APART`, such as the protocol of a port.
 
     Args:
-        items: the list, as plain data or as a part of a graph. An item that depends on values has no key.
+        items: the list, as plain data or as a part of a graph. A list item that depends on values of the chart has no
+            key.
         patches: the items of the patch.
         field: the name of the list.
         dialect: the rules with the keys of the items.

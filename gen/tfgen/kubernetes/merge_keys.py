@@ -26,7 +26,7 @@ MERGE_KEYS: Final[Mapping[str, str]] = {
 }
 
 _UNKNOWN_TO_KUSTOMIZE: Final = ("resourceClaims", "schedulingGates", "evictionResponders")
-"""Lists that kustomize 5 replaces instead of merging, because its schema is that of Kubernetes 1.21."""
+"""Lists that kustomize 5 replaces instead of merging, because kustomize 5 uses the schema of Kubernetes 1.21."""
 
 # The lists that kustomize merges, with the fields of ``x-kubernetes-list-map-keys`` that identify an item.
 KUSTOMIZE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -38,13 +38,13 @@ TOLD_APART: Final[Mapping[str, tuple[str, str | None]]] = {
     "ports": ("protocol", "TCP"),
     "topologySpreadConstraints": ("whenUnsatisfiable", None),
 }
-"""Lists in which two items may have the same merge key: the field that distinguishes the items, and its default.
+"""The field that distinguishes two list items with the same merge key, and the field's default, by the list's name.
 
 The merge key and this field are the ``x-kubernetes-list-map-keys`` of the list.
 """
 
 _OF_KIND: Final[Mapping[str, Mapping[str, str]]] = {"Service": {"ports": "port"}}
-"""The lists of a kind whose merge key differs from the merge key of the list with the same name in a pod."""
+"""The merge keys that differ from the merge key of the list with the same name in a pod, by kind and list."""
 
 
 def merge_keys(kind: str) -> dict[str, tuple[str, ...]]:

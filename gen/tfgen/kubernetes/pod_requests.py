@@ -85,7 +85,7 @@ def _is_infeasible(status: Mapping[str, Any]) -> bool:
 
 
 def _of_whole(spec: Mapping[str, Any], of_containers: Mapping[str, Amount]) -> dict[str, Amount]:
-    """Return the requests at the pod level. A limit is the request if neither the pod nor a container has a request.
+    """Return the requests at the pod level. A limit replaces a request that neither the pod nor a container sets.
 
     https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#pod-level-resource-specification.
     """
@@ -114,6 +114,6 @@ def _most(amounts: Mapping[str, Amount], added: Mapping[str, Amount]) -> dict[st
 
 
 def gpu_product(spec: Mapping[str, Any]) -> str:
-    """Return the GPU product that the node selector of a pod names; empty for any product."""
+    """Return the GPU product that the node selector of a pod names; empty if the selector names no product."""
     selector = spec.get("nodeSelector") or {}
     return next((str(value) for label, value in selector.items() if label.endswith("gpu.product")), "")

@@ -17,7 +17,7 @@ _WITH_VALUE: Final = ("-W", "-X")
 
 
 def find_program_file(words: Sequence[str]) -> str:
-    """Return the file that an interpreter runs, or the path of an executable; empty for an executable on the PATH."""
+    """Return the file that an interpreter runs, or the path of an executable; empty if the command contains neither."""
     first, *following = words
     if not PurePosixPath(first).name.startswith(_INTERPRETER):
         return first if "/" in first else ""

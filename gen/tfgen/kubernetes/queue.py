@@ -9,7 +9,7 @@ from tfgen.kubernetes.object import Object
 
 
 def queue_name(objects: Iterable[Object]) -> str:
-    """Return the queue that the first object with a queue names; empty without such an object."""
+    """Return the queue of the first object that names a queue; empty if no object names a queue."""
     for item in objects:
         labels = item["metadata"].get("labels") or {}
         queue = labels.get(keys.QUEUE) or (item.get("spec") or {}).get("queue")

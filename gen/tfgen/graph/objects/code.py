@@ -73,7 +73,7 @@ def config_map(code: FileCode) -> Node:
 
 
 def file_path(name: str) -> str:
-    """Return the path of a file of the code in the chart and in the base, outside the folder of tfgen's programs."""
+    """Return the path of a code file in the chart and the base. The path is outside the folder of tfgen's programs."""
     return f"files/code/{name}"
 
 
@@ -117,7 +117,7 @@ def _fetch(structure: Structure, git: GitCode) -> Node:
 def _login(git: GitCode) -> list[Node]:
     """Return the environment variables with the user name and the password from a Secret of type basic-auth.
 
-    The process list would show arguments, but does not show environment variables.
+    The process list shows arguments, but does not show environment variables.
     """
     if git.is_ssh or not git.secret:
         return []

@@ -1,4 +1,4 @@
-"""The test of ``helm test``: a pod of the run that connects to each task that listens."""
+"""The test of ``helm test``: a pod of the run that connects to each task that listens on a port."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ for role, hosts in json.loads(os.environ["TF_CLUSTER"]).items():
 
 
 def _program(structure: Structure) -> str:
-    """Return the program of the test. Of the processes of keras.distribution, only the coordinator listens."""
+    """Return the program of the test. With keras.distribution, only the coordinator listens on a port."""
     return _PROGRAM.replace(_LISTENERS, "hosts[:1]" if structure.uses_keras_distribution else "hosts")
 
 

@@ -37,7 +37,7 @@ IGNORE_EXIT_CODES: Final = When(
         "onExitCodes": {"containerName": names.CONTAINER, "operator": "In", "values": _EXIT_CODES},
     },
 )
-"""The rule for exit codes of the main container that do not use up a retry of the Job."""
+"""The rule for the main container's exit codes that do not use up a retry of the Job."""
 
 
 RESTART_IN_PLACE: Final[Mapping[Key, Node]] = {
@@ -54,7 +54,9 @@ https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-rest
 
 
 def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[Template, ...]:
-    """Return the PodDisruptionBudgets of all roles except the evaluator, which a drain of a node may always evict.
+    """Return the PodDisruptionBudgets of all roles except the evaluator.
+
+    A drain of a node may always evict the evaluator.
 
     Args:
         structure: the job.

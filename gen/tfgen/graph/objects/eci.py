@@ -41,7 +41,7 @@ def _joined(path: str) -> Node:
 
 
 def pod_labels(structure: Structure) -> Mapping[Key, Node]:
-    """Return the pod label with which the webhook of Alibaba Cloud runs a pod on ECI without a virtual node."""
+    """Return the pod label that makes the webhook of Alibaba Cloud run a pod on ECI without a virtual node."""
     return {keys.ECI: When(_uses_way("Label"), "true")} if structure.eci else {}
 
 

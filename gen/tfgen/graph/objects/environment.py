@@ -99,7 +99,7 @@ def variables(structure: Structure, role: RoleName, *, index_label: str, has_clu
 
 
 def run() -> list[Node]:
-    """Return the environment variables with the name of the run, and with the name of its folder."""
+    """Return the environment variables that contain the name of the run and the name of the run's folder."""
     return [{"name": "TFGEN_RUN", "value": value("run")}, {"name": storage.RUN_FOLDER, "value": run_folder()}]
 
 
@@ -109,7 +109,7 @@ def run_folder() -> Default:
 
 
 def _cluster(structure: Structure, role: RoleName, index_label: str) -> list[Node]:
-    """Return the variables with the index and the cluster. The last variable refers to earlier variables."""
+    """Return the variables with the task's index and the cluster. The last variable refers to earlier variables."""
     index: Node = {
         "name": "TASK_INDEX",
         "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}},

@@ -64,7 +64,7 @@ class Plan(Record):
 
     Attributes:
         ends: the role whose Job ends the run.
-        starts: the roles whose pods must start before the start deadline, with the resource of their controller.
+        starts: the roles whose pods must start before the start deadline, each with the resource of its controller.
         start_with: the number of these pods that must start, if the gang may start without all of them.
         scale: the roles whose StatefulSets the finisher scales to 0.
         suspend: the roles whose Jobs the finisher suspends. The evaluator has a grace period.
@@ -122,7 +122,7 @@ def rules(plan: Plan) -> list[Node]:
 
 
 def _only_read(plan: Plan) -> Iterator[tuple[str, Kind, list[RoleName]]]:
-    """Yield API group, resource and role for each object that the finisher reads, but never changes."""
+    """Yield the API group, the resource and the roles of the objects that the finisher reads but never changes."""
     only_read = [(kind, name) for kind, name in plan.starts if name not in (plan.ends, *plan.suspend)]
     yield "batch", "jobs", [name for kind, name in only_read if kind == "jobs"]
     yield "apps", "statefulsets", [name for kind, name in only_read if kind == "statefulsets"]
@@ -242,7 +242,7 @@ def image(structure: Structure, plan: Plan) -> When:
 
 
 def _image(structure: Structure, plan: Plan) -> When:
-    """Return the image and the pull policy of the finisher. If the image is that of a role, so is the pull policy."""
+    """Return the image and the pull policy of the finisher. The image of a role comes with the role's pull policy."""
     finisher_image: Node = {"image": _IMAGE, "imagePullPolicy": if_set(value("imagePullPolicy"))}
     return _choose_image(
         structure,
@@ -261,7 +261,8 @@ def _choose_image(
     """Return `finisher_image` if `completion.image` is set. If not, return the image of the role that ends the run.
 
     If the job has a start deadline, and no other role has this image, return the image of another role. A finisher with
-    the first image could not start if the image cannot be pulled, and so could not release the other roles.
+    the image of the role that ends the run could not start if the image cannot be pulled, and so could not release the
+    other roles.
     """
     peers = [role.name for role in structure.roles if role.name != plan.ends]
     if not peers:
@@ -272,7 +273,7 @@ def _choose_image(
 
 
 def _arguments(plan: Plan) -> list[Node]:
-    """Return the arguments of the program. An argument has the form `--name=value`, so each list item is complete."""
+    """Return the arguments of the program. Each list item contains the flag and its value, as in `--name=value`."""
     grace = Text(("--grace-for=", names.workload("evaluator"), "=", value("completion.evaluatorGrace")))
     return [
         Text(("--ends=", names.workload(plan.ends))),

@@ -54,7 +54,7 @@ KEEP: Final[Mapping[Key, Node]] = {
     ): None,
     **plain_mapping(keys.KEEP),
 }
-"""The annotations of a claim, which remains when the job is deleted."""
+"""The annotations that keep a claim when the job is deleted."""
 
 UNDISTURBED: Final = Comment(
     "The annotations safe-to-evict and do-not-disrupt keep the pod on its node, because a task that an autoscaler "
@@ -100,7 +100,7 @@ def metadata(
     Args:
         name: the name of the object.
         role: the role, for an object that belongs to a role.
-        annotations: annotations of tfgen.
+        annotations: annotations that tfgen sets.
         labels: additional labels.
     """
     job_annotations = value("annotations")
@@ -186,7 +186,7 @@ def run_selector() -> Node:
 
 
 def role_selector(role: Node) -> Node:
-    """Return the labels that select the pods of a role of a run."""
+    """Return the labels that select the pods of a role in a run."""
     return {Splice("selector"): _RUN_SELECTOR, ROLE: role}
 
 

@@ -1,4 +1,4 @@
-"""The objects under ``objects`` of a job file, for objects that no other field of the job describes.
+"""The objects under ``objects`` of a job file: objects that the other fields of the job do not describe.
 
     objects:
       quota: {apiVersion: v1, kind: ResourceQuota, spec: {hard: {requests.nvidia.com/gpu: "8"}}}
@@ -34,7 +34,7 @@ from tfgen.kubernetes import keys
 from tfgen.value_type import ValueType
 
 LITERAL: Final = "object"
-"""The prefix of the file name of an object."""
+"""The prefix of the file name of each object under `objects`."""
 
 _OBJECT: Final = "object"
 _NAME: Final = Bound("name")
@@ -43,7 +43,7 @@ _METADATA: Final = Bound("metadata", "map")
 _FIELDS: Final = Bound("fields", "map")
 
 _TFGEN_FIELDS: Final = ("apiVersion", "kind", "metadata")
-"""The fields that tfgen writes. All other fields are printed unchanged."""
+"""The fields of an object that tfgen writes itself. The chart contains all other fields unchanged."""
 
 BEFORE_PODS: Final = (
     "ConfigMap",
@@ -66,7 +66,7 @@ job. All other kinds may need the pods to become healthy, so Argo CD applies the
 
 @cache
 def literal_objects() -> ForEach:
-    """Return the objects, by their key in the job file."""
+    """Return the objects under `objects` of the job file, in the order of the keys."""
     item: Node = {
         "apiVersion": Bound(_OBJECT, "string", "apiVersion"),
         "kind": _KIND,

@@ -12,27 +12,28 @@ from tfgen.job.training_job import Role, RoleName
 
 
 def stateful_set_guards(roles: Iterable[Role]) -> list[Guard]:
-    """Return the guard of the longest StatefulSet name; an empty tuple if no role has a StatefulSet."""
+    """Return the guard that limits the longest StatefulSet name; an empty tuple if no role has a StatefulSet."""
     return [_stateful_set_guard(role) for role in sorted((role.name for role in roles), key=len)[-1:]]
 
 
 def role_hosts_guard(pod: PodName) -> Guard:
-    """Return the guard of the length of the host names. The last pod of a role has the longest host name."""
+    """Return the guard that limits the length of host names. The last pod of a role has the longest host name."""
     last = Sum((Default(role_entry_value("replicas", "integer"), 1), -1))
     return host_name_guard(pod(ROLE_NAME, last)).replaced(over=(ROLE_ENTRIES,))
 
 
 def finisher_name_guard() -> Guard:
-    """Return the guard of the length of the finisher's name, which is a label value of its pods.
+    """Return the guard that limits the length of the finisher's name, which is a label value of the finisher's pods.
 
-    A job with several tasks does not need this guard, because its host names are at least as long and have a guard.
+    A job with several tasks does not need this guard, because the job's host names are at least as long and have a
+    guard.
     """
     words = ("the finisher's Job would be named ", ", which has ", "a label value")
     return _length_guard("finisher-name", Bound("finisher"), names.finisher(), names.LABEL_VALUE_MAX, words)
 
 
 def host_name_guard(name: Node) -> Guard:
-    """Return the guard of the length of a pod's name, which is also the host name of the pod."""
+    """Return the guard that limits the length of a pod's name, which is also the host name of the pod."""
     words = ("the host name ", " has ", "a DNS label")
     return _length_guard("host-name", Bound("host"), name, names.HOST_NAME_MAX, words)
 
@@ -44,15 +45,15 @@ def _stateful_set_guard(role: RoleName) -> Guard:
 
 
 def _length_guard(rule: str, bound: Bound, name: Node, maximum: int, words: tuple[str, str, str]) -> Guard:
-    """Return the guard of the length of a name that contains the name of the run.
+    """Return the guard that limits the length of a name that contains the name of the run.
 
     Args:
         rule: the id of the rule.
         bound: the variable that contains the name in the chart.
         name: the name.
         maximum: the maximum number of bytes.
-        words: three parts of the message: the words before the name, the words after the name, and the limited thing,
-            such as `a DNS label`.
+        words: three parts of the message: the words before the name, the words after the name, and the type of the
+            name, such as `a DNS label`.
     """
     prefix, suffix, limited = words
     return Guard(

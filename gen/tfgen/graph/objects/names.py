@@ -65,7 +65,7 @@ def claim(storage: Node) -> Text:
 
 
 def literal(key: Node) -> Text:
-    """Return the name of an object under `objects` of the job file that sets no name."""
+    """Return the generated name for an object under `objects` of the job file, if the object sets no name."""
     return Text((JOB, "-", key))
 
 
@@ -98,17 +98,17 @@ def finisher_program(digest: str) -> Text:
 
 
 def run_lock_program(digest: str) -> Text:
-    """Return the name of the ConfigMap with the program of the run lock, which contains the digest of the program."""
+    """Return the name of the run lock's ConfigMap. The name contains the digest of the run lock's program."""
     return Text((RUN, f"-run-lock-{digest}"))
 
 
 def pod(role: Node, index: Node) -> Text:
-    """Return the name of the pod of a task, which is also the host name."""
+    """Return the name of a task's pod, which is also the pod's host name."""
     return Text((workload(role), "-", index))
 
 
 def operator_pod(task: Node, index: Node) -> Text:
-    """Return the name that an operator, such as that of TFJob, gives to the pod and to the Service of a task."""
+    """Return the name that an operator, such as the TFJob operator, gives to the pod and to the Service of a task."""
     return Text((RUN, "-", task, "-", index))
 
 
@@ -118,7 +118,7 @@ def job_set_pod(role: Node, index: Node) -> Text:
 
 
 def elastic_dl_master() -> Text:
-    """Return the name of the ElasticDL master's pod, which the pods and the client of ElasticDL require."""
+    """Return the name of the ElasticDL master's pod. The pods and the client of ElasticDL require this name."""
     return Text(("elasticdl-", RUN, "-master"))
 
 
@@ -128,5 +128,5 @@ def elastic_dl_account() -> Text:
 
 
 def host(pod_name: Node, port: int) -> Text:
-    """Return the host of a task as ``POD.SERVICE:PORT``, without the namespace, so that it works in every namespace."""
+    """Return the host of a task as ``POD.SERVICE:PORT``. A host without a namespace works in every namespace."""
     return Text((pod_name, ".", RUN, f":{port}"))

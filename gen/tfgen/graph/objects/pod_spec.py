@@ -16,7 +16,7 @@ _NO_SERVICE_LINKS = Comment(
 
 
 class PodParts(Record):
-    """The variable parts of a PodSpec.
+    """The parts of a PodSpec that differ between pods.
 
     Attributes:
         security_context: the security context of the pod.

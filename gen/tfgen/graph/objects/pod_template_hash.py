@@ -2,8 +2,8 @@
 
 Kubernetes accepts a new pod template for a StatefulSet at any time, and creates replacement pods from the new template.
 Kubernetes rejects a new selector, and a template with labels that the selector does not match. So the selector and the
-template contain the hash, and Kubernetes rejects a new template. Kubernetes always rejects a new template of a Job. Its
-hash is for the check of the chart before an upgrade.
+template contain the hash, and Kubernetes rejects a new template. Kubernetes always rejects a new template of a Job. The
+hash of a Job is for the check that the chart makes before an upgrade.
 https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#pod-selector
 
 The hash is the digest of the filled template without the label. A change that produces equal pods, such as a new

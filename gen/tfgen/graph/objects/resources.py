@@ -44,7 +44,7 @@ _GPU_COUNT: Final = role_value("resources.gpu.count")
 
 
 def has_gpus() -> Expression:
-    """Return the test that the tasks of a role request a GPU or a share of a GPU."""
+    """Return a test that is true if the tasks of a role request a GPU or a share of a GPU."""
     return AnyOf((_GPU_COUNT, DEVICES))
 
 

@@ -49,7 +49,7 @@ _ATTEMPTS: Final = 1_000_000  # one attempt per second, practically without limi
 
 
 def locked(role: Node = ROLE) -> Filtered:
-    """Return the volumes of a role to which only a single run may write at a time. The result is bound to `LOCKED`."""
+    """Return the role's volumes to which only one run may write at a time. The chart binds the result to `LOCKED`."""
     roles = Bound("storage", "list", "for")
     return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), HasItem(roles, role))))), item="storage")
 
@@ -58,7 +58,7 @@ def config_map(role: RoleName) -> Node:
     """Return the ConfigMap with the program of the run lock, if the role has volumes with a lock.
 
     Args:
-        role: the role whose end is the end of the run.
+        role: the role whose end also ends the run.
     """
     program: Node = {
         "apiVersion": "v1",

@@ -32,7 +32,7 @@ def service_account() -> Node:
 
 
 def task_account(structure: Structure) -> When:
-    """Return the service account name of a task: the name for the role, for the job, or of the created account."""
+    """Return the name of a task's service account: the account of the role or of the job, or the created account."""
     name = role_or_job_value("serviceAccountName")
     return When(name, name, When(_IS_CREATED, names.JOB)) if structure.service_account else if_set(name)
 

@@ -181,7 +181,7 @@ def _storage_class() -> Node:
 
 
 def claim_name() -> Node:
-    """Return the name of the claim of a volume, in a `ForEach` over the volumes."""
+    """Return the name of the claim of a volume, for use in a `ForEach` over the volumes."""
     return call(_CLAIM_NAME, name=_NAME, storage=_VOLUME)
 
 

@@ -51,7 +51,7 @@ def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
 
 
 def released_deployment() -> When:
-    """Return the Deployment's name, with the condition that the finisher scales TensorBoard to 0 after a run."""
+    """Return the Deployment's name, with the condition under which the finisher scales the Deployment to 0."""
     return When(AllOf((_ENABLED, Not(value("tensorboard.keep")))), names.tensorboard())
 
 
@@ -87,7 +87,7 @@ def _service(port: int) -> Node:
 
 
 def _policy(port: int) -> Node:
-    """Return the network policy that allows the configured clients to reach TensorBoard, and blocks its egress."""
+    """Return TensorBoard's network policy, which allows ingress from the configured clients, and blocks egress."""
     readers = value("tensorboard.readers")
     return When(
         AllOf((_ENABLED, network.ISOLATED)),

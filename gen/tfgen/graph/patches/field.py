@@ -31,7 +31,7 @@ _IDENTITY: Final[Mapping[Path, str]] = {
     ("metadata",): "a patch may only merge labels and annotations (merge: {metadata: ...})",
     ("status",): "the cluster writes the status",
 }
-"""The fields that a patch must not change in any object, with the reason for the message."""
+"""The fields that a patch must not change in any object, each with the reason that the message gives."""
 
 _FIELDS_BY_KIND: Final[Mapping[str, Mapping[Path, str]]] = {
     "ConfigMap": dict.fromkeys([("data",), ("binaryData",), ("immutable",)], "the pods of a run read the ConfigMap"),
@@ -84,7 +84,7 @@ class Fault(Record):
 
 
 class RefusedError(Exception):
-    """Error for a part of a patch that is not allowed. The caller turns the error into a `Fault` with the path."""
+    """Error for a change that a patch must not make. The caller turns the error into a `Fault` with the path."""
 
 
 class Field(Record):
@@ -124,7 +124,7 @@ class Field(Record):
         """Check that a patch may remove or replace the content of the field.
 
         Raises:
-            RefusedError: the content depends on a value of the job, and the value would have no effect.
+            RefusedError: the content depends on a value of the job, and the patch would make this value ineffective.
         """
         holes = [hole for hole in _holes(node) if not isinstance(hole, Named)]
         if not holes:
@@ -169,7 +169,7 @@ class Field(Record):
 
     @property
     def _owned(self) -> Mapping[Path, str]:
-        """The fields of the object that a patch must not change, with the reason for the message."""
+        """The fields of the object that a patch must not change, each with the reason that the message gives."""
         by_object = _FIELDS_BY_OBJECT.get((self.kind, self.template), {})
         return {**_IDENTITY, **_FIELDS_BY_KIND.get(self.kind, {}), **by_object}
 
@@ -192,7 +192,7 @@ class Field(Record):
 
 
 def _holes(node: object) -> Iterator[Node]:
-    """Yield the holes of a node, with the holes inside of holes."""
+    """Yield the holes of a node, including the holes inside other holes."""
     if isinstance(node, Hole):
         yield node  # type: ignore[misc]  # a hole is an expression
     for child in child_nodes(node):  # type: ignore[arg-type]
@@ -200,9 +200,9 @@ def _holes(node: object) -> Iterator[Node]:
 
 
 def open_mapping(node: Node, key: str) -> Node:
-    """Return a mapping in which a key is a direct key, even if the key is inside of a `Splice`.
+    """Return a mapping that contains a key directly, even if the key was inside a `Splice` of the mapping.
 
-    The entries of a `Splice` without holes are inserted into the mapping.
+    The result contains the entries of a `Splice` in place of the `Splice`, unless the value of the `Splice` is a hole.
     """
     while isinstance(node, Named) and not node.parameters and isinstance(node.node, dict):
         node = node.node
@@ -219,7 +219,7 @@ def open_mapping(node: Node, key: str) -> Node:
 
 
 def splices(node: Mapping[Key, Node]) -> Iterator[Node]:
-    """Yield the value of each `Splice` in a mapping. Its keys may depend on values of the job."""
+    """Yield the value of each `Splice` in a mapping. The keys of such a value may depend on values of the job."""
     return (child for key, child in node.items() if isinstance(key, Splice) and child is not ABSENT)
 
 

@@ -39,9 +39,9 @@ class MetadataLayer(Record):
 
 
 def join_layers(by_variant: Mapping[str, Sequence[MetadataLayer]]) -> list[MetadataLayer]:
-    """Join the layers of a template in all variants to one list, with the common layers first.
+    """Join the metadata layers of a template in all variants into one list, with the common layers first.
 
-    A layer that not all variants have gets a test of the environment.
+    Each other layer gets a test that selects the environment of the layer.
     """
     first = by_variant[""]
     common = 0
@@ -62,7 +62,7 @@ def join_layers(by_variant: Mapping[str, Sequence[MetadataLayer]]) -> list[Metad
 
 
 def with_layers(node: Node, layers: Sequence[MetadataLayer]) -> Node:
-    """Return the node of a template with the labels and annotations of the layers in each object."""
+    """Return the node of a template, with the labels and annotations of the layers added to each object."""
     by_field: dict[str, list[Expression]] = {"labels": [], "annotations": []}
     for layer in layers:
         entries = MapOf(dict(layer.entries.items()))

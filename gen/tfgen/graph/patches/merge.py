@@ -1,4 +1,4 @@
-"""A merge patch for objects with holes, with the same result as `kubernetes.merge` has for plain objects.
+"""A merge patch for objects with holes. The result is the same as that of `kubernetes.merge` for plain objects.
 
 For example, {"minReadySeconds": 10} merged over {"replicas": hole} is {"replicas": hole, "minReadySeconds": 10}.
 
@@ -24,14 +24,14 @@ _Part = TypeVar("_Part")
 
 
 class Merger:
-    """The merge of a single patch. The attribute `faults` collects the parts that cannot be merged."""
+    """The merge of a single patch. The attribute `faults` collects the parts of the patch that cannot be merged."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.faults: dict[Fault, None] = {}
 
     def merge(self, base: Node, patch: Mapping[str, Any], path: Path, field: Field) -> Node:
-        """Return a node with a mapping of the patch merged over the node.
+        """Merge a mapping of the patch over a node, and return the merged node.
 
         Args:
             base: the node.
@@ -62,7 +62,7 @@ class Merger:
         return merged
 
     def _entry(self, base: Node, key: str, value: Any, path: Path, field: Field) -> Node:
-        """Return a mapping with a single entry of the patch merged over the mapping."""
+        """Merge a single entry of the patch over a mapping, and return the merged mapping."""
         field.check_owner()
         if key.startswith("$"):
             raise RefusedError(
@@ -91,7 +91,7 @@ class Merger:
         return {**entries, key: merged}
 
     def _items(self, base: Node, patches: Sequence[Any], path: Path, field: Field) -> Node:
-        """Return a list with the items of the patch merged over the list items with the same key."""
+        """Merge the items of the patch over the list items with the same key, and return the merged list."""
         match base:
             case When(test, if_true, if_false):
                 return When(test, *(self._items(branch, patches, path, field) for branch in (if_true, if_false)))

@@ -177,7 +177,7 @@ def _set_entry(parent: Node, step: str | int, value: Node, field: Field) -> Node
 
 
 def _mapping(node: Node, step: str, field: Field) -> dict[Key, Node]:
-    """Return the mapping that contains a step, or that could contain the step.
+    """Return a node as a mapping that contains, or could contain, a step of a path as a key.
 
     Raises:
         RefusedError: the node is a pod template or a value.

@@ -21,7 +21,7 @@ from tfgen.record import Record
 
 
 class PatchedGraph(Record):
-    """The templates of a job with its patches.
+    """The templates of a job with the job's patches applied.
 
     Attributes:
         faults: the patches that cannot be applied, by environment. The key "" is for the patches of the job itself.
@@ -34,7 +34,7 @@ class PatchedGraph(Record):
 
 
 class _Variant(Record):
-    """The templates of a job with the patches of a single variant.
+    """The templates of a job with the patches of a single variant applied.
 
     Attributes:
         nodes: the node of each template, without the metadata layers.
@@ -52,7 +52,7 @@ class _Variant(Record):
 def patch_job(templates: Sequence[Template], structure: Structure) -> PatchedGraph:
     """Apply the patches of a job to its templates, in the order of the patches.
 
-    If the patches of an environment differ, the templates contain a test of the environment.
+    If the patches of an environment differ from the job's patches, the templates test the name of the environment.
     """
     variants = {
         name: _variant(templates, patches, structure.profile)

@@ -38,7 +38,7 @@ _REMAINING: Final = ""
 
 
 class ObjectPatch:
-    """The application of a patch to the objects of a template, which collects faults and metadata layers."""
+    """The application of a patch to the objects of a template. The attributes collect faults and metadata layers."""
 
     def __init__(self, patch: Patch, template: Template, profile: Profile) -> None:
         self.patch = patch
@@ -116,7 +116,7 @@ class ObjectPatch:
 
 
 def _is_strategic(item: Mapping[Key, Node]) -> bool:
-    """Return whether Kubernetes supports strategic merge patches for the kind of an object. Custom kinds do not."""
+    """Return whether Kubernetes supports strategic merge patches for an object's kind; False for custom kinds."""
     version = item["apiVersion"]
     return isinstance(version, str) and group({"apiVersion": version}) in STRATEGIC_GROUPS
 

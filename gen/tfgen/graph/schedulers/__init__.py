@@ -1,6 +1,7 @@
 """The supported gang schedulers.
 
-Each module describes a scheduler: the object of the gang, such as a PodGroup, and the fields that assign a pod to it.
+Each module describes a scheduler: the object of the gang, such as a PodGroup, and the fields that assign a pod to the
+gang.
 """
 
 from __future__ import annotations
@@ -22,5 +23,5 @@ GANGS: dict[Scheduler, Gang] = {
 
 
 def queue_labels(structure: Structure) -> Mapping[Key, Node]:
-    """Return the labels that put the workload object into a queue; empty if the queue is not set on that object."""
+    """Return the labels that put the workload object into a queue; empty if no label of this object sets the queue."""
     return GANGS[structure.gang].object_labels() if structure.gang else {}

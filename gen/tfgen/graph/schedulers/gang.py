@@ -40,7 +40,7 @@ class Gang(Record):
     """A gang scheduler.
 
     Attributes:
-        task: a function that returns the binding of a task, for the name of the role.
+        task: a function that returns the binding of a task for the name of the task's role.
         group: the API group of the PodGroup; empty for a scheduler without a PodGroup.
         version: the API version of the PodGroup.
         spec: a function that returns the spec of the PodGroup.
@@ -122,5 +122,5 @@ def min_members(structure: Structure) -> Node:
 
 
 def is_partial(structure: Structure) -> Expression:
-    """Return a test that is true if `gang.minAvailable` lets the gang start without all tasks (`may_be_partial`)."""
+    """Return a test that is true if `gang.minAvailable` lets the gang start without all tasks."""
     return AllOf((MIN_AVAILABLE, Greater(member_count(structure), MIN_AVAILABLE)))

@@ -1,7 +1,7 @@
 """kube-batch: https://github.com/kubernetes-retired/kube-batch, the predecessor of Volcano.
 
-The API version of its PodGroup is ``scheduling.incubator.k8s.io/v1alpha1`` (deployment/kube-batch/templates of its
-repository).
+The API version of kube-batch's PodGroup is ``scheduling.incubator.k8s.io/v1alpha1`` (deployment/kube-batch/templates in
+the repository of kube-batch).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Kueue is not a scheduler. Kueue suspends a workload object until its queue has r
 pods of a gang must belong to a single object. The pods of several Jobs cannot form a group, because Kueue queues a Job
 and not its pods
 (https://kueue.sigs.k8s.io/docs/tasks/run/plain_pods/). The webhook of Kueue suspends the object at its creation. tfgen
-does not set the field, so a GitOps tool does not revert the change of Kueue.
+does not set the field ``suspend``, so a GitOps tool does not revert the change that Kueue makes.
 
 The separate Job of an evaluator has no queue label. The finisher suspends this Job to release the evaluator, and Kueue
 would resume an admitted Job (`startJob` in pkg/controller/jobframework/reconciler.go).

@@ -4,7 +4,7 @@ The pod `elasticdl-RUN-master` creates the pods `RUN-ps-0`, `RUN-worker-0` and s
 
 https://github.com/sql-machine-learning/elasticdl. tfgen writes the objects that the client of ElasticDL would create:
 the pod of the master, with the arguments of elasticdl_client/common/args.py, and the service account of the master. A
-worker priority is the class ``high`` or ``low``, or the fraction of the workers with high priority
+worker priority is the class ``high`` or ``low``, or a number: the fraction of the workers with high priority
 (_parse_worker_pod_priority in elasticdl/python/master/pod_manager.py).
 """
 
@@ -62,7 +62,7 @@ def _rules() -> list[Node]:
 
 
 def _pod(structure: Structure) -> Node:
-    """Return the pod of the master. Its name is fixed, because the workers and the client of ElasticDL require it."""
+    """Return the pod of the master. The workers and the client of ElasticDL require the fixed name of this pod."""
     amounts: Node = {name: if_set(value(f"workload.elasticDL.resources.{name}")) for name in ("cpu", "memory")}
     pod: Node = {
         "apiVersion": "v1",
@@ -118,7 +118,7 @@ def _from_pod(name: str, field: str) -> Node:
 
 
 def _arguments(structure: Structure) -> list[Node]:
-    """Return the arguments of the master. The arguments from the job file come last, so that they override others."""
+    """Return the arguments of the master. The arguments from the job file come last, so that they override tfgen's."""
     roles = {role.name for role in structure.roles}
     role_arguments = [arg for role in ("ps", "worker") if role in roles for arg in _role_arguments(role)]
     return [

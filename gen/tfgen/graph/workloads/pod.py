@@ -1,6 +1,6 @@
 """The pod of a task, for all roles and all workload kinds.
 
-tfgen builds the pod of each role. `alternatives.join_alternatives` joins the pods to a single template, so that the
+tfgen builds the pod of each role. `alternatives.join_alternatives` joins the pods into a single template, so that the
 chart contains the common parts once. The named parts of the template have two parameters: the name and the values of
 the role.
 """
@@ -113,7 +113,8 @@ class Controller(Record):
     Attributes:
         index_label: the label with which the controller tells a pod its index.
         fields: the fields that the controller requires in the PodSpec, such as the restart policy.
-        sets_tf_config: whether the controller sets TF_CONFIG. If False, tfgen describes the cluster in the container.
+        sets_tf_config: whether the controller sets TF_CONFIG. If False, tfgen describes the cluster in variables of the
+            container.
         binds_gang: whether the controller assigns the pod to the gang. If False, tfgen sets the labels for the gang.
         port_name: the name of TensorFlow's container port, which the controller may require.
         publishes_unready: whether the host name of a pod resolves before the pod is ready. If False, the pod must have
@@ -262,7 +263,7 @@ def _used_arguments(part: Named, values: Mapping[str, Node]) -> dict[str, Node]:
 
 
 def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
-    """Return a scope with all names that the parts of the pod template of a role bind."""
+    """Return a scope with all names that the named parts of a role's pod template bind."""
     bound, part_arguments = _role_binders(structure)[role](scope)
     return Scope(scope.values, scope.release, scope.chart, bound, part_arguments, scope.cache)
 
@@ -372,7 +373,7 @@ def _with_security_parts(pod: dict[str, Any], structure: Structure) -> dict[str,
 
 
 def _with_cluster_names(pod: Any) -> Any:
-    """Set the DNS policy of a pod with `hostNetwork`, which could not resolve the names of its peers by default.
+    """Set the DNS policy of a pod with `hostNetwork`, so that the pod can resolve the names of the other tasks.
 
     https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-dns-policy
     """
@@ -435,8 +436,8 @@ def _is_of_a_job(controller: Controller) -> bool:
 def _init_containers(structure: Structure, role: Role, controller: Controller) -> Node:
     """Return the init containers: run locks, the container that fetches the code, and the containers of the user.
 
-    Sidecars of Kubernetes are init containers with the restart policy `Always`. They do not prevent the completion of a
-    Job: https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/.
+    Sidecars of Kubernetes are init containers with the restart policy `Always`. Sidecars do not prevent the completion
+    of a Job: https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/.
     """
     context = security.container_context(structure.profile)
     init = [_with_security(container, context) for container in role.init_containers]

@@ -1,4 +1,4 @@
-"""The workload kind StatefulSet: a StatefulSet for roles that only serve, and an Indexed Job for any other role."""
+"""The workload kind StatefulSet: a StatefulSet for roles that only serve, and an Indexed Job for all other roles."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _CONTROLLER: Final = pod.Controller(index_label=keys.STATEFUL_SET_INDEX, fields=
 def stateful_set(role: Role, template: Named) -> Node:
     """Return the StatefulSet of a role.
 
-    The StatefulSet creates all pods at once, because a gang that starts its pods in order is a deadlock
-    (https://github.com/kubernetes-sigs/kueue/issues/3189). All tasks of a run must have the same pod template. So
-    Kubernetes rejects a new template because of its hash, and no update restarts a pod.
+    The StatefulSet creates all pods at once, because a gang that starts its pods in order causes a deadlock
+    (https://github.com/kubernetes-sigs/kueue/issues/3189). All tasks of a run must have the same pod template. So the
+    template contains a hash that makes Kubernetes reject a new template, and no update restarts a pod.
     """
     spec: dict[Key, Node] = {
         "serviceName": names.RUN,

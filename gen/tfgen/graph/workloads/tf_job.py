@@ -95,7 +95,7 @@ def _scheduling(structure: Structure) -> Node:
 
 
 def _success(structure: Structure) -> dict[Key, Node]:
-    """Return the success policy. By default the job succeeds with the chief, or with worker 0 without a chief."""
+    """Return the success policy. By default, the job succeeds with its chief, or with worker 0 if no chief exists."""
     return {"successPolicy": "AllWorkers"} if structure.completion == "AllWorkers" else {}
 
 
@@ -112,7 +112,7 @@ def _controller(structure: Structure) -> pod.Controller:
 
 
 def _guards(structure: Structure) -> list[Guard]:
-    """Return the guard of the length of pod names. The operator creates a Service with the name of each pod."""
+    """Return the guard that limits pod names. The operator creates a Service with the name of each pod."""
     leader = _type(structure, "chief").lower()
 
     def pod_name(role: Node, index: Node) -> Node:

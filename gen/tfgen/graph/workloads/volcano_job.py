@@ -64,7 +64,7 @@ def volcano_job(structure: Structure) -> Node:
 
 
 def _gang(structure: Structure) -> dict[Key, Node]:
-    """Return the fields of the gang. Volcano schedules the Job even without a gang, with all tasks together."""
+    """Return the fields for the scheduler. Volcano starts all tasks together even if the job does not set `gang`."""
     if not structure.gang:
         return {
             "schedulerName": "volcano",

@@ -45,7 +45,7 @@ class Workload(Record):
 
     Attributes:
         templates: returns the templates of the roles, in the order in which the objects must be applied.
-        guards: returns the guards of the kind, for example of the lengths of its names.
+        guards: returns the guards of the kind, for example for the lengths of object names.
         has_service: returns whether the tasks need the headless Service of tfgen for their names.
         has_config_map: returns whether the tasks read the cluster from the ConfigMap of tfgen.
         has_pod_group: returns whether the gang needs the PodGroup of tfgen.
