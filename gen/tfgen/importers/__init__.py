@@ -68,7 +68,7 @@ FORMATS: Final = (
         volcano_job.read,
     ),
 )
-"""Formats in which a single object is a job."""
+"""The formats in which one object describes the whole job. An imported command line also becomes one object."""
 
 COMMANDS: Final = ((arena.is_command, arena.job), (elastic_dl.is_command, elastic_dl.job))
 """For each supported command line: the function that recognizes the command, and the function that converts it."""

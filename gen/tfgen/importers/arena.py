@@ -1,7 +1,9 @@
 """Reader of Arena's command line: `arena submit tfjob --name=mnist --workers=2 ... "python train.py"`.
 
-The import makes the TFJob of Arena's chart from a command, and `tf_job` reads the TFJob. Each part of the TFJob
-has the position of the flag that sets the part. Flags: https://github.com/kubeflow/arena/blob/master/docs/training/tfjob/.
+The import converts a command to the TFJob that Arena's chart creates, and `tf_job` reads the TFJob. Each part of the
+TFJob has the position of the flag that sets the part.
+
+Flags: https://github.com/kubeflow/arena/blob/master/docs/training/tfjob/.
 Defaults: charts/tfjob of the same repository.
 """
 
@@ -75,7 +77,7 @@ _FLAG_NAMES: Final = {
 }
 
 _GIT_SECRETS: Final = ("GIT_SYNC_USERNAME", "GIT_SYNC_PASSWORD")
-"""Variables of --env that Arena also uses as the credentials for the git repository with the code."""
+"""Variables of --env that Arena also uses as credentials for the git repository that contains the code."""
 _WORKING_DIR: Final = "/root"
 _SHARED_MEMORY: Final = "2Gi"
 _LOG_DIR: Final = "/training_logs"
@@ -83,7 +85,7 @@ _SECONDS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600}
 
 
 class _Flags(Record):
-    """Flags of a command by their current names.
+    """The flags of a command, by the current name of each flag.
 
     Attributes:
         start: the first word of the command.
@@ -162,7 +164,7 @@ class _ArenaJob(FieldReader):
         self.storage: Mapping[str, Any] = {}
 
     def read(self) -> ForeignJob:
-        """Return the foreign job with the settings of these flags."""
+        """Return the foreign job with the settings of all flags."""
         no_limit = dropped("a TFJob has no time limit for the start")
         table: Fields = {
             **{key: dropped(why) for key, why in _DROPPED.items()},
@@ -282,8 +284,8 @@ class _Flag(NamedTuple):
     """A flag of Arena, as the source of a field of the TFJob.
 
     Attributes:
-        names: the flags that can set the field. The first of these flags in the command counts. `{role}` is the role.
-        default: the value of the field for a command without such a flag, or None.
+        names: the flags that can set the field, in order of precedence. `{role}` is a placeholder for the role.
+        default: the value of the field for a command without these flags, or None.
         convert: converts the value of the flag.
     """
 
@@ -292,14 +294,14 @@ class _Flag(NamedTuple):
     convert: Callable[[Part], Part | None] = lambda part: part
 
     def part(self, flags: _Flags, role: str) -> Part | None:
-        """Return the value of the field. Return None if the command lacks the flag and the field has no default."""
+        """Return the value of the field. Return None if the command lacks these flags and the field has no default."""
         part = next((part for name in self.names if (part := flags.value(name.format(role=role)))), None)
         default = None if self.default is None else flags.start.scalar(self.default)
         return default if part is None else self.convert(part)
 
 
 def _built(shape: Any, flags: _Flags, role: str = "") -> Part | None:
-    """Build a part of the TFJob from its description: a mapping, a list, a flag, a function or a default."""
+    """Build a part of the TFJob from `shape`: a mapping or list of shapes, a flag, a function, or a constant value."""
     if isinstance(shape, _Flag):
         return shape.part(flags, role)
     if callable(shape):
@@ -328,7 +330,7 @@ def _duration(part: Part) -> Part:
 
 
 def _texts(*names: str) -> Callable[[_Flags, str], Part | None]:
-    """Return a function that converts the `KEY=VALUE` pairs of a flag to a mapping. The first of the flags counts."""
+    """Return a function that converts the `KEY=VALUE` pairs of the first flag with pairs to a mapping."""
 
     def texts(flags: _Flags, role: str) -> Part | None:
         pairs = (entries for name in names if (entries := dict(flags.pairs(name.format(role=role)))))
@@ -339,7 +341,7 @@ def _texts(*names: str) -> Callable[[_Flags, str], Part | None]:
 
 
 def _items(name: str, convert: Callable[[Part], Part]) -> Callable[[_Flags, str], Part | None]:
-    """Return a function that makes a list with an item for each value of a flag."""
+    """Return a function that converts each value of a flag to an item of a list."""
     return lambda flags, _role: _list([convert(part) for part in flags.flags.get(name, ())])
 
 
@@ -401,7 +403,7 @@ def _capabilities(flags: _Flags, role: str) -> Part | None:
 
 
 def _volumes(flags: _Flags) -> Iterator[tuple[str, Part, Mapping[str, Any], Part]]:
-    """Yield the name, the part, the source and the mount path of each volume."""
+    """Yield the name of each volume, the part of the command that sets it, the volume source, and the mount path."""
     memory = {"medium": "Memory", "sizeLimit": _Flag(["share-memory"], _SHARED_MEMORY)}
     yield "dshm", flags.start, {"emptyDir": _built(memory, flags)}, flags.start.scalar("/dev/shm")  # noqa: S108 - in a pod
     for name, path in flags.pairs("data", ":"):
@@ -494,7 +496,7 @@ _SPEC: Final = {
     ),
 }
 _JOB_FLAGS: Final = (*_DROPPED, "sync-mode", "sync-source", "gang", "tensorboard", "tensorboard-image", "logdir")
-"""Flags that set no field of the TFJob."""
+"""Flags that have no field in a TFJob."""
 
 
 def _tf_job(flags: _Flags) -> Part:

@@ -19,8 +19,8 @@ class Instance(Record):
 
     Attributes:
         data: the keys of ``cloud.eci``; empty for a template without such settings.
-        role_fields: the same settings as fields of a role, for roles with different settings.
-        parts: the part of each setting, with its path in ``cloud.eci`` and its path in a role.
+        role_fields: the same settings as fields of a role, for a job whose roles have different settings.
+        parts: for each setting: the part of the source, the path in ``cloud.eci``, and the path in a role.
     """
 
     data: Mapping[str, Any] = EMPTY
@@ -29,7 +29,7 @@ class Instance(Record):
 
 
 def extract_instance(template: Part) -> tuple[Part, Instance]:
-    """Separate a pod template from its settings for Alibaba Cloud's instances, and return both."""
+    """Return a pod template without the settings for Alibaba Cloud's instances, and these settings."""
     annotations = {
         key: part
         for key, part in template.entries("metadata", "annotations")
@@ -77,9 +77,9 @@ def _value(name: str, part: Part) -> Any:
 
 
 def _way(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
-    """Return the kind of instance that a pod template selects, with its node selector and its toleration.
+    """Return the kind of instance that a pod template selects, and the node selector and toleration that select it.
 
-    A template with only the selector or only the toleration does not use these nodes.
+    A template with only the selector or only the toleration selects no kind of instance.
     """
     for way, (label, text) in eci.NODE_LABELS.items():
         selector = template.get("spec", "nodeSelector", label)

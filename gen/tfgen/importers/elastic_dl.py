@@ -1,7 +1,9 @@
 """Reader of ElasticDL's command line: `elasticdl train --job_name=mnist --num_ps_pods=1 ...`.
 
 The imported job has the workload kind ElasticDL, because the tasks get their data from ElasticDL's master. A flag with
-an equivalent in job.yaml sets that field. All remaining flags become arguments of the master, as in ElasticDL's client.
+an equivalent field in job.yaml sets this field. All other flags become arguments of the master, as in
+ElasticDL's client.
+
 Flags and defaults: https://github.com/sql-machine-learning/elasticdl/blob/develop/elasticdl_client/common/args.py.
 """
 
@@ -74,7 +76,7 @@ def is_elastic_dl(item: Part) -> bool:
 
 
 def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
-    """Convert an ElasticDL command to an object with its flags. Return None if the command has problems."""
+    """Convert an ElasticDL command to an object that contains the flags. Return None if the command has problems."""
     before = len(report.problems)
     start = scalar_part(file, words[0].position, "elasticdl", FORMAT)
     flags = _flags(words[2:], file, report)
@@ -103,7 +105,7 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 
 def canonical(item: Part) -> Part:
-    """Return an ElasticDL job, or the master pod that tfgen rendered for it, as flags of `elasticdl train`."""
+    """Return the flags of `elasticdl train` for an imported ElasticDL job, or for its rendered master pod."""
     flags = item.get("flags")
     if flags is None:
         args = _flags_of_master(item)
@@ -124,7 +126,7 @@ def canonical(item: Part) -> Part:
 
 
 def _flags_of_master(item: Part) -> dict[str, Part]:
-    """Return the client's flags for the arguments, the resources and the priority of a master pod."""
+    """Convert the arguments, the resources and the priority of a master pod to flags of ElasticDL's client."""
     (container,) = item.items("spec", "containers")
     words = [part.as_text.removeprefix("--") for part in container.items("args")]
     args = {flag: item.replaced(value=value, text=value) for flag, _, value in (word.partition("=") for word in words)}
@@ -198,7 +200,7 @@ class _ElasticDLJob(FieldReader):
     def _amounts(self, prefix: str, target: Path, *, is_master: bool = False) -> bool:
         """Set the resources of a role or of the master. Return whether the flags set resources.
 
-        A limit that differs from the request becomes an argument of the master, which overrides the resources.
+        A limit that differs from the request becomes an argument of the master. This argument overrides the resources.
         """
         request, limit = self.flags.get(f"{prefix}_request"), self.flags.get(f"{prefix}_limit")
         pairs = dict(pair.strip().partition("=")[::2] for pair in request.as_text.split(",")) if request else {}
@@ -270,7 +272,7 @@ def _count(text: str) -> int | str:
 
 
 def _storage(part: Part | None) -> dict[str, Any]:
-    """Return the volumes of a text such as `claim_name=c,mount_path=/data;host_path=/h,mount_path=/x`, by name."""
+    """Convert a text such as `claim_name=c,mount_path=/data;host_path=/h,mount_path=/x` to volumes by name."""
     storage: dict[str, Any] = {}
     for volume in part.as_text.split(";") if part else ():
         fields = {key.strip(): value for key, _, value in (pair.partition("=") for pair in volume.split(","))}

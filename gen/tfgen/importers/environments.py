@@ -6,7 +6,8 @@
            environments: {dev: {}, prod: {roles: {worker: {replicas: 4}}}}}
 
 The variant with the fewest differences from the other variants becomes the job itself. Each environment contains the
-values that Helm merges into the values of the job. All variants must have the same structure.
+values that differ from the job. Helm merges these values over the values of the job. All variants must have the same
+structure.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from tfgen.schema import tunables
 from tfgen.words import path_name, shown
 
 EnvironmentName: TypeAlias = str | None
-"""The name of an environment. None: the job itself."""
+"""The name of an environment. None means the job without an environment."""
 
 ENVIRONMENTS: Final = ("spec", "environments")
 _RELEASE: Final[Path] = ("completion", "release")
 _RELEASES_GPUS: Final = "ScaleToZero"
 _JOB_FIELDS: Final[tuple[Path, ...]] = (_RELEASE, ("port",))
 """Fields that environments cannot change, and that do not affect the training. If one variant releases its GPUs at the
-end, all environments release their GPUs. All environments have the port of the job."""
+end, all variants release their GPUs. All variants get the port of the variant that becomes the job itself."""
 _SECTIONS: Final[Mapping[Path, Sequence[Path]]] = {
     ("gang",): [("workload", "tfJob", "gang")],
     ("tensorboard",): [],
@@ -56,7 +57,7 @@ class Variant(Record):
 
 
 def base_name(names: Mapping[EnvironmentName, str]) -> str | None:
-    """Return the name that remains after the environment is removed from each name, or None if the results differ.
+    """Remove the environment from each name, and return the name that remains. Return None if the results differ.
 
     >>> base_name({"dev": "dev-mnist", "prod": "mnist-prod", None: "mnist"})
     'mnist'
@@ -71,11 +72,11 @@ def base_name(names: Mapping[EnvironmentName, str]) -> str | None:
 def job_with_environments(
     name: str, variants: Mapping[EnvironmentName, Variant]
 ) -> tuple[EnvironmentName, dict[str, Any]]:
-    """Merge the variants. Return the environment that became the job itself, and the document of the job.
+    """Merge the variants. Return the environment whose variant became the job itself, and the document of the job.
 
     Args:
         name: the name of the job.
-        variants: the variants by environment. The key None is the job without an environment.
+        variants: the variants by environment. The variant without an environment has the key None.
     """
     specs = _with_sections({env: full_spec(variant.job, variant.report) for env, variant in variants.items()})
     base = None if None in specs else min(specs, key=lambda env: _distance(specs, env))
@@ -144,7 +145,7 @@ def _values(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _distance(specs: Mapping[EnvironmentName, Mapping[str, Any]], env: EnvironmentName) -> int:
-    """Return the number of values in which the other variants differ from the variant of an environment."""
+    """Count the values in which the other variants differ from the variant of an environment."""
     base = _values(specs[env])
     return sum(_size(values_patch(base, _values(spec))) for spec in specs.values())
 
@@ -154,7 +155,7 @@ def _size(data: Any) -> int:
 
 
 def _with_sections(specs: Mapping[EnvironmentName, dict[str, Any]]) -> dict[EnvironmentName, dict[str, Any]]:
-    """Give all specs the same sections: add each missing section to a spec, in the disabled state."""
+    """Add to each spec the sections that only other specs have. The added sections are disabled."""
     completed = dict(specs)
     for section, setting_paths in _SECTIONS.items():
         model = next((spec for spec in specs.values() if data_path.has(spec, section)), None)
@@ -205,7 +206,7 @@ def _structure_message(path: Path, variant: tuple[EnvironmentName, Any], base: t
 
 
 def _namespaces(variants: Mapping[EnvironmentName, Variant]) -> dict[EnvironmentName, dict[str, str]]:
-    """Return the common namespace under the key None, and each namespace that differs under its environment."""
+    """Return the common namespace under the key None, and each different namespace under the key of its environment."""
     namespaces = {env: variant.job.namespace for env, variant in variants.items()}
     is_shared = len(set(namespaces.values())) == 1
     common = namespaces.get(None) or (next(iter(namespaces.values())) if is_shared else None)
@@ -214,7 +215,7 @@ def _namespaces(variants: Mapping[EnvironmentName, Variant]) -> dict[Environment
 
 
 def _target(env: str, patch: Mapping[str, Any], target: Path) -> Path:
-    """Return the path under `environments` for a target that the environment sets, and the target for all others."""
+    """Return the path under `environments` if the environment sets the value at `target`. If not, return `target`."""
     environment_path = (*ENVIRONMENTS, env)
     if target == ("metadata", "namespace"):
         return (*environment_path, "namespace") if "namespace" in patch else target

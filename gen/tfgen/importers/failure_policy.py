@@ -1,4 +1,4 @@
-"""Reader of the podFailurePolicy of Jobs, which lists the exit codes that do not count as a retry.
+"""Reader of the podFailurePolicy of Jobs. The policy lists the exit codes that do not count as a retry.
 
     rules: [{action: Ignore, onExitCodes: {operator: In, values: [42]}}]   -> restart: {ignoreExitCodes: [42]}
 
@@ -21,7 +21,7 @@ POLICY: Final = "podFailurePolicy"
 
 _TARGET: Final[Path] = ("spec", "restart", "ignoreExitCodes")
 _DISRUPTIONS: Final = ({"type": "DisruptionTarget"}, {"type": "DisruptionTarget", "status": "True"})
-"""The condition in the failure rule that tfgen adds to all Jobs: pods that a node drain or an eviction stopped."""
+"""The pod condition in the failure rule of all Jobs of tfgen. A node drain or an eviction sets this condition."""
 
 
 def read_failure_policies(jobs: Sequence[Part], reader: JobReader) -> None:
@@ -59,7 +59,7 @@ def _read_policy(job: Part, reader: JobReader) -> frozenset[int]:
 
 
 def _codes(rule: Part, job: Part) -> frozenset[int]:
-    """Return the exit codes of the main container that a rule ignores; empty for a rule of another type."""
+    """Return the exit codes of the main container that a rule ignores; empty if the rule does not ignore exit codes."""
     values = rule.data if isinstance(rule.data, dict) else {}
     on_codes = values.get("onExitCodes")
     if values.keys() != {"action", "onExitCodes"} or values["action"] != "Ignore" or not isinstance(on_codes, dict):

@@ -1,9 +1,10 @@
-"""Reader of the fields of a foreign object, driven by a table with one row for each field.
+"""Reader of the fields of a foreign object. A table contains a row for each field.
 
     {"backoffLimit": carried("spec", "retries"), "suspend": dropped("the job starts when it is applied"), "tasks": None}
 
-A row has the path in the job that gets the value, the outcome for the import report, and the reason. A field that needs
-code has a function in place of a row. The value None marks a field that another function reads.
+A row contains the target (the path in the job that gets the value), the outcome for the import report, and the reason.
+If the conversion of a field needs code, the table contains a function in place of a row. The value None marks a field
+that another function reads.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from tfgen.importers.part import Part
 from tfgen.importers.shapes import ANY_KEY
 
 KEY: Final = "{key}"
-"""Placeholder for the name of the field in a target or in a reason."""
+"""Placeholder in a target or in a reason. The name of the field replaces the placeholder."""
 
 ROLE: Final = "{role}"
-"""Placeholder for the role in a target."""
+"""Placeholder in a target. The name of the role replaces the placeholder."""
 
 
 class Row(NamedTuple):
@@ -29,8 +30,8 @@ class Row(NamedTuple):
     Attributes:
         outcome: the outcome in the import report.
         target: the path in the job that gets the field's value.
-        why: the reason.
-        default: the value that has the same meaning as a missing field.
+        why: the reason for the outcome.
+        default: the value of the field that means the same as a missing field.
         sets: whether the reader copies the value to the target.
         why_default: the reason in the report for a field that has the default value.
     """
@@ -44,7 +45,8 @@ class Row(NamedTuple):
 
 
 Fields: TypeAlias = Mapping[str, Row | Callable[[str, Part], None] | None]
-"""The row of each field by name, and the row of all other fields at `ANY_KEY`. None: another step reads the field."""
+"""The row or the function for each field, by name. The key `ANY_KEY` is for all other fields. The value None marks a
+field that another function reads."""
 
 
 def carried(*target: str | int, why: str = "", **options: Any) -> Row:
@@ -66,7 +68,7 @@ TFGEN_DEFAULT: Final = carried(why="tfgen's default")
 
 
 class FieldReader:
-    """Reader that copies the fields of a foreign object to the data of a job, by tables."""
+    """Reader that copies the fields of a foreign object to the data of a job, as tables specify."""
 
     def __init__(self, report: ImportReport, role: str = "") -> None:
         self.report, self.role_name = report, role
@@ -92,7 +94,7 @@ class FieldReader:
                 row(key, field)
 
     def apply_row(self, part: Part, row: Row, key: str = "") -> None:
-        """Copy the value of a field to the target of its row, and add the outcome to the import report."""
+        """Copy the value of a field to the target in the row, and add the outcome to the import report."""
         if row.default is not None and part.data == row.default:
             row = carried(why=row.why_default)
         steps = {KEY: key, ROLE: self.role_name}

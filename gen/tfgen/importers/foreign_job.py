@@ -1,6 +1,6 @@
-"""Result of a reader: a foreign job whose roles have the fields of job.yaml.
+"""Foreign job, as a reader returns it: the roles already have the fields of job.yaml.
 
-Each role has all of its fields. Later, `job_data` moves the fields that all roles share from the roles to the job.
+Each role has a complete set of fields. Later, `job_data` moves the fields that all roles share to the job.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ForeignRole(Record):
     Attributes:
         part: the part of the source that describes the role.
         replicas: the number of tasks.
-        pod: the pod of a task.
+        pod: the converted pod template of the tasks.
         fields: fields of the role that come from outside the pod template.
     """
 
@@ -44,7 +44,7 @@ class ForeignJob(Record):
         format: the usual name of the format, such as TFJob.
         root: the object of the job.
         name: the name of the job.
-        namespace: the namespace of the job. None: the source names no namespace.
+        namespace: the namespace of the job; None if the source does not set a namespace.
         roles: the roles, by their names in job.yaml.
         strategy: the strategy of the job.
         spec: the fields of ``spec`` that are not part of a role.
@@ -66,7 +66,7 @@ class ForeignJob(Record):
 
 
 def number_of_tasks(part: Part, role: RoleName, report: ImportReport) -> int | None:
-    """Return the number of tasks of a role, by default 1. Return None for no tasks or an invalid number."""
+    """Return the number of tasks of a role, by default 1. Return None if the number is 0 or invalid."""
     replicas = part.get("replicas")
     if replicas is None:
         return 1
@@ -92,7 +92,7 @@ class TrainingPlan(Record):
         strategy: the strategy.
         roles: the roles.
         completion_by: the role whose exit completes the job.
-        comment: the comment of ``spec.strategy`` in job.yaml.
+        comment: the comment above ``spec.strategy`` in job.yaml.
     """
 
     strategy: Strategy
@@ -107,7 +107,7 @@ def training_plan(
     report: ImportReport,
     single_task_strategy: Strategy = "Single",
 ) -> TrainingPlan:
-    """Choose the strategy of an imported job by its roles, because foreign jobs do not name a strategy.
+    """Choose the strategy of an imported job by the roles of the job, because foreign jobs do not name a strategy.
 
     Args:
         roles: the roles with tasks; at least one.

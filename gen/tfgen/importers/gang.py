@@ -18,13 +18,13 @@ _BY_GROUP: Final[Mapping[str, Scheduler]] = {
     "scheduling.x-k8s.io": "coscheduling",
     "scheduling.sigs.k8s.io": "coscheduling",
 }
-"""The scheduler of a PodGroup, by its API group."""
+"""The scheduler that reads a PodGroup, by the API group of the PodGroup."""
 _BY_SCHEDULER_NAME: Final[Mapping[str, Scheduler]] = {
     "volcano": "volcano",
     "kube-batch": "kube-batch",
     "scheduler-plugins-scheduler": "coscheduling",
 }
-"""The gang scheduler, by the schedulerName that its default installation uses."""
+"""The gang schedulers, by the schedulerName of their default installations."""
 _BINDINGS: Final = (
     keys.GROUP_NAME,
     keys.POD_GROUP,
@@ -43,7 +43,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "queue": "queue",
     "scheduleTimeoutSeconds": "scheduleTimeoutSeconds",
 }
-"""The key of ``gang``, by the field of a PodGroup or of an operator's scheduling policy."""
+"""The keys of ``gang``, by the equivalent field of a PodGroup or of an operator's scheduling policy."""
 
 
 _SUPPORTED_KEYS: Final[Mapping[Scheduler, tuple[str, ...]]] = {
@@ -51,11 +51,11 @@ _SUPPORTED_KEYS: Final[Mapping[Scheduler, tuple[str, ...]]] = {
     "kube-batch": ("minAvailable", "priorityClassName", "queue"),
     "coscheduling": ("minAvailable", "minResources", "scheduleTimeoutSeconds"),
 }
-"""The keys of ``gang`` that a scheduler supports."""
+"""The keys of ``gang`` that each scheduler supports."""
 
 
 class Binding(Record):
-    """The labels and annotations that bind a pod to its PodGroup, and the pod template without them.
+    """A pod template, split into the labels and annotations that bind a pod to its PodGroup, and all other fields.
 
     Attributes:
         template: the pod template without these labels and annotations.
@@ -67,11 +67,11 @@ class Binding(Record):
 
 
 class Gang(Record):
-    """Gang in the fields of job.yaml.
+    """Gang settings of a foreign job, converted to the fields of job.yaml.
 
     Attributes:
-        data: the keys of ``gang``. None: the job has no gang.
-        scheduler_name: the name of a scheduler that does not support gangs, for podTemplate.
+        data: the keys of ``gang``; None for a job without a gang.
+        scheduler_name: the schedulerName for podTemplate, if the scheduler does not support gangs.
         has_group: whether the imported files contain the PodGroup.
     """
 
@@ -81,7 +81,7 @@ class Gang(Record):
 
 
 def unbind(template: Part) -> Binding:
-    """Remove the labels and annotations that bind a pod to its PodGroup from a pod template."""
+    """Remove from a pod template the labels and annotations that bind a pod to its PodGroup."""
     parts: list[Part] = []
     for section in ("annotations", "labels"):
         mapping = template.get("metadata", section)
@@ -98,12 +98,12 @@ class Sources(Record):
     """The parts of a foreign job that describe its gang.
 
     Attributes:
-        job: the name of the foreign job, which is the name of a PodGroup that an operator creates.
+        job: the name of the foreign job. A PodGroup that an operator creates has the same name.
         bindings: the labels and annotations that bind pods to a PodGroup.
-        schedulers: the names of schedulers in the pod templates.
-        policy: the scheduling policy in the object of an operator.
+        schedulers: the values of schedulerName in the pod templates.
+        policy: the scheduling policy in an operator's custom object, for example in a TFJob.
         companions: all other objects in the imported files.
-        tasks: the values of minAvailable that count as all pods: the number of pods with and without the evaluator.
+        tasks: the values of minAvailable that mean all pods: the number of pods with, and without, the evaluator.
     """
 
     job: str

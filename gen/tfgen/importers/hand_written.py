@@ -1,4 +1,4 @@
-"""Reader of hand-written parameter servers and workers: Jobs, Pods or StatefulSets for each task or each role.
+"""Reader of hand-written TensorFlow clusters, which have a Job, Pod or StatefulSet for each task or for each role.
 
 A Job, Pod, Deployment, ReplicaSet, ReplicationController or StatefulSet is a task if its command or its variables
 configure a TensorFlow cluster. All tasks in the files belong to one job. The tasks of a role may differ only in
@@ -62,7 +62,7 @@ class _Task(Record):
         template: the pod template.
         command: the command of the main container.
         role: the role of the tasks.
-        index: the index of the task. None: the object has several tasks, or no literal index.
+        index: the index of the task; None if the object has several tasks, or no literal index.
         replicas: the number of tasks.
     """
 
@@ -75,7 +75,7 @@ class _Task(Record):
 
 
 class _DifferentError(Exception):
-    """Error: the tasks of a role differ at a path, and not only by their index."""
+    """Error for tasks of a role that differ at a path, and not only by their index."""
 
     def __init__(self, path: tuple[str | int, ...]) -> None:
         self.path = path
@@ -99,7 +99,7 @@ class _HandWritten(JobReader):
 def read(
     items: Sequence[Part], companions: Sequence[Part], options: Options, report: ImportReport
 ) -> ForeignJob | None:
-    """Read the job that a list of objects runs. Return None if the import report has problems.
+    """Read the job whose tasks are a list of objects. Return None if the import report has problems.
 
     Args:
         items: the objects that are tasks; at least one.
@@ -140,13 +140,13 @@ def read(
 
 
 def _shared_limit(tasks: Sequence[_Task]) -> Part | None:
-    """Return the backoffLimit if all Jobs that set it have the same value, or None."""
+    """Return the backoffLimit if all Jobs that set a backoffLimit have the same value; if not, return None."""
     limits = [limit for task in tasks if kind(task.item) == "Job" and (limit := task.item.get("spec", "backoffLimit"))]
     return limits[0] if len({limit.value for limit in limits}) == 1 else None
 
 
 def _root(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
-    """Combine all tasks in one object: the number of tasks of each role, and the pod template of each task object."""
+    """Combine all tasks into one object, with the number of tasks of each role and all pod templates."""
     first = tasks[0].item
     by_name: dict[str, Part] = {}
     replicas: dict[str, Part] = {}
@@ -163,7 +163,7 @@ def _root(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
 
 
 def rendered(objects: Sequence[Mapping[str, Any]], root: Part) -> dict[str, Any]:
-    """Combine the objects of a rendered job in one object, in the same shape as `_root`, for a comparison."""
+    """Combine the objects of a rendered job into one object in the shape of `_root`, so that both can be compared."""
     specs: dict[str, Mapping[str, Any]] = {
         item["spec"]["template"]["metadata"]["labels"].get(keys.ROLE): item["spec"]
         for item in objects
@@ -213,13 +213,13 @@ def _task(item: Part, report: ImportReport) -> _Task | None:
 
 
 def _name(names: Sequence[str]) -> str:
-    """Return the common prefix of the names of all objects, without a role such as `worker` at the end."""
+    """Return the common prefix of the object names. A role such as `worker` at the end of the prefix is removed."""
     prefix = "".join(str(letter) for letter in shared(tuple(name) for name in names))
     return re.sub(r"[^a-z0-9]+$", "", re.sub(r"-?(ps|worker|chief|master)-?\d*$", "", prefix.rstrip("-")))
 
 
 def _refuse_missing(tasks: Sequence[_Task], report: ImportReport) -> None:
-    """Report a problem if a task lists more hosts than the files have tasks, because some files are missing."""
+    """Report a problem if a task lists more hosts than the files contain tasks, because then some files are missing."""
     numbers = {role: sum(task.replicas for task in tasks if task.role == role) for role in ROLE_NAMES}
     for task in tasks:
         for role_type, host_list in task.command.hosts.items():
@@ -261,7 +261,7 @@ def _drop_hosts(tasks: Sequence[_Task], companions: Sequence[Part], report: Impo
 
 
 def _fold(role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report: ImportReport) -> ForeignRole | None:
-    """Merge the tasks of a role into one role. Return None if there are no tasks, or if their merge has problems."""
+    """Merge the tasks of a role into one role. Return None if the role has no tasks, or if the merge has problems."""
     tasks = [task for task in tasks if task.role == role]
     if not tasks:
         return None
@@ -323,7 +323,7 @@ def _pod(task: _Task, tasks: Sequence[_Task], is_shared_limit: bool, report: Imp
 
 
 def _without_labels(task: _Task, report: ImportReport) -> Part:
-    """Return the pod template without its labels, because tfgen selects the pods by different labels."""
+    """Return a task's pod template without labels, because tfgen selects the pods by different labels."""
     template = task.template
     if kind(task.item) == "Pod":
         for key in ("name", "namespace"):
@@ -336,7 +336,7 @@ def _without_labels(task: _Task, report: ImportReport) -> Part:
 
 
 def _report_object(task: _Task, is_shared_limit: bool, report: ImportReport) -> None:
-    """Report the fields of a task object that are outside its pod template."""
+    """Report the fields of a task object outside of the pod template."""
     item, is_job = task.item, kind(task.item) == "Job"
     drop_server_fields(item, report)
     reader = _HandWritten(item, item, Options(), report)

@@ -1,4 +1,4 @@
-"""Import report: the outcome of each line of the source, and the problems that stop the import.
+"""Import report, with the outcome of each line of the source, and the problems that stop the import.
 
     tfjob.yaml:9:7: carried spec.tfReplicaSpecs.PS.replicas to spec.roles.ps.replicas
     tfjob.yaml:6:3: dropped spec.enableDynamicWorker: ...
@@ -20,7 +20,7 @@ from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import path_name, printable
 
 Outcome: TypeAlias = Literal["carried", "changed", "dropped", "kept"]
-"""Outcome for a part: carried unchanged, changed in meaning, dropped, or kept (an object that stays in use)."""
+"""Outcome for a part: carried unchanged, changed in meaning, dropped, or kept (the user still applies the object)."""
 
 REFUSED: Final = "import"
 """The rule id of a problem with a part that tfgen cannot import."""
@@ -33,9 +33,9 @@ class Entry(Record):
 
     Attributes:
         source: the path of the part in its object.
-        target: the path in the job that has the part's value, or None.
+        target: the path in the job that gets the part's value, or None.
         why: the reason, for each outcome except a plain "carried".
-        covers: whether the entry accounts for all differences between the part and the rendered objects.
+        covers: whether the entry explains all differences between the part and the rendered objects.
     """
 
     file: str
@@ -90,7 +90,7 @@ class ImportReport:
         self.mark_read(part)
 
     def refuse_target(self, target: Path, root: Part, message: str) -> None:
-        """Add a problem about a path of the job, at the line of the source that set the path, or at the root."""
+        """Add a problem about a path of the job, at the line of the source that sets the path or at the root."""
         sources = self.sources()
         entry = next((sources[target[:n]] for n in range(len(target), 0, -1) if target[:n] in sources), None)
         file, position = (entry.file, entry.position) if entry else (root.file, root.key)
@@ -98,7 +98,7 @@ class ImportReport:
             self.problems.append(Problem(file, position, message, REFUSED))
 
     def note(self, part: Part, why: str, *, covers: bool = False) -> None:
-        """Report an additional change that a part causes. The value of the part still needs a separate entry."""
+        """Report an additional change that a part causes. The value of the part needs a separate entry as well."""
         self.entries.append(Entry(part.file, part.key, "changed", part.name, None, why, covers))
 
     def mark_read(self, part: Part) -> None:
@@ -110,19 +110,19 @@ class ImportReport:
         return (leaf for leaf in part.leaves() if id(leaf) not in self._read)
 
     def move_targets(self, moved: Mapping[Path, Path]) -> None:
-        """Update the job paths in the entries after values have moved, for example from the roles to the job."""
+        """Update the targets of the entries after values have moved, for example from the roles to the job."""
         if moved:
             self.map_targets(lambda target: _moved(target, moved))
 
     def map_targets(self, new_target: Callable[[Path], Path]) -> None:
-        """Replace the job path of each entry by the result of a function."""
+        """Replace the target of each entry by the result of a function."""
         self.entries = [
             entry.replaced(target=new_target(entry.target)) if entry.target is not None else entry
             for entry in self.entries
         ]
 
     def change_target(self, target: Path, why: str) -> bool:
-        """Set the outcome of the entries for a job path to `changed`, with a reason. Return whether an entry exists."""
+        """Set the outcome of the entries for a target to `changed`, with a reason. Return whether there are entries."""
         before = self.entries
         self.entries = [
             entry.replaced(outcome="changed", why=why) if entry.target == target else entry for entry in before
@@ -130,7 +130,7 @@ class ImportReport:
         return self.entries != before
 
     def sources(self) -> Mapping[Path, Entry]:
-        """Return the first entry for each path of the job, that is, the source of its value."""
+        """Return the first entry for each path of the job. This entry has the source of the path's value."""
         return {entry.target: entry for entry in reversed(self.entries) if entry.target}
 
     def add_entry(self, part: Part, outcome: Outcome, target: Path, why: str) -> None:

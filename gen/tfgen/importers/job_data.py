@@ -1,6 +1,6 @@
 """Conversion of a foreign job to the data of job.yaml.
 
-To make job.yaml short, fields that all roles share move from the roles to the job, and defaults are omitted.
+To shorten job.yaml, the conversion moves fields that all roles share from the roles to the job, and omits defaults.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tfgen.schema import file as schema_file
 from tfgen.schema.key_order import key_order
 
 _OVERRIDABLE: Final = ("image", "imagePullPolicy", "command", "args", "workingDir")
-"""Fields that move to the job if most roles have the same value, because a role can override the value."""
+"""Fields that move to the job even if only most roles have the same value, because a role can override the value."""
 _BY_KEY: Final = ("env", "nodeSelector", "labels", "annotations")
-"""Maps whose entries move from the roles to the job one by one."""
+"""Maps of a role. Each entry of such a map can move to the job separately."""
 _POD_TEMPLATE: Final = "podTemplate"
 
 
@@ -61,9 +61,9 @@ def document(name: str, namespace: str | None, spec: Mapping[str, Any]) -> dict[
 def _storage(
     job: ForeignJob, names: Sequence[RoleName], roles: Mapping[str, dict[str, Any]], report: ImportReport
 ) -> dict[str, Any]:
-    """Return all volumes by name, each with the roles that mount it.
+    """Return all volumes by name, each with the list of roles that mount the volume.
 
-    If volumes of two roles have one name and differ, the second volume gets the name of its role as a suffix.
+    If two roles have different volumes of the same name, the name of the second volume gets the role as a suffix.
     """
     storage: dict[str, Any] = {}
     mounted: dict[str, list[str]] = {}
@@ -110,9 +110,9 @@ def hoist_shared(
 
     Args:
         spec: a full spec.
-        report: the import report, which gets the new targets.
-        model: the hoisted spec of another environment. The result has the same fields in the job and in the roles, so
-            that the environments differ in as few values as possible.
+        report: the import report. This function updates the targets of the entries.
+        model: the result for another environment. A field that is in the job in the model is also in the job in the new
+            spec where possible, so that the environments differ in as few values as possible.
     """
     new: dict[str, Any] = json.loads(json.dumps(spec))
     roles: Mapping[str, dict[str, Any]] = new["roles"]
@@ -169,14 +169,14 @@ def _remove(data: dict[Any, Any], path: Path) -> None:
 
 
 def _is_role_field(spec: Mapping[str, Any] | None, path: Path) -> bool:
-    """Return whether any role of a spec sets a field that the job itself does not set."""
+    """Return whether a role of a spec sets the field at a path, and the job itself does not set the field."""
     if spec is None or data_path.has(spec, path):
         return False
     return any(data_path.has(role, path) for role in spec["roles"].values())
 
 
 def _add_pods(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> None:
-    """Add the settings of the pods that job.yaml sets for the whole job, such as pull secrets, port and rights."""
+    """Add the pod settings that job.yaml sets for the whole job, such as the pull secrets, the port and the user."""
     secrets = join_pull_secrets([role.pod for role in job.roles.values()], report)
     if secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in secrets]
@@ -193,7 +193,7 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> No
 
 
 def _add_instances(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> None:
-    """Add the settings of the cloud's instances to ``cloud.eci``, or to the roles if the roles have different ones."""
+    """Add the settings of the cloud's instances to ``cloud.eci``, or to the roles if their settings differ."""
     instances = {name: role.pod.instance for name, role in job.roles.items()}
     settings = [dict(instance.data) for instance in instances.values()]
     is_shared = bool(settings[0]) and all(data == settings[0] for data in settings)
@@ -215,7 +215,7 @@ def _merged(base: Any, patch: Any) -> Any:
 
 
 def _without_defaults(data: Any, path: Path) -> Any:
-    """Return the data in the order of the schema, without defaults and without mappings that contain only defaults."""
+    """Return the data with keys in the order of the schema. Omit defaults, and mappings that contain only defaults."""
     if not isinstance(data, Mapping):
         return data
     short: dict[str, Any] = {}

@@ -25,7 +25,7 @@ ROLE_WORDS: Final[Mapping[str, RoleName]] = {
     **dict.fromkeys(("worker", "workers"), "worker"),
     **dict.fromkeys(("evaluator", "eval"), "evaluator"),
 }
-"""The role of each common name of a task, such as `master`, and of each task type in TF_CONFIG."""
+"""The roles, by the usual names of tasks, such as `master`, and by the task types in TF_CONFIG."""
 
 ROLE_LIST: Final = either(ROLE_NAMES)
 """The names of all roles as text, for messages."""
@@ -46,9 +46,9 @@ AS_PODS: Final[Fields] = {
         "a GitOps tool would create a deleted job again; to retire the job, set enabled: false"
     ),
 }
-"""Fields that all formats share, for a job whose workload kind changes in the import."""
+"""The conversion of fields that all formats share, if the import changes the workload kind."""
 AS_WORKLOAD: Final[Fields] = {key: carried("spec", "workload", key) for key in ("suspend", "ttlSecondsAfterFinished")}
-"""Fields that all formats share, for a job that keeps its workload kind."""
+"""The conversion of fields that all formats share, if the import keeps the workload kind."""
 
 
 class JobReader(FieldReader):
@@ -57,7 +57,7 @@ class JobReader(FieldReader):
     format: ClassVar[str]
     kind: ClassVar[WorkloadKind]
     queue_kinds: ClassVar[str] = ""
-    """The workload kinds for a job in a queue of Kueue, as text. Empty: the label of the queue is an ordinary label."""
+    """The workload kinds for a job in a queue of Kueue, as text. If empty, the queue's label is an ordinary label."""
 
     def __init__(self, item: Part, job: Part, options: Options, report: ImportReport) -> None:
         super().__init__(report)
@@ -123,7 +123,7 @@ def command_of(owner: Part, *path: str) -> TaskCommand:
 def read_pod(
     template: Part, role: RoleName, command: TaskCommand, report: ImportReport, port_names: Sequence[str] = ()
 ) -> pod_template.PodData | None:
-    """Convert a pod template, without its restart policy and its TensorFlow cluster configuration."""
+    """Convert a pod template, except the restart policy and the TensorFlow cluster configuration."""
     main = pod_template.main_container(template)
     for key in ("command", "args"):
         if command.program.command is not None and main and (part := main.get(key)):
@@ -138,7 +138,7 @@ def read_pod(
 
 
 def by_role(parts: Iterable[Part], role_of: Callable[[Part], RoleName | None]) -> dict[str, Part]:
-    """Return the tasks by role. A task whose role is missing or already taken has its name or index as key."""
+    """Return the tasks by role. A task without a role has its name or index as key. A repeated key gets a suffix."""
     tasks: dict[str, Part] = {}
     for position, part in enumerate(parts):
         key = role_of(part) or part.text_at("name") or str(position)

@@ -1,4 +1,4 @@
-"""Reader of JobSets that run TensorFlow: each replicated Job is a role, with its cluster in TF_CONFIG or in flags.
+"""Reader of JobSets that run TensorFlow. Each replicated Job is a role. TF_CONFIG or flags configure the cluster.
 
 Fields: https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/api/jobset/v1alpha2/jobset_types.go.
 """
@@ -91,7 +91,7 @@ def is_job_set(item: Part) -> bool:
 
 
 def canonical(item: Part) -> Part:
-    """Return the JobSet as the number of tasks and the pod template of each role."""
+    """Return the JobSet with a spec that contains only the number of tasks and the pod template of each role."""
     jobs = list(item.items("spec", "replicatedJobs"))
     tasks = {key: _task(job) for key, job in by_role(jobs, _role).items()}
     spec = item.get("spec") or item
@@ -109,7 +109,7 @@ def _command(job: Part) -> TaskCommand:
 
 
 def _role(job: Part) -> RoleName | None:
-    """Return the role of a replicated Job, from its command, or from its name if the command has no role."""
+    """Return the role in the command of a replicated Job. If the command has no role, use the name of the Job."""
     words = re.split(r"[-_]", job.text_at("name").lower())
     return _ROLE_WORDS.get((_command(job).role or "").lower()) or _ROLE_WORDS.get(words[-1])
 
@@ -207,7 +207,7 @@ class _JobSet(JobReader):
 
 
 def _completion_by(item: Part, roles: Mapping[RoleName, ForeignRole], report: ImportReport) -> CompletionBy:
-    """Return the role that completes the job, and report the success policy. Without a policy, all Jobs must end."""
+    """Return the role that completes the job, and report the success policy. By default, all Jobs must end."""
     completion_by: CompletionBy = "Chief" if "chief" in roles else "AllWorkers"
     end = f"the imported job ends when {'the chief ends' if 'chief' in roles else 'all workers end'}"
     policy = item.get("spec", "successPolicy")

@@ -1,4 +1,4 @@
-"""Writer of job.yaml: short collections are in one line, and each decision of the import has a comment.
+"""Writer of job.yaml. Short mappings and lists are on one line, and comments explain the decisions of the import.
 
 The writer uses ruamel.yaml for comments and styles, and quotes scalars in the same way as `yaml_text`.
 """
@@ -18,10 +18,10 @@ _WIDTH: Final = 100
 _UNLIMITED_WIDTH: Final = 1 << 20
 """A line width so large that ruamel.yaml never breaks a scalar into several lines."""
 _BLOCKS: Final = ("spec", "roles", "env", "storage", "podTemplate", "containers", "environments")
-"""Keys of collections that have one line for each entry, down to `_DEEPEST_BLOCK`."""
+"""Keys whose mapping or list has one line for each entry, down to the nesting level `_DEEPEST_BLOCK`."""
 _DEEPEST_BLOCK: Final = 6
 _SECTIONS: Final = ("image", "roles", "env", "storage", "gang", "environments", "workload", "completion", "security")
-"""Keys of spec that have an empty line above."""
+"""Keys of spec that have an empty line above them."""
 
 
 def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Path, str]) -> str:
@@ -30,7 +30,7 @@ def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Pat
     Args:
         data: the document.
         head: the lines of the comment at the top.
-        comments: the comments above keys, by the path of the key.
+        comments: the comments above keys, by the paths of the keys.
 
     Raises:
         MissingPackageError: ruamel.yaml is not installed.

@@ -1,8 +1,8 @@
 """Removal of the fields that the API server and the controllers added to a live object.
 
-For example, `user_object` removes `status` and `metadata.uid`, and fields that have the default of Kubernetes. The
-defaults are those of the built-in kinds: pkg/apis/{core,apps,batch}/v1/defaults.go of Kubernetes. The API server
-adds no defaults to the pod templates of custom kinds.
+For example, `user_object` removes `status` and `metadata.uid`, and fields of built-in kinds that have their default
+value: pkg/apis/{core,apps,batch}/v1/defaults.go of Kubernetes. The API server adds no defaults to the pod templates of
+custom kinds.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def is_controlled(item: Object) -> bool:
 
 
 def user_object(item: Object) -> dict[str, Any]:
-    """Return a live object with only the fields that its user wrote."""
+    """Return a live object with only the fields that the user wrote."""
     group = item["apiVersion"].rpartition("/")[0]
     fields = {key: value for key, value in item.items() if key not in ("metadata", "status")}
     metadata = _metadata(item["metadata"])

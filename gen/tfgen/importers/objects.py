@@ -1,4 +1,4 @@
-"""Objects in imported files: their kind and name, and the reasons to keep objects that are not part of a job."""
+"""Functions for the objects in imported files, such as `kind`, and `keep_object` for objects outside of a job."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _REASONS: Final[Mapping[str, str]] = {
 
 
 def objects(documents: Iterable[Document]) -> Iterator[Part]:
-    """Yield the objects of YAML documents. In place of an object of kind List, yield its items."""
+    """Yield the objects of YAML documents. In place of an object of kind List, yield the items of the List."""
     for document in documents:
         yield from _items(document_part(document))
 

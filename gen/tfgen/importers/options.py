@@ -12,8 +12,8 @@ class Options(Record):
 
     Attributes:
         kind: the workload kind of the imported job.
-        name: the name of the imported job. None: the name of the foreign job.
-        operator: the version of the training operator (major, minor), or None if the user sets no version.
+        name: the name of the imported job; None for the name of the foreign job.
+        operator: the version (major, minor) of the training operator; None if the user sets no version.
         single_task_strategy: the strategy of a job with a single task.
     """
 

@@ -1,4 +1,4 @@
-"""Foreign object as a tree of parts: each part is a value with its position in the user's file.
+"""Foreign object as a tree of parts. Each part is a value with its position in the user's file.
 
 For example, `document_part(document).get("spec", "replicas")` has the value 2 and the position line 6, column 3.
 
@@ -25,7 +25,7 @@ class Part(Record):
 
     Attributes:
         path: the path in the object, as the user wrote the object.
-        key: the position of the key or of the list item.
+        key: the position of the key, or of the item in a list.
         position: the position of the value.
         text: the text of a scalar in the file; None for a mapping or a list.
         value: a scalar, a mapping of parts by key, or a list of parts.
@@ -40,7 +40,7 @@ class Part(Record):
 
     @property
     def name(self) -> str:
-        """The path of the part for messages. The name of a whole object is its kind and its name."""
+        """The path of the part for messages. For a whole object, the kind and the name of the object."""
         kind, name = (self.get("kind"), self.get("metadata", "name")) if not self.path else (None, None)
         if kind is None:
             return path_name(self.path)
@@ -63,7 +63,7 @@ class Part(Record):
         return "" if self.value is None else self.text or ""
 
     def get(self, *keys: str) -> Part | None:
-        """Return the part at a path of keys, or None. A null value counts as None, as in Kubernetes."""
+        """Return the part at a path of keys, or None for a missing key. As in Kubernetes, null counts as missing."""
         part = self
         for key in keys:
             child = part.value.get(key) if isinstance(part.value, Mapping) else None
@@ -106,7 +106,7 @@ class Part(Record):
         return self.replaced(value=value, text=str(value))
 
     def with_part(self, path: Sequence[str], part: Part) -> Part:
-        """Return a copy of this part with a part set at a path. A new mapping gets the position of its parent."""
+        """Return a copy of this part with a part set at a path. An added mapping gets the position of its parent."""
         if not path:
             return part
         fields = self.value if isinstance(self.value, Mapping) else {}
@@ -154,12 +154,12 @@ def part_of(data: Any, path: Path = ()) -> Part:
 
 
 def scalar_part(file: str, position: Position, name: str, value: str) -> Part:
-    """Return a part for a word of a command line, such as a flag. Messages use the name of the part."""
+    """Return a part for a word of a command line, such as a flag. Messages call the part `name`."""
     return Part(file, (name,), position, position, value, value)
 
 
 def build_part(anchor: Part, shape: Any) -> Part:
-    """Convert nested mappings and lists of parts or scalars to one part, with the position of an anchor part."""
+    """Convert nested mappings and lists of parts or scalars to one part. New parts get the position of `anchor`."""
     if isinstance(shape, Mapping):
         return mapping(anchor, {key: build_part(anchor, value) for key, value in shape.items() if value is not None})
     if isinstance(shape, list):
@@ -168,12 +168,12 @@ def build_part(anchor: Part, shape: Any) -> Part:
 
 
 def mapping(anchor: Part, parts: Mapping[str, Part | None]) -> Part:
-    """Return a mapping as a part with the position of another part, `anchor`. Omit the keys whose value is None."""
+    """Return a mapping part that has the position of the part `anchor`. Omit the keys whose value is None."""
     return anchor.replaced(text=None, value={key: part for key, part in parts.items() if part is not None})
 
 
 def sequence(anchor: Part, parts: Sequence[Part]) -> Part:
-    """Return a list as a part with the position of another part, `anchor`."""
+    """Return a list part that has the position of the part `anchor`."""
     return anchor.replaced(text=None, value=list(parts))
 
 

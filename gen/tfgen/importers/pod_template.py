@@ -103,16 +103,16 @@ _OPERATOR_LABEL: Final = re.compile(
     r"(training\.kubeflow\.org|volcano\.sh|batch\.kubernetes\.io|jobset\.sigs\.k8s\.io)/"
     r"|tf[-_]job|tf-replica|group[-_]name$|job[-_](name|role|type)$|replica-(index|type)$|runtime_id$|task_index$"
 )
-"""Pattern of the label keys that operators add to their pods. The pods of tfgen do not have these labels."""
+"""Pattern for the keys of labels that operators add to their pods. The pods of tfgen do not have these labels."""
 
 _WHY_PULL_SECRETS: Final = "in job.yaml, all roles share one list of imagePullSecrets"
-"""The reason in the import report for a pod that gets an additional Secret."""
+"""The reason in the import report for a pod that gets an additional pull secret."""
 
 _NODE_PORT_FIELDS: Final = ("hostIP", "hostPort")
-"""The fields of a container port that also open a port of the node."""
+"""The fields of a container port that also open the port on the node."""
 
 _RUN_VARIABLES: Final = ("TFGEN_RUN", "TFGEN_RUN_FOLDER")
-"""Variables that are in rendered manifests because tfgen sets them."""
+"""Variables that tfgen sets in rendered manifests."""
 PULL_SECRETS: Final = ("spec", "imagePullSecrets")
 """The path of the pull secrets in a job."""
 _HELM_2_LABELS: Final = ("chart", "heritage", "release")
@@ -123,7 +123,7 @@ class Program(Record):
     """Program of the main container, without the TensorFlow cluster configuration.
 
     Attributes:
-        command: the program and its first arguments. None: the command of the container is unchanged.
+        command: the program and its first arguments; None if the import does not change the command of the container.
         args: the arguments after the command.
         omitted: the variables that the import drops, each with the reason.
     """
@@ -141,8 +141,8 @@ class PodData(Record):
         storage: the volumes that the main container mounts, by name.
         pull_secrets: the names of the pull secrets.
         security: the fields of ``security``.
-        port: the part of the source with the port of TensorFlow, or None.
-        scheduler: the part of the source with a scheduler other than the default, or None.
+        port: the part of the source that sets TensorFlow's port, or None.
+        scheduler: the part of the source that names a scheduler other than the default, or None.
         instance: the settings of the cloud's instances.
     """
 
@@ -179,7 +179,7 @@ def translate(
         template: a PodTemplateSpec.
         role: the role of the pods.
         report: the import report, which gets the outcome of each line.
-        ports: the possible names and the number of TensorFlow's port, in order of preference.
+        ports: the names and numbers that TensorFlow's port may have, in order of preference.
         program: the program without the TensorFlow cluster configuration.
     """
     valid = valid_template(template, report)
@@ -197,7 +197,7 @@ def translate(
 
 
 def valid_template(template: Part, report: ImportReport) -> Part | None:
-    """Return the template without unknown fields. Return None if a field has a wrong type, which is a problem."""
+    """Return the template without unknown fields. If a field has a wrong type, report a problem and return None."""
     is_valid = True
     valid = template
 
@@ -225,7 +225,7 @@ def valid_template(template: Part, report: ImportReport) -> Part | None:
 
 
 def _plain_data(part: Part) -> Any:
-    """Return the plain data, with file modes such as 0644 read as octal numbers, as in Kubernetes (YAML 1.1)."""
+    """Return the plain data of a part. As in Kubernetes (YAML 1.1), file modes such as 0644 are octal numbers."""
     if isinstance(part.value, Mapping):
         return {key: _plain_data(child) for key, child in part.value.items()}
     if isinstance(part.value, list):
@@ -248,7 +248,7 @@ class _PodReader(FieldReader):
         self.scheduler: Part | None = None
 
     def set_value(self, value: Any, *path: str | int) -> None:
-        """Set a value of the role or of its podTemplate. Skip an empty value, except in podTemplate."""
+        """Set a value in the role or in its podTemplate. Skip an empty value of a field of the role itself."""
         if path[:-1] != self.role_path or value not in ("", [], {}):
             super().set_value(value, *path)
 
@@ -406,7 +406,7 @@ class _PodReader(FieldReader):
             self.set_value(host_ports, *self.container_path, "ports")
 
     def _host_port(self, port: Part) -> dict[str, Any] | None:
-        """Return the port for podTemplate if the port has a hostPort, or None. Report hostPort and hostIP."""
+        """Report hostPort and hostIP of a port. Return the port for podTemplate if the port has a hostPort, or None."""
         # In Kubernetes, hostPort 0 is the same as no hostPort.
         node_fields = {key: part for key in _NODE_PORT_FIELDS if (part := port.get(key)) and part.value != 0}
         network = self.template.get("spec", "hostNetwork")
@@ -446,7 +446,7 @@ class _PodReader(FieldReader):
             self.set_value(items, *self.role_path, key)
 
     def _container_data(self, container: Part, names: Mapping[str, str]) -> dict[str, Any]:
-        """Return the data of a sidecar, with the new names of the volumes and of the main container."""
+        """Return the data of a sidecar, in which references to volumes and to the main container have the new names."""
         data = container.data
         data.pop("restartPolicy", None)
         if mounts := data.get("volumeMounts"):
@@ -490,7 +490,7 @@ def _variable(item: Part, container: str) -> Any:
 
 
 def user_keys(part: Part, target: Path, report: ImportReport) -> dict[str, str]:
-    """Return the labels or annotations of the user. Report the keys that tfgen or a controller sets as dropped."""
+    """Return the labels or annotations of the user. If tfgen or a controller sets a key, report the key as dropped."""
     reserved = schema_file.target(schema_file.load(), "#/definitions/ownLabelKey")["not"]["pattern"]
     entries: dict[str, str] = {}
     helm_labels = _HELM_2_LABELS if part.get("heritage") else ()

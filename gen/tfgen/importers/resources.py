@@ -1,4 +1,4 @@
-"""Converter of a foreign container's requests and limits to the ``resources`` of a role.
+"""Converter of a foreign container's resource requests and limits to the ``resources`` of a role.
 
 For example, the limits ``{cpu: 4, nvidia.com/gpu: 1}`` with the requests ``{cpu: 4, memory: 8Gi}`` become
 ``{cpu: 4, requests: {memory: 8Gi}, gpu: {count: 1}}``.

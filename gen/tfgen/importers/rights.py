@@ -1,7 +1,7 @@
 """Security settings of the imported pods: the user, and write access to the root file system.
 
 By default, the pods of tfgen run as user 1000 with a read-only root file system. Foreign pods without a user run as the
-user of their image, which is often root. The imported job keeps this behavior by the user null.
+user of their image, which is often root. To keep this behavior, the imported job sets the user to null.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _COMMENT: Final = "As before the import, the pods run as the user of their image
 
 
 def add_rights(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> None:
-    """Set the user and the write access of the pods in a spec.
+    """Set the user of the pods in a spec, and the write access to the root file system.
 
     Args:
         spec: the spec, which this function changes.
         job: the foreign job.
-        report: the import report, which gets the new targets.
+        report: the import report. This function updates the targets of the entries.
     """
     security = {name: role.pod.security for name, role in job.roles.items()}
     rights: dict[str, Any] = {}
@@ -52,7 +52,7 @@ def add_rights(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> N
 
 
 def _non_root(spec: Mapping[str, Any]) -> list[str]:
-    """Return the roles whose pods set runAsNonRoot, with which Kubernetes refuses an image that runs as root."""
+    """Return the roles whose pods set runAsNonRoot. In such pods, Kubernetes refuses an image that runs as root."""
     return [name for name, role in spec["roles"].items() if at(role, (*_CONTEXT, "runAsNonRoot"))]
 
 
@@ -69,7 +69,7 @@ def _with_read_only_files(role: Mapping[str, Any]) -> Any:
 
 
 def comments(data: Mapping[str, Any]) -> dict[Path, str]:
-    """Return the comments for job.yaml about the user and the write access of the pods, by path."""
+    """Return the comments about the user and the write access of the pods, by the path of the comment in job.yaml."""
     context = at(data, ("spec", *_CONTEXT)) or {}
     is_image_user = "runAsUser" in context and context["runAsUser"] is None
     return {("spec", "security"): _COMMENT} if is_image_user and not at(data, ("spec", "security", _READ_ONLY)) else {}

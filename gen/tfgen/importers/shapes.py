@@ -1,9 +1,9 @@
-"""Check of the types of values in foreign objects, except in pod templates, which `pod_template` checks.
+"""Check of the types of values in foreign objects, except in pod templates. `pod_template` checks pod templates.
 
     refuse_misshapen(item, {"metadata": METADATA, "spec": {"tasks": [{"name": SCALAR}]}}, report)
 
-A shape is a mapping of shapes by key, a list with one shape for all items, or `SCALAR`. A shape allows null
-everywhere, and allows every field that the shape does not name.
+A shape describes the type of a value: a mapping of shapes by key, a list with one shape for all items, or `SCALAR`.
+A shape allows null everywhere, and allows every field that the shape does not name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SCALAR: Final = "a text or a number"
 """The shape of a value that is neither a mapping nor a list."""
 
 ANY_KEY: Final = "*"
-"""The key for all keys of a mapping that a shape does not name."""
+"""The key in a shape for all keys that the shape does not name."""
 
 TEXTS: Final = {ANY_KEY: SCALAR}
 """The shape of a mapping with any keys, such as labels."""

@@ -3,7 +3,7 @@ r"""Splitter of a shell script into statements, for scripts that set TF_CONFIG b
 >>> [statement.text for statement in statements("A=`cat f`; export B=1\npython x.py && echo done")]
 ['A=`cat f`', 'export B=1', 'python x.py', 'echo done']
 
-The splitter understands the ends of statements, quotes and blocks such as `if ... fi`. All other shell syntax stays
+The splitter recognizes the ends of statements, quotes, and blocks such as `if ... fi`. All other shell syntax stays
 unchanged inside a statement.
 """
 
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 _SHELLS: Final = re.compile(r"(/usr)?(/bin/)?(ba|da|a|z)?sh")
 _SCRIPT_FLAG: Final = re.compile(r"-[a-z]*c")
 _PLAIN: Final = re.compile(r"[^$`|&;<>(){}*?\[\]~#!\\\n]+")
-"""Pattern of a command that means the same without a shell. The command may have quotes."""
+"""Pattern of a command that does not need a shell. The command may contain quotes."""
 _ASSIGNMENT: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _OPENS: Final = re.compile(
     r"(?:(?:then|do|else)\s+)?(?:(?:if|for|while|until|case|select)\b|(?:function\s+)?[\w-]+\s*\(\)|\{\s)"
@@ -40,7 +40,7 @@ def is_shell(words: list[str]) -> bool:
 def statements(script: str) -> list[Statement]:
     """Return the statements of a script. A block, such as an `if`, is one statement.
 
-    A script with a here-document is one statement as well, because its text may contain any character.
+    A script with a here-document is also one statement, because a here-document may contain any character.
     """
     if "<<" in script:
         return [Statement(script.strip(), "")]
@@ -48,7 +48,7 @@ def statements(script: str) -> list[Statement]:
 
 
 def _with_blocks(pieces: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Join the pieces of each block, such as `if ... fi`, to one piece, and yield all pieces of a script."""
+    """Yield the pieces of a script. The pieces of a block, such as `if ... fi`, are joined into one piece."""
     block: list[str] = []
     depth = 0
     for text, end in pieces:
@@ -99,7 +99,7 @@ def _end_of_line(script: str, position: int) -> int:
 
 
 def assignment(statement: str) -> tuple[str, str] | None:
-    """Return the variable that a statement sets, exported or not, and the value with its quotes."""
+    """Return the variable and the value (with quotes) of an assignment or export; None for other statements."""
     match = _ASSIGNMENT.fullmatch(statement)
     # In `A=1 python x.py` the assignment is for this command only, and does not set a variable of the script.
     if match is None or _has_second_word(match[2]):
@@ -130,7 +130,7 @@ def _has_second_word(value: str) -> bool:
 
 
 def joined(parts: list[Statement]) -> str:
-    """Join statements to the text of a script."""
+    """Join statements into the text of a script."""
     text = "".join(part.text + (part.end if number < len(parts) - 1 else "") for number, part in enumerate(parts))
     return re.sub(r";(?=\S)", "; ", text)
 

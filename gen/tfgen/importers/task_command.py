@@ -1,12 +1,12 @@
 """Reader of the TensorFlow cluster configuration in a container: the role, the index and the hosts of a task.
 
-Foreign manifests pass the cluster configuration to a task in four ways. tfgen replaces all of them:
+Foreign manifests pass the cluster configuration to a task in four ways. tfgen replaces all four:
 
 - A shell script sets TF_CONFIG from Volcano's host files, and starts the program.
 - Flags of programs for TensorFlow 1: --job_name, --task_index, --ps_hosts, --worker_hosts.
 - A variable TF_CONFIG of the container.
 - Variables with the names of the flags: JOB_NAME, TASK_INDEX, PS_HOSTS, WORKER_HOSTS. A container with flags uses such
-  variables only in the flags: ``--job_name=$(JOB_NAME)``.
+  variables only in the values of the flags: ``--job_name=$(JOB_NAME)``.
 
 The import refuses a container with the variables of keras.distribution.
 """
@@ -52,7 +52,7 @@ _VARIABLES: Final[Mapping[str, str]] = {
     "TASK_INDEX": "tfgen sets this variable to the index of the task",
     **dict.fromkeys(_HOST_VARIABLES, "tfgen sets this variable to the hosts of the role"),
 }
-"""The variables that tfgen sets for a job with `legacyVariables`, each with the reason why ``env`` omits it."""
+"""The variables that tfgen sets for a job with `legacyVariables`, each with the reason to omit it from ``env``."""
 _WHOLE_REFERENCE: Final = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
 _INDEX_FIELD: Final = re.compile(
     r"metadata\.(labels|annotations)\["
@@ -63,19 +63,19 @@ _INDEX_FIELD: Final = re.compile(
 
 
 class TaskCommand(Record):
-    """Command of a container, and the TensorFlow cluster configuration of the container.
+    """Command of a container, and the TensorFlow cluster configuration in the command and in the variables.
 
     Attributes:
         program: the command without the cluster configuration, and the variables that the import drops.
-        role: the type of the task, or None if the configuration does not name the type.
-        index: the text of the index, or None if the configuration has no index.
+        role: the task type, or None if the cluster configuration does not name the task type.
+        index: the text of the task index, or None if the cluster configuration has no index.
         hosts: the comma-separated hosts of each task type.
         port: the port of TensorFlow in the lists of hosts.
         has_cluster: whether the container has a cluster configuration.
-        legacy: whether flags contain the configuration.
-        legacy_variables: whether variables with the names of the flags contain the configuration.
-        references: the names of the variables to which the removed configuration refers.
-        flag_role: the role in a --job_name without hosts, which alone is not a cluster configuration.
+        legacy: whether flags contain the cluster configuration.
+        legacy_variables: whether variables with the names of the flags contain the cluster configuration.
+        references: the names of the variables to which the removed cluster configuration refers.
+        flag_role: the role in --job_name, if this flag alone, without hosts, does not configure a cluster.
         notes: changes for the import report.
         refusal: the message about a command that cannot be imported; empty for all other commands.
     """
@@ -118,16 +118,16 @@ def read_command(container: Part) -> TaskCommand:
 
 
 def variables_of_tf_config(container: Part) -> Mapping[str, str]:
-    """Return TF_CONFIG and the variables that only TF_CONFIG uses, each with the reason why the import drops it.
+    """Return TF_CONFIG and the variables that only TF_CONFIG uses, each with the reason for dropping the variable.
 
-    The command of the container is unchanged, so a variable that the command uses is not in the result.
+    The import does not change the command, so a variable that the command uses is not in the result.
     """
     env = _env(container)
     return _omitted(_names(_tf_config_text(env) or ""), env, {TF_CONFIG: WHY_TF_CONFIG}, _words(container))
 
 
 def legacy_keys(commands: Iterable[TaskCommand]) -> dict[str, bool]:
-    """Return `legacyFlags` or `legacyVariables` for commands that get the cluster by flags or by variables."""
+    """Return `legacyFlags` if flags configure the cluster of a command, and `legacyVariables` if variables do."""
     commands = list(commands)
     keys = {
         "legacyFlags": any(command.legacy for command in commands),
@@ -151,7 +151,7 @@ def no_cluster_message(kind: str, commands: Iterable[TaskCommand], expected: str
     Args:
         kind: the kind of the job.
         commands: the commands of all tasks.
-        expected: the ways to configure a cluster that tfgen supports for this kind.
+        expected: the ways to configure a cluster in a job of this kind.
     """
     role = next((command.flag_role for command in commands if command.flag_role), "")
     hint = f"; --job_name={role} alone is not enough, add the hosts" if role else ""
@@ -166,14 +166,14 @@ def _keras_problem(names: Iterable[str]) -> str:
 
 
 def _tf_config_text(env: Mapping[str, Part]) -> str | None:
-    """Return the value of the variable TF_CONFIG: empty for a value from a valueFrom, None without the variable."""
+    """Return the value of the variable TF_CONFIG; empty for a variable with valueFrom, None without the variable."""
     item = env.get(TF_CONFIG)
     value = item.get("value") if item else None
     return (value.as_text if value else "") if item else None
 
 
 def _env(container: Part) -> dict[str, Part]:
-    """Return the entries of a container's env by name. As in Kubernetes, the last of several equal names counts."""
+    """Return the entries of a container's env by name. As in Kubernetes, the last entry with a name counts."""
     return {name.as_text: item for item in container.items("env") if (name := item.get("name"))}
 
 
@@ -181,7 +181,7 @@ def _env(container: Part) -> dict[str, Part]:
 
 
 def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
-    """Extend the cluster configuration of a command by the configuration in the container's variables."""
+    """Add the cluster configuration in the container's variables to the cluster configuration of a command."""
     env = _env(container)
     by_variables = not read.hosts and _has_host_variables(env)
     replaced = {TF_CONFIG: WHY_TF_CONFIG}
@@ -260,7 +260,7 @@ def _cluster_variables(
 
 
 def _resolved(text: str | None, env: Mapping[str, Part]) -> str | None:
-    """Return the literal value of the variable for a reference such as `$(A)`; return all other texts unchanged."""
+    """Replace a reference such as `$(A)` by the literal value of the variable. Return all other texts unchanged."""
     visited: set[str] = set()
     while text and (match := _WHOLE_REFERENCE.fullmatch(text)):
         name = next(group for group in match.groups() if group)
@@ -273,7 +273,7 @@ def _resolved(text: str | None, env: Mapping[str, Part]) -> str | None:
 
 
 def _index_problem(variable: Part | None) -> str:
-    """Return the error message for a variable TASK_INDEX that does not have the index of the task, or an empty text."""
+    """Return the error message for a TASK_INDEX that is not the index of the task; empty for a valid TASK_INDEX."""
     if variable is None:
         return ""
     value, field = variable.get("value"), variable.get("valueFrom", "fieldRef", "fieldPath")
@@ -288,7 +288,7 @@ def _index_problem(variable: Part | None) -> str:
 
 
 def _names(text: str) -> Iterator[str]:
-    """Yield the names of the variables in a text, in the syntax of Kubernetes or of a shell."""
+    """Yield the names of the variables to which a text refers in the syntax of Kubernetes or of a shell."""
     return (kubernetes_name or shell_name for kubernetes_name, shell_name in _REFERENCE.findall(text))
 
 
@@ -297,7 +297,7 @@ def _port_in(hosts: Iterable[str]) -> int | None:
 
 
 def _tf_config(text: str) -> TaskCommand:
-    """Read a literal TF_CONFIG. From a text with variables, which is not JSON, read only the task type."""
+    """Read the text of a TF_CONFIG. If the text contains variables and is not JSON, read only the task type."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -352,7 +352,7 @@ def _take_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
 def _have_cluster(flags: Mapping[str, str], env: Mapping[str, Part]) -> bool:
     """Return whether the flags of a command configure a TensorFlow cluster.
 
-    A program may use --job_name for a different purpose. If --job_name is the only such flag, it is the role only if
+    A program may use --job_name for a different purpose. If a command has only --job_name, the flag is the role only if
     the variables configure the cluster and do not set the role. If JOB_NAME or TF_CONFIG sets the role, --job_name
     stays in the command.
     """
@@ -392,13 +392,13 @@ def _legacy_command(flags: Mapping[str, str], program: Program) -> TaskCommand:
 
 
 class _Script(NamedTuple):
-    """Shell script, split into the TF_CONFIG that the script sets and all other statements.
+    """Shell script, split into the value of TF_CONFIG and the statements that do not set TF_CONFIG.
 
     Attributes:
         statements: the statements that do not set TF_CONFIG.
         hosts: the values of the variables that the script sets from Volcano's host files.
         config: the value of TF_CONFIG in shell syntax, or None for a script that does not set TF_CONFIG.
-        port: the first port in the hosts or in TF_CONFIG.
+        port: the first port in the hosts or in TF_CONFIG, or None.
     """
 
     statements: list[Statement]
@@ -437,7 +437,7 @@ def _read_script(command: list[str], args: list[str], env: Mapping[str, Part]) -
 
 
 def _split_script(script: str) -> _Script:
-    """Separate the statements that set TF_CONFIG, and their comments, from the other statements of a script."""
+    """Separate the statements of a script that set TF_CONFIG, including their comments, from all other statements."""
     remaining: list[Statement] = []
     hosts: dict[str, str] = {}
     config: str | None = None
@@ -460,7 +460,7 @@ def _split_script(script: str) -> _Script:
 
 
 def _without_unused(statements: list[Statement], config: str) -> list[Statement]:
-    """Remove the assignments of variables that only TF_CONFIG uses, such as the index of a task."""
+    """Remove the statements that set variables which only TF_CONFIG uses, such as the index of a task."""
     config_variables = set(_VARIABLE.findall(config))
     while True:
         used = {name for statement in statements for name in _VARIABLE.findall(statement.text)}
@@ -479,9 +479,9 @@ def _only_sets(statement: Statement, names: set[str]) -> bool:
 
 
 def _take_flags_in_script(text: str, flags: dict[str, str]) -> str:
-    """Remove the flags of the cluster configuration from a script, and add the flags to a mapping.
+    """Remove the flags of the cluster configuration from a script, and add the values of these flags to `flags`.
 
-    `"$@"` replaces the first flag, because tfgen passes its flags as arguments of the script.
+    `"$@"` replaces the first flag, because tfgen passes the flags as arguments of the script.
     """
 
     def take(match: re.Match[str]) -> str:
@@ -493,7 +493,7 @@ def _take_flags_in_script(text: str, flags: dict[str, str]) -> str:
 
 
 def _program(head: list[str], script: str, script_args: list[str], *, has_flags: bool) -> Program:
-    """Convert a script to a program: the words of a single plain command, or a shell that runs the script."""
+    """Convert a script to a program. A script with one plain command needs no shell, so its words are the program."""
     words = shell.words(script.replace(' "$@"', ""))
     if words and not script_args:
         return Program(words, [])
@@ -503,7 +503,7 @@ def _program(head: list[str], script: str, script_args: list[str], *, has_flags:
 
 
 def _script_problem(script: str, hosts: Mapping[str, str]) -> str:
-    """Return the error message for a script that still sets or uses the cluster configuration, or an empty text."""
+    """Return the error message if a script still sets or uses the cluster configuration; empty if not."""
     if re.search(rf"\b{TF_CONFIG}=", script):
         return "tfgen sets TF_CONFIG, but cannot remove the lines of the script that set TF_CONFIG; remove these lines"
     cure = "tfgen provides the hosts only in TF_CONFIG; read the hosts from TF_CONFIG"

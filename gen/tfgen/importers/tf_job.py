@@ -3,7 +3,7 @@
     tensorflow.org/v1alpha1                 kind TfJob, later TFJob; the same fields as kubeflow.org/v1alpha1
     kubeflow.org/v1alpha1                   spec.replicaSpecs[].tfReplicaType
     kubeflow.org/v1alpha2, v1beta1          spec.cleanPodPolicy, spec.tfReplicaSpecs
-    kubeflow.org/v1beta2, v1 up to 1.0.0    and spec.activeDeadlineSeconds, spec.backoffLimit
+    kubeflow.org/v1beta2, v1 up to 1.0.0    also spec.activeDeadlineSeconds, spec.backoffLimit
     kubeflow.org/v1                         spec.runPolicy, spec.tfReplicaSpecs
 
 `canonical` converts all versions to the last version of this list, which the reader reads. Source of the fields:
@@ -48,11 +48,11 @@ _TYPES: Final[Mapping[str, str]] = {
     "evaluator": "Evaluator",
     "eval": "Evaluator",
 }
-"""The replica types of the operator, by the type in lower case. The operator ignores the case."""
+"""The replica types of the operator, by the type in lower case, because the operator ignores the case."""
 
 _POLICY_KEYS: Final = ("activeDeadlineSeconds", "backoffLimit", "cleanPodPolicy", "ttlSecondsAfterFinished")
 _MOVED: Final[Mapping[str, str]] = {**{key: key for key in _POLICY_KEYS}, "cleanupPodPolicy": "cleanPodPolicy"}
-"""Fields of spec in earlier versions, each with its name in spec.runPolicy of the current version."""
+"""Fields of spec in earlier API versions, each with the name of the field in spec.runPolicy of the current version."""
 
 _OLD_FIELDS: Final[Fields] = {
     "RuntimeId": dropped("the operator sets this field"),
@@ -69,7 +69,7 @@ _EVALUATOR_IN_CLUSTER: Final = (1, 1)
 """First version of the operator that lists the evaluator in the TF_CONFIG of all tasks."""
 
 _WHY_SINGLE_TASK: Final = "a job with a single task gets no TF_CONFIG; before the import, the program read this value"
-"""The reason to drop the variable TF_CONFIG of a TFJob with a single task, which the operator did not overwrite."""
+"""The reason to drop the variable TF_CONFIG of a single task. The operator did not overwrite this variable."""
 _TENSORBOARD: Final = "tensorboard"
 """The field tensorBoard of v1alpha1 in lower case, because the operator ignores the case of this field."""
 
@@ -93,7 +93,7 @@ _TF_JOB_POLICY: Final[Fields] = {
     "activeDeadlineSeconds": carried(*_TF_JOB, "activeDeadlineSeconds"),
     "backoffLimit": carried("spec", "retries"),
 }
-"""Fields of runPolicy that differ for a job that stays a TFJob."""
+"""Fields of runPolicy whose conversion differs if the imported job is a TFJob."""
 _DYNAMIC: Final = dropped(
     "the number of workers cannot change in a run, because TF_CONFIG lists all tasks", default=False
 )
@@ -164,7 +164,7 @@ def _replica_specs(spec: Part) -> Part:
 
 
 def _written_type(replica: Part) -> str:
-    """Return the type of a replica of the version v1alpha1. The default of the operator is MASTER."""
+    """Return the type of a replica in the version v1alpha1. The operator's default type is MASTER."""
     return replica.text_at("tfReplicaType") or "MASTER"
 
 
@@ -177,7 +177,7 @@ def _type(text: str) -> str:
 
 
 def _refuse_second_replicas(item: Part, report: ImportReport) -> None:
-    """Report a problem for each role that occurs twice, for example as Chief and as Master."""
+    """Report a problem for each role that has two replica types, for example Chief and Master."""
     replicas = [(_written_type(replica), replica) for replica in item.items("spec", "replicaSpecs")]
     replicas += [*item.entries("spec", "tfReplicaSpecs")]
     roles: set[RoleName | None] = {None}
@@ -292,7 +292,7 @@ class _TFJob(JobReader):
         return ForeignRole(part, replicas, pod)
 
     def _command(self, template: Part) -> TaskCommand:
-        """Return the command of a pod template, with its cluster configuration from flags or variables.
+        """Return the command of a pod template, and the cluster configuration in flags or variables.
 
         If the imported job is a TFJob, the command stays unchanged, because the host names stay the same.
         """
@@ -311,7 +311,7 @@ class _TFJob(JobReader):
     def _borrowed_template(self, part: Part, parts: Mapping[RoleName, Part]) -> Part | None:
         """Return the template of the worker or the chief, for a ps without a template in the version v1alpha1.
 
-        The operator of v1alpha1 ran its own server for such a ps.
+        For such a ps, the operator of v1alpha1 ran a built-in server.
         """
         peer = parts.get("worker") or parts.get("chief")
         template = peer.get("template") if peer and self.version == "v1alpha1" else None
@@ -492,7 +492,7 @@ class _TFJob(JobReader):
                     self.report.note(policy or self.item, f"the operator creates the PodGroup, and sets {key} itself")
 
     def _tensorboard(self) -> Mapping[str, Any]:
-        """Convert the TensorBoard of a TFJob of v1alpha1, and return the volumes of TensorBoard."""
+        """Convert the field tensorBoard of v1alpha1, and return the volumes of TensorBoard."""
         board = self.job.get("spec", _TENSORBOARD)
         if board is None:
             return {}
@@ -519,7 +519,7 @@ class _TFJob(JobReader):
     # -- fields that the operator ignores --------------------------------------------------------------------------
 
     def _ignored_fields(self, owner: str, *read: str) -> Fields:
-        """Return a table that drops all fields, except the fields that another function reads."""
+        """Return a table that drops all fields except the fields `read`, which another function reads."""
         return {**_OLD_FIELDS, **dict.fromkeys(read), ANY_KEY: lambda key, part: self._drop_ignored(key, part, owner)}
 
     def _drop_ignored(self, key: str, part: Part, owner: str) -> None:

@@ -1,8 +1,10 @@
 """Reader of TrainJobs of Kubeflow Trainer v2 that run TensorFlow, with their runtimes.
 
 A runtime contains the template of a JobSet, and a TrainJob changes this template. In the same way as Kubeflow Trainer,
-this module merges both to one JobSet, and `job_set` reads the result. Each part of the JobSet keeps its
-position in the TrainJob or in the runtime. Source of the fields and of their precedence: https://github.com/kubeflow/trainer/tree/v2.2.0,
+this module merges the template and the TrainJob into one JobSet. `job_set` reads this JobSet. Each part of the JobSet
+keeps its position in the TrainJob or in the runtime.
+
+Source of the fields and of their precedence: https://github.com/kubeflow/trainer/tree/v2.2.0,
 pkg/apis/trainer/v1alpha1 and pkg/runtime/framework/plugins/jobset/builder.go.
 """
 
@@ -25,21 +27,21 @@ FORMAT: Final = "TrainJob"
 GROUP: Final = "trainer.kubeflow.org"
 
 _RUNTIMES: Final = ("ClusterTrainingRuntime", "TrainingRuntime")
-"""The kinds of runtimes. The first is the default of a TrainJob."""
+"""The kinds of runtimes. The first kind is the default of a TrainJob."""
 _PODS: Final = ("template", "spec", "template")
 """The path of the pod template in a replicated Job."""
 _STEP: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
-"""The label of the replicated Job to which the ``trainer`` of a TrainJob applies."""
+"""The key of the label that marks a replicated Job as the target of the field ``trainer`` of a TrainJob."""
 _NODE: Final = "node"
 """The name of the trainer's container, and the usual name of the replicated Job with this container."""
 _QUEUE: Final = "scheduling.volcano.sh/queue-name"
 
 _MERGED: Final[Mapping[str, str]] = {**MERGE_KEYS, "replicatedJobs": "name"}
 _ATOMIC_KEYS: Final = ("env", "resources")
-"""Fields whose entries a TrainJob replaces completely, without a merge."""
+"""Fields whose entries a TrainJob replaces as a whole, without a merge of the values inside an entry."""
 _WHY_REPLACED: Final = "the TrainJob overrides this value of its runtime"
 _MAX_CHANGES: Final = 100
-"""Maximum number of overrides and patches, because the merge of each takes time. Usual TrainJobs have few."""
+"""Maximum number of overrides and patches of a TrainJob, because each merge takes time. Usual TrainJobs have few."""
 _FOREIGN_FRAMEWORKS: Final = ("flux", "jax", "mpi", "torch", "xgboost")
 
 
@@ -133,7 +135,7 @@ _HEAD: Final[Mapping[str, str]] = {"apiVersion": f"{job_set.GROUP}/v1alpha2", "k
 
 
 def _bare_template(spec: Part) -> Part:
-    """Return the template for a TrainJob whose runtime is not among the files: one replicated Job named node."""
+    """Return a template with one replicated Job named node, for a TrainJob whose runtime is not among the files."""
     pods = {"spec": {"containers": [{"name": _NODE}]}}
     job = {"name": _NODE, "template": {"spec": {"template": pods}}}
     return build_part(spec.get("trainer") or spec, {"spec": {"replicatedJobs": [job]}})
@@ -164,7 +166,7 @@ def _patches(item: Part, template: Part, report: ImportReport) -> Iterator[Part]
 def _merged(base: Part, patch: Part, report: ImportReport, key: str = "") -> Part:
     """Apply a strategic merge patch to a part, and report the replaced values as dropped.
 
-    This function follows the rules of `kubernetes.merge`, but also keeps the position of each part.
+    This function has the same rules as `kubernetes.merge`, and also keeps the position of each part.
     """
     if isinstance(base.value, Mapping) and isinstance(patch.value, Mapping) and key not in _ATOMIC_KEYS:
         values = dict(base.value)
@@ -191,7 +193,7 @@ def _identity(item: Part, key: str, number: int) -> str | int:
 
 
 def _trainer_job(jobs: Sequence[Part]) -> Part | None:
-    """Return the replicated Job to which ``trainer`` applies: the Job with the label, or the Job named node."""
+    """Return the replicated Job to which ``trainer`` applies: the Job with the label `_STEP`, or the Job named node."""
     steps = {number: job.get("template", "metadata", "labels", _STEP) for number, job in enumerate(jobs)}
     labelled = next((jobs[number] for number, part in steps.items() if part and part.value == "trainer"), None)
     return labelled or next((job for job in jobs if job.text_at("name") == _NODE), None)
@@ -227,7 +229,7 @@ def _with_trainer(job: Part, spec: Part, runtime: Part | None, report: ImportRep
 
 
 def _cluster_hint(item: Part, runtime: Part | None) -> str:
-    """Return the part of an error message that tells the user where to add TF_CONFIG."""
+    """Return the hint for an error message that tells the user where to add TF_CONFIG."""
     reference = item.get("spec", "runtimeRef", "name")
     if runtime is not None:
         framework = next((key for key in _FOREIGN_FRAMEWORKS if runtime.get("spec", "mlPolicy", key) is not None), None)
@@ -251,7 +253,7 @@ def _metadata(item: Part, template: Part, report: ImportReport) -> Part:
 
 
 def _gang(runtime: Part, report: ImportReport) -> dict[str, Any]:
-    """Return the gang of a runtime with a podGroupPolicy, for which Trainer creates a PodGroup of all tasks."""
+    """Return the gang of a runtime. If the runtime has a podGroupPolicy, Trainer creates a PodGroup of all tasks."""
     policy = runtime.get("spec", "podGroupPolicy")
     if policy is None:
         return {}

@@ -1,4 +1,4 @@
-"""Reader of Volcano Jobs that run TensorFlow with the plugin tensorflow, a script that sets TF_CONFIG, or flags.
+"""Reader of Volcano Jobs that run TensorFlow. The plugin tensorflow, a script or flags configure the cluster.
 
 Fields: https://github.com/volcano-sh/volcano/blob/v1.15.1/config/crd/volcano/bases/batch.volcano.sh_jobs.yaml.
 Plugins: https://github.com/volcano-sh/volcano/tree/v1.15.1/pkg/controllers/job/plugins.
@@ -67,7 +67,7 @@ _VOLCANO_JOB_SPEC: Final[Fields] = {
 }
 """Fields of spec whose conversion differs if the imported job is a Volcano Job."""
 _RESTART_POLICIES: Final = (("PodEvicted", "RestartJob"), ("PodFailed", "RestartJob"))
-"""The policies that restart the whole job after the loss of a pod, as pairs of event and action."""
+"""The event and the action of each policy that restarts the whole job after the loss of a pod."""
 _MAX_RETRY: Final = 3
 """The default of maxRetry in Volcano."""
 
@@ -97,7 +97,7 @@ def is_volcano_job(item: Part) -> bool:
 
 
 def canonical(item: Part) -> Part:
-    """Return the Volcano Job with its tasks as a mapping by role. A task without a role has its name as key."""
+    """Return the Volcano Job with a mapping of tasks by role. A task without a role has its name as key."""
     spec, tasks = item.get("spec"), item.get("spec", "tasks")
     if spec is None or tasks is None or not isinstance(tasks.value, list):
         return item
@@ -107,7 +107,7 @@ def canonical(item: Part) -> Part:
 
 
 def _plugin_roles(item: Part) -> dict[str, RoleName]:
-    """Return the role of each task that the arguments of the plugin tensorflow name, by the name of the task."""
+    """Return the roles that the plugin tensorflow gives to tasks, by the names of the tasks."""
     if item.get("spec", "plugins", "tensorflow") is None:
         return {}
     tasks: dict[RoleName, str] = {"ps": "ps", "worker": "worker", "chief": "chief", "evaluator": "evaluator"}
@@ -118,7 +118,7 @@ def _plugin_roles(item: Part) -> dict[str, RoleName]:
 
 
 def _role(task: Part, plugin: Mapping[str, RoleName]) -> RoleName | None:
-    """Return the role of a task, from the first of these that has a role: the plugin, the command, the name."""
+    """Return the role of a task from the plugin tensorflow, or else from the command, or else from the name."""
     name = task.text_at("name").lower()
     texts = ((command_of(task, "template").role or "").lower(), name, re.split(r"[-_]", name)[-1])
     roles = (ROLE_WORDS[text] for text in texts if text in ROLE_WORDS)

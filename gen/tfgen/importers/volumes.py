@@ -15,7 +15,7 @@ from tfgen.schema import file as schema_file
 _SHM: Final = "/dev/shm"  # noqa: S108 - a path in the pod
 _TMP: Final = "/tmp"  # noqa: S108 - a path in the pod
 _RESERVED_NAMES: Final = ("tmp", "shm")
-"""Names of volumes that tfgen itself adds to pods, so that imported volumes cannot have these names."""
+"""Names of volumes that tfgen itself adds to pods. An imported volume with such a name gets a new name."""
 _MOUNT_FIELDS: Final = ("name", "mountPath", "subPath", "subPathExpr", "readOnly")
 """Fields of a mount that ``storage`` supports."""
 _MODES: Final = ("defaultMode", "mode")
@@ -25,10 +25,10 @@ class VolumeData(Record):
     """Result of the conversion of a pod's volumes to the fields of job.yaml.
 
     Attributes:
-        storage: the entries of ``storage`` by name, without ``for``.
-        role: the fields of the role that replace a volume: ``shm``, or nothing.
-        volumes: the volumes that ``storage`` does not support, for podTemplate.
-        mounts: the mounts of the main container that ``storage`` does not support, for podTemplate.
+        storage: the volumes for ``storage``, by name, without the key ``for``.
+        role: the field ``shm`` of the role if this field replaces a volume; if not, empty.
+        volumes: the volumes for podTemplate, because ``storage`` does not support these volumes.
+        mounts: the mounts of the main container for podTemplate, because ``storage`` does not support these mounts.
         names: the new names of renamed volumes, by the names in the foreign pod.
     """
 
@@ -40,7 +40,7 @@ class VolumeData(Record):
 
 
 def octal_value(part: Part) -> Any:
-    """Return the value of a scalar. A file mode such as 0644 is octal in Kubernetes, and decimal in job.yaml."""
+    """Return the value of a scalar. Convert a file mode such as 0644 from an octal to a decimal number."""
     if part.path and part.path[-1] in _MODES and re.fullmatch("0o?[0-7]{1,4}", part.text or ""):
         return int(part.as_text.replace("o", ""), 8)
     return part.value
@@ -51,9 +51,9 @@ def translate(template: Part, main: Part, role_path: Path, report: ImportReport)
 
     Args:
         template: the template.
-        main: its main container.
+        main: the main container of the template.
         role_path: the path of the role in the job.
-        report: gets the outcome of each line.
+        report: the import report, which gets the outcome of each line.
     """
     return _Volumes(template, main, role_path, report).volume_data()
 
@@ -124,7 +124,7 @@ class _Volumes:
     def _is_built_in(
         self, name: str, storage_source: Mapping[str, Any], first: Part, extra_mounts: Sequence[Part]
     ) -> bool:
-        """Return whether a volume needs no entry in ``storage``, because tfgen creates it: /tmp, or ``shm``."""
+        """Return whether tfgen itself creates a volume (/tmp or ``shm``), so that the volume is not in ``storage``."""
         is_plain = {key for key, part in first.entries() if part.value is not False} <= {"name", "mountPath"}
         if "emptyDir" not in storage_source or extra_mounts or name in self.sidecar_mounts or not is_plain:
             return False
@@ -154,12 +154,12 @@ def _is_raw(mount: Part) -> bool:
 
 
 def volume_name(path: str) -> str:
-    """Return a name for a volume without a name, such as a volume of a Volcano Job, from its mount path."""
+    """Convert the mount path of a volume without a name, such as a volume of a Volcano Job, to a name."""
     return re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "data"
 
 
 def clean_path(path: str) -> str:
-    """Remove the slashes at the end of a path, which Kubernetes ignores."""
+    """Remove the slashes at the end of a path, because Kubernetes ignores these slashes."""
     return path.rstrip("/") or "/"
 
 
