@@ -1,4 +1,4 @@
-"""Describes a job's picture from the Kubernetes objects of the job.
+"""Describes the picture of a job. The facts come from the Kubernetes objects of the job.
 
 describe(document, "prod")  ->  Picture("mnist", (Panel("prod", ...),))
 """
@@ -38,8 +38,9 @@ def describe(document: Document, environment: str | None) -> Picture:
     """Return the description of a job's picture.
 
     Args:
-        document: the job, which has no errors.
-        environment: the only environment to draw; None for all environments, or for a job without environments.
+        document: the document of the job, without errors.
+        environment: the name of the only environment to draw; None to draw all environments. A job without environments
+            is drawn itself.
 
     Raises:
         UsageError: the job has no such environment.
@@ -52,7 +53,7 @@ def describe(document: Document, environment: str | None) -> Picture:
 
 
 class _Variant(Record):
-    """The objects and facts of one environment, which several functions of this module need.
+    """The objects of a job in one environment, and the facts that several functions need.
 
     Attributes:
         objects: the plain objects.
@@ -84,12 +85,12 @@ def _panel(document: Document, built: BuiltJob, environment: str | None) -> Pane
 
 
 def _roles(run: DeclaredRun) -> list[str]:
-    """Return the roles that have tasks; a retired run has none."""
+    """Return the roles that have tasks. In a retired environment, no role has tasks."""
     return [role for role, number in run.roles.items() if number and run.is_enabled]
 
 
 def _pod_specs(objects: Sequence[Object]) -> dict[str, Mapping[str, Any]]:
-    """Return the PodSpec of each role with a pod template in an object. An operator's object may have no template."""
+    """Return the PodSpec of each role from the objects' pod templates. An operator's object may have no pod template."""
     return {
         template_pods.labels[keys.ROLE]: template_pods.spec
         for item in objects
@@ -162,7 +163,7 @@ def _start(role: str, variant: _Variant) -> str:
 
 
 def _hosts(objects: Sequence[Object]) -> Mapping[str, Sequence[str]]:
-    """Return the hosts of each role from the ConfigMap for TF_CONFIG; empty if an operator creates the names."""
+    """Return the hosts of each role, from the ConfigMap for TF_CONFIG; empty if an operator chooses the host names."""
     for item in objects:
         if item["kind"] == "ConfigMap" and "cluster" in item.get("data", {}):
             hosts: Mapping[str, Sequence[str]] = json.loads(item["data"]["cluster"])
@@ -171,7 +172,7 @@ def _hosts(objects: Sequence[Object]) -> Mapping[str, Sequence[str]]:
 
 
 def _span(hosts: Sequence[str]) -> str:
-    """Return consecutive hosts as one text, such as `m-ps-{0..2}.m:2222`.
+    """Return hosts with consecutive numbers as one text, such as `m-ps-{0..2}.m:2222`.
 
     >>> _span(["m-ps-0.m:2222"]), _span(["m-ps-0.m:2222", "m-ps-1.m:2222", "m-ps-2.m:2222"])
     ('m-ps-0.m:2222', 'm-ps-{0..2}.m:2222')
@@ -183,7 +184,7 @@ def _span(hosts: Sequence[str]) -> str:
 
 
 def _mounts(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the mounts of the main container, without the temporary folder and the shared memory."""
+    """Yield the mounts of the main container, without the mounts for the temporary folder and the shared memory."""
     for mount in spec["containers"][0].get("volumeMounts", ()):
         if mount["name"] not in (TMP, SHM):
             yield mount

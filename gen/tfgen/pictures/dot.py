@@ -44,7 +44,7 @@ def _panel(index: int, panel: Panel) -> Iterator[str]:
 
 
 def _text(lines: list[str]) -> str:
-    r"""Return lines of text as a quoted string of Graphviz.
+    r"""Join lines into a quoted string in the syntax of Graphviz.
 
     >>> _text(['a "b"', "c"])
     '"a \\"b\\"\\nc"'

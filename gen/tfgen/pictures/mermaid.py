@@ -1,6 +1,6 @@
 """Writes the picture of a job as a Mermaid flowchart, which GitHub and GitLab draw in Markdown.
 
-The text of a node is quoted. Characters that Mermaid reads as syntax are replaced by entity codes:
+The text of each flowchart node is quoted. Entity codes replace the characters that Mermaid reads as syntax:
 https://mermaid.js.org/syntax/flowchart.html#entity-codes-to-escape-characters
 """
 
@@ -40,7 +40,7 @@ def _panel(index: int, panel: Panel) -> Iterator[str]:
 
 
 def _text(lines: list[str]) -> str:
-    """Return lines as the text of a Mermaid node, with entity codes for characters that may be syntax."""
+    """Join lines into the text of a Mermaid node. Entity codes replace characters that Mermaid may read as syntax."""
     return "<br/>".join("".join(c if c.isalnum() or c in _PLAIN else f"#{ord(c)};" for c in line) for line in lines)
 
 

@@ -11,7 +11,7 @@ from tfgen.words import either
 
 
 def network_notes(objects: Sequence[Object]) -> Iterator[tuple[str, str]]:
-    """Yield a note for each direction of each network policy of a job, or one note for a job without a policy."""
+    """Yield a note for each direction, such as ingress, of each network policy; one note for a job without a policy."""
     policies = [item for item in objects if item["kind"] == "NetworkPolicy" and literal_name(item) is None]
     if not policies and any(item["kind"] == "Service" for item in objects):
         yield "ingress", "no network policy: every pod of the cluster reaches the tasks"

@@ -18,13 +18,13 @@ class Tasks(Record):
         count: number of tasks.
         devices: GPUs of one task, such as "1 NVIDIA-T4"; empty without GPUs.
         resources: CPU and memory that one task requests, such as "4 CPU, 8Gi".
-        controller: kind and name of the object that creates the pods.
-        hosts: host name and port of the tasks, such as "mnist-worker-{0..3}.mnist:2222"; empty if an operator creates
-            the names.
+        controller: kind and name of the object that creates the pods of the tasks.
+        hosts: host names and port of the tasks, such as "mnist-worker-{0..3}.mnist:2222"; empty if an operator chooses
+            the host names.
         start: the time at which the tasks start, such as "with the gang".
         in_gang: whether the scheduler starts the tasks together with the tasks of other roles.
-        ends: whether the exit of these tasks ends the job.
-        mounts: mount path by the name of the volume.
+        ends: whether the job ends when these tasks end.
+        mounts: mount paths, by the name of the volume.
     """
 
     role: str
@@ -45,7 +45,7 @@ class Volume(Record):
     Attributes:
         name: name of the volume in the job.
         source: source of the volume, such as "claim mnist-model, 20Gi, ReadWriteMany".
-        is_kept: whether the volume is a claim, which remains after the run and after the job is deleted.
+        is_kept: whether the volume is a claim. Claims remain after the run, and after the job is deleted.
     """
 
     name: str
@@ -58,11 +58,11 @@ class Panel(Record):
 
     Attributes:
         title: name of the environment, or of the job.
-        facts: namespace, cluster, run and image.
+        facts: texts about namespace, cluster, run and image.
         gang: scheduler, queue and size of the gang; empty without a gang.
         tasks: the roles in the order chief, ps, worker, evaluator; empty for a retired environment.
         volumes: the volumes of all roles, by name.
-        notes: label and text of additional facts: end, network, TensorBoard, delivery.
+        notes: label and text of each additional fact, about the end of the run, network, TensorBoard and GitOps tools.
     """
 
     title: str

@@ -1,8 +1,8 @@
 """Writes the picture of a job as SVG, with one column for each environment.
 
-A task is a square, which is filled if the task has a GPU. A dot in a volume's column says that the tasks of the row
-mount the volume. Each text has a separate row, and long text is wrapped, so that labels never overlap for any number
-of tasks. The colours follow the reader's light or dark scheme.
+Each task is a square. The square is filled if the task has a GPU. A dot in the column of a volume shows that the tasks
+of the row mount the volume. Each text has a separate row, and long text is wrapped, so that labels never overlap. The
+colours follow the light or dark scheme of the browser.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _STYLE: Final = """\
 
 
 class _Block(Record):
-    """Lines of SVG that start at y = 0, and the height that they need."""
+    """Lines of SVG whose drawing starts at y = 0, and the height of the drawing."""
 
     lines: tuple[str, ...]
     height: float
@@ -118,7 +118,7 @@ def _panel(panel: Panel, width: float) -> _Block:
 
 
 def _volume_heads(panel: Panel, content_width: float) -> _Block:
-    """Return the numbers of the volumes above their columns."""
+    """Return the heads of the volume columns, with the numbers of the volumes."""
     columns = ((number, _column(number - 1, panel, content_width)) for number, _ in _numbered(panel))
     return _Block(
         tuple(f'<text class="volume" x="{x:g}" y="12" text-anchor="middle">{number}</text>' for number, x in columns),
@@ -137,7 +137,7 @@ def _volume_text(volume: Volume, panel: Panel) -> str:
 
 
 def _column(index: int, panel: Panel, content_width: float) -> float:
-    """Return the x coordinate of the middle of a volume's column, from the left edge of the panel's content."""
+    """Return the x coordinate of the middle of a volume's column. The left edge of the panel's content has x = 0."""
     return content_width - _PAD - _COLUMN * (len(panel.volumes) - index) + _COLUMN / 2
 
 
@@ -151,7 +151,7 @@ def _gang(text: str, rows: Sequence[_Block], content_width: float) -> _Block:
 
 
 def _row(tasks: Tasks, panel: Panel, width: float) -> _Block:
-    """Return the box of one role: its name and facts on the left, its tasks, and a dot for each volume."""
+    """Return the box of one role: the name and facts on the left, the squares of the tasks, and a dot for each volume."""
     dots = _COLUMN * len(panel.volumes)
     space = width - _LABEL - dots - _PAD
     size, step = (14, 18) if tasks.count <= _MANY else (6, 8)
@@ -190,7 +190,7 @@ def _row(tasks: Tasks, panel: Panel, width: float) -> _Block:
 
 
 def _text(text: str, style: str, width: float) -> _Block:
-    """Wrap a text into lines of the available width."""
+    """Wrap a text into lines that fit the available width."""
     size = 1.4 if style == "title" else 1
     parts = wrap(text, max(int(width / (_CHARACTER * size)), 8), break_on_hyphens=False) if text else []
     step = 24 if style == "title" else _LINE
@@ -215,7 +215,7 @@ def _shifted(block: _Block, x: float) -> _Block:
 
 
 def _stack(blocks: Sequence[_Block], left: float = _PAD, top: float = _PAD, *, gap: float = 8) -> _Block:
-    """Stack blocks vertically, with space around and between the blocks."""
+    """Stack blocks vertically into one block, with space around and between the blocks."""
     lines: list[str] = []
     y = top
     for block in blocks:

@@ -1,4 +1,4 @@
-"""The texts that the pictures of all formats share."""
+"""The texts in a picture that are equal in all formats."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def volume_lines(volume: Volume) -> list[str]:
 
 
 def mounts_of(panel: Panel) -> Iterator[tuple[str, int, str]]:
-    """Yield each mount of a panel: the role, the position of the volume in the panel, and the path."""
+    """Yield the role, the volume's index in `Panel.volumes` and the mount path of each mount in a panel."""
     positions = {volume.name: position for position, volume in enumerate(panel.volumes)}
     for tasks in panel.tasks:
         for name, path in tasks.mounts.items():

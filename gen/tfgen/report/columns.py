@@ -1,4 +1,4 @@
-"""Tables as text."""
+"""Prints tables as text with aligned columns."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tfgen.kubernetes.object import identity
 
 
 def rows(diff: JobDiff) -> dict[str, Any]:
-    """Return the difference as plain data for JSON. A missing value has no key."""
+    """Return the differences of jobs as plain data for JSON. A field that does not exist has no key."""
     return {
         "job": diff.name,
         "file": diff.file,
@@ -36,7 +36,7 @@ def rows(diff: JobDiff) -> dict[str, Any]:
 
 
 def _totals_row(totals: Totals | None) -> dict[str, Any] | None:
-    """Return the requested amounts as numbers: CPU in cores, memory in bytes."""
+    """Return the requests of a job as plain numbers, CPU in cores and memory in bytes."""
     if totals is None:
         return None
     requests = {name: int(value) if value.denominator == 1 else float(value) for name, value in totals.requests.items()}
@@ -52,6 +52,6 @@ def _object_row(item: ObjectDiff) -> dict[str, Any]:
 
 
 def field_row(change: FieldChange) -> dict[str, Any]:
-    """Return a changed field as plain data. A missing old or new value has no key."""
+    """Return a changed field as plain data for JSON. If there is no old or no new value, the key is missing."""
     sides = {"before": change.before, "after": change.after}
     return {"path": str(change.path), **{side: value for side, value in sides.items() if value is not NOTHING}}

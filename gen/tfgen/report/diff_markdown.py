@@ -1,4 +1,4 @@
-"""Prints the differences of jobs as Markdown for a comment on a pull request: a summary, tables, and folded objects."""
+"""Prints the differences of jobs as Markdown for a pull request comment: a summary, tables, and folded objects."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ LONGEST: Final = 60_000
 """Maximum number of characters of the comment. GitHub accepts 65,536."""
 
 _ARROW: Final = "→"
-"""Arrow in Markdown. The escape of "->" would be visible in the Markdown source, for example in an e-mail."""
+"""Arrow between an old and a new value. Markdown needs an escape for "->", which is ugly in an e-mail."""
 
 _SHARE: Final = 0.5
-"""Part of the maximum length that the tables may use. The lists of fields use the remaining characters."""
+"""Share of the maximum length that the tables may use. The lists of fields use the remaining characters."""
 
 
 def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
-    """Return the differences in at most `longest` characters. A last line counts the parts that do not fit."""
+    """Return the differences in at most `longest` characters. A last line has the number of the omitted parts."""
     changed = [diff for diff in diffs if diff]
     if not changed:
         return "No object changes.\n"
@@ -47,7 +47,7 @@ def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
 
 
 def _fitting(text: str, parts: Sequence[str], longest: int, noun: str) -> tuple[str, str]:
-    """Return the text with as many parts as fit, and a line that counts the omitted parts."""
+    """Append as many parts to the text as fit. Return the text, and a line with the number of the omitted parts."""
     for number, part in enumerate(parts):
         if len(text) + len(part) > longest:
             omitted = len(parts) - number
@@ -67,13 +67,13 @@ def _opening(diffs: Sequence[JobDiff]) -> str:
 
 
 def _number(diff: JobDiff, action: str) -> int:
-    """Return the number of objects in all environments and of GitOps objects with an action."""
+    """Return the number of objects, including GitOps objects, with an action such as `added`, in all environments."""
     items = [*diff.delivery, *(item for environment in diff.environments for item in environment.objects)]
     return sum(item.action == action for item in items)
 
 
 def _gpu_changes(diffs: Sequence[JobDiff]) -> Iterator[str]:
-    """Yield the change in the requested GPUs of each queue."""
+    """Yield a text for each queue whose number of requested GPUs changes."""
     gpus: dict[str, Amount] = {}
     for environment in (environment for diff in diffs for environment in diff.environments):
         for sign, queue, sums in zip((-1, 1), environment.queues, (environment.before, environment.after), strict=True):
@@ -87,7 +87,7 @@ def _gpu_changes(diffs: Sequence[JobDiff]) -> Iterator[str]:
 
 
 def _run_changes(diffs: Sequence[JobDiff]) -> Iterator[str]:
-    """Yield the jobs that need a new run, and the jobs that start or end a run."""
+    """Yield texts with the number of jobs that need a new run, of runs that start, and of runs that end."""
     environments = [environment for diff in diffs for environment in diff.environments]
     needing = sum(bool(diff.needs_new_run) for diff in diffs)
     if needing:
@@ -119,7 +119,7 @@ def _list(heading: str, lines: Sequence[str]) -> str:
 
 
 def _place_lines(environment: EnvironmentDiff) -> Iterator[str]:
-    """Yield the lines about an environment that moves to a different namespace or cluster, and the kept claims."""
+    """Yield the lines about an environment's change of namespace or cluster, and about the kept claims."""
     for change in place_changes(environment):
         yield f"{title(environment)}: {change.path} {change.before or 'none'} {_ARROW} {change.after or 'none'}"
     yield from (f"{title(environment)}: {line}" for line in environment.kept_claims)
@@ -138,7 +138,7 @@ def _problem(problem: Problem) -> str:
 
 
 def _distinct(diff: JobDiff) -> list[EnvironmentDiff]:
-    """Return the environments with changed objects. Of several environments with equal changes, return the first."""
+    """Return the environments with changed objects. Of environments with equal changes, return only the first."""
     distinct: list[EnvironmentDiff] = []
     for environment in diff.environments:
         if environment.objects and not any(changes_alike(previous, environment) for previous in distinct):
@@ -167,7 +167,7 @@ def _folded(name: str, objects: Sequence[ObjectDiff]) -> str:
 
 
 def _diff_line(line: str) -> str:
-    """Move the sign of a line to the first column, as a `diff` block in Markdown needs for GitHub's colours."""
+    """Move the sign + or - of a line to the first column, so that GitHub colours the line in a `diff` block."""
     stripped = line.lstrip(" ")
     sign, indent = stripped[:1], len(line) - len(stripped)
     if sign in ("+", "-"):
@@ -176,7 +176,7 @@ def _diff_line(line: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape the characters of a text that are markup in Markdown and HTML."""
+    """Escape all characters in a text that are markup in Markdown or HTML."""
     return re.sub(r"([\\`*_{}\[\]<>|#~&!])", lambda match: f"&#{ord(match[1])};", text)
 
 

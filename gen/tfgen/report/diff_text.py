@@ -27,13 +27,13 @@ from tfgen.words import for_terminal, shown
 SIGNS: Final = {"added": "+", "changed": "~", "removed": "-"}
 
 _ONE_LINE: Final = 90
-"""Maximum total length of an old and a new value that are printed in one line."""
+"""Maximum length of an old and a new value together, for which tfgen prints both values in one line."""
 _LONGEST: Final = 100
-"""Maximum length of a value that is printed in a separate line."""
+"""Maximum length of a value in a separate line. tfgen shortens a longer value."""
 _LEAD: Final = 20
-"""Number of characters of the common beginning that are shown before the difference of two long texts."""
+"""Number of equal characters that are shown before the first difference of two long texts."""
 _MOST_LINES: Final = 12
-"""Maximum number of lines that are shown of a changed text."""
+"""Maximum number of differing lines that are shown for a text with several lines."""
 
 _COLOURS: Final = {"+": "32", "-": "31", "~": "33", "name": "1"}
 
@@ -41,13 +41,13 @@ Paint = Callable[[str, str], str]
 
 
 def diff_text(diffs: Sequence[JobDiff], *, colour: bool = False) -> str:
-    """Return all differences as text. An unchanged job has no lines."""
+    """Return the differences of jobs as text. Unchanged jobs are omitted."""
     paint = _painted if colour else _plain
     return "".join(f"{line}\n" for diff in diffs if diff for line in _job(diff, paint))
 
 
 def ends_text(diffs: Sequence[JobDiff]) -> str:
-    """Return the part of `diff_text` that shows which runs end and which claims remain, without changed objects."""
+    """Return the lines of `diff_text` about runs that end and claims that remain, without the changed objects."""
     return "".join(f"{line}\n" for diff in diffs for line in _ends(diff))
 
 
@@ -62,12 +62,12 @@ def _ends(diff: JobDiff) -> Iterator[str]:
 
 
 def title(environment: EnvironmentDiff) -> str:
-    """Return the title of an environment in the output: its name, or a text for the job without environments."""
+    """Return the name of an environment, or "no environment" for a job without environments."""
     return environment.environment or "no environment"
 
 
 def summary(before: Totals | None, after: Totals | None, arrow: str = "->") -> str:
-    """Return the old and the new requests of a job: `pods 8 -> 12, cpu 22, memory 44Gi -> 76Gi`."""
+    """Return the old and the new requests of a job, such as `pods 8 -> 12, cpu 22, memory 44Gi -> 76Gi`."""
     was, now = _amounts(before), _amounts(after)
     parts = []
     for name in {**was, **now}:
@@ -85,7 +85,7 @@ def _amounts(totals: Totals | None) -> dict[str, str]:
 
 
 def state(environment: EnvironmentDiff, arrow: str = "->") -> str:
-    """Return a suffix such as ` (new)`, ` (retired)` or ` (new run: 1 -> 2)`; empty for other changes."""
+    """Return a suffix of an environment's title, such as ` (new)` or ` (new run: 1 -> 2)`; empty for other changes."""
     if environment.before is None:
         return " (new)"
     if environment.after is None:
@@ -101,12 +101,12 @@ _RETIRED: Final = {False: "retired", True: "enabled again"}
 
 
 def place_changes(environment: EnvironmentDiff) -> tuple[FieldChange, ...]:
-    """Return the changes of namespace, cluster and similar settings, without `enabled`, which `state` shows."""
+    """Return the changes of an environment's namespace, cluster and similar settings, except `enabled`."""
     return tuple(change for change in environment.place if str(change.path) != "enabled")
 
 
 def delivery_title(item: ObjectDiff) -> str:
-    """Return the title and the file of a GitOps object, and the effect of its removal on the applied objects."""
+    """Return the title and file of a GitOps object. If the object is removed, add the effect on the applied objects."""
     sharing = ", shared between jobs" if item.is_shared else ""
     is_deleting = item.action == "removed" and _deletes(item)
     effect = ": the tool deletes the applied objects except claims" if is_deleting else ""
@@ -114,7 +114,7 @@ def delivery_title(item: ObjectDiff) -> str:
 
 
 def _deletes(item: ObjectDiff) -> bool:
-    """Test whether the tool deletes the applied objects together with a GitOps object."""
+    """Test whether the GitOps tool deletes the applied objects when a GitOps object is removed."""
     match item.item["kind"]:
         case "Application":
             return bool(item.item["metadata"].get("finalizers"))
@@ -133,7 +133,7 @@ def changes_alike(environment: EnvironmentDiff, peer: EnvironmentDiff) -> bool:
 
 
 def groups(items: Sequence[ObjectDiff]) -> list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]]:
-    """Group the objects that have equal changes. A new or removed object is a separate group."""
+    """Group the objects by their changed fields. Each new or removed object is a separate group."""
     grouped: list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]] = []
     for item in items:
         group = next((group for group, fields in grouped if item.fields and fields == item.fields), None)
@@ -175,7 +175,7 @@ def _job(diff: JobDiff, paint: Paint) -> Iterator[str]:
 
 
 def _place_lines(environment: EnvironmentDiff, paint: Paint) -> Iterator[str]:
-    """Yield the lines about resources, namespace and cluster of an environment, and about the kept claims."""
+    """Yield the lines about the requests, the namespace, the cluster and the kept claims of an environment."""
     resources = summary(environment.before, environment.after)
     yield f"  {paint('name', title(environment))}{state(environment)}: {resources}"
     for change in place_changes(environment):
@@ -211,7 +211,7 @@ def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
 
 
 def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
-    """Return the old value with `-` and the new value with `+`. A long text is shortened to the different part."""
+    """Return the old value with the sign `-` and the new value with `+`. Reduce a long text to the differing part."""
     if isinstance(before, str) and isinstance(after, str):
         if "\n" in before or "\n" in after:
             return _lines(before, after)
@@ -227,7 +227,7 @@ def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
 
 
 def _lists(before: str, after: str) -> list[tuple[str, str]]:
-    """Return the lists in two JSON objects whose lengths differ, such as "worker: 4 -> 8 items" for TF_CONFIG."""
+    """Return a text for each JSON list whose length differs, such as "worker: 4 -> 8 items" for TF_CONFIG."""
     try:
         was, now = json.loads(before), json.loads(after)
     except ValueError:

@@ -1,11 +1,11 @@
-"""Prints problems for a terminal, each with the line of the file and a caret. Repeated problems are omitted.
+"""Prints problems for a terminal, each with the line of the file and a caret. Only the first problems of a rule are printed.
 
     job.yaml:9:15: unknown key "replica" in spec.roles.worker; did you mean "replicas"? [unknown-key]
       |
     9 |     worker: {replica: 4}
       |              ^~~~~~~
 
-Piped output has one line per problem (`problems.as_text`), as editors and CI expect.
+If the output is not a terminal, `problems.as_text` prints one line per problem, as editors and CI expect.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ Lines = Callable[[str], Sequence[str]]
 """Function that returns the lines of a file; an empty list for an unreadable file."""
 
 MOST_ALIKE: Final = 5
-"""Maximum number of shown problems per rule."""
+"""Maximum number of problems that are printed for a rule."""
 
 _WIDTH: Final = 100
-"""Maximum number of shown characters of a line."""
+"""Maximum number of characters that are printed of a file's line."""
 _BEFORE: Final = 40
-"""Number of characters that are shown before the caret in a longer line."""
+"""Number of characters that are printed before the caret in a line longer than `_WIDTH`."""
 
 _TOKEN: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s,:\[\]{}#]+(?::[^\s,\[\]{}]+)*""")
 
 
 def as_excerpts(problems: Iterable[Problem], lines: Lines) -> str:
-    """Return the first `MOST_ALIKE` problems of each rule in order, and then the number of omitted problems."""
+    """Return the first `MOST_ALIKE` problems of each rule, in order, and lines with the numbers of omitted problems."""
     shown: dict[str, int] = {}
     text = ""
     for problem in in_order(problems):
@@ -48,7 +48,7 @@ def as_excerpts(problems: Iterable[Problem], lines: Lines) -> str:
 
 
 def token_at(line: str, column: int) -> str:
-    """Return the word or the quoted text at a column, which counts from 1; empty for a column without either."""
+    """Return the word or the quoted text at a column; empty if the column has neither. The first column is 1."""
     token = _TOKEN.match(line, column - 1)
     return token[0] if token else ""
 
@@ -70,12 +70,12 @@ def _excerpt(problem: Problem, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _visible(text: str) -> str:
-    """Return a text with visible escapes for control characters, such as a tab."""
+    """Return a text in which visible escapes replace control characters, such as a tab."""
     return printable(text)
 
 
 def _columns(text: str) -> int:
-    """Return the number of terminal columns of the shown text."""
+    """Return the number of terminal columns that the printed text occupies."""
     return sum(_width(character) for character in _visible(text))
 
 

@@ -14,11 +14,11 @@ from tfgen.text.yaml_text import dump
 from tfgen.words import either
 
 _MOST: Final = 3
-"""Maximum number of jobs that the note names."""
+"""Maximum number of jobs that the advice names."""
 
 
 def gitops_advice(jobs: Mapping[str, Sequence[ChangedField]]) -> str:
-    """Return the lines that a hand-written Application or Kustomization needs; empty if no job needs any.
+    """Return the lines that a hand-written Application or Kustomization needs; empty if no job needs such lines.
 
     Args:
         jobs: the fields that a controller in the cluster changes, by the name of the job.
@@ -40,7 +40,7 @@ def gitops_advice(jobs: Mapping[str, Sequence[ChangedField]]) -> str:
 
 
 def _effect(fields: Mapping[ChangedField, None]) -> str:
-    """Return the effect of a sync if the advised lines are missing, such as "starts the tasks ... again"."""
+    """Return the effect of a sync without the advised lines, such as "starts the tasks of a finished run again"."""
     scaled = any(field == "/spec/replicas" for _, _, field in fields)
     started = any(field != "/spec/replicas" for _, _, field in fields)
     effects = {"starts the tasks of a finished run again": scaled, "stops a run that has left its queue": started}

@@ -1,4 +1,4 @@
-"""Prints an import report, and the differences between the imported jobs and their originals."""
+"""Prints an import report, and the differences between imported jobs and the original objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tfgen.words import either, path_name, printable
 
 
 def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """Return the entries as plain data for JSON."""
+    """Return the entries of an import report as plain data for JSON."""
     return [
         {
             "file": entry.file,
@@ -28,12 +28,12 @@ def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
 
 
 def summary(entries: Sequence[Entry]) -> str:
-    """Return the number of entries per outcome as text, such as "12 carried, 3 changed, 1 dropped"."""
+    """Return the number of report entries per outcome as text, such as "12 carried, 3 changed, 1 dropped"."""
     return ", ".join(f"{sum(entry.outcome == outcome for entry in entries)} {outcome}" for outcome in get_args(Outcome))
 
 
 def advice(jobs: Iterable[ImportedJob]) -> str:
-    """Return the steps to replace the old jobs and keep the data of the claims; empty for jobs without claims."""
+    """Return the steps that replace the old jobs and keep the data in the claims; empty for jobs without claims."""
     claims = sorted({claim for job in jobs for claim in _claims(job.data)})
     if not claims:
         return ""
@@ -57,7 +57,7 @@ def _claims(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def verified_rows(verified: Iterable[Verified]) -> list[dict[str, Any]]:
-    """Return the differences as plain data for JSON."""
+    """Return the differences from the original objects as plain data for JSON."""
     return [
         {
             "form": result.job.format,
@@ -70,7 +70,7 @@ def verified_rows(verified: Iterable[Verified]) -> list[dict[str, Any]]:
 
 
 def verified_text(verified: Iterable[Verified]) -> str:
-    """Return the comparison as text: each reason for a difference once, and each difference without a known reason."""
+    """Return the differences from the originals as text: each reason once, and each difference without a reason."""
     return "".join(f"{printable(line)}\n" for result in verified for line in _lines(result))
 
 

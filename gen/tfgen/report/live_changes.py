@@ -11,7 +11,7 @@ from tfgen.report.diff_text import field_lines
 
 
 def change_lines(change: ObjectChange, *, is_detailed: bool) -> Iterator[str]:
-    """Yield the line about a changed object, and with `is_detailed` the lines about its changed fields."""
+    """Yield the line about a changed object. If `is_detailed`, add the lines about the object's changed fields."""
     _, kind, name = change.identity
     reason = f": {change.reason}" if change.reason else ""
     yield f"{change.outcome:<9}  {kind} {name}{reason}"

@@ -20,26 +20,26 @@ _LOSS: Final = re.compile(
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _NOT_FINITE: Final = "!"
 _WIDTH: Final = 40
-"""Maximum number of characters of a curve. One character shows the average of several losses."""
+"""Maximum number of characters of a curve. If a log has more losses, each character shows an average."""
 
 
 def losses(log: Iterable[str]) -> list[float]:
-    """Return the losses in the lines of a log, without the losses of a validation.
+    """Return the training losses in the lines of a log, without validation losses.
 
-    A progress bar prints many losses into one line, so only the last loss of a line counts. If only one line has
-    losses, every loss of the line counts.
+    A progress bar prints many losses into one line, so only the last loss of each line counts. If a single line has
+    losses, all losses of this line count.
     """
     lines = [values for values in map(_losses_of_line, log) if values]
     return lines[0] if len(lines) == 1 else [values[-1] for values in lines]
 
 
 def loss_line(task: str, values: Sequence[float]) -> str:
-    """Return a line with the curve, the first and the last loss of a task; empty for fewer than two losses."""
+    """Return a line with a task's loss curve, first loss and last loss; empty for fewer than two losses."""
     return f"loss of {task}: {sparkline(values)} {values[0]:g} -> {values[-1]:g}" if len(values) > 1 else ""
 
 
 def sparkline(values: Sequence[float], width: int = _WIDTH) -> str:
-    """Draw values as bars of eight heights. An exclamation mark shows a value that is not finite.
+    """Draw values as bars of eight heights. An exclamation mark shows an infinite value or a NaN.
 
     >>> sparkline([8, 4, 2, 1, float("nan")])
     '█▄▂▁!'

@@ -1,4 +1,4 @@
-"""Prints the result of `tfgen plan`, whether runs fit a cluster, as text and as plain data."""
+"""Prints the verdicts of `tfgen plan` as text and as plain data. A verdict shows whether a run fits a cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
-    """Return the verdicts as plain data for JSON."""
+    """Return the verdicts on the runs as plain data for JSON."""
     return [
         {
             "run": verdict.run.title,
@@ -36,7 +36,7 @@ def rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
 
 
 def _lack_texts(lacks: Iterable[Lack]) -> Iterator[str]:
-    """Yield a text for each role that does not fit, such as "worker lacks 3 nvidia.com/gpu"."""
+    """Yield a text for each role whose pods do not fit, such as "worker lacks 3 nvidia.com/gpu"."""
     for _, of_role in groupby(lacks, key=lambda lack: lack.role):
         first, *further = of_role
         nodes = f" on {first.nodes}" if first.nodes else ""

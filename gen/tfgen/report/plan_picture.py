@@ -1,4 +1,4 @@
-"""Prints the nodes of a plan as text: one line for equal nodes, with one letter for each GPU that a task uses.
+"""Prints the nodes of a plan as text. Equal nodes share a line, and a letter shows a GPU that a task uses.
 
 NODES             SLOTS              TASKS
 gpu-1 and 2 more  [WW WW WW WW]      4 worker
@@ -25,7 +25,7 @@ from tfgen.scheduling.node_slots import (
 from tfgen.words import printable
 
 _MOST: Final = 20
-"""Maximum number of lines about nodes. A last line counts the remaining nodes."""
+"""Maximum number of lines about nodes. A last line has the number of the remaining nodes."""
 _RUNNING, _FREE, _WAITING = "#", ".", "?"
 _INVERSE: Final = 7
 
@@ -34,8 +34,8 @@ def node_lines(nodes: Sequence[NodeSlots], colours: Sequence[int] = ()) -> Itera
     """Yield the lines about the nodes of a plan.
 
     Args:
-        nodes: the nodes.
-        colours: the codes of the colours of a terminal for the letters; empty for plain text.
+        nodes: the nodes, with the placed pods.
+        colours: the terminal's colour codes for the letters; empty for plain text.
     """
     groups = grouped(nodes)
     letters = slot_letters(nodes)
@@ -75,7 +75,7 @@ def node_rows(nodes: Iterable[NodeSlots]) -> list[dict[str, Any]]:
 
 
 def _cells(node: NodeSlots, letters: Mapping[RoleKey, str]) -> str:
-    """Return the GPU slots of a node as text, such as `[WW ## ..]`. Spaces separate the pods."""
+    """Return the GPU slots of a node as text, such as `[WW ## ..]`. Spaces separate the slots of different pods."""
     if not node.gpus:
         return ""
     pods = [_letter(item, letters) * item.gpus for item in node.placed for _ in range(item.pods) if item.gpus]
@@ -99,7 +99,7 @@ def _names(group: NodeGroup) -> str:
 
 
 def _tasks(node: NodeSlots, is_single: bool) -> str:
-    """Return the placed pods in words, by run: `chief, 2 worker`, or `mnist: chief; pong: 2 worker`."""
+    """Return the pods that the plan places on a node, such as `chief, 2 worker`, or `mnist: chief; pong: 2 worker`."""
     texts = (text if is_single and run else f"{run or 'waiting'}: {text}" for run, text in role_counts(node).items())
     return printable("; ".join(texts))
 
@@ -107,7 +107,7 @@ def _tasks(node: NodeSlots, is_single: bool) -> str:
 def _legend(
     nodes: Sequence[NodeSlots], letters: Mapping[RoleKey, str], is_single: bool, colours: Mapping[str, int]
 ) -> Iterator[str]:
-    """Yield the texts of the legend, such as "W worker 26": each kind of slot with its number on all nodes."""
+    """Yield a text such as "W worker 26" for each kind of GPU slot: letter, meaning and number of slots."""
     sums: dict[RoleKey, int] = {}
     for item in (item for node in nodes for item in node.placed if item.gpus):
         key = (item.run, item.role) if item.run else ("", "")

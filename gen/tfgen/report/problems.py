@@ -16,7 +16,7 @@ def as_text(problems: Iterable[Problem]) -> str:
 
 
 def rows(problems: Iterable[Problem]) -> list[dict[str, str | int]]:
-    """Return the problems as plain data, in order: file, line, column, message, rule, severity."""
+    """Return the problems as plain data for JSON, with the keys file, line, column, message, rule and severity."""
     return [
         {
             "file": problem.file,
@@ -31,7 +31,7 @@ def rows(problems: Iterable[Problem]) -> list[dict[str, str | int]]:
 
 
 def as_github(problems: Iterable[Problem]) -> str:
-    """Return one workflow command for each problem. GitHub Actions shows the command as an annotation of the file.
+    """Return one workflow command for each problem. GitHub Actions shows the problem as an annotation of the file.
 
     Source of the escapes: https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts
     """

@@ -1,4 +1,4 @@
-"""Step times of tasks, as text and as rows."""
+"""Prints the step times of tasks as a table and as plain data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.report.columns import columns
 
 
 def as_table(profiles: Sequence[TaskProfile]) -> str:
-    """Return a table with a line for each task."""
+    """Return a table of step times, with a line for each task."""
     lines = [["TASK", "STEPS", "STEP", "ACTIVE", ""]]
     for item in profiles:
         times = item.steps

@@ -19,7 +19,7 @@ def sarif(problems: Iterable[Problem], notes: Iterable[str], summaries: Mapping[
     """Return the SARIF log of one execution of tfgen.
 
     Args:
-        problems: results of the execution.
+        problems: problems that the execution has found.
         notes: messages about the execution itself.
         summaries: summaries of rules, by rule id; a rule may have no summary.
     """
@@ -74,7 +74,7 @@ def _result(problem: Problem, rule_index: int) -> dict[str, Any]:
 
 
 def _location(file: str) -> dict[str, str]:
-    """Return the SARIF location of a file. Relative paths start at the folder in which tfgen runs."""
+    """Return the SARIF location of a file. Relative paths begin at the folder in which tfgen runs."""
     path = Path(file)
     if path.is_absolute():
         return {"uri": path.as_uri()}

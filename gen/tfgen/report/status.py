@@ -14,16 +14,16 @@ from tfgen.report.columns import columns
 from tfgen.words import either, printable
 
 _TASKS: Final = 8
-"""Maximum number of healthy tasks of a role that are listed separately."""
+"""Maximum number of healthy tasks of a role for which each task gets a separate line."""
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
-"""The taint by which Kubernetes deletes all pods of a node and detaches their volumes:
+"""The taint of a node that lets Kubernetes delete all pods of the node and detach the pods' volumes:
 https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown."""
 _RELEASE_LOST: Final = "tfgen release --lost"
 _RELEASE: Final = "to free the nodes now: tfgen release"
 
 
 def as_table(states: Sequence[RunState], now: datetime) -> str:
-    """Return a table with one line per run."""
+    """Return a table with the state of each run in one line."""
     rows = [["RUN", "NAMESPACE", "PHASE", "READY", "GPUS", "AGE", "WHY"]]
     for state in states:
         ready, requested = sum(role.ready for role in state.roles), sum(role.requested for role in state.roles)
@@ -64,12 +64,12 @@ def as_line(state: RunState) -> str:
 
 
 def rows(states: Iterable[RunState]) -> list[dict[str, Any]]:
-    """Return the runs as plain data for JSON."""
+    """Return the states of runs as plain data for JSON."""
     return [_row(state) for state in states]
 
 
 def age(timestamp: str, now: datetime) -> str:
-    """Return the time since a timestamp in kubectl's format: at most two units."""
+    """Return the time since a timestamp as kubectl prints an age, such as 2d3h: with at most two units."""
     if not timestamp:
         return ""
     seconds = max(int((now - _time(timestamp)) / timedelta(seconds=1)), 0)
@@ -82,7 +82,7 @@ def age(timestamp: str, now: datetime) -> str:
 
 
 def title(state: RunState, now: datetime) -> str:
-    """Return the first line about a run: "mnist in ml: Partial for 8s"."""
+    """Return the first line about a run, such as "mnist in ml: Partial for 8s"."""
     since = f" for {age(state.since, now)}" if state.since and not state.end else ""
     if state.end:
         since = f" {age(state.end.at, now)} ago" if state.end.at else ""
@@ -90,7 +90,7 @@ def title(state: RunState, now: datetime) -> str:
 
 
 def reason_lines(state: RunState, now: datetime) -> Iterator[str]:
-    """Yield the reasons why a run waits or fails, the lost nodes, and the common errors of the failed tasks."""
+    """Yield the lines with the reasons why a run waits or fails, the lost nodes, and the errors of failed tasks."""
     for cause in state.causes:
         yield f"why:      {cause}"
     for node in state.lost:
@@ -99,12 +99,12 @@ def reason_lines(state: RunState, now: datetime) -> Iterator[str]:
 
 
 def error_lines(state: RunState) -> Iterator[str]:
-    """Yield the common errors of the failed tasks of a run."""
+    """Yield the lines with the common training errors of a run's failed tasks."""
     yield from (f"error:    {error}" for error in state.errors)
 
 
 def progress_lines(state: RunState) -> Iterator[str]:
-    """Yield the training step, the GPUs and the finisher of a run."""
+    """Yield the lines about the training step, the GPUs and the finisher of a run."""
     if state.step is not None:
         yield f"step:     {state.step}"
     yield f"GPUs:     {state.gpus} in use"
@@ -116,7 +116,7 @@ def progress_lines(state: RunState) -> Iterator[str]:
 
 
 def note_lines(state: RunState) -> Iterator[str]:
-    """Yield the numbers that differ from job.yaml, and the objects that the account may not read."""
+    """Yield the lines about numbers that differ from job.yaml, and about objects that tfgen could not read."""
     for text in state.differences:
         yield f"differs:  {text}"
     for text in state.unreadable:
@@ -124,7 +124,7 @@ def note_lines(state: RunState) -> Iterator[str]:
 
 
 def listed_tasks(role: RoleState, most: int = _TASKS) -> tuple[TaskState, ...]:
-    """Return the tasks that get a separate line: none for a large role whose tasks are ready without a restart."""
+    """Return the tasks of a role that get a separate line. For a large role with only healthy tasks, return no task."""
     is_well = role.ready == role.requested and not role.restarts
     return role.tasks if not is_well or len(role.tasks) <= most else ()
 
@@ -144,7 +144,7 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
 
 
 def _lost_lines(node: LostNode, now: datetime) -> Iterator[str]:
-    """Yield the lines about a node that is not ready: its pods, their GPUs and claims, and two possible fixes."""
+    """Yield the lines about a node that is not ready: the node's pods, GPUs and claims, and two possible fixes."""
     since = f" for {age(node.since, now)}" if node.since else ""
     message = f" ({printable(node.message)})" if node.message else ""
     claims = "claim" if len(node.claims) == 1 else "claims"

@@ -1,4 +1,4 @@
-"""Prints the states of runs as a tree: reasons first, then each job with its roles, bars of ready tasks, and tasks.
+"""Prints the states of runs as a tree: first the reasons, then for each run the roles, with bars and tasks.
 
 why:      worker-1: Unschedulable: 0/3 nodes are available
 
@@ -25,15 +25,15 @@ from tfgen.plural import count
 from tfgen.report.status import age, listed_tasks, note_lines, progress_lines, reason_lines, title
 
 _LABEL: Final = 10
-"""Width of the label of a reason, such as "why:", with the spaces after the label."""
+"""Number of characters of a label such as "why:", including the spaces after the label."""
 _READY, _WAITING = "█", "░"
 _LONGEST_BAR: Final = 20
-"""Maximum length of a bar. A shorter bar has one character per task."""
+"""Maximum number of characters of a bar. A shorter bar has one character for each task."""
 _GREEN, _YELLOW = 32, 33
 
 
 def tree_lines(states: Sequence[RunState], now: datetime) -> list[str]:
-    """Return the tree of the given runs. For several runs, only roles that are not ready list their tasks."""
+    """Return the lines of the tree. For several runs, the tree omits the tasks of roles that are ready."""
     is_single = len(states) == 1
     lines = []
     for state in states:
@@ -49,7 +49,7 @@ def tree_lines(states: Sequence[RunState], now: datetime) -> list[str]:
 
 
 def screen(lines: Iterable[str], columns: int, rows: int, *, colour: bool) -> str:
-    """Return lines as a text that fits a terminal. A last line counts the lines that do not fit."""
+    """Join lines into a text that fits a terminal. A last line has the number of lines that do not fit."""
     fitting = [part for line in lines for part in (_wrapped(line, columns) if len(line) > columns else [line])]
     room = max(rows - 1, 1)
     if len(fitting) > room:
@@ -58,7 +58,7 @@ def screen(lines: Iterable[str], columns: int, rows: int, *, colour: bool) -> st
 
 
 def _wrapped(line: str, columns: int) -> list[str]:
-    """Split a long line into at most three lines, which are aligned after the label of the first line."""
+    """Split a long line into at most three lines. Indent all lines after the first line by the width of the label."""
     indent = " " * _LABEL
     return textwrap.wrap(
         line, columns, subsequent_indent=indent, max_lines=3, placeholder=" ...", break_on_hyphens=False
@@ -79,7 +79,7 @@ def _role_lines(roles: Sequence[RoleState], now: datetime, *, is_single: bool) -
 
 
 def _branches(items: Sequence[object]) -> Iterator[tuple[str, str]]:
-    """Yield for each item its branch of the tree, such as `├─ `, and the indentation of the lines under the branch."""
+    """Yield the branch characters of each item, such as `├─ `, and the indentation of the lines below the item."""
     if items:
         yield from repeat(("├─ ", "│  "), len(items) - 1)
         yield "└─ ", "   "
