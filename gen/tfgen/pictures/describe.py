@@ -90,7 +90,7 @@ def _roles(run: DeclaredRun) -> list[str]:
 
 
 def _pod_specs(objects: Sequence[Object]) -> dict[str, Mapping[str, Any]]:
-    """Return the PodSpec of each role from the objects' pod templates. An operator's object may have no pod template."""
+    """Return the PodSpec of each role from the objects' pod templates. An operator's object may have no template."""
     return {
         template_pods.labels[keys.ROLE]: template_pods.spec
         for item in objects

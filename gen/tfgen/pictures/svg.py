@@ -151,7 +151,7 @@ def _gang(text: str, rows: Sequence[_Block], content_width: float) -> _Block:
 
 
 def _row(tasks: Tasks, panel: Panel, width: float) -> _Block:
-    """Return the box of one role: the name and facts on the left, the squares of the tasks, and a dot for each volume."""
+    """Return the box of one role: name and facts on the left, the squares of the tasks, and a dot for each volume."""
     dots = _COLUMN * len(panel.volumes)
     space = width - _LABEL - dots - _PAD
     size, step = (14, 18) if tasks.count <= _MANY else (6, 8)

@@ -1,4 +1,4 @@
-"""Prints problems for a terminal, each with the line of the file and a caret. Only the first problems of a rule are printed.
+"""Prints problems for a terminal, each with the line of the file and a caret. Later problems of a rule are omitted.
 
     job.yaml:9:15: unknown key "replica" in spec.roles.worker; did you mean "replicas"? [unknown-key]
       |
