@@ -51,7 +51,7 @@ def with_value(data: Any, path: Sequence[str | int], value: Any) -> Any:
     """Return a copy of the data with a new value at a path. Missing mappings on the path are created.
 
     Raises:
-        LookupError: an index is greater than the length of the list, or belongs to a value that is not a list.
+        LookupError: an index in the path is greater than the length of the list, or the indexed value is not a list.
     """
     if not path:
         return value
@@ -68,7 +68,7 @@ def without(data: Any, path: Sequence[str | int]) -> Any:
     """Return a copy of the data without the value at a path; the unchanged data if the path has no value.
 
     Raises:
-        LookupError: an index is greater than the length of the list, or belongs to a value that is not a list.
+        LookupError: an index in the path is greater than the length of the list, or the indexed value is not a list.
     """
     if not path:
         return data

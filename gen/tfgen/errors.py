@@ -2,7 +2,7 @@
 
     raise TfgenError("charts/dist-mnist/Chart.yaml: No space left on device")
 
-The user sees only the message. Only `cli` catches the class, prints the message and exits.
+The user sees only the message. Only `cli` catches these errors, prints the message and exits.
 """
 
 from __future__ import annotations

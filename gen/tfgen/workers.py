@@ -50,7 +50,7 @@ def map_items(
     The processes end when the caller closes the generator.
 
     Args:
-        function: the function. Its results must be picklable.
+        function: the function. The results must be picklable.
         items: the items, which must not change before the generator yields the last result.
         alike: a function that returns a key for an item. Consecutive items with equal keys run in one process if
             possible, because `function` caches data for similar items.

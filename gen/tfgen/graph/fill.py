@@ -608,8 +608,8 @@ def _joined(node: JoinEntries) -> Filler:
 def _repeated(node: Repeat) -> Filler:
     """Return the filler of a `Repeat`.
 
-    A job may have ten thousand hosts, so the filler evaluates each part of the text that does not contain the index
-    only once.
+    A job may have ten thousand hosts. So the filler evaluates the parts with the index once for each copy, and all
+    other parts only once.
     """
     count = compile_expression(node.count)
     if (fragments := _split_at_index(node.index, node.body)) is not None:

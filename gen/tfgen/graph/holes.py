@@ -6,7 +6,7 @@ environment may set:
     {"replicas": Value("roles.worker.replicas", "integer"), "schedulerName": When(gang, "volcano")}
 
 `fill` replaces the holes by values and returns plain objects. `targets.chart.go_template` prints the same graph as Helm
-template text. Both follow these rules:
+template text. Both modules follow these rules:
 
 - While tfgen builds the graph, Python code cannot test a hole, or read its length, items or text, because the result
   would be fixed in the chart. An attempt raises an error that names the node type to use.

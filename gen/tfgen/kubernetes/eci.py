@@ -25,7 +25,7 @@ TEXTS: Final[Mapping[str, str]] = {
 LISTS: Final[Mapping[str, str]] = {"use-specs": "specs", "vswitch": "vSwitches"}
 """The keys in `cloud.eci` with several values, by the name of the pod annotation, which separates values by commas."""
 IMAGE_CACHE: Final = "image-cache"
-"""The annotation that requests an image cache. Its only value is "true"."""
+"""The annotation that requests an image cache. The only value of the annotation is "true"."""
 NODE_LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "VirtualNode": ("type", "virtual-kubelet"),
     "VNode": ("k8s.aliyun.com/vnode", "true"),

@@ -111,10 +111,11 @@ def pair(
 ) -> Sequence[Sequence[int]]:
     """Return, for each item of a patch, the indexes of the list items with the same key.
 
-    A removal matches all items with its key. Any other item of the patch matches at most one list item, and is added to
-    the list if no item matches. Two items of a patch never match the same list item. If the key is unique in the list
-    and in the patch, the two items match. If the key is not unique, the item of the patch matches the first list item
-    with the same value of the additional field in `TOLD_APART`, such as the protocol of a port.
+    A patch item that removes matches all list items with the same key. Any other item of the patch matches at most one
+    list item, and is added to the list if no item matches. Two items of a patch never match the same list item. If the
+    key is unique in the list and in the patch, the two items match. If the key is not unique, the item of the patch
+    matches the first list item with the same value of the additional field in `TOLD_APART`, such as the protocol of a
+    port.
 
     Args:
         items: the list, as plain data or as a part of a graph. A list item that depends on values of the chart has no

@@ -34,7 +34,7 @@ _USER: Final = 65533
 
 
 def init_containers(structure: Structure) -> list[Node]:
-    """Return the init containers that fetch the code. They run before the init containers of the user."""
+    """Return the init containers that fetch the code. The user's init containers run later."""
     return [_fetch(structure, structure.code)] if isinstance(structure.code, GitCode) else []
 
 
@@ -62,7 +62,7 @@ def mounts(structure: Structure) -> list[Node]:
 
 
 def config_map(code: FileCode) -> Node:
-    """Return the ConfigMap with the code. Its name contains a digest, so a restarted task has the same code."""
+    """Return the ConfigMap with the code. The name contains a digest, so a restarted task has the same code."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

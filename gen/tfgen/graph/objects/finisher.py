@@ -99,7 +99,7 @@ def finisher(structure: Structure, plan: Plan) -> tuple[Template, ...]:
 def rules(plan: Plan) -> list[Node]:
     """Return the RBAC rules with the permissions that the finisher needs. Each rule names its objects.
 
-    A rule without names would grant access to all objects, so a rule without objects is omitted.
+    A rule without object names would grant access to all objects, so the result does not contain such a rule.
     https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
     """
     # RBAC authorises a watch by name if the field selector contains the name. The program patches the Job to note the

@@ -49,7 +49,7 @@ def has_gpus() -> Expression:
 
 
 def devices() -> Filtered:
-    """Return the entries of the limits that are GPUs or shares of GPUs. `LIMITS` must be bound."""
+    """Return the entries of the limits for GPUs and shares of GPUs. `LIMITS` must be bound."""
     name, amount = Bound("name"), Text((Bound("value"),))
     return Filtered(LIMITS, AllOf((Matches(name, IS_GPU), Not(Equal(amount, "0")))))
 

@@ -1,7 +1,7 @@
 """TensorBoard: a Deployment that reads the logs of all runs, a Service, and a network policy.
 
-TensorBoard belongs to the job, and shows the metrics of all runs. Its pod has no labels of a run, so no selector of a
-run or of a workload matches the pod.
+TensorBoard belongs to the job, and shows the metrics of all runs. TensorBoard's pod has no labels of a run, so no
+selector of a run or of a workload matches the pod.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ For example, {"minReadySeconds": 10} merged over {"replicas": hole} is {"replica
 
 The order of merging and filling must not matter: if the holes are filled after the merge, the object is the same as if
 the holes are filled before the merge. So a patch changes both branches of a condition, and adds a new entry if a branch
-is absent. `kubernetes.merge.pair` pairs the items of lists in both cases.
+is absent. `kubernetes.merge.pair` pairs the items of lists for plain objects and for objects with holes.
 """
 
 from __future__ import annotations

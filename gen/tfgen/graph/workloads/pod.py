@@ -101,7 +101,7 @@ _CONTAINER_ARGUMENTS: Final[Mapping[str, Node]] = {
     resources.CPU_LIMIT.name: Parameter(resources.LIMITS.name, "quantity", "cpu"),
     resources.GPUS.name: resources.GPUS,
 }
-"""The arguments for a call of a named part in the main container. The container passes its own parameters on."""
+"""The arguments for a call of a named part in the main container. The container passes on its own parameters."""
 
 _SCHEDULING_FIELDS: Final = ("nodeName", "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")
 """The fields of a PodSpec that place the pod on a node."""
@@ -136,7 +136,8 @@ class Pods(Record):
         labels: the labels of a pod.
         annotations: the annotations of a pod.
         spec: the spec of a pod.
-        template: the PodTemplateSpec. Its parameters are the role, and the hash if the template has a hash.
+        template: the PodTemplateSpec. The parameters of the template are the role, and the hash if the template has a
+            hash.
     """
 
     labels: Named
@@ -457,7 +458,7 @@ def _with_security(container: Mapping[str, Any], context: Mapping[Key, Node]) ->
 
 
 def with_container_security(pod: Any, over: Mapping[str, Any], context: Mapping[Key, Node]) -> Mapping[str, Any]:
-    """Return the pod template of the user, with the security context of the job in each additional container.
+    """Return the pod template of the user, with the security context of the job in each container that the user adds.
 
     Args:
         pod: the generated pod template.

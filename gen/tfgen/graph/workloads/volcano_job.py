@@ -87,7 +87,7 @@ def _topology() -> Node:
 
 
 def _plugins(structure: Structure) -> Node:
-    """Return the plugins of the Volcano Job. The plugin svc gives the pods host names, even before they are ready.
+    """Return the plugins of the Volcano Job. The plugin svc gives the pods host names even before the pods are ready.
 
     tfgen renders a network policy, so the network policy of svc is disabled. The plugin tensorflow sets TF_CONFIG, and
     needs the names of the tasks.
