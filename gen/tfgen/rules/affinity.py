@@ -1,7 +1,7 @@
-"""Affinities with unknown keys, or with values of a type that Kubernetes does not accept.
+"""Affinities with unknown keys, or with values of a wrong type.
 
-The schema accepts any content under the three kinds of affinity. This rule validates the content against the types of
-https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#scheduling.
+The schema of a job accepts any content under the three kinds of affinity. This rule validates the content against the
+types in https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#scheduling.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Claims that are mounted by more pods or nodes than their access mode allows.
+"""Claims that more pods or nodes mount than the access mode of the claim allows.
 
 https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes. The rules check only the claims that the
 job creates, because the job does not state the access mode of an existing claim.
@@ -37,7 +37,7 @@ def _check_one_pod(view: View) -> Iterator[Finding]:
 
 
 def _shared_claims(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], str]]:
-    """Yield each claim that several pods mount: the path and value of its access mode, its volume, a description."""
+    """Yield the path and the value of the access mode, the volume and a description of each claim of several pods."""
     for name, volume in view.values["storage"].items():
         claim = volume.get("claim", {})
         mounting = [role.name for role in view.roles if name in view.volumes(role.name)]

@@ -1,4 +1,4 @@
-"""Cluster-wide objects that two overlays contain, so that a GitOps tool would apply two versions in turn."""
+"""Cluster-wide objects that two overlays contain, so that a GitOps tool would alternate between two versions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EMPTY: Final[Mapping[str, Any]] = {}
 
 
 def _record(document: Document) -> Any:
-    """Return the cluster-wide objects of each environment."""
+    """Return the record of a job for this rule: the cluster-wide objects of each environment."""
     spec, job = document.data["spec"], document.data["metadata"]["name"]
     if "gitops" not in spec:
         return None
@@ -40,7 +40,7 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _cluster_objects(job: str, spec: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield each cluster-wide object of an environment: its kind, its name, and the advice for the message."""
+    """Yield the kind and the name of each cluster-wide object of an environment, with the advice for the message."""
     if not settings.get("enabled", True):
         return
     classes = {**spec.get("priorityClasses", _EMPTY), **settings.get("priorityClasses", _EMPTY)}

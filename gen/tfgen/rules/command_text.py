@@ -1,7 +1,7 @@
-"""Commands and arguments in the syntax of a shell, although a container starts its program without a shell.
+"""Commands and arguments in the syntax of a shell, although no shell reads them.
 
 https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/: the first word of the
-command is the program, each further word is one argument, and Kubernetes expands only `$(NAME)`.
+command is the program, each other word is one argument, and Kubernetes expands only `$(NAME)`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PLAIN: Final = {"\N{LEFT SINGLE QUOTATION MARK}": "'", "\N{RIGHT SINGLE QUOTATI
 
 
 class Word(NamedTuple):
-    """A word of a role's command or arguments, and its path."""
+    """A word of a role's command or arguments, and the path of the word."""
 
     path: Path
     text: str

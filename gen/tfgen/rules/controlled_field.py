@@ -1,4 +1,4 @@
-"""Fields of podTemplate that break the pods of tfgen, or override a key of job.yaml."""
+"""Fields of podTemplate that break the generated pods, or that override a key of job.yaml."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _fields(part: Part, role: RoleName, overriding: tuple[str, ...], lists: tupl
 
 
 def _job_key(part: Part, role: RoleName, field: str) -> str:
-    """Return the key of job.yaml that sets a field of a pod, for example `roles.ROLE.ports` for a key of roles only."""
+    """Return the key of job.yaml that sets a field of a pod, such as `roles.ROLE.ports` if only roles have the key."""
     field = _JOB_KEYS.get(field, field)
     is_in_role = part.path[:1] == ("roles",)
     job_has, role_has = (schema_file.node(schema_file.load(), ("spec", *path, field)) for path in ((), ("roles", role)))

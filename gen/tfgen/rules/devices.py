@@ -22,13 +22,13 @@ _VOLCANO: Final = "volcano.sh/vgpu-"
 
 
 def _resources(view: View) -> Iterator[tuple[RoleName, Path, Mapping[str, Any]]]:
-    """Yield each role with the path of its resources and the resources."""
+    """Yield the name of each role, the path of the role's resources, and the resources."""
     for role in view.roles:
         yield role.name, ("roles", role.name, "resources"), view.values["roles"][role.name]["resources"]
 
 
 def _amounts(resources: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, str | int]]]:
-    """Yield each mapping of resource names to amounts in a role's resources."""
+    """Yield each mapping from resource names to amounts in a role's resources, with the path of the mapping."""
     yield from (((key,), resources[key]) for key in ("requests", "limits"))
     yield ("gpu", "share"), resources["gpu"]["share"]
 
@@ -43,7 +43,7 @@ def _check_legacy_names(view: View) -> Iterator[Finding]:
 
 
 def _is_device(name: str) -> bool:
-    """Return whether a device plugin, and not Kubernetes itself, provides a resource."""
+    """Return True if a device plugin, and not Kubernetes itself, provides a resource."""
     return "/" in name and not name.partition("/")[0].endswith("kubernetes.io")
 
 

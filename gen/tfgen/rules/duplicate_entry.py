@@ -59,7 +59,7 @@ def _check_patches(view: View) -> Iterator[Finding]:
 
 
 def _check_objects(view: View) -> Iterator[Finding]:
-    """Find duplicates in the entries of `objects`, because kustomize merges equal items when it patches an object."""
+    """Find duplicate list items in the objects under `objects`, because kustomize merges such items in a patch."""
     for name, item in view.values["objects"].items():
         if group(item) in STRATEGIC_GROUPS:
             path: Path = ("objects", name)
@@ -69,7 +69,7 @@ def _check_objects(view: View) -> Iterator[Finding]:
 
 
 def _pod_specs(path: Path, data: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield the pod specs in an object: the mappings that have containers."""
+    """Yield each pod spec in an object, which is a mapping with a list of containers, and the path of the pod spec."""
     if not isinstance(data, Mapping):
         return
     if isinstance(data.get("containers"), list):
@@ -119,7 +119,7 @@ def _find_duplicates(path: Path, items: Sequence[Any], keys: Sequence[str]) -> I
 
 
 def _has_equal_keys(item: Any, namesake: Any, keys: Sequence[str]) -> bool:
-    """Compare the remaining keys of two items that have the same first key. A missing key matches every value.
+    """Return True if two items with the same first key are equal in every other key that both items have.
 
     kustomize compares the protocols of ports only if every port of the list sets a protocol.
     """

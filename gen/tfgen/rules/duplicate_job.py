@@ -1,4 +1,4 @@
-"""Jobs with the same name, which would write the same folders."""
+"""Jobs with the same name, which tfgen would render to the same folders."""
 
 from __future__ import annotations
 

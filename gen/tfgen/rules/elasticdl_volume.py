@@ -1,4 +1,4 @@
-"""Paths with a separator of ElasticDL's ``--volume``, whose value is ``claim_name=c,mount_path=/data;...``."""
+"""Paths that contain a separator of ElasticDL's flag ``--volume=claim_name=c,mount_path=/data;...``."""
 
 from __future__ import annotations
 

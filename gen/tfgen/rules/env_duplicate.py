@@ -1,6 +1,6 @@
 """Variables, labels and annotations that both podTemplate and a key of job.yaml set.
 
-tfgen cannot merge both settings when it renders a chart, because only Helm knows all keys, from the values.
+tfgen cannot merge the two settings when it renders a chart, because only Helm knows all keys that the values set.
 """
 
 from __future__ import annotations

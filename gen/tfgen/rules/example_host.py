@@ -1,7 +1,7 @@
-"""Example addresses in a job that a GitOps tool applies, although no cluster can reach the addresses.
+"""Example addresses, which no cluster can reach, in jobs that a GitOps tool applies.
 
-https://www.rfc-editor.org/rfc/rfc2606 reserves the host names for examples. The rule checks only jobs with `gitops`,
-because `tfgen init` writes example addresses.
+https://www.rfc-editor.org/rfc/rfc2606 reserves some host names for examples. The rule checks only jobs with `gitops`,
+because `tfgen init` writes example addresses into each new job.
 """
 
 from __future__ import annotations

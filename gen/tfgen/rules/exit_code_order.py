@@ -1,4 +1,4 @@
-"""Order of the exit codes in ``restart.ignoreExitCodes``, which do not count as a retry.
+"""Exit codes in ``restart.ignoreExitCodes`` that are not in ascending order.
 
 The API server refuses a podFailurePolicy whose exit codes are not in ascending order:
 validatePodFailurePolicyRuleOnExitCodes in pkg/apis/batch/validation/validation.go of Kubernetes 1.31.

@@ -1,7 +1,7 @@
-"""References `$(X)` in environment variables, commands and arguments that Kubernetes does not expand.
+"""References such as `$(X)`, in variables, commands and arguments, that Kubernetes does not expand.
 
-Kubernetes expands a reference to a variable of envFrom or to a variable earlier in the list, and leaves every other
-reference unchanged, without an error
+Kubernetes expands a reference to a variable of envFrom, or to a variable that is set earlier in the list. Kubernetes
+leaves every other reference unchanged, without an error
 (https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/). `$$(X)` is
 the text `$(X)`. tfgen cannot read the names that envFrom sets, so a container with envFrom may set any variable.
 """
@@ -26,18 +26,18 @@ from tfgen.words import shown
 _REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
 _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _SHORT: Final = 1_000
-"""Maximum number of characters of a text whose references are cached."""
+"""Maximum number of characters of a text, so that tfgen caches the references in the text."""
 
 
 class _Reference(NamedTuple):
-    """A reference in a user's variable.
+    """A reference from one variable to another variable.
 
     Attributes:
-        path: the path of the variable.
-        name: the name of the variable.
-        target: the name to which the variable refers.
-        order: the position of each variable in the list, by name.
-        has_env_from: true if envFrom may set further variables.
+        path: the path of the variable that contains the reference.
+        name: the name of the variable that contains the reference.
+        target: the name of the other variable.
+        order: the position of each variable of the container in the list of variables, by name.
+        has_env_from: true if envFrom may set more variables.
     """
 
     path: Path
@@ -73,7 +73,7 @@ def measure_expanded(text: str, sizes: Mapping[str, int]) -> int:
 
     Args:
         text: an argument, or the value of a variable.
-        sizes: the number of bytes of each variable that is set earlier.
+        sizes: the number of bytes in the value of each variable that is set earlier, by the name of the variable.
 
     Example:
         >>> measure_expanded("$(A)/$$(B)/$(C)", {"A": 1000})

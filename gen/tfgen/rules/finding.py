@@ -1,4 +1,4 @@
-"""Result of a rule: a mistake in a job."""
+"""The result of a rule, which is a mistake in a job."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class Finding(NamedTuple):
     """A mistake in a job.
 
     Attributes:
-        path: the path of the mistake, among the paths of `View`.
-        message: the value that was found, the allowed values, and the correction.
-        cause: a text that identifies the mistake in all variants of a job, for messages that differ between variants,
-            for example in a number. If empty, the message identifies the mistake.
+        path: the path of the mistake, which is a path of the chart's values, as in `View`.
+        message: the value in the job, the allowed values, and the correction.
+        cause: a text that identifies the mistake in all variants of a job, if the messages of the variants differ, for
+            example in a number. If the cause is empty, the message identifies the mistake.
     """
 
     path: Path

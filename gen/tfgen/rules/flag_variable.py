@@ -17,7 +17,7 @@ from tfgen.rules.view import View
 
 
 def _cause(structure: Structure) -> str:
-    """Return the setting of a job because of which tfgen sets variables; empty without such a setting."""
+    """Return the setting of a job that makes tfgen set additional variables; empty without such a setting."""
     causes = {
         "legacyVariables": structure.legacy_variables,
         "legacyFlags": structure.legacy_flags,

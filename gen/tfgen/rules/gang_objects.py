@@ -1,4 +1,4 @@
-"""Gangs that consist of several objects under Kueue, which admits each object separately."""
+"""Gangs of several objects with the scheduler Kueue, which admits each object separately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gangs that start before there is room for all tasks."""
+"""Gangs that start although the cluster cannot run all tasks of the gang at once."""
 
 from __future__ import annotations
 

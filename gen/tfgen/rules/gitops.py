@@ -95,7 +95,7 @@ def _place(document: Document, environment: Mapping[str, Any]) -> _Place | None:
 
 
 def _clusters(document: Document) -> Any:
-    """Return each environment that Flux applies, with its cluster; None for an environment without a cluster."""
+    """Return each environment that Flux applies, with the environment's cluster, or with None if it sets no cluster."""
     if "flux" not in (_gitops(document) or {}):
         return None
     return [[name, environment.get("cluster")] for name, environment in environments_of(document).items()]
@@ -124,12 +124,12 @@ def _conflicts(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _part(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
-    """Return one part of each job's record, without the jobs whose part is empty."""
+    """Return the jobs with only one value of each record, such as `profile`, without jobs whose value is empty."""
     return [job._replace(record=job.record[name]) for job in jobs if job.record[name]]
 
 
 def _profile_record(document: Document) -> Any:
-    """Return the Pod Security profile of a job, whether the job sets it, and the namespaces of GitOps tools."""
+    """Return the Pod Security profile of a job, True if the job sets the profile, and each environment's namespace."""
     applied = _applied(document)
     if applied is None or not applied[1].create_namespace:
         return None
@@ -138,7 +138,7 @@ def _profile_record(document: Document) -> Any:
 
 
 def _namespace_profiles(jobs: Sequence[Recorded]) -> Iterator[Clash]:
-    """Report the jobs that create the same namespace for two profiles, because a namespace has one profile label."""
+    """Report jobs that create one namespace with different profiles, because a namespace can have only one profile."""
     jobs_by_place: dict[_Place, tuple[str, Profile]] = {}
     for number, job, (profile, is_set, environments) in jobs:
         for name, cluster, namespace in environments:
@@ -157,7 +157,7 @@ def _describe(place: _Place) -> str:
 
 
 def _file_record(document: Document) -> Any:
-    """Return the digest of each file that a job renders for Argo CD and Flux, by path."""
+    """Return the digest of each file that tfgen renders for Argo CD and Flux from a job, by the path of the file."""
     if _gitops(document) is None:
         return None
     return {path: digest(objects) for path, objects in _files(document).items()}
@@ -208,9 +208,9 @@ def _is_in_sets(document: Document) -> bool:
 
 
 def _files(document: Document) -> dict[str, Any]:
-    """Return the files that a job renders for Argo CD and Flux, by path, without the Namespaces.
+    """Return the objects in each file that tfgen renders for Argo CD and Flux from a job, by the path of the file.
 
-    `_namespace_profiles` compares the Namespaces.
+    The result lacks files that contain a Namespace, because `_namespace_profiles` compares the Namespaces.
     """
     from tfgen.targets.gitops.gitops import gitops  # takes 5 ms, which a job without gitops saves
 
@@ -221,7 +221,7 @@ def _files(document: Document) -> dict[str, Any]:
 
 
 def _applied(document: Document) -> tuple[TrainingJob, GitOps] | None:
-    """Return a job with its GitOps settings, or None without reading a job that has no such settings."""
+    """Return a job with its GitOps settings. For a job without such settings, return None without parsing the job."""
     if _gitops(document) is None:
         return None
     job = TrainingJob.from_document(document.data)

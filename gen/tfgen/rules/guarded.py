@@ -1,6 +1,7 @@
-"""Rules that check the guards in `graph.guards`: conditions that the chart also checks at installation.
+"""Rules that check the guards of `graph.guards`. A guard is a condition that the chart also checks at installation.
 
-A rule that checks more than the guard, for example a podTemplate, calls `find_broken_guards` itself.
+A rule that checks more than its guards, for example a podTemplate, has a separate module and calls
+`find_broken_guards`.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
 
 
 def find_broken_guards(rule: str, view: View) -> Iterator[Finding]:
-    """Yield the mistakes that the guards of a rule find, at most one for each path."""
+    """Yield the mistakes that the guards of a rule find, at most one mistake for each path."""
     message_by_path: dict[Path, str] = {}
     for guard, scope in view.failing_guards(rule):
         steps = guard.path.split(".") if isinstance(guard.path, str) else guard.path
@@ -60,7 +61,7 @@ def _no_advice(_guard: Guard, _view: View) -> str:
 
 
 def _max_workers(guard: Guard, view: View) -> str:
-    """Return the advice with the largest number of workers that the guard accepts, found by bisection."""
+    """Return the advice with the largest number of workers that a guard accepts. The function finds it by bisection."""
     roles = view.values["roles"]
 
     def too_many(workers: int) -> bool:

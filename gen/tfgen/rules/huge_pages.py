@@ -1,4 +1,4 @@
-"""Requests for huge pages that Kubernetes refuses: partial pages, no limit, or no cpu and memory beside the pages.
+"""Requests for huge pages that Kubernetes refuses, because of partial pages, or a missing limit, cpu or memory amount.
 
 https://kubernetes.io/docs/tasks/manage-hugepages/scheduling-hugepages/
 """

@@ -69,7 +69,7 @@ def _has_gpus(values: Mapping[str, Any], role: str) -> bool:
 
 
 def _readers(view: View, path: Path) -> tuple[Mapping[str, Any], ...]:
-    """Return the values of each variant that uses the value at a path. All variants use a value of the job itself."""
+    """Return all values of each variant that uses the value at a path. Every variant uses a value of the job itself."""
     return (view.values,) if view.is_set_in_environment(path) else view.all_values
 
 

@@ -1,4 +1,4 @@
-"""Images of a job, with the paths that set the images."""
+"""Search for the images of a job and for the paths that set the images."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ class ContainerAmounts(NamedTuple):
     Attributes:
         owner: the name of the container in messages, for example ``role worker``.
         path: the path of the resources.
-        requests: the requested amounts, by resource.
-        limits: the limits, by resource.
+        requests: the requested amounts, by the name of the resource.
+        limits: the limits, by the name of the resource.
     """
 
     owner: str
@@ -67,7 +67,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def locate_amount(view: View, path: Path, map_: str, name: str) -> Path:
-    """Return the path that sets an amount: in `requests` or `limits`, in the short form for both, or `gpu.count`."""
+    """Return the path that sets an amount: in `requests`, in `limits`, in the short form for both, or `gpu.count`."""
     resources: Any = view.values
     for key in path:
         resources = resources[key]

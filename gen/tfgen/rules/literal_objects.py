@@ -32,7 +32,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _key(item: Object) -> tuple[str, str, str]:
-    """Return the identity of an object in a namespace: group, kind and name, but not the version of the group."""
+    """Return the API group, the kind and the name of an object, without the version of the API group."""
     return group(item), item["kind"], item["metadata"]["name"]
 
 

@@ -1,6 +1,6 @@
-"""Ports on which only root may listen.
+"""Ports on which only the user root may listen.
 
-Some container runtimes let every user listen on a low port. By default, containerd 1 does not
+Some container runtimes let every user listen on a low port. By default, containerd 1 lets only root listen
 (enable_unprivileged_ports of https://github.com/containerd/containerd/blob/main/docs/cri/config.md).
 """
 
@@ -29,7 +29,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _lets_listen(view: View, role: RoleName) -> bool:
-    """Return True if the podTemplate of a role allows low ports, by a sysctl, a capability or another user."""
+    """Return True if the podTemplate lets a role listen on low ports, by a sysctl, a capability or the user root."""
     contexts = [
         context
         for part in (*pod_parts.template_specs(view, role), *pod_parts.main_container(view, role))

@@ -1,4 +1,4 @@
-"""Volumes of a role at the same mount path."""
+"""Volumes that one role mounts at the same path."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _find_duplicates(
 
 
 def mounts_of(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
-    """Yield the folders of a role's mounts, each with the path of the field that sets the folder."""
+    """Yield each folder at which a role mounts a volume, with the path of the field that sets the folder."""
     if view.job.structure.code:
         yield ("code", "mountPath"), view.values["code"]["mountPath"]
     yield from _storage_mounts(view, role)

@@ -30,9 +30,10 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _containers(view: View, role: RoleName) -> Iterator[Finding]:
-    """Find equal names among the init containers and sidecars, and among the containers of podTemplate.
+    """Find equal names among the init containers, the sidecars and the containers of podTemplate.
 
-    A container of podTemplate may have the name of a container in the same list, because Kubernetes merges the two.
+    A container of podTemplate may have the name of a generated container in the same list of the pod, because the two
+    containers are merged.
     """
     main, locks = {CONTAINER: "the main container"}, _locks(view, role)
     owner_by_name = {**main, **locks, **_code_parts(view, code.init_containers)}
@@ -75,12 +76,12 @@ def _ports(view: View, role: RoleName) -> Iterator[Part]:
 
 
 def _volumes(view: View, role: RoleName) -> Iterator[Part]:
-    """Yield the volumes of podTemplate. Volumes with equal names in the job and in the role are merged."""
+    """Yield the volumes of podTemplate. Volumes with equal names in the job and in the role count as one volume."""
     yield from _merged(pod_parts.template_items(view, role, "volumes")).values()
 
 
 def _merged(parts: Iterable[Part]) -> dict[str, Part]:
-    """Return the parts by name. The last part replaces previous parts of the same name."""
+    """Return containers or volumes by name. Of several items with the same name, return the last item."""
     return {pod_parts.name(part): part for part in parts}
 
 

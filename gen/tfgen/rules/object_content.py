@@ -21,7 +21,7 @@ def _check_kinds(view: View) -> Iterator[Finding]:
 
 
 def _kind_fault(group_name: str, kind: str, version: str) -> str:
-    """Return the message for a kind that its Kubernetes API group lacks; empty for a correct kind or a custom group."""
+    """Return the message for a kind that the given API group lacks; empty for a correct kind, or for a custom group."""
     kinds = KINDS.get(group_name)
     if kinds is None or kind in kinds:
         return ""

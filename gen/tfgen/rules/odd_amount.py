@@ -35,7 +35,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _explain(name: str, amount: str) -> str:
-    """Return the meaning of an implausible amount and the probable intention; empty for a plausible amount."""
+    """Return text with the meaning of an implausible amount and the likely intention; empty for a plausible amount."""
     parsed = quantity.parse(amount)
     if name == "cpu" and parsed > _MAX_CPUS:
         if amount.isdecimal():

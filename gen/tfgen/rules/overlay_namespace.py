@@ -1,7 +1,7 @@
 """Objects of the job that kustomize would move to the namespace of an overlay.
 
 `namespace: ml` in a kustomization sets `metadata.namespace` of each object. kustomize also renames each Namespace to
-ml, and replaces a different namespace in the fields below:
+ml, and replaces the namespaces in the fields that these files list:
 https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/namespace.go
 https://github.com/kubernetes-sigs/kustomize/blob/master/api/filters/namespace/namespace.go (setSubjectsNamedDefault)
 """
@@ -42,7 +42,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _namespaces(item: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield the path and the value of each namespace that kustomize replaces."""
+    """Yield the path and the value of each field with a namespace that kustomize replaces."""
     kind = item["kind"]
     if kind == "Namespace" and item["apiVersion"] == "v1":
         yield ("metadata", "name"), data_path.at(item, ("metadata", "name"))

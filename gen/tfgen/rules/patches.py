@@ -1,4 +1,4 @@
-"""Patches for objects that do not exist, and patches of fields that tfgen or a key of the job controls."""
+"""Patches of objects that the job does not have, and patches of fields that tfgen or a key of the job controls."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def _has_patches(view: View) -> bool:
 
 
 def _faults(view: View) -> Sequence[Fault]:
-    """Return the faults of the patches of this variant.
+    """Return the faults in the patches of this variant.
 
-    In an environment, the faults of the environment's patches hide the faults of the job's patches.
+    If patches of an environment have faults, the result leaves out the faults in patches of the job.
     """
     faults = _variant_parts(view, patched_graph(view.job.structure).faults)
     return [fault for fault in faults if fault.path[1] in view.variant_data.get("patches", {})] or faults
 
 
 def _variant_parts(view: View, by_environment: Mapping[str, Sequence[_Part]]) -> Sequence[_Part]:
-    """Return the parts that only this variant has, without the parts that the job sets for every environment."""
+    """Return the items of this variant. For an environment, leave out the items that the job has as well."""
     if view.environment is None:
         return by_environment[""]
     return [part for part in by_environment.get(view.environment, ()) if part not in by_environment[""]]

@@ -54,7 +54,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _literals(view: View) -> Iterator[tuple[Path, str]]:
-    """Yield the Secrets among the objects of the job, and each text of a different object that looks like a secret."""
+    """Yield each Secret in `objects`, and each text in other objects that looks like a secret, as path and message."""
     for name, item in view.values["objects"].items():
         path: Path = ("objects", name)
         if item["kind"] == "Secret" and any(item.get(field) for field in _SECRET_DATA):
@@ -90,7 +90,7 @@ def _variables(view: View) -> Iterator[tuple[Path, str, Any]]:
 
 
 def _options(view: View) -> Iterator[tuple[Path, str, str]]:
-    """Yield the options that volumes pass to storage drivers."""
+    """Yield each option that a volume passes to a storage driver."""
     for volume, source_fields in view.values["storage"].items():
         for source, field in (("flexVolume", "options"), ("csi", "volumeAttributes")):
             for name, value in source_fields.get(source, {}).get(field, {}).items():

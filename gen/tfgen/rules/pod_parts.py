@@ -1,7 +1,7 @@
 """Parts of a pod that a user writes in the syntax of Kubernetes, each with its path.
 
-For example, the items of `volumeMounts` in the first sidecar have the paths ("sidecars", 0, "volumeMounts", 0), and so
-on. The functions skip a part of a wrong type, because the rule `wrong_shape` reports the part.
+For example, the first item of `volumeMounts` in the first sidecar has the path ("sidecars", 0, "volumeMounts", 0). The
+functions skip a value of a wrong type, because the rule `wrong_shape` reports the value.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tfgen.rules.view import View
 
 
 class Part(NamedTuple):
-    """A mapping of the job, and its path."""
+    """A mapping in the job, such as a container, and the path of the mapping."""
 
     path: Path
     data: Mapping[str, Any]
@@ -42,7 +42,7 @@ def template_specs(view: View, role: RoleName) -> Iterator[Part]:
 
 
 def patch_specs(view: View) -> Iterator[Part]:
-    """Yield the pod specs that patches merge into the pod of TensorBoard, the only pod that accepts a patch."""
+    """Yield the pod specs that patches merge into the pod of TensorBoard, which is the only pod that can be patched."""
     for patch in view.patches:
         if patch.kind != "Deployment":
             continue
@@ -59,19 +59,19 @@ def template_items(view: View, role: RoleName, key: str) -> Iterator[Part]:
 
 
 def main_container(view: View, role: RoleName) -> Iterator[Part]:
-    """Yield the entries for the main container in the pod templates of a role."""
+    """Yield each container in the pod templates of a role that has the name of the main container."""
     return (part for part in template_items(view, role, "containers") if name(part) == CONTAINER)
 
 
 def child(part: Part, key: str) -> Iterator[Part]:
-    """Yield the mapping at a key, if the value is a mapping."""
+    """Yield the value at a key of a mapping, if the value is a mapping."""
     data = part.data.get(key)
     if isinstance(data, Mapping):
         yield Part((*part.path, key), data)
 
 
 def items(part: Part, key: str) -> Iterator[Part]:
-    """Yield the mappings in the list at a key."""
+    """Yield the items that are mappings in the list at a key."""
     data = part.data.get(key)
     if isinstance(data, list):
         for index, item in enumerate(data):
@@ -80,13 +80,13 @@ def items(part: Part, key: str) -> Iterator[Part]:
 
 
 def name(part: Part) -> str:
-    """Return the name of an item, or an empty text if the name is missing or is not text."""
+    """Return the name of a container, volume or other list item; empty if the name is missing or is not text."""
     text = part.data.get("name")
     return text if isinstance(text, str) else ""
 
 
 def removes(part: Part) -> bool:
-    """Return True if an item has the directive `$patch: delete`, which removes the item of that name from the pod."""
+    """Return True if a list item has the directive `$patch: delete`, which removes the pod's item of the same name."""
     return part.data.get("$patch") == "delete"
 
 

@@ -66,7 +66,7 @@ class WeakField(NamedTuple):
     Attributes:
         path: the path of the field.
         profile: the strongest profile that allows the field.
-        description: the field and its value, in words.
+        description: the field and the value of the field, as words for a message.
         cure: the change after which a stronger profile accepts the field.
     """
 
@@ -155,7 +155,7 @@ def _check_removed_context(part: Part) -> Iterator[WeakField]:
 
 
 def _check_context(context: Part) -> Iterator[WeakField]:
-    """Yield the weak fields that security contexts of pods and of containers have in common."""
+    """Yield the weak fields in a security context, among the fields that both pods and containers have."""
     if context.data.get("runAsNonRoot") is False:
         yield WeakField((*context.path, "runAsNonRoot"), "baseline", "runAsNonRoot: false")
     user = context.data.get("runAsUser")

@@ -1,6 +1,6 @@
 """Volumes for checkpoints that the chief can write and the parameter servers cannot write.
 
-Each parameter server writes its part of a checkpoint at the path that the chief names. With CheckpointOptions, the
+Each parameter server writes its part of a checkpoint to the path that the chief sends. With CheckpointOptions, the
 chief writes all parts: https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions. The rule assumes
 CheckpointOptions for a claim that only one node can mount, because the default access mode allows several nodes.
 """

@@ -1,4 +1,4 @@
-"""Record of the values that a rule reads, so that the rule skips each environment that changes none of the values.
+"""Record of the values that a rule reads. tfgen does not run the rule for an environment that changes no such value.
 
 A read of `values["roles"]["worker"]["replicas"]` adds the path ("roles", "worker", "replicas") to the record.
 """
@@ -12,14 +12,14 @@ from tfgen.data_path import Path
 from tfgen.schema import tunables
 
 ALL: Final[Path] = ()
-"""Path that stands for data which differs in every environment, such as the name of the environment."""
+"""Path that represents data which differs in every environment, such as the name of the environment."""
 
 
 class Reading:
     """Record of the reads of a rule.
 
     Attributes:
-        paths: the values paths that the rule reads, each with all values under the path.
+        paths: the values paths that the rule reads. A path includes all values under the path.
         queried_paths: the paths for which the rule checks if the environment sets the value.
     """
 
@@ -33,7 +33,10 @@ class Reading:
 
 
 class TrackedValues(Mapping[str, Any]):
-    """The values of a job, or a mapping within the values, that records each read. Lists and scalars are plain data."""
+    """Mapping that contains the values of a job, or a part of the values, and records each read of a value.
+
+    Nested mappings are tracked too. Lists and scalars are plain data.
+    """
 
     def __init__(self, values: Mapping[str, Any], reading: Reading, path: Path = ()) -> None:
         self._values, self._reading, self._path = values, reading, path

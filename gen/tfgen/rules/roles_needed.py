@@ -1,4 +1,4 @@
-"""Roles that a strategy needs, roles that a strategy does not use, and the task that ends the job."""
+"""Roles that a strategy needs or does not use, and the role whose task ends the job."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Recorded(NamedTuple):
     Attributes:
         number: the position of the job in the list of compared jobs.
         job: the name of the job.
-        record: the result of the rule's `record`, possibly read from JSON, in which tuples are lists.
+        record: the result of `AcrossRule.record`. A cached result comes from JSON, so tuples may have become lists.
     """
 
     number: int
@@ -37,7 +37,7 @@ class Recorded(NamedTuple):
 
 
 class Clash(NamedTuple):
-    """A conflict between several jobs: the index of the reported job, the path in its document, and the message."""
+    """A conflict between jobs: the index of the job to report, the path in the job's document, and the message."""
 
     number: int
     path: Path
@@ -45,7 +45,7 @@ class Clash(NamedTuple):
 
 
 class Rule(Record):
-    """A rule that checks a job and each environment of the job. The summary begins the section in docs/rules.md."""
+    """A rule that checks a job and each of its environments. The summary begins the rule's section in docs/rules.md."""
 
     id: str
     severity: Severity
@@ -60,7 +60,7 @@ class AcrossRule(Record):
 
     Attributes:
         record: the function that returns the record of a document as JSON data, or None if no conflict is possible.
-        check: the function that finds conflicts between the records. It does not receive the records that are None.
+        check: the function that finds conflicts between the records. The function receives no record that is None.
     """
 
     id: str
@@ -73,7 +73,7 @@ class AcrossRule(Record):
 def rule_alone(
     rule: str, severity: Severity, summary: str, find: Callable[[Document], Iterable[Finding]]
 ) -> AcrossRule:
-    """Return a rule that finds mistakes in each document alone. The record of a document lists its mistakes."""
+    """Return an `AcrossRule` that compares no documents. The record of a document lists the document's mistakes."""
     return AcrossRule(
         rule,
         severity,

@@ -1,4 +1,4 @@
-"""Objects under ``objects`` that several jobs or environments create with the same name in the same place."""
+"""Objects under ``objects`` that several jobs or environments create with the same name in the same namespace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _record(document: Document) -> Any:
-    """Return the objects of each environment."""
+    """Return the record of a job for this rule: the objects of each environment."""
     return [
         [environment, *described_object]
         for environment, settings in environments_of(document).items()
@@ -41,9 +41,9 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _objects(document: Document, settings: EnvironmentData) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Yield each object of an environment: its cluster, namespace and name, its key in ``objects``, and a description.
+    """Yield the identity of each object of an environment, the object's key in ``objects``, and a description.
 
-    The function skips the objects of an environment without a namespace, because their namespace is not known.
+    The function skips an object whose namespace is unknown, because neither the environment nor the job sets it.
     """
     if not settings.get("enabled", True):
         return

@@ -1,7 +1,8 @@
 """Arguments, variables and annotations that are larger than Linux or Kubernetes allows.
 
-Kubernetes accepts such arguments and variables, but the container does not start. The rules count the expanded value of
-`$(X)` if the job sets X. Values from Secrets, ConfigMaps and envFrom count as 0 bytes, because tfgen cannot read them.
+Kubernetes accepts such arguments and variables, but the container does not start. If the job sets X, the rules count
+the value of X in place of `$(X)`. Values from Secrets, ConfigMaps and envFrom count as 0 bytes, because tfgen cannot
+read them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tfgen.rules.view import View
 
 
 class _String(NamedTuple):
-    """An argument or a variable: its path, the name of the variable (None for an argument), and the number of bytes."""
+    """An argument or a variable, as its path, the variable name (None for an argument), and the number of bytes."""
 
     path: Path
     variable: str | None

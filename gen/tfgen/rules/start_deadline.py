@@ -1,4 +1,4 @@
-"""Start deadlines that have no effect if an image cannot be pulled, because the finisher runs in the same image."""
+"""Start deadlines with no effect if an image cannot be pulled, because the finisher needs the same image."""
 
 from __future__ import annotations
 

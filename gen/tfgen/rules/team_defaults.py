@@ -1,4 +1,4 @@
-"""Defaults of a tfgen.yaml with a surprising effect, such as an environment that every job of the folder gets."""
+"""Defaults in a tfgen.yaml that have a surprising effect, such as an environment which every job of the folder gets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _replaced_tolerations(view: View) -> Iterator[Finding]:
 
 
 def _default_tolerations(view: View) -> tuple[Path, Any]:
-    """Return the path of the default tolerations for this variant, and the tolerations; None without tolerations."""
+    """Return the path of the default tolerations for this variant, and the tolerations, or None in place of them."""
     data = view.document.under.data if view.document.under else {}
     shared: Path = ("spec", _TOLERATIONS)
     in_environment: Path = ("spec", "environments", view.environment or "", _TOLERATIONS)

@@ -17,7 +17,7 @@ from tfgen.rules.view import View
 from tfgen.words import shown
 
 _IMAGE: Final = re.compile(r"(?:.*/)?tensorflow/tensorflow:(?:(\d+)\.(\d+)|nightly)")
-"""Pattern of the official image of TensorFlow in any registry, which contains no additional Python packages."""
+"""Pattern of the official TensorFlow image, in any registry. The image contains no additional Python packages."""
 _FIRST_WITHOUT: Final = (2, 21)
 """The first version of TensorFlow that does not install TensorBoard."""
 

@@ -30,7 +30,7 @@ NOT_TEXT: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""Keys of labels and annotations that kustomize does not read as text."""
+"""Pattern of keys of labels and annotations that kustomize reads as a value other than text, such as a number."""
 
 
 def _check(view: View) -> Iterator[Finding]:
@@ -40,7 +40,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _check_new_name(view: View) -> Iterator[Finding]:
-    """Check the name of the job, to which kustomize renames the Service of a run without a name."""
+    """Check the name of the job. For a run without a name, kustomize renames the Service to the name of the job."""
     name, run = view.job.name, view.values["run"]
     if NOT_TEXT.fullmatch(name) and not run and run != view.spec.get("run", ""):
         message = (
@@ -51,7 +51,7 @@ def _check_new_name(view: View) -> Iterator[Finding]:
 
 
 def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield each mapping with labels and annotations of objects: in the job, in patches, and under ``objects``.
+    """Yield each mapping with labels and annotations of objects, in the job, in patches, and under ``objects``.
 
     The labels of a role are labels of pods. kustomize changes only the labels of pods without a controller.
     """
@@ -87,7 +87,7 @@ def _check_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding
 
 
 def _map(part: Any) -> Mapping[str, Any]:
-    """Return the value if it is a mapping, or an empty mapping. The rule wrong-shape reports other values."""
+    """Return a value that is a mapping, or an empty mapping for another value, which the rule wrong-shape reports."""
     return part if isinstance(part, Mapping) else {}
 
 

@@ -1,4 +1,4 @@
-"""Roles in the `for` list of a volume that the job does not have."""
+"""Roles that a volume lists under `for`, and that the job does not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders that no volume contains, but whose path resembles the mount path of a volume."""
+"""Folders whose path resembles the mount path of a volume, although the folder is not in the volume."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _URL_NAMES: Final = re.compile("url|route|endpoint|metrics|health|path[-_]?prefi
 
 
 def _check(view: View) -> Iterator[Finding]:
-    """Report folders only for a read-only root file system, because a program can create folders in a writable one."""
+    """Report folders only for a read-only root file system. In a writable file system, a program can create them."""
     if not view.values["security"]["readOnlyRootFilesystem"]:
         return
     volumes = {str(PurePosixPath(volume["mountPath"])): name for name, volume in view.values["storage"].items()}
@@ -51,7 +51,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _present(view: View, role: RoleName) -> Iterator[str]:
-    """Yield the folders that exist in a role's container: mount paths, and folders of the image."""
+    """Yield the folders that exist in a role's container, which are the mount paths and folders of the image."""
     yield from FOLDERS_OF_EVERY_POD
     yield from (mount for _, mount in mounts_of(view, role))
     program, folder = program_of(view, role), view.effective_field(role, "workingDir")[1]
@@ -60,7 +60,7 @@ def _present(view: View, role: RoleName) -> Iterator[str]:
 
 
 def _folders(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
-    """Yield the absolute paths among a role's variables and the values of its flags.
+    """Yield each absolute path that is the value of a role's variable or flag, after the path of the value in the job.
 
     The function skips lists of paths, such as PATH, which have colons, and the paths of URLs, which are not folders.
     """
@@ -84,7 +84,7 @@ def _with_previous_word(words: Iterator[Word]) -> Iterator[tuple[str, Word]]:
 
 
 def _similar_mount(folder: PurePosixPath, mounts: Collection[str]) -> str | None:
-    """Return the mount whose path differs from a folder only in the last part, by a few letters."""
+    """Return the mount path that differs from the path of a folder only by a few letters in the last name."""
     if any(folder.is_relative_to(mount) or PurePosixPath(mount).is_relative_to(folder) for mount in mounts):
         return None
     for mount in mounts:

@@ -1,9 +1,9 @@
-"""View of one variant of a job for the rules: its values, and the line that sets each value.
+"""View of one variant of a job, which gives the rules the values of the variant and the line that sets each value.
 
 For example, in the view of the environment prod, `view.values["roles"]["worker"]["replicas"]` is the number of workers
 in prod, and `view.place(("roles", "worker", "replicas"))` is the line of the job file that sets the number.
 
-All paths are paths of the chart's values, without `spec`: keys of mappings and indexes of lists.
+All paths are paths of the chart's values, and do not begin with `spec`. A step is a key of a mapping or a list index.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class View(Record):
 
     @property
     def variant_data(self) -> Mapping[str, Any]:
-        """The data that only this variant sets: the spec of the job, or the entry of the environment."""
+        """The data that this variant itself sets: the spec of the job, or the mapping of the environment."""
         name = self.environment
         return self.spec if name is None else self.spec["environments"][name]
 
@@ -85,9 +85,9 @@ class View(Record):
 
     @property
     def scope(self) -> Scope:
-        """The values and built-in objects for expressions of the chart, for a Helm release with the name of the job.
+        """The values and Helm's built-in objects for expressions of the chart. The Helm release has the job's name.
 
-        The view cannot record the reads of a scope, so each variant has separate findings.
+        The view cannot record which values a rule reads from the scope, so tfgen runs such a rule for each variant.
         """
         self._reading.paths.add(ALL)
         return self._scope
@@ -103,7 +103,7 @@ class View(Record):
         return evaluate(node, self._role_scopes[role])
 
     def failing_guards(self, rule: str) -> Iterator[tuple[Guard, Scope]]:
-        """Yield each guard of a rule that fails for the values of this variant, with the values for its message."""
+        """Yield each guard of a rule that fails for this variant, with the scope that evaluates the guard's message."""
         for guard, paths in self._shape.guards.get(rule, ()):
             self._reading.paths |= paths
             for scope in failing_scopes(guard, self._scope):
@@ -119,7 +119,7 @@ class View(Record):
         return {role.name: pod.role_scope(self.job.structure, self._scope, role.name) for role in self.roles}
 
     def env(self, role: RoleName) -> Mapping[str, Any]:
-        """Return the variables of a role by name: from the user, and defaults that the user may replace."""
+        """Return the variables of a role by name, including default variables that the user may replace."""
         env: Mapping[str, Any] = self.bindings(role)[environment.ENV.name]
         return env
 
@@ -139,7 +139,7 @@ class View(Record):
         return {role: tuple(filler(self._role_scopes[role])) for role, (filler, _) in fillers}
 
     def effective_field(self, role: RoleName, field: str) -> tuple[Path, Any]:
-        """Return the path and the value of a field that a role may override: of the role if set, or of the job."""
+        """Return the path and the value of a field in the role, or in the job if the role does not set the field."""
         role_value = self.values["roles"][role][field]
         return (("roles", role, field), role_value) if role_value else ((field,), self.values[field])
 
@@ -149,7 +149,7 @@ class View(Record):
         return bool(self.values.get("tensorboard", {}).get("enabled"))
 
     def volumes(self, role: str) -> Mapping[str, Any]:
-        """Return the volumes of a role, or of TensorBoard, by name."""
+        """Return the volumes that a role, or TensorBoard, mounts, by the name of the volume."""
         storage = self.values["storage"]
         return {name: volume for name, volume in storage.items() if role in volume.get("for", [role])}
 
@@ -168,11 +168,11 @@ class View(Record):
         return not isinstance(data, Mapping) or not data_path.has(self.spec, path)
 
     def is_set(self, path: Path) -> bool:
-        """Return True if the environment or the job sets a value at a path, and False for a default."""
+        """Return True if the environment or the job sets a value at a path, and False if the value is a default."""
         return self.is_set_in_environment(path) or data_path.has(self.spec, path)
 
     def reported_path(self, *paths: Path) -> Path:
-        """Return the first of several contradicting paths that the environment sets; the first path if none is set."""
+        """Return the first of several contradicting paths that the environment sets, or the first path of all."""
         return next((path for path in paths if self.is_set_in_environment(path)), paths[0])
 
     def place(self, path: Path) -> Place:
@@ -190,9 +190,9 @@ class View(Record):
         return (*base, *path)
 
     def locate(self, path: Path) -> tuple[Place, str | None]:
-        """Return the place of a mistake, and the environment that the message must name, or None.
+        """Return the line of a mistake, and the environment that the message must name, or None.
 
-        The environment is None for the job, and for a place inside the environment.
+        The environment is None for the job, and for a line inside the environment.
         """
         return self.place(path), None if self.is_set_in_environment(path) else self._environment
 
@@ -208,8 +208,9 @@ class _Shape(Record):
 
     Attributes:
         guards: the guards of each rule, with the paths of the values that each guard reads.
-        bound: the paths of the values that the bindings of each role's pod template read.
-        variables: the function that computes the variables of each role's main container, with the paths of its values.
+        bound: the paths of the values that the variables of a role's pod template read, by role.
+        variables: the function that computes the variables of a role's main container, with the paths of the values
+            that the function reads, by role.
     """
 
     guards: Mapping[str, Sequence[tuple[Guard, frozenset[Path]]]]
@@ -223,8 +224,8 @@ def find_in_variants(
     """Run the check of a rule on the variants of a job, and yield each finding with its variant.
 
     Args:
-        check: the function of the rule. It runs again only for an environment that changes a value which the function
-            reads from the job.
+        check: the function of the rule. The function runs for the job, and again for each environment that changes a
+            value which the function has read.
         variants: the result of `views`.
     """
     job, *environments = variants

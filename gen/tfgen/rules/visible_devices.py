@@ -1,6 +1,6 @@
 """Containers that can use GPUs although they request no GPU.
 
-The runtime of NVIDIA exposes the GPUs that a variable names, and Kubernetes does not count these GPUs:
+The container runtime of NVIDIA exposes the GPUs that a variable names, and Kubernetes does not count these GPUs:
 https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 """
 

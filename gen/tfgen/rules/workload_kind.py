@@ -36,7 +36,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _empty_records(view: View, settings: Any, parent: Path = ()) -> Iterator[Finding]:
-    """Report each mapping of an environment that is empty because the workload kind supports none of its keys."""
+    """Report each empty mapping in an environment if the workload kind does not support the keys of the mapping."""
     for key, value in settings.items():
         path = (*parent, key)
         node = schema_file.node(schema_file.load(), ("spec", *path))
@@ -48,7 +48,7 @@ def _empty_records(view: View, settings: Any, parent: Path = ()) -> Iterator[Fin
 
 
 def _find_values(data: Any, steps: Sequence[str], parent: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield each value, with its path, that matches a pattern path in which ``*`` stands for any key."""
+    """Yield the path and the value of each field whose path matches the steps of a pattern. A ``*`` matches any key."""
     if not steps:
         yield parent, data
     elif isinstance(data, Mapping):

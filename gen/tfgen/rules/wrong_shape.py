@@ -1,7 +1,7 @@
 """Values that tfgen copies to Kubernetes objects, and that Kubernetes would refuse because of their type.
 
 `schema.kubernetes_fields` has the types. A strategic merge compares the items of a list by a key (`name`, `mountPath`).
-So the value must be a list, and each item a mapping with that key. Of the directives of a merge, tfgen supports
+So the value must be a list, and each item a mapping with that key. The only merge directive that tfgen supports is
 `$patch: delete` in an item of a list.
 """
 
@@ -26,7 +26,7 @@ from tfgen.schema.messages import found_words
 from tfgen.words import path_name
 
 _ANYTHING: Final = ...
-"""Marker for a base template in which every field is allowed."""
+"""Marker in place of a pod template to merge into, if every merge directive is allowed."""
 
 
 def _misfits(view: View) -> Iterator[Misfit]:
@@ -69,7 +69,7 @@ def _object_misfits(view: View) -> Iterator[Misfit]:
 
 
 def _kustomize_misfits(path: Path, item: Mapping[str, Any], view: View) -> Iterator[Misfit]:
-    """Yield the values of an object that make kustomize fail, for built-in and custom kinds."""
+    """Yield the values of an object that make kustomize fail. The object may have a built-in or a custom kind."""
     for steps, value, expected in unreadable(item):
         field_path = (*path, *steps)
         value_text = found_words(value, view.text(field_path))
