@@ -176,8 +176,8 @@ def check_severities(defaults: Document) -> Iterator[Problem]:
             yield Problem(*layer.place(("rules", name, "severity")), message, GUARD_RAIL)
         if parent and parent.not_ignorable and setting.get("ignorable"):
             message = (
-                f"{path_name(('rules', name, 'ignorable'))}: found true, but {parent.not_ignorable} sets false; remove "
-                "it"
+                f"{path_name(('rules', name, 'ignorable'))}: found true, but {parent.not_ignorable} sets false; "
+                "remove ignorable"
             )
             yield Problem(*layer.place(("rules", name, "ignorable")), message, GUARD_RAIL)
     if parents.as_errors and layer.data.get("warningsAsErrors") is False:

@@ -43,4 +43,4 @@ def _lets_listen(view: View, role: RoleName) -> bool:
     )
 
 
-RULES: Final = (Rule("low-port", "warning", "Only the root user can listen on the port of TensorFlow.", _check),)
+RULES: Final = (Rule("low-port", "warning", "The port of TensorFlow is below 1024, and the user is not root.", _check),)

@@ -65,7 +65,7 @@ def _find_duplicates(noun: str, owner_by_name: dict[str, str], parts: Iterable[P
     for part in parts:
         name = pod_parts.name(part)
         if name in owner_by_name:
-            message = f"the {noun} {shown(name)} has the name of {owner_by_name[name]}; choose a different name"
+            message = f"the {noun} {shown(name)} has the same name as {owner_by_name[name]}; choose a different name"
             yield Finding((*part.path, "name"), message)
         elif name:
             owner_by_name[name] = f"a different {noun}"

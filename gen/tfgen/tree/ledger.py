@@ -184,7 +184,7 @@ def parse_ledger(job: str, text: str) -> Ledger:
     except (ValueError, RecursionError) as error:
         raise _not_a_ledger(path, [f"not JSON ({error})"]) from error
     if not isinstance(data, dict) or type(data.get("version")) is not int or data["version"] != _VERSION:
-        raise _not_a_ledger(path, [f"not a ledger of version {_VERSION}, which this tfgen reads"])
+        raise _not_a_ledger(path, [f"not a ledger of version {_VERSION}, the only version that this tfgen reads"])
     expected = {"files", "input", "tool", "version"}
     if data.keys() - {"defaults", "revision", "source", "unfinished"} != expected:
         raise _not_a_ledger(path, [f"its keys are {', '.join(sorted(data))}, not {', '.join(sorted(expected))}"])

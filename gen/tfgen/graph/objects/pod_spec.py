@@ -11,7 +11,7 @@ from tfgen.graph.holes import ABSENT, Comment, Key, Node
 from tfgen.record import EMPTY, Record
 
 _NO_SERVICE_LINKS = Comment(
-    "No variables for Services: many Services in a namespace can exceed the limit of an environment."
+    "No environment variables for Services: the variables of many Services can exceed the size limit of a process."
 )
 
 

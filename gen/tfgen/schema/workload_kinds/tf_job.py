@@ -71,7 +71,8 @@ FACTS: Final = Facts(
         Only(
             "gang.scheduler",
             ("volcano",),
-            "the operator creates a PodGroup only for Volcano; set workload.tfJob.gang to PodGroup",
+            "the operator itself creates a PodGroup only for Volcano; set workload.tfJob.gang to PodGroup, so that "
+            "tfgen renders the PodGroup",
             ("workload.tfJob.gang", "Operator"),
         ),
     ),
