@@ -129,7 +129,7 @@ def test_a_folder_gives_the_jobs_below_it_and_no_other_yaml(job: Path, capsys: p
         (
             ["init", "argocd"],
             2,
-            "'argocd' is not a valid job name: choose another name: the folders argocd and flux hold",
+            "'argocd' is not a valid job name: choose another name: the folders argocd and flux contain",
         ),
         (["init", "--repo", "flux"], 2, "'flux' is not a valid job name: choose another name"),
     ],

@@ -70,8 +70,8 @@ def test_an_environment_may_leave_them_to_another():
 def test_what_kubernetes_keeps_for_itself_is_refused():
     job = JOB.replace("low: {value: -10", "system-low: {value: 1000000001")
     assert as_text(check(job, "job.yaml").problems) == (
-        'job.yaml:9:5: spec.priorityClasses: found the key "system-low", expected another name: Kubernetes keeps those '
-        "that begin with system- for itself [reserved-name]\n"
+        'job.yaml:9:5: spec.priorityClasses: found the key "system-low", expected another name: Kubernetes reserves '
+        "names that begin with system- [reserved-name]\n"
         "job.yaml:9:25: spec.priorityClasses.system-low.value: found 1000000001, expected an integer from -2147483648 "
         "to 1000000000 [out-of-range]\n"
     )

@@ -54,7 +54,7 @@ def names(choices: list[Choice]) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("spec:\n  strategy: |", ["ParameterServer", "MultiWorkerMirrored", "Single"]),
+        ("spec:\n  strategy: |", ["ParameterServer", "MultiWorkerMirrored", "KerasDistribution", "Single"]),
         ("kind: |", ["TrainingJob"]),
         ("spec:\n  gang: {enabled: |", ["true", "false"]),
         ("spec:\n  storage:\n    model: {for: [|", ["worker", "evaluator", "tensorboard"]),

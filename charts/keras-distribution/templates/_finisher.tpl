@@ -37,7 +37,8 @@ serviceAccountName: {{ $run }}-finisher
 priorityClassName: {{ . | quote }}
 {{- end }}
 automountServiceAccountToken: true
-{{- /* No variables for Services: many Services in a namespace can exceed the limit of an environment. */}}
+{{- /* No environment variables for Services: the variables of many Services can exceed the size limit of a
+       process. */}}
 enableServiceLinks: false
 restartPolicy: Never
 securityContext:

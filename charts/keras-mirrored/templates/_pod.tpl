@@ -81,7 +81,8 @@ runtimeClassName: {{ . | quote }}
 {{- with .values.serviceAccountName | default .root.Values.serviceAccountName }}
 serviceAccountName: {{ . | quote }}
 {{- end }}
-{{- /* No variables for Services: many Services in a namespace can exceed the limit of an environment. */}}
+{{- /* No environment variables for Services: the variables of many Services can exceed the size limit of a
+       process. */}}
 enableServiceLinks: false
 subdomain: {{ include "keras-mirrored.run" .root | quote }}
 restartPolicy: Never

@@ -97,7 +97,8 @@ serviceAccountName: {{ .values.serviceAccountName | default .root.Values.service
 {{- else if .root.Values.serviceAccount.create }}
 serviceAccountName: {{ include "job.fullname" .root | quote }}
 {{- end }}
-{{- /* No variables for Services: many Services in a namespace can exceed the limit of an environment. */}}
+{{- /* No environment variables for Services: the variables of many Services can exceed the size limit of a
+       process. */}}
 enableServiceLinks: false
 subdomain: {{ include "job.run" .root | quote }}
 restartPolicy: Never
