@@ -1,1 +1,1 @@
-"""Functions that read from git, commit and push. This package does not depend on jobs."""
+"""Functions that read from git, commit, and push. This package knows git only, and nothing about jobs."""

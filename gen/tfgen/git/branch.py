@@ -1,4 +1,4 @@
-"""Commit to a branch that is not checked out, by means of a temporary working tree.
+"""Commit to a branch that is not checked out. A temporary working tree contains the files of the branch.
 
     tip = find_tip(repository, "rendered", to)
     with working_tree(repository, tip) as tree:
@@ -6,8 +6,8 @@
         commit = commit_all(tree, tip, "mnist: workers 4 -> 8")
     move_branch(repository, "rendered", commit)
 
-The working tree and the index of the user remain unchanged. No git hook runs, because the hooks ran for the commit of
-the job files.
+The working tree and the index of the user remain unchanged. No git hook runs, because the hooks already ran for the
+commit of the job files.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _AS_WRITTEN: Final = ("-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
 
 
 def find_tip(repository: Repository, branch: str, to: Target | None) -> str:
-    """Return the last commit of a branch, local or remote; empty if the branch does not exist.
+    """Return the id of the last commit of a branch, local or remote; empty if the branch does not exist.
 
     Args:
         repository: the repository.
         branch: the name of the branch.
-        to: the target of the push, which tfgen fetches first; None for a branch that is not pushed.
+        to: the target of a later push. tfgen fetches the remote branch of the target. None for a branch without a push.
 
     Raises:
         UsageError: a working tree has the branch checked out.
@@ -65,7 +65,7 @@ def find_tip(repository: Repository, branch: str, to: Target | None) -> str:
 
 @contextmanager
 def working_tree(repository: Repository, tip: str) -> Iterator[Repository]:
-    """Check out a commit in a temporary working tree. The tree is empty if the id of the commit is empty."""
+    """Check out a commit in a temporary working tree. If `tip` is empty, the working tree is empty."""
     with tempfile.TemporaryDirectory(prefix="tfgen-branch-") as folder:
         root = Path(folder) / "tree"
         start = tip or _empty_commit(repository)
@@ -101,13 +101,13 @@ def trailer(repository: Repository, commit: str, key: str) -> str:
 
 
 def is_remote_tip(repository: Repository, branch: str) -> bool:
-    """Return whether HEAD is detached and at the last commit of a remote branch, as in a CI checkout."""
+    """Return whether HEAD is detached at the last commit of a remote branch, as in a CI checkout."""
     refs = ("for-each-ref", "--points-at=HEAD", "--format=%(refname)", f"refs/remotes/*/{branch}")
     return bool(repository.head and not repository.branch and _text(repository, *refs))
 
 
 def has_commit(repository: Repository, commit: str) -> bool:
-    """Return whether the repository has a commit. A shallow clone may lack the commit."""
+    """Return whether the repository contains a commit. A shallow clone may lack the commit."""
     return not repository.git("cat-file", "-e", f"{commit}^{{commit}}").done().code
 
 

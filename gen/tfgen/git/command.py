@@ -1,4 +1,4 @@
-"""Run git and return the output."""
+"""Run a git command and return the output."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Done(Record):
 
 
 class Git(Record):
-    """A git command that runs in a folder. `str` returns the command line for a shell.
+    """A git command that runs in a folder. `str(command)` returns the command line for a shell.
 
     Attributes:
-        stdin: the standard input.
-        runs_hooks: whether the command may run hooks, and so needs the user's locale. All other commands print English
-            messages and read paths literally instead of as patterns.
+        stdin: the standard input of the command.
+        runs_hooks: whether the command may run git hooks and therefore uses the user's locale. Any other command prints
+            English messages, and reads paths literally instead of as patterns.
     """
 
     folder: Path
@@ -46,7 +46,7 @@ class Git(Record):
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """Return the program and its arguments."""
+        """Return the program name and the arguments."""
         options = () if self.runs_hooks else ("--literal-pathspecs",)
         return ("git", "-C", str(self.folder), *options, *self.arguments)
 
@@ -76,9 +76,9 @@ class Git(Record):
         return done.stdout
 
     def output_of(self, paths: Sequence[str]) -> bytes:
-        """Run the command with paths as its last arguments, and return the output.
+        """Run the command with paths as the last arguments, and return the output.
 
-        The command runs once for each 500 paths, because the length of a command line is limited.
+        The command runs once for every 500 paths, because the length of a command line is limited.
 
         Raises:
             TfgenError: the exit code of a run is not 0.

@@ -28,7 +28,7 @@ from tfgen.real_path import real_path
 from tfgen.record import Record
 
 _READ_OTHERWISE: Final = re.compile(r"@|([A-Z]+_)*HEAD|(refs|heads|tags|remotes)/.*|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}")
-"""Branch names that git reads as another ref or as the id of a commit: https://git-scm.com/docs/gitrevisions."""
+"""Pattern of names that git reads as another ref or as a commit id: https://git-scm.com/docs/gitrevisions."""
 
 _SUBMODULE: Final = b"160000"
 """The mode of a submodule in the index."""
@@ -38,13 +38,13 @@ _LONGEST_WAIT_S: Final = 30.0
 
 
 class RefusedError(TfgenError):
-    """The repository, a hook or the remote refuses the commit or the push."""
+    """Error for a commit or a push that the repository, a hook or the remote refuses."""
 
     exit_code: ClassVar[int] = 1  # the user can fix the cause, as for a problem of the input
 
 
 class UnderWayError(RefusedError):
-    """The repository has an unfinished git operation, such as a merge."""
+    """Error for a repository with an unfinished git operation, such as a merge."""
 
     def __init__(self, operation: Operation, root: Path) -> None:
         super().__init__(f"{operation.name} is under way in {root}")
@@ -65,15 +65,15 @@ class Repository(Record):
     head: str
 
     def git(self, *arguments: str, stdin: bytes = b"", runs_hooks: bool = False) -> Git:
-        """Return a git command that runs at the root."""
+        """Return a git command that runs in the root of the working tree."""
         return Git(self.root, arguments, stdin, runs_hooks)
 
 
 def open_repository(folder: Path) -> Repository:
-    """Return the repository that contains a folder, which may not exist yet.
+    """Return the repository that contains a folder. The folder need not exist.
 
     Raises:
-        UsageError: git or the repository is missing.
+        UsageError: git is not installed, or the folder is not in a repository.
         UnderWayError: a merge, a rebase or a similar operation is not finished.
         TfgenError: git fails.
     """
@@ -97,12 +97,12 @@ def open_repository(folder: Path) -> Repository:
 
 
 def check_paths(repository: Repository, digests: Mapping[str, str | None], unwritten: Iterable[str]) -> None:
-    """Check that one commit can contain all files of a command, before the command writes a file.
+    """Check that one commit can contain all files of a tfgen command, before the command writes a file.
 
     Args:
         repository: the repository of the commit.
-        digests: path -> SHA-256 of the new content, in lower-case hexadecimal digits; None removes a file.
-        unwritten: files that the commit contains and that the command does not write.
+        digests: by path, the SHA-256 of the new content, in lower-case hexadecimal digits; None for a removed file.
+        unwritten: files that the commit contains but that the command does not write.
 
     Raises:
         RefusedError: a file is in another repository, or git ignores changes to the file (assume-unchanged).
@@ -122,7 +122,7 @@ def check_paths(repository: Repository, digests: Mapping[str, str | None], unwri
 
 
 def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
-    """Return the sorted paths that a commit would change, without ignored and unchanged files."""
+    """Return the sorted paths, among the given paths, that a commit would change. Ignored files are omitted."""
     candidates = sorted(set(paths))
     ignored = _ignored_files(repository, candidates)
     tracked_or_new = [path for path in candidates if path not in ignored]
@@ -139,9 +139,9 @@ def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
 
 
 def _really_modified(repository: Repository, paths: Sequence[str]) -> set[str]:
-    """Return the files whose content differs from HEAD.
+    """Return the files, among the given paths, whose content differs from HEAD.
 
-    `git status` also lists a file that differs only in size, for example because git converts its line endings.
+    `git status` also lists a file that differs only in size, for example because git converts the file's line endings.
     """
     if not (paths and repository.head):
         return set(paths)
@@ -149,9 +149,9 @@ def _really_modified(repository: Repository, paths: Sequence[str]) -> set[str]:
 
 
 def would_change(repository: Repository, digests: Mapping[str, str | None]) -> bool:
-    """Return whether a commit of files with these digests would change any path.
+    """Return whether a commit of files with these digests would change a file in the repository.
 
-    None is the digest of a removed file.
+    A removed file has the digest None.
     """
     unignored = digests.keys() - _ignored_files(repository, sorted(digests))
     contents = git.committed_files(repository.root / path for path in unignored)
@@ -160,10 +160,10 @@ def would_change(repository: Repository, digests: Mapping[str, str | None]) -> b
 
 
 def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
-    """Commit files as they are on disk, and return the id of the commit. A missing file is removed by the commit.
+    """Commit files as they are on disk, and return the id of the commit. The commit removes each file that is missing.
 
     Raises:
-        RefusedError: a hook, the signing program or git refuses the commit. The index is unchanged.
+        RefusedError: a hook, the signing program or git refuses the commit. The index remains unchanged.
     """
     from_stdin = ("--pathspec-from-file=-", "--pathspec-file-nul")
     tracked = _list_names(repository, ("ls-files", "-z", "--cached", "--"), paths)
@@ -188,10 +188,10 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
 
 
 def check_branch(repository: Repository, name: str) -> None:
-    """Check that a branch of this name can be created, or is checked out already.
+    """Check that git can create a branch with this name, or that the branch is checked out already.
 
     Raises:
-        UsageError: git rejects the name or reads it differently, or the branch exists and is not checked out.
+        UsageError: git rejects the name or reads it as another revision, or the branch exists but is not checked out.
     """
     if name == repository.branch:
         return
@@ -209,7 +209,7 @@ def check_branch(repository: Repository, name: str) -> None:
 
 
 def start_branch(repository: Repository, name: str) -> Repository:
-    """Create a branch at the last commit, and check it out. The files and the index remain unchanged."""
+    """Create and check out a branch at the last commit. The files and the index remain unchanged."""
     if name == repository.branch:
         return repository
     if repository.head:
@@ -219,7 +219,7 @@ def start_branch(repository: Repository, name: str) -> Repository:
 
 
 def drop_branch(before: Repository, after: Repository) -> None:
-    """Undo `start_branch`: check out the previous branch, and delete the new branch, which has no commit."""
+    """Undo `start_branch`: check out the previous branch, and delete the new branch, which has no new commit."""
     if after.branch == before.branch:
         return
     if before.branch:
@@ -231,17 +231,17 @@ def drop_branch(before: Repository, after: Repository) -> None:
 
 
 def wait(attempt: int, took_s: float = 0.05) -> None:
-    """Sleep for a random time, so that two pushes do not collide again. The time grows with each failed attempt.
+    """Sleep for a random time after a failed attempt, so that two processes do not collide again.
 
     Args:
-        attempt: the number of earlier failed attempts.
-        took_s: the duration of one attempt in seconds. Two attempts within this time collide.
+        attempt: the number of earlier failed attempts. The maximum time grows with this number.
+        took_s: the duration of one attempt in seconds. Two attempts that start within this time collide.
     """
     time.sleep(random.uniform(0, min(_LONGEST_WAIT_S, took_s * 2 ** min(attempt, 4))))  # noqa: S311 - no secret
 
 
 def _patiently(command: Git) -> None:
-    """Run a command that locks the index. Try again while another git process has the lock."""
+    """Run a git command that locks the index. Try again while another git process has the lock."""
     for attempt in range(_ATTEMPTS):
         done = command.done()
         if not done.code:
@@ -254,7 +254,7 @@ def _patiently(command: Git) -> None:
 
 
 def _submodules(repository: Repository, paths: Sequence[str]) -> Iterator[str]:
-    """Yield the submodules that contain at least one of these paths."""
+    """Yield the submodules that contain at least one of the paths."""
     folders = _folders_above(paths)
     tops = sorted({folder.partition("/")[0] for folder in folders})
     listed = repository.git("ls-files", "-z", "--stage", "--").output_of(tops) if tops else b""
@@ -265,7 +265,7 @@ def _submodules(repository: Repository, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _nested_repositories(repository: Repository, paths: Iterable[str]) -> Iterator[str]:
-    """Yield the parent folders of these paths that are separate git repositories."""
+    """Yield each folder that contains one of the paths and is a separate git repository."""
     for folder in sorted(_folders_above(paths)):
         if os.path.lexists(repository.root / folder / ".git"):
             yield folder
@@ -276,7 +276,7 @@ def _folders_above(paths: Iterable[str]) -> set[str]:
 
 
 def _unwatched(repository: Repository, digests: Mapping[str, str | None], paths: Sequence[str]) -> Iterator[str]:
-    """Yield a message with the fix for each changed file that is assume-unchanged or skip-worktree in git."""
+    """Yield a message, with a fix, for each changed file that git marks as assume-unchanged or skip-worktree."""
     is_sparse = _text(repository.git("config", "--type=bool", "--get", "core.sparseCheckout").done().stdout) == "true"
     listed = _list_names(repository, ("ls-files", "-z", "-v", "--cached", "--"), paths)
     for entry in sorted(listed, key=lambda entry: entry[2:]):
@@ -317,12 +317,12 @@ def _ignored_files(repository: Repository, paths: Sequence[str]) -> set[str]:
 
 
 def _list_names(repository: Repository, arguments: tuple[str, ...], paths: Sequence[str]) -> set[str]:
-    """Return the names that a git command prints for some paths."""
+    """Return the names that a git command prints for the given paths."""
     return {os.fsdecode(name) for name in repository.git(*arguments).output_of(paths).split(b"\0") if name}
 
 
 def _literal(paths: Sequence[str]) -> bytes:
-    """Return the pathspecs that match these names literally, separated by NUL."""
+    """Return pathspecs that match the paths literally. NUL bytes end the pathspecs."""
     return b"".join(b":(literal)" + os.fsencode(path) + b"\0" for path in paths)
 
 

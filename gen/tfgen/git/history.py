@@ -1,4 +1,4 @@
-"""The commits that changed a file. Two git processes read the commits of many files."""
+"""Reads the commits that changed a file. Two git processes are enough for many files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfgen.git.read import HEAD, blobs, by_repository, output_at
 from tfgen.record import Record
 
 _MOST: Final = 10_000
-"""Maximum number of commits that a search reads, the newest first."""
+"""Maximum number of commits in which tfgen searches. The search begins with the newest commit."""
 
 
 class Revision(Record):
@@ -29,9 +29,9 @@ class Revision(Record):
 
 
 def histories(paths: Iterable[Path], most: int) -> dict[Path, tuple[Revision, ...]]:
-    """Return the last commits up to HEAD that changed each file, the newest first.
+    """Return, for each file, the last commits up to HEAD that changed the file, the newest first.
 
-    The result is empty for a file outside of git. A shallow clone has only some of the commits.
+    The list of a file outside of git is empty. A shallow clone has only some of the commits.
 
     Args:
         paths: the files, which may be missing on disk.

@@ -1,4 +1,4 @@
-"""The git setting `merge.tfgen.driver`: the program that merges rendered files."""
+"""Configures `merge.tfgen.driver`, the git setting for the command that merges rendered files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from tfgen.git.command import Git, is_installed
 
 _KEY: Final = "merge.tfgen.driver"
 _COMMAND: Final = "tfgen merge-driver %O %A %B %P"
-"""git replaces %O, %A, %B and %P by file names."""
+"""The command of the merge driver. git replaces %O, %A, %B and %P by file names."""
 
 
 def configure_merge_driver(folder: Path) -> bool:
-    """Set the merge driver in the clone that contains a folder. Return False if the clone has one already.
+    """Configure the merge driver in the clone that contains a folder. Return False if nothing was configured.
+
+    A clone that already has the merge driver, or a folder outside of a clone, needs no configuration.
 
     Raises:
         TfgenError: git fails.

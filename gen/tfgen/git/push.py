@@ -1,9 +1,9 @@
-"""Push a branch. If the remote branch has moved, replay the commits on top of it, and push again.
+"""Push a branch. If the remote branch has new commits, replay the local commits on top of them, and push again.
 
     push(repository, target(repository), replay)
 
-The replay runs in a temporary working tree, because the working tree of the user may have modified files. Then tfgen
-checks out the new commits in the working tree of the user.
+The replay runs in a temporary working tree, because the user's working tree may have modified files. Then tfgen checks
+out the replayed commits in the user's working tree.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ _BUSY: Final = re.compile(
 
 
 class Target(Record):
-    """The remote and the remote branch of a push. `is_upstream`: the local branch tracks the remote branch already."""
+    """The remote and the remote branch of a push.
+
+    Attributes:
+        is_upstream: whether the local branch already tracks the remote branch.
+    """
 
     remote: str
     branch: str
@@ -40,7 +44,7 @@ class Target(Record):
 
 
 class RebaseConflictError(RefusedError):
-    """The remote branch and the local commits change the same files.
+    """Error for a remote branch and local commits that change the same files.
 
     Attributes:
         files: the paths of the files from the root of the repository.
@@ -55,10 +59,10 @@ class RebaseConflictError(RefusedError):
 
 
 def target(repository: Repository) -> Target:
-    """Return the upstream of the branch; without an upstream, the branch of the same name in the default remote.
+    """Return the upstream of the current branch, or else the branch with the same name in the default remote.
 
     Raises:
-        UsageError: no remote exists, several remotes exist and none is preferred, or no branch is checked out.
+        UsageError: no remote exists, several remotes exist without a default, or no branch is checked out.
     """
     branch = repository.branch
     if not branch:
@@ -78,7 +82,7 @@ def target(repository: Repository) -> Target:
 
 
 def find_pushed(repository: Repository, to: Target) -> str:
-    """Return the newest ancestor of HEAD that is already in the remote, according to the last fetch.
+    """Return the newest ancestor of HEAD that the remote already has, according to the last fetch.
 
     If the remote branch does not exist, the function compares HEAD with the upstream of the current branch, then with
     the default branch of the remote, then with all branches of the remote. The result is empty if HEAD itself is
@@ -98,22 +102,23 @@ def find_pushed(repository: Repository, to: Target) -> str:
 Replay: TypeAlias = Callable[[Repository, Target, str], None]
 """Function that applies the local commits on top of the remote branch, in a temporary working tree.
 
-The arguments are the working tree, the target of the push, and the last local commit.
+The arguments are the temporary working tree, the target of the push, and the last local commit.
 """
 
 
 def push(repository: Repository, to: Target, replay: Replay) -> None:
-    """Push the branch that is checked out, on top of the remote branch.
+    """Push the branch that is checked out. If the remote branch has new commits, replay the local commits first.
 
     Args:
         repository: the repository.
         to: the remote and its branch.
-        replay: applies the local commits on top of the remote branch. Called each time that the remote branch moved.
+        replay: function that applies the local commits on top of the remote branch. tfgen calls the function whenever
+            the remote branch has new commits.
 
     Raises:
         RebaseConflictError: the remote branch changed the same files.
-        RefusedError: a hook or the remote refuses, or another push was faster in every attempt. The commit stays in the
-            local branch.
+        RefusedError: a hook or the remote refuses the push, or another push was faster in every attempt. The commit
+            stays in the local branch.
     """
     took_s = 0.0
     options = () if to.is_upstream else ("--set-upstream",)
@@ -138,12 +143,12 @@ def push_commit(repository: Repository, to: Target, commit: str, consequence: st
     Args:
         repository: the repository.
         to: the remote and its branch.
-        commit: the id of the commit, or a full ref.
-        consequence: the end of the error message, such as "the commit stays in main".
+        commit: the id of the commit, or a full ref such as refs/heads/main.
+        consequence: the last words of the error message, such as "the commit stays in main".
         options: additional options of `git push`.
 
     Raises:
-        RefusedError: a hook or the remote refuses.
+        RefusedError: a hook or the remote refuses the push.
     """
     arguments = ("push", "--porcelain", *options, to.remote, f"{commit}:refs/heads/{to.branch}")
     done = repository.git(*arguments, runs_hooks=True).done()
@@ -157,7 +162,7 @@ def push_commit(repository: Repository, to: Target, commit: str, consequence: st
 
 
 def _rebase(repository: Repository, to: Target, replay: Replay) -> None:
-    """Replay the commits of the branch over the remote branch, if the remote branch has commits that HEAD lacks."""
+    """Replay the local commits on top of the remote branch, if the remote branch has commits that HEAD lacks."""
     repository.git("fetch", "--quiet", to.remote, f"refs/heads/{to.branch}", runs_hooks=True).output()
     theirs = os.fsdecode(repository.git("rev-parse", "--verify", "FETCH_HEAD").output()).strip()
     ours = os.fsdecode(repository.git("rev-parse", "--verify", "HEAD").output()).strip()

@@ -3,7 +3,7 @@
     committed(Path("jobs/mnist/job.yaml"))          # the content in the last commit
     committed(Path("jobs/mnist/job.yaml"), "v1.4")  # the content in a tag, a branch or a commit
 
-A git command takes some milliseconds, so `committed_files` and `committed_below` read many files with one command.
+A git command takes some milliseconds, so `committed_files` and `committed_below` read many files with few commands.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, b
 
 
 def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
-    """Return the content of all files that a commit has below a folder, by path. Paths are relative to the folder.
+    """Return the content of all files below a folder in a commit, by the path relative to the folder.
 
     The folder may be missing on disk. Raises the errors of `committed`.
     """
@@ -53,7 +53,7 @@ def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
 
 
 def committed_names(folder: Path, revision: str = HEAD) -> set[str]:
-    """Return the names of the files that a commit has directly in a folder.
+    """Return the names of the files directly in a folder, as of a commit.
 
     Raises:
         UsageError: the revision does not exist.
@@ -70,11 +70,11 @@ def has_commit(folder: Path) -> bool:
 
 
 def ignored(folder: Path, places: Sequence[str]) -> set[str]:
-    """Return the untracked files that git ignores, by their paths from a folder.
+    """Return the untracked files that git ignores, as paths relative to a folder.
 
     Args:
         folder: the folder. The result is empty for a folder outside of git.
-        places: the files and subfolders to look at.
+        places: the files and subfolders to search.
 
     Raises:
         TfgenError: git fails.
@@ -86,12 +86,14 @@ def ignored(folder: Path, places: Sequence[str]) -> set[str]:
 
 
 def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[bytes]:
-    """Return the contents of a file in the commits up to a revision. A shallow clone has only some of the commits.
+    """Return the different contents of a file in the commits up to a revision, the newest content first.
+
+    A shallow clone has only some of the commits.
 
     Args:
         path: the file, which may be missing on disk.
-        revision: the last of the commits.
-        most: the maximum number of commits that changed the file, the newest first.
+        revision: the newest commit to read.
+        most: the maximum number of commits to read. tfgen reads the newest commits that changed the file.
 
     Raises:
         UsageError: the revision does not exist.
@@ -105,13 +107,13 @@ def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[
 
 
 def before_removals(path: Path, most: int = 50) -> list[str]:
-    """List the parent of each commit that deleted a file or a file in a folder, the newest first.
+    """List the parents of the commits that deleted a given file, or any file in a given folder, the newest first.
 
     A shallow clone has only some of the commits.
 
     Args:
         path: the file or the folder, which may be missing on disk.
-        most: the maximum number of commits to return.
+        most: the maximum number of parents to return.
 
     Raises:
         TfgenError: git fails.
@@ -127,7 +129,10 @@ def before_removals(path: Path, most: int = 50) -> list[str]:
 
 
 def repositories(paths: Iterable[Path]) -> list[Path]:
-    """Return the repository root of each path, once. A path outside of git gives its nearest existing folder."""
+    """Return the roots of the repositories that contain the paths, each root once.
+
+    For a path outside of git, the nearest existing folder replaces the root.
+    """
     return [*by_repository(paths)]
 
 
@@ -139,14 +144,14 @@ def changed(
     places: Sequence[str] = (".",),
     with_untracked: Iterable[Path] = (),
 ) -> set[str]:
-    """Return the files below a folder that differ between a commit and the disk, by their paths from the folder.
+    """Return the files below a folder that differ between a commit and the disk, as paths relative to the folder.
 
     Args:
         folder: the folder. The result is empty if the folder, its repository or the commit is missing.
         revision: the commit.
         is_removed: whether to list only files that are missing on disk.
         places: the files and subfolders to compare.
-        with_untracked: untracked files to list as well.
+        with_untracked: files to include in the result if git does not track them.
 
     Raises:
         TfgenError: git fails.
@@ -185,7 +190,9 @@ def remote_address(folder: Path, remote: str = "origin") -> str:
 
 
 def by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
-    """Group paths by their repository. The result has repository root -> path -> path from the root.
+    """Group paths by the repository of each path. The result maps the root of a repository to the paths in it.
+
+    The inner dict maps each path to the same path relative to the root.
 
     A path may be missing on disk. For a path outside of git, the nearest existing folder replaces the root.
     """
@@ -202,10 +209,10 @@ def by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
 
 
 def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequence[str]) -> bytes | None:
-    """Return the output of a git command on a revision; None if the revision or the repository is missing.
+    """Return the output of a git command for a revision; None if the revision or the repository is missing.
 
-    The git command itself resolves the revision, so one process is usually enough. Only after a failure, `_commit`
-    finds out whether the revision exists.
+    The git command itself resolves the revision, so one process is usually enough. Only after a failure,
+    another process tests whether the revision exists.
     """
     if not (is_installed() and _is_revision(revision)):
         return None
@@ -218,7 +225,7 @@ def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequ
 
 
 def _output_or_error(root: Path, revision: str, path: Path, command: tuple[str, ...], names: Sequence[str]) -> bytes:
-    """Return the output of a git command on a revision. If HEAD is missing, the output is empty."""
+    """Return the output of a git command for a revision; empty if the revision is HEAD and HEAD is missing."""
     printed = output_at(root, revision, command, names)
     if printed is None and revision != HEAD:
         reason = f"git has no revision {revision!r} in its repository" if is_installed() else "git is not on the PATH"
@@ -227,7 +234,7 @@ def _output_or_error(root: Path, revision: str, path: Path, command: tuple[str, 
 
 
 def _files_of_commit(root: Path, revision: str, path: Path, names: Sequence[str], *options: str) -> dict[str, bytes]:
-    """Return the content of the regular files in a commit, by name. Symbolic links are left out."""
+    """Return the content of the regular files in a commit, by name. Symbolic links are omitted."""
     ids: dict[str, bytes] = {}
     for entry in _output_or_error(root, revision, path, ("ls-tree", "-z", *options), names).split(b"\0"):
         head, _, name = entry.partition(b"\t")  # mode, type and id
@@ -238,7 +245,7 @@ def _files_of_commit(root: Path, revision: str, path: Path, names: Sequence[str]
 
 
 def blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
-    """Return the contents of git blobs by their ids.
+    """Return the contents of git blobs, by the id of the blob.
 
     Raises:
         TfgenError: git fails, or a blob is missing, as in a partial clone.
@@ -271,5 +278,5 @@ def _commit(folder: Path, revision: str) -> str | None:
 
 
 def _is_revision(text: str) -> bool:
-    """Return whether git can read a text as a revision. git reads `-x` as an option and `^x` as an exclusion."""
+    """Return whether git reads a text as a revision. git reads `-x` as an option, and `^x` as an excluded revision."""
     return not text.startswith(("-", "^"))

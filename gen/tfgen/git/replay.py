@@ -19,14 +19,14 @@ from tfgen.git.commit import Repository
 def commits_to_replay(tree: Repository, tip: str) -> list[str]:
     """List the commits of a branch that are not in HEAD, the oldest first. `tip` is the last commit of the branch.
 
-    As in `git rebase`, the list has no merge commit, and no commit whose change is already in HEAD.
+    As in `git rebase`, the list omits merge commits, and commits whose changes are already in HEAD.
     """
     order = ("--reverse", "--topo-order", "--no-merges", "--cherry-pick", "--right-only")
     return _lines(tree, "rev-list", *order, f"HEAD...{tip}")
 
 
 def pick(tree: Repository, commit: str) -> None:
-    """Apply the change of a commit to the files and the index. Conflicts stay in the index as unmerged files.
+    """Apply the changes of a commit to the files and the index. Files with conflicts stay unmerged in the index.
 
     Raises:
         TfgenError: git fails for a reason that is not a conflict.
@@ -38,12 +38,12 @@ def pick(tree: Repository, commit: str) -> None:
 
 
 def without_changes(tree: Repository, commit: str, paths: Iterable[str]) -> str:
-    """Copy a commit without its changes of some files, and return the id of the copy.
+    """Copy a commit without the changes of some files, and return the id of the copy.
 
     Args:
-        tree: the temporary working tree, which has no changes before and after the call.
-        commit: the commit, which has a parent.
-        paths: the paths from the root of the files that the copy does not change.
+        tree: the temporary working tree. It has no changes before and after the call.
+        commit: the commit to copy. The commit must have a parent.
+        paths: the files that the copy does not change, as paths relative to the root.
     """
     head = os.fsdecode(tree.git("rev-parse", "HEAD").output()).strip()
     tree.git("checkout", "--quiet", "--detach", f"{commit}^").output()
@@ -63,7 +63,7 @@ def drop_changes(tree: Repository) -> None:
 
 
 def commit_picked(tree: Repository, commit: str) -> None:
-    """Commit the index with the author, date and message of an earlier commit. An unchanged index makes no commit."""
+    """Commit the index with the author, date and message of an earlier commit. Do nothing if the index is unchanged."""
     if not tree.git("diff", "--cached", "--quiet", "HEAD").done().code:
         return
     words = ("--reuse-message", commit, "--cleanup=verbatim", "--allow-empty-message")
@@ -71,18 +71,18 @@ def commit_picked(tree: Repository, commit: str) -> None:
 
 
 def unmerged_files(tree: Repository) -> tuple[str, ...]:
-    """List the files with a conflict, by their paths from the root."""
+    """List the files with a merge conflict, as paths relative to the root."""
     return _names(tree, "diff", "--name-only", "--diff-filter=U", "-z")
 
 
 def changed_by(tree: Repository, commit: str) -> frozenset[str]:
-    """Return the files that a commit changes, by their paths from the root."""
+    """Return the files that a commit changes, as paths relative to the root."""
     options = ("--root", "--no-commit-id", "--no-renames", "-r", "-z", "--name-only")
     return frozenset(_names(tree, "diff-tree", *options, commit))
 
 
 def differing_files(tree: Repository, commit: str) -> frozenset[str]:
-    """Return the files that differ between the index and a commit, by their paths from the root."""
+    """Return the files that differ between the index and a commit, as paths relative to the root."""
     return frozenset(_names(tree, "diff", "--cached", "--no-renames", "--name-only", "-z", commit))
 
 

@@ -12,7 +12,7 @@ from tfgen.real_path import real_path
 
 
 class Operation(NamedTuple):
-    """An unfinished git operation, such as "a merge", with the commands that finish and abort the operation."""
+    """An unfinished git operation, such as "a merge", with the command that finishes and the command that aborts it."""
 
     name: str
     finish: str
@@ -28,14 +28,14 @@ _FILES: Final = {
     "CHERRY_PICK_HEAD": Operation("a cherry-pick", "git cherry-pick --continue", "git cherry-pick --abort"),
     "REVERT_HEAD": Operation("a revert", "git revert --continue", "git revert --abort"),
 }
-"""The file that git keeps in the .git folder during each operation. The first file that exists counts."""
+"""The git operations, by the file that git keeps in the .git folder. The first file that exists counts."""
 
 _LINE: Final = "gitdir: "
-"""The start of the file `.git` of a worktree or a submodule, before the path of its git folder."""
+"""The first characters of the file `.git` in a worktree or a submodule. The path of the .git folder follows."""
 
 
 def find_under_way(state: Path) -> Operation | None:
-    """Return the unfinished operation of a repository, or None. `state` is the path of the .git folder."""
+    """Return the unfinished operation of a repository, or None. `state` is the path of the repository's .git folder."""
     return next((operation for name, operation in _FILES.items() if (state / name).exists()), None)
 
 

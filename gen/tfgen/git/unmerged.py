@@ -1,4 +1,4 @@
-"""Files that a git merge left in conflict, and files that a git merge wrote. All paths are relative to a folder."""
+"""Finds the files with merge conflicts, and the files that a git merge changed. All paths are relative to a folder."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from tfgen.git.command import Git, is_installed
 
 OURS: Final = 2
 THEIRS: Final = 3
-"""The stages of the two sides of an unmerged file in the index: https://git-scm.com/docs/git-ls-files."""
+"""The stage numbers of our version and their version of an unmerged file in the index:
+https://git-scm.com/docs/git-ls-files."""
 
 
 def unmerged_files(folder: Path, places: Sequence[str]) -> dict[str, dict[int, str]]:
-    """Return the blob ids of each file with a merge conflict, by path and stage; empty outside of a git repository.
+    """Return the blob ids of each file with a merge conflict, by path and stage number; empty outside of git.
 
     Raises:
         TfgenError: git fails.
@@ -32,17 +33,17 @@ def unmerged_files(folder: Path, places: Sequence[str]) -> dict[str, dict[int, s
 
 
 def is_in_repository(folder: Path) -> bool:
-    """Return whether a folder is in a git repository, and git is installed."""
+    """Return whether git is installed and a folder is in a git repository."""
     return is_installed() and folder.is_dir() and not Git(folder, ("rev-parse", "--git-dir")).done().code
 
 
 def read_side(folder: Path, blob: str) -> str:
-    """Return the text of one side of an unmerged file. Raises TfgenError if git fails."""
+    """Return the text of one version of an unmerged file, which is a blob. Raises TfgenError if git fails."""
     return _run(folder, "cat-file", "blob", blob).decode("utf-8", errors="replace")
 
 
 def files_of_merge(folder: Path, places: Sequence[str], *, is_committed: bool) -> frozenset[str]:
-    """Return the files that a merge changed and that nobody edited afterwards.
+    """Return the files that a merge changed but that nobody has edited after the merge.
 
     Args:
         folder: the folder.
@@ -62,7 +63,7 @@ def files_of_merge(folder: Path, places: Sequence[str], *, is_committed: bool) -
 
 
 def stage_files(folder: Path, paths: Iterable[str]) -> None:
-    """Stage files as they are on disk, so that git treats their conflicts as resolved. Skip ignored files.
+    """Stage files as they are on disk, so that git treats the conflicts in the files as resolved. Skip ignored files.
 
     Raises:
         TfgenError: git fails.

@@ -1,4 +1,4 @@
-"""Collects the jobs with errors for the site, with the problems and the page of each job."""
+"""Collects the jobs with errors for the site, each with the problems and the name of the job's page."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _UNNAMED: Final = "file"
 
 
 def broken_jobs(jobs: Checked, pages: Iterable[str]) -> Iterator[BrokenJob]:
-    """Yield the jobs of each file that has errors, or whose layers have errors.
+    """Yield the jobs of each job file that has errors, or that has a layer with errors.
 
     Args:
         jobs: the checked files.
-        pages: the pages of the jobs without errors.
+        pages: the names of the pages of the jobs without errors.
     """
     taken = {*pages}
     whole = {file.source.file for file in jobs.whole_files}
@@ -36,7 +36,7 @@ def broken_jobs(jobs: Checked, pages: Iterable[str]) -> Iterator[BrokenJob]:
 
 
 def _free_page(name: str, taken: set[str]) -> str:
-    """Return an unused page name: the name itself, or the name with a number."""
+    """Return a page name that is not taken: the given name, or the name with a number."""
     page, number = name, 1
     while page in taken:
         number += 1

@@ -1,4 +1,4 @@
-"""Records with the facts that the pages of the site show."""
+"""Records that contain the facts on the pages of the site."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Requests(Record):
     """The resources that pods and claims request.
 
     Attributes:
-        cpu: cores.
-        memory: bytes.
-        storage: bytes of the claims.
-        gpus: number of GPUs by GPU model, or by resource name if the job selects no model.
+        cpu: number of CPU cores.
+        memory: number of bytes.
+        storage: number of bytes that the claims request.
+        gpus: number of GPUs, by GPU model. If the job selects no model, the key is the name of the resource.
     """
 
     pods: int
@@ -37,12 +37,12 @@ class Requests(Record):
 
     @property
     def gpu_count(self) -> Amount:
-        """Return the total number of GPUs of all models."""
+        """Return the number of all GPUs together."""
         return sum(self.gpus.values())
 
 
 def total(requests: Iterable[Requests]) -> Requests:
-    """Return the sum of the requests, resource by resource."""
+    """Return the sum of several requests."""
     parts = [*requests]
     products = sorted({product for part in parts for product in part.gpus})
     return Requests(
@@ -67,7 +67,7 @@ class ObjectText(Record):
 
 
 class ValueOrigin(Record):
-    """A value of a job, and the file that sets the value. All attributes are texts for a table."""
+    """A value of a job, and the file that sets the value. All attributes are texts for the cells of a table."""
 
     path: str
     value: str
@@ -75,17 +75,17 @@ class ValueOrigin(Record):
 
 
 class ProblemLine(Record):
-    """A problem, and the text of the line with the problem; empty for an unreadable file."""
+    """A problem, and the text of the file's line with the problem. The text is empty for an unreadable file."""
 
     problem: Problem
     text: str
 
 
 class LiveState(Record):
-    """The state of a run in its cluster.
+    """The state of a run in the cluster of the run.
 
     Attributes:
-        ready: the ready tasks, such as 3/4.
+        ready: the number of ready tasks of all tasks, such as 3/4.
         reason: the first reason why the run waits or fails; empty without a reason.
     """
 
@@ -95,15 +95,15 @@ class LiveState(Record):
 
 
 class EnvironmentFacts(Record):
-    """An environment of a job, or the job itself if the job has no environments.
+    """The facts about an environment of a job, or about the job itself if the job has no environments.
 
     Attributes:
         name: name of the environment; empty for the job itself.
-        cluster: name of the cluster; empty for the cluster of the GitOps tool.
-        queue: queue of Volcano or Kueue; empty without a queue.
+        cluster: name of the cluster; empty for the cluster in which the GitOps tool runs.
+        queue: name of the queue of Volcano or Kueue; empty without a queue.
         is_enabled: whether the job runs in the environment.
         origins: the values that job.yaml or a layer sets. Defaults of the schema are not included.
-        state: the state of the run in its cluster; None if tfgen did not read the cluster.
+        state: the state of the run in the cluster; None if tfgen has not read the cluster.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Change(Record):
     Attributes:
         commit: the shortened id of the commit.
         date: the date of the commit, such as 2026-11-25.
-        words: the changed fields of the job in words, or "the job is new" for the first commit.
+        words: a text for each changed field of the job, or "the job is new" for the first commit.
     """
 
     commit: str
@@ -136,11 +136,11 @@ class JobFacts(Record):
 
     Attributes:
         file: path of the job file from the root of the repository.
-        team: the team or owner, from a label, the project of Argo CD or the folder of the job.
+        team: the team that owns the job, from a label, from the project of Argo CD, or from the job's folder.
         problems: the problems of the job file, in order.
         history: the last changes of the job file, the newest first.
-        waiting: the uncommitted changes of the job, in words.
-        delivery: the ways in which GitOps tools apply the job.
+        waiting: the uncommitted changes of the job, as texts.
+        delivery: texts that describe how GitOps tools apply the job.
         picture: the picture of the job as SVG.
     """
 
@@ -156,12 +156,12 @@ class JobFacts(Record):
 
 
 class BrokenJob(Record):
-    """A job whose file has errors.
+    """A job whose file or layers have errors.
 
     Attributes:
         name: name of the job; the path of the file for a job without a name.
         file: path of the job file from the root of the repository.
-        page: file name of the page, without the extension.
+        page: file name of the job's page, without the extension.
         problems: the problems of the job file and of its layers.
     """
 
@@ -182,9 +182,9 @@ class Site(Record):
     Attributes:
         jobs: jobs without errors, in the order of their names.
         broken: jobs with errors, in the order of their files.
-        notes: sentences about clusters that tfgen could not read.
-        live_at: the time of the states in the clusters, in words; empty without states.
-        plan: the placement of the jobs on nodes; None without nodes.
+        notes: messages about clusters that tfgen could not read.
+        live_at: the time at which tfgen read the states from the clusters, as text; empty without states.
+        plan: the plan that places the jobs on nodes; None for a site without a plan.
     """
 
     title: str

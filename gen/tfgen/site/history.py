@@ -1,4 +1,4 @@
-"""Lists the fields of a job that each commit changed, in words."""
+"""Lists, for each commit, the fields of a job that the commit changed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tfgen.site.facts import Change
 from tfgen.text.parse import parse
 
 _MOST: Final = 8
-"""Maximum number of changed fields that are listed for one commit. A last line counts the remaining fields."""
+"""Maximum number of changed fields in the list of a commit. A last text has the number of the remaining fields."""
 _LONGEST: Final = 40
-"""Maximum length of a value in characters."""
+"""Maximum number of characters of a value in the list."""
 _NEW: Final = ("the job is new",)
 
 Data = Mapping[str, Any]
@@ -25,11 +25,11 @@ def changes(file: str, job: str, revisions: Sequence[Revision], most: int) -> It
     """Yield the commits that changed a job, the newest first.
 
     Args:
-        file: path of the job file, for messages of the parser.
+        file: path of the job file, which the parser needs for messages.
         job: name of the job. A file may contain several jobs.
-        revisions: the revisions of the file, the newest first: at most `most`, and the one before the oldest.
-            If fewer revisions exist, the oldest revision creates the file.
-        most: the maximum number of revisions to compare with their predecessor.
+        revisions: the last `most` + 1 revisions of the file, the newest first. If there are fewer revisions, the oldest
+            revision creates the file.
+        most: the maximum number of revisions to compare, each with the previous revision.
     """
     versions = [job_data(file, job, revision.content) for revision in revisions]
     if len(revisions) <= most:
@@ -41,7 +41,7 @@ def changes(file: str, job: str, revisions: Sequence[Revision], most: int) -> It
 
 
 def job_data(file: str, job: str, content: bytes | None) -> Data | None:
-    """Return the data of a job in a version of its file; None if the version has no such job or is not valid YAML."""
+    """Return the data of a job in a version of the job file; None if the version lacks the job or is not valid YAML."""
     if content is None:
         return None
     parsed = parse(content.decode("utf-8-sig", errors="replace"), file)
@@ -54,7 +54,7 @@ def job_data(file: str, job: str, content: bytes | None) -> Data | None:
 
 
 def difference(before: Data | None, after: Data | None) -> tuple[str, ...]:
-    """Return the changed fields between two versions of a job, in words; empty for equal versions."""
+    """Return a text for each field that differs between two versions of a job; empty for equal versions."""
     if before is None or after is None:
         return () if before is after else _NEW if before is None else ("the job is removed",)
     changed = field_changes(before, after)

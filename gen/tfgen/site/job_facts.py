@@ -1,4 +1,4 @@
-"""Collects the facts of a job from its document and its Kubernetes objects."""
+"""Collects the facts about a job from the job's document and the job's Kubernetes objects."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _CLAIM: Final = "PersistentVolumeClaim"
 _OWNER_LABELS: Final = ("team", "owner")
 _PROJECT: Final = ("spec", "gitops", "argocd", "project")
 _LONGEST: Final = 80
-"""Maximum length of a value in the table of values and their files."""
+"""Maximum number of characters of a value in the table of the values and the files that set the values."""
 
 
 def job_facts(
     document: Document, problems: Sequence[ProblemLine], history: Sequence[Change], waiting: Sequence[str]
 ) -> JobFacts:
-    """Return the facts of a job that has no errors.
+    """Return the facts about a job that has no errors.
 
     Args:
-        document: the job.
+        document: the document of the job.
         problems: the problems of the job file.
         history: the commits that changed the job file, the newest first.
-        waiting: the uncommitted changes of the job, in words.
+        waiting: the uncommitted changes of the job, as texts.
     """
     built = build(document.data)
     names: Sequence[str | None] = [*built.environments] or [None]
@@ -61,9 +61,9 @@ def job_facts(
 
 
 def _team(document: Document) -> str:
-    """Return the team of a job: the label `team` or `owner`, or the project of Argo CD, or the name of a folder.
+    """Return the team of a job, from the label `team` or `owner`, the project of Argo CD, or the name of a folder.
 
-    The folder is the folder above the folder of the job: `ads` for jobs/ads/mnist/job.yaml.
+    The folder is the parent of the job's folder: `ads` for jobs/ads/mnist/job.yaml.
     """
     labels = document.data["spec"].get("labels") or {}
     for name in _OWNER_LABELS:
@@ -94,7 +94,7 @@ def _environment(document: Document, built: BuiltJob, name: str | None) -> Envir
 
 
 def _requests(objects: Sequence[Object]) -> Requests:
-    """Return the sum of the requests of all pods and claims, even if the pods do not run at the same time."""
+    """Return the sum of the requests of all pods and claims, even of pods that do not run at the same time."""
     sums = totals(objects)
     gpus: dict[str, Amount] = {}
     for pods in (pods for item in objects for pods in pods_of(item)):

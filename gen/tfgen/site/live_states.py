@@ -1,4 +1,4 @@
-"""Reads the states of runs from their clusters for the site. A cluster that does not answer causes a note."""
+"""Reads the states of runs from the clusters, for the site. If a cluster does not answer, the site shows a note."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tfgen.site.facts import JobFacts, LiveState
 
 
 class LiveStates(Record):
-    """The states of runs by the title of the run, and notes about runs whose state could not be read."""
+    """The states of runs, by the title of the run, and messages about runs whose state could not be read."""
 
     states: Mapping[str, LiveState]
     notes: tuple[str, ...]
 
 
 def read_live_states(clusters: Clusters, runs: Sequence[DeclaredRun]) -> LiveStates:
-    """Return the states of runs. After a failed connection, tfgen reads no other namespace of the cluster."""
+    """Return the states of runs. After a failed connection, tfgen reads no other namespace of the same cluster."""
     states: dict[str, LiveState] = {}
     notes: list[str] = []
     places: dict[tuple[str | None, str], list[LiveRun]] = {}
@@ -51,7 +51,7 @@ def read_live_states(clusters: Clusters, runs: Sequence[DeclaredRun]) -> LiveSta
 def with_states(
     jobs: Sequence[JobFacts], states: Mapping[str, LiveState], runs: Sequence[DeclaredRun]
 ) -> list[JobFacts]:
-    """Add the states of the runs to the jobs."""
+    """Return the facts about the jobs, with the states of the runs."""
     titles = {(run.job, run.environment or ""): run.title for run in runs}
     return [
         job.replaced(

@@ -1,4 +1,4 @@
-"""Records for the page that shows a plan: the verdicts, and the nodes with their GPU slots."""
+"""Records that contain the facts on the page of a plan: the verdicts, and the GPU slots of the nodes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from tfgen.record import Record
 from tfgen.scheduling.node_slots import NodeGroup, NodeSlots, RoleKey, grouped, role_counts, slot_letters
 
 _COLOURS: Final = 6
-"""Number of colours in style.css: the classes slot-0 to slot-5."""
+"""Number of colours for slots. The classes slot-0 to slot-5 in style.css define the colours."""
 
 
 class PodSlots(Record):
     """The GPU slots of a pod.
 
     Attributes:
-        style: class in style.css.
-        letter: the letter in each slot; empty for a pod outside of the plan.
-        gpus: number of GPUs.
+        style: class of the slots in style.css.
+        letter: the letter in each slot; empty for a pod that the plan does not place.
+        gpus: number of GPUs of the pod.
     """
 
     style: str
@@ -30,9 +30,9 @@ class RunPods(Record):
     """The pods of a run on a node.
 
     Attributes:
-        title: title of the run; empty for pods that wait in the cluster.
-        job: name of the job, whose page describes the run.
-        pods: the pods in words, such as "chief, 2 worker".
+        title: title of the run; empty for pods in the cluster that wait for a node.
+        job: name of the job. The page of the job describes the run.
+        pods: text about the pods, such as "chief, 2 worker".
     """
 
     title: str
@@ -44,7 +44,7 @@ class GroupFacts(Record):
     """A group of nodes with equal GPU slots.
 
     Attributes:
-        label: the slots in words, for a screen reader.
+        label: text about the slots, for a screen reader.
     """
 
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ class GroupFacts(Record):
 
 
 class VerdictFacts(Record):
-    """The verdict on a run of a job, in one line without the title of the run."""
+    """The verdict of the plan on a run of a job. The text of the verdict is one line without the title of the run."""
 
     job: str
     title: str
@@ -62,13 +62,13 @@ class VerdictFacts(Record):
 
 
 class PlanFacts(Record):
-    """All facts about a plan that its page shows.
+    """All facts on the page of a plan.
 
     Attributes:
         source: the file with the nodes.
-        legend: a slot of each role, with the run and the role in words.
-        gpus: number of GPUs of all nodes.
-        free: number of free GPUs after the plan.
+        legend: one slot for each role of a run, with a text that names the run and the role.
+        gpus: number of GPUs of all nodes together.
+        free: number of GPUs that the plan leaves free.
     """
 
     source: str
@@ -86,9 +86,9 @@ def plan_facts(
 
     Args:
         source: the file with the nodes.
-        nodes: the nodes after the plan.
+        nodes: the nodes, with the pods that the plan places.
         verdicts: the verdicts on the runs.
-        jobs: the name of the job of each run, by the title of the run.
+        jobs: the name of each run's job, by the title of the run.
     """
     letters = slot_letters(nodes)
     return PlanFacts(
@@ -122,7 +122,7 @@ def _pods(node: NodeSlots, letters: Mapping[RoleKey, str]) -> Iterator[PodSlots]
 
 
 def _label(node: NodeSlots) -> str:
-    """Return the slots of a node in words: "8 GPUs: 4 of mnist worker, 2 of running pods, 2 free"."""
+    """Return a text about the slots of a node, such as "8 GPUs: 4 of mnist worker, 2 of running pods, 2 free"."""
     sums: dict[str, int] = {}
     for item in node.placed:
         name = f"of {item.run} {item.role}" if item.run else "of waiting pods"

@@ -1,4 +1,4 @@
-"""Reads the facts of all jobs of a repository from the documents, the objects and git."""
+"""Reads the facts about all jobs of a repository from the job files, the Kubernetes objects and git."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tfgen.text.document import Document
 from tfgen.workers import map_items
 
 _HISTORY: Final = 10
-"""Maximum number of commits on the page of a job."""
+"""Maximum number of commits that the page of a job lists."""
 
 
 def read_jobs(jobs: CheckedJobs, root: Path) -> list[JobFacts]:
-    """Return the facts of the jobs without errors, in the order of their names.
+    """Return the facts about the jobs without errors, sorted by the name of the job.
 
     Args:
         jobs: the checked jobs.
@@ -59,12 +59,12 @@ def read_jobs(jobs: CheckedJobs, root: Path) -> list[JobFacts]:
 
 
 class _Input(Record):
-    """The data from which the facts of one job are computed.
+    """The data from which tfgen computes the facts about one job.
 
     Attributes:
         revisions: the revisions of the job file, the newest first.
         is_in_git: whether the job file is in a git repository with a commit.
-        changed_files: number of rendered files that differ from the last commit.
+        changed_files: number of the job's rendered files that differ from the last commit.
     """
 
     document: Document
@@ -81,7 +81,7 @@ def _facts(item: _Input) -> JobFacts:
 
 
 def _waiting(item: _Input) -> Iterator[str]:
-    """Yield the uncommitted changes of a job, in words."""
+    """Yield a text for each uncommitted change of a job."""
     file, name = item.document.file, name_of(item.document)
     if item.is_in_git:
         committed = job_data(file, name, item.revisions[0].content) if item.revisions else None
@@ -91,7 +91,7 @@ def _waiting(item: _Input) -> Iterator[str]:
 
 
 def _changed_files(root: Path) -> Mapping[str, int]:
-    """Return the number of changed files in charts/ and overlays/ by job."""
+    """Return the number of changed files in charts/ and overlays/, by the name of the job."""
     numbers: dict[str, int] = {}
     for path in git.changed(root, places=(CHARTS, OVERLAYS)):
         name = path.split("/")[1]

@@ -1,4 +1,4 @@
-"""Computes the plan for the site: places the jobs on the nodes that a file lists."""
+"""Computes the plan for the site, which places the jobs on the nodes in a file."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def read_plan(
     objects: Sequence[Object],
     text: Callable[[Verdict], str],
 ) -> PlanFacts:
-    """Return the plan of the jobs that have an environment and are not retired.
+    """Return the plan for the jobs that have the given environment and are not retired in the environment.
 
     Args:
-        documents: the jobs.
-        environment: the environment; None for the jobs without an environment.
+        documents: the documents of the jobs.
+        environment: the name of the environment; None to plan each job without an environment.
         source: the file with the objects of the cluster.
         objects: the objects of the cluster.
-        text: function that returns a verdict in one line, which begins with the title of the run.
+        text: function that returns a verdict as one line. The line begins with the title of the run.
     """
     planned = [item for item in documents if environment is None or environment in environments_of(item)]
     runs = [item for item in declared_runs(planned, environment) if item.run.is_enabled]

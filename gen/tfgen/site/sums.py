@@ -10,11 +10,11 @@ from tfgen.site.facts import EnvironmentFacts, JobFacts, Requests, total
 
 
 class Sum(Record):
-    """The sum of the requests of all enabled environments with one key, such as one team.
+    """The sum of the requests of all enabled environments that share a key, such as a team.
 
     Attributes:
-        key: the team, queue, cluster or environment; empty for environments without such a key.
-        jobs: number of jobs.
+        key: the name of the team, queue, cluster or environment; empty for environments without such a name.
+        jobs: number of jobs that have such environments.
     """
 
     key: str
@@ -23,7 +23,7 @@ class Sum(Record):
 
 
 class SumTable(Record):
-    """The sums for one kind of key, such as the team, sorted by key."""
+    """The sums for all keys of one kind, such as all teams, sorted by key."""
 
     title: str
     rows: tuple[Sum, ...]
@@ -38,7 +38,7 @@ _KEYS: Final[Sequence[tuple[str, Callable[[JobFacts, EnvironmentFacts], str]]]] 
 
 
 def sum_tables(jobs: Iterable[JobFacts]) -> tuple[SumTable, ...]:
-    """Return the sums over the enabled environments of all jobs, one table for each kind of key."""
+    """Return a table of sums for each kind of key. The sums include the enabled environments of all jobs."""
     enabled = [(job, environment) for job in jobs for environment in job.environments if environment.is_enabled]
     return tuple(_table(title, [(key(*pair), *pair) for pair in enabled]) for title, key in _KEYS)
 
