@@ -33,7 +33,7 @@ def find_tip(repository: Repository, branch: str, to: Target | None) -> str:
     Args:
         repository: the repository.
         branch: the name of the branch.
-        to: the target of a later push. tfgen fetches the remote branch of the target. None for a branch without a push.
+        to: the target of a later push, whose remote branch tfgen fetches; None for a branch that is not pushed.
 
     Raises:
         UsageError: a working tree has the branch checked out.

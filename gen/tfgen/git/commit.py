@@ -322,7 +322,7 @@ def _list_names(repository: Repository, arguments: tuple[str, ...], paths: Seque
 
 
 def _literal(paths: Sequence[str]) -> bytes:
-    """Return pathspecs that match the paths literally. NUL bytes end the pathspecs."""
+    """Return pathspecs that match the paths literally. A NUL byte ends each pathspec."""
     return b"".join(b":(literal)" + os.fsencode(path) + b"\0" for path in paths)
 
 

@@ -190,9 +190,9 @@ def remote_address(folder: Path, remote: str = "origin") -> str:
 
 
 def by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
-    """Group paths by the repository of each path. The result maps the root of a repository to the paths in it.
+    """Group paths by repository. The result contains, for the root of each repository, the paths in the repository.
 
-    The inner dict maps each path to the same path relative to the root.
+    Each of these paths is a key. The value is the same path relative to the root.
 
     A path may be missing on disk. For a path outside of git, the nearest existing folder replaces the root.
     """

@@ -11,7 +11,7 @@ from tfgen.git.command import Git, is_installed
 
 OURS: Final = 2
 THEIRS: Final = 3
-"""The stage numbers of our version and their version of an unmerged file in the index:
+"""The stage numbers of the versions `ours` and `theirs` of an unmerged file in the index:
 https://git-scm.com/docs/git-ls-files."""
 
 
@@ -38,7 +38,7 @@ def is_in_repository(folder: Path) -> bool:
 
 
 def read_side(folder: Path, blob: str) -> str:
-    """Return the text of one version of an unmerged file, which is a blob. Raises TfgenError if git fails."""
+    """Return the text of a version of an unmerged file, by the version's blob id. Raises TfgenError if git fails."""
     return _run(folder, "cat-file", "blob", blob).decode("utf-8", errors="replace")
 
 

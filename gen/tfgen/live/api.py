@@ -32,7 +32,7 @@ _ERROR: Final = 400
 _BUILT_IN: Final = ("/api/v1", "/apis/apps/v1", "/apis/batch/v1")
 """API paths that every Kubernetes API server serves."""
 _SILENCE: Final = 60.0
-"""Seconds without a new line of a log. The client then requests the log again: the connection may be silently dead."""
+"""Seconds without output of a log. The client then requests the log again, because the connection may be dead."""
 _SHORT: Final = 1.0
 """Seconds for which requests must fail before the user sees a message. Shorter failures are not reported."""
 

@@ -19,7 +19,7 @@ from tfgen.errors import TfgenError
 from tfgen.live.kubernetes_client import websocket
 
 _CLOSE: Final = 255
-"""Number of the stream whose messages close other streams. It exists since the protocol v5.channel.k8s.io."""
+"""Number of the stream whose messages close other streams. The protocol has the stream since v5.channel.k8s.io."""
 _ROOM: Final = 1 << 20
 """Number of unsent bytes at which the caller should wait before the next `send`."""
 _AT_ONCE: Final = 64

@@ -39,7 +39,7 @@ class LogChoice(Record):
     Attributes:
         role: the only role to read; None for all roles.
         index: the index of the only task to read in each role; None for all tasks.
-        all_containers: whether to read also the finisher, and all other containers of the pods.
+        all_containers: whether to also read the finisher, and all other containers of the pods.
         since: maximum age of a line in seconds; None for the whole log.
         tail: number of existing lines to read at the end of each log; None for all lines.
     """

@@ -15,7 +15,7 @@ from tfgen.record import EMPTY
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
 _DURATION: Final = 40
-"""Seconds for which a lease is valid, unless the lease has another number."""
+"""Seconds for which a lease is valid, unless the lease sets another duration."""
 
 
 def ready_condition(node: Object) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ class Patience(Record):
         answer: timeout for the connection, and for each read of the answer.
         total: maximum time from the first try to the last try; None for no limit.
         deadline: value of `time.monotonic` after which no new try starts; None for no deadline.
-        unreachable: the value of `total` for a server that has never accepted a connection; None for the same value.
+        unreachable: replaces `total` for a server that has never accepted a connection; None to keep `total`.
     """
 
     answer: float

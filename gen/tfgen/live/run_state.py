@@ -90,8 +90,8 @@ class RunState(Record):
 
     Attributes:
         namespace: namespace of the run.
-        since: time, in Kubernetes' format, at which the object was created that decides when the run ends; empty if the
-            object does not exist.
+        since: creation time, in Kubernetes' format, of the object that decides when the run ends; empty if there is
+            no such object.
         end: end of the run; None while the run continues.
         causes: reasons why the run waits or fails.
         gpus: number of GPUs that the run's pods use.

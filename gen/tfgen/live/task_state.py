@@ -84,7 +84,7 @@ def task_name(pod: Object) -> str:
 
 
 def main_container(pod: Object) -> str:
-    """Return the name of a pod's main container: the training container, or the first container of any other pod."""
+    """Return the name of a pod's main container: the training container, or else the first container."""
     names: list[str] = [item["name"] for item in pod["spec"]["containers"]]
     return CONTAINER if CONTAINER in names else names[0]
 

@@ -50,7 +50,7 @@ class Container(Record):
     """The container of a task.
 
     Attributes:
-        name: the name of the container, which the command that removes the container needs.
+        name: the name of the container, by which `remove_command` removes the container.
         pod: the pod of the task.
         words: the command and the arguments of the container; `$(NAME)` is replaced by the value of the variable.
         variables: all variables of the container.

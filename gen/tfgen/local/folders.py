@@ -47,9 +47,9 @@ class Folders(Record):
     def local_path(self, path: str) -> str:
         """Return the local path of a path in the pod.
 
-        A path below a mount becomes a path in the local folder of the mount. Any other path that does not exist on this
-        machine is searched in the folder with the code, without its first folders: `/opt/train.py` becomes `train.py`
-        in that folder. Other paths are unchanged.
+        A path below a mount becomes a path in the local folder of the mount. For any other path that does not
+        exist on this machine, tfgen removes leading folders until the rest of the path exists in the folder with the
+        code: `/opt/train.py` becomes `train.py` in this folder. Other paths are unchanged.
         """
         if path.startswith("//"):
             return path

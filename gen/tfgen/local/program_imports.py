@@ -1,7 +1,7 @@
 """Finds the packages that a Python program imports but that are not installed.
 
-Each task would end with a ModuleNotFoundError. `tfgen local` reports the missing packages before a
-task starts.
+A task that imports a missing package would end with a ModuleNotFoundError. `tfgen local` reports the missing packages
+before a task starts.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Run:
         self.code: int | None = None
         """The exit code of the job; None before the end of the job."""
         self.reason = ""
-        """The name of the task that decided the exit code, or the reason of `stop`."""
+        """The name of the task that decided the exit code, or the `reason` argument of `stop`."""
         self._ending = ending
         self._processes = processes
         self._clock = clock

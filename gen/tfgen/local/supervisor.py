@@ -38,7 +38,7 @@ _LIBC = ctypes.CDLL(None) if _IS_LINUX else None
 
 
 class Supervisor:
-    """The running tasks, by name and by process id."""
+    """The program that starts and ends the processes of the tasks."""
 
     def __init__(self) -> None:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -170,7 +170,7 @@ class Supervisor:
 def _parents() -> "list[tuple[int, int]]":
     """Return the process id and the parent's process id of every process, from /proc/*/stat.
 
-    The parser searches the last bracket of the file, because the process name before this bracket may contain brackets.
+    The parser splits each file at the last bracket, because the process name before this bracket may contain brackets.
     """
     pairs = []
     for entry in os.listdir("/proc"):  # noqa: PTH208 - names alone

@@ -22,7 +22,7 @@ class Analysis(Record):
     """The documents of a file, and the problems of the file.
 
     Attributes:
-        documents: all documents of the file, even with errors, and with the defaults from each tfgen.yaml.
+        documents: the documents with the defaults from each tfgen.yaml, including documents with errors.
         accepted: the documents that have no schema errors and inherit from no tfgen.yaml with schema errors.
         problems: the problems of the file and of each tfgen.yaml that applies to the file, in order.
         is_parsed: whether the file is valid YAML.

@@ -16,7 +16,7 @@ from tfgen.text.yaml_node import YamlNode, nodes
 
 
 class Cursor(NamedTuple):
-    """A key or a scalar value of a YAML text, with the positions of its first and last characters.
+    """A key or a scalar value in a YAML text, with a start position and an end position.
 
     Attributes:
         root: the position at which the YAML document begins; equal to `Document.root`.

@@ -216,7 +216,7 @@ def _assignments(document: Document, path: Path, problem: Problem, phrase: Phras
 
 
 def _removals(document: Document, path: Path) -> Iterator[list[Assignment]]:
-    """Yield possible removals: of a key, of its list item, and of each parent that has no other key."""
+    """Yield possible removals: of a key, of the list item with the key, and of each parent without another key."""
     if path[-1:] in (("name",), ("value",)) and isinstance(path[-2], int):
         yield [Assignment(path[:-1], REMOVED)]
     yield [Assignment(path, REMOVED)]

@@ -39,8 +39,8 @@ def describe(document: Document, environment: str | None) -> Picture:
 
     Args:
         document: the document of the job, without errors.
-        environment: the name of the only environment to draw; None to draw all environments. A job without environments
-            is drawn itself.
+        environment: the name of the only environment to draw; None to draw all environments, or the job
+            itself if the job has no environments.
 
     Raises:
         UsageError: the job has no such environment.

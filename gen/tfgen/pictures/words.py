@@ -1,4 +1,4 @@
-"""The texts in a picture that are equal in all formats."""
+"""The texts that are equal in all formats of a picture."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tfgen.kubernetes.object import identity
 
 
 def rows(diff: JobDiff) -> dict[str, Any]:
-    """Return the differences of jobs as plain data for JSON. A field that does not exist has no key."""
+    """Return the differences of jobs as plain data for JSON. A missing value has no key in the data."""
     return {
         "job": diff.name,
         "file": diff.file,
@@ -52,6 +52,6 @@ def _object_row(item: ObjectDiff) -> dict[str, Any]:
 
 
 def field_row(change: FieldChange) -> dict[str, Any]:
-    """Return a changed field as plain data for JSON. If there is no old or no new value, the key is missing."""
+    """Return a changed field as plain data for JSON. A missing old or new value has no key in the data."""
     sides = {"before": change.before, "after": change.after}
     return {"path": str(change.path), **{side: value for side, value in sides.items() if value is not NOTHING}}

@@ -28,7 +28,7 @@ LONGEST: Final = 60_000
 """Maximum number of characters of the comment. GitHub accepts 65,536."""
 
 _ARROW: Final = "→"
-"""Arrow between an old and a new value. Markdown needs an escape for "->", which is ugly in an e-mail."""
+"""Arrow between an old and a new value. An escaped "->" would be visible in the source, such as an e-mail."""
 
 _SHARE: Final = 0.5
 """Share of the maximum length that the tables may use. The lists of fields use the remaining characters."""

@@ -27,7 +27,7 @@ from tfgen.words import for_terminal, shown
 SIGNS: Final = {"added": "+", "changed": "~", "removed": "-"}
 
 _ONE_LINE: Final = 90
-"""Maximum length of an old and a new value together, for which tfgen prints both values in one line."""
+"""Maximum total length of an old value and a new value that tfgen prints in one line."""
 _LONGEST: Final = 100
 """Maximum length of a value in a separate line. tfgen shortens a longer value."""
 _LEAD: Final = 20
