@@ -100,14 +100,14 @@ class LocalJob(Record):
 
 
 class LocalDocument(Record):
-    """The job to run, with the values of --set, and its problems. The document is None if the job has errors."""
+    """The job to run, with the values of --set, and the job's problems. The document is None if the job has errors."""
 
     document: Document | None
     problems: tuple[Problem, ...]
 
 
 def read_job(file: Path, assignments: Sequence[str], environment: str | None, name: str | None = None) -> LocalDocument:
-    """Read a job from a file, and set values as `tfgen set` does, without a change of the file.
+    """Read a job from a file, and set values in the job as `tfgen set` does. The file remains unchanged.
 
     Args:
         file: the job file.
@@ -275,7 +275,7 @@ class _Planner:
         )
 
     def _environ(self, pod: Pod, values: Mapping[str, str], folders: Folders, gpus: str, number: int) -> dict[str, str]:
-        """Merge the environment variables for a task. The pod overrides tfgen, and tfgen overrides this machine."""
+        """Merge the environment variables for a task: this machine, tfgen, pod. A later source overrides earlier sources."""
         tmp = next((str(mount.folder) for mount in folders.mounts if mount.folder.name == TMP), "")
         environ = {key: value for key, value in os.environ.items() if key not in ("TF_CONFIG", VISIBLE)}
         process = {
@@ -394,7 +394,10 @@ class _Planner:
         self._problems.append(Problem(*self._document.place(path), message, rule))
 
     def _path(self, pod: Pod, *keys: str) -> DataPath:
-        """Return the path that sets a key of a pod in job.yaml: in the environment or job, for one or all roles."""
+        """Return the path in job.yaml that sets a key of a pod.
+
+        The environment overrides the job, and a setting of one role overrides a setting of all roles.
+        """
         parents: list[DataPath] = [("spec",)]
         if self._options.environment is not None:
             parents.insert(0, ("spec", "environments", self._options.environment))
@@ -410,7 +413,7 @@ def _unquoted(text: str) -> str:
 
 @contextmanager
 def new_root(document: Document) -> Iterator[Path]:
-    """Create a folder for a local run. At the end, delete the files of the tasks, but not the logs.
+    """Create a folder for a local run. At the end of the run, delete the files of the tasks, and keep the logs.
 
     Raises:
         TfgenError: the disk fails.

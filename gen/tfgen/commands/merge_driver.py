@@ -45,7 +45,7 @@ def merge_file(base: Path, ours: Path, theirs: Path, path: str) -> bool:
 
 
 def _is_rendered(path: PurePosixPath) -> bool:
-    """Return whether a ledger on disk lists a file. Each parent folder of the file may be the output folder."""
+    """Return whether a ledger on disk lists a file. Each parent folder of the file may be an output folder."""
     for out in path.parents:
         inside = path.relative_to(out).as_posix()
         if inside.startswith((f"{CHARTS}/", f"{OVERLAYS}/")) and (Path(out) / LEDGER_FOLDER).is_dir():

@@ -24,11 +24,11 @@ def read_manifests(
     environments: Iterable[tuple[str, Path]],
     live: Iterable[Source] = (),
 ) -> tuple[list[Source], dict[str, list[Source]]]:
-    """Read the input of an import. Return the files of the jobs, and environment -> files.
+    """Read the input of an import. Return the files of the jobs without an environment, and environment -> files.
 
     Args:
-        files: manifests, scripts, kustomize overlays, or folders whose subfolders are overlays, one for each
-            environment; `STDIN` is standard input.
+        files: manifests, scripts, kustomize overlays, or folders that contain an overlay for each environment; `STDIN`
+            is standard input.
         commands: commands that submit a job.
         environments: the name and the file or overlay of each environment.
         live: the manifests from a cluster.

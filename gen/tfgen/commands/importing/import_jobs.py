@@ -34,7 +34,7 @@ RULES: Final[Mapping[str, str]] = {
 """Rule id -> description, for the problems of `tfgen import`."""
 
 _PROFILE_RULES: Final = ("pod-security", "volume-profile", "root-user")
-"""The rules whose problems disappear with a weaker Pod Security profile."""
+"""The rules whose problems can disappear if the job gets a weaker Pod Security profile."""
 
 NO_EQUIVALENT: Final = "job.yaml has no equivalent"
 """The reason in the import report for a value that no importer reads."""
@@ -42,13 +42,13 @@ NO_EQUIVALENT: Final = "job.yaml has no equivalent"
 _FILE: Final = "job.yaml"
 
 _LONGEST_TEXT: Final = 1 << 18
-"""Maximum number of characters of a text: the Kubernetes limit for all annotations of an object together.
+"""Maximum number of characters of a text in a job. Kubernetes has this limit for the sum of an object's annotations.
 
 https://github.com/kubernetes/kubernetes/blob/v1.33.0/staging/src/k8s.io/apimachinery/pkg/api/validation/objectmeta.go
 """
 
 _MAX_WORDS: Final = 1_000
-"""Maximum number of words in a script of commands. A usual command has some dozens of words."""
+"""Maximum number of words in a script of commands. A typical command has some dozens of words."""
 
 _SCRIPT: Final = re.compile(r"\s*(#![^\n]*sh\b|(#[^\n]*\n\s*)*(\$\s+)?(arena|elasticdl)\s)")
 """Pattern of the beginning of a script, for example `arena submit tfjob`."""
@@ -216,7 +216,7 @@ def _template(text: str, file: str) -> Problem:
 def _read_all(parsed: Mapping[EnvironmentName, _Files], options: Options) -> dict[EnvironmentName, _Reading]:
     """Read the jobs of all environments.
 
-    If a job has several tasks in some environments and a single task in the rest, the single task becomes worker 0.
+    If a job has several tasks in some environments and a single task in others, the single task becomes worker 0.
     """
     readings = {env: _read(files, options) for env, files in parsed.items()}
     strategies = {variant.job.strategy for reading in readings.values() for variant in reading.variants}
@@ -267,7 +267,7 @@ def _refuse_uncarried(words: Sequence[Word], file: str, report: ImportReport) ->
 def _jobs(
     parts: Sequence[Part], options: Options, report: ImportReport
 ) -> Iterator[tuple[ForeignJob | None, ImportReport]]:
-    """Yield the job of each object that is a job, such as a TFJob, and one job for all hand-written task objects.
+    """Yield a job for each object that is a job, such as a TFJob, and a single job for all hand-written task objects.
 
     Each job comes with its import report. A task object is, for example, a StatefulSet that sets TF_CONFIG.
     """
@@ -296,7 +296,7 @@ def _kind_in_words(item: Part) -> str:
 
 
 def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, report: ImportReport) -> list[_Job]:
-    """Group the variants of each job. The names of the variants may differ by the names of their environments."""
+    """Group the variants of each job. The names may contain the environment: mnist-dev and mnist-prod are one job."""
     if len(readings) == 1:
         ((env, reading),) = readings.items()
         return [(_name(variant, env, readings), {env: variant}) for variant in reading.variants]
@@ -317,7 +317,7 @@ def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, rep
 
 
 def _name(variant: Variant, env: EnvironmentName, readings: Mapping[EnvironmentName, _Reading]) -> str:
-    """Return the name of a job. For several environments, the result does not contain the name of the environment."""
+    """Return the name of a job. If the job has several environments, the name of the environment is removed."""
     return (len(readings) > 1 and base_name({env: variant.job.name})) or variant.job.name
 
 
@@ -334,7 +334,7 @@ def _refuse_second_names(readings: Mapping[EnvironmentName, _Reading], report: I
 
 
 def _report_object(part: Part, parts: Sequence[Part], report: ImportReport) -> None:
-    """Report an object that belongs to no job. For the object of a job, report the values that no importer read."""
+    """Report an object that belongs to no job. For the object of a job, report the values that no importer has read."""
     unread = list(report.unread(part))
     if len(unread) == sum(1 for _ in part.leaves()):
         if kind(part) == "ConfigMap" and not _is_named(name(part), part, parts):
@@ -413,7 +413,7 @@ def _rename(variants: Mapping[EnvironmentName, Variant], name: str) -> None:
 
 
 def _mapped(job: ImportedJob) -> Iterator[Problem]:
-    """Check an imported job. Yield its problems at the lines of the original manifests."""
+    """Check an imported job. Yield the job's problems at the lines of the original manifests."""
     checked = check(job.text, _FILE)
     (document,) = parse(job.text, _FILE).documents
     paths = dict(_positions(document.root))
@@ -432,7 +432,7 @@ def _mapped(job: ImportedJob) -> Iterator[Problem]:
 
 
 def _positions(tree: SourceTree, path: Path = ()) -> Iterator[tuple[Position, Path]]:
-    """Yield each position in a document with its path. If two paths have the same position, the deeper path is last."""
+    """Yield the position and the key path of each value in a document. For equal positions, the deepest path is last."""
     yield tree.position, path
     for key, (position, child) in tree.children.items():
         yield position, (*path, key)

@@ -24,7 +24,7 @@ def is_overlay(folder: Path) -> bool:
 
 
 def overlays(folder: Path) -> Mapping[str, Path]:
-    """Return the overlays in a folder by their names, without the base and without components.
+    """Return name -> path of each overlay in a folder. The base and kustomize components are left out.
 
     Raises:
         UsageError: the folder has no overlay.

@@ -33,7 +33,7 @@ _TASKS: Final = (
     ("v1", "ReplicationController"),
     ("v1", "Pod"),
 )
-"""Built-in kinds whose objects may be tasks: tfgen imports an object that configures a TensorFlow cluster."""
+"""Built-in kinds whose objects may be tasks. tfgen imports an object only if it configures a TensorFlow cluster."""
 _COMPANIONS: Final = (
     ("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime"),
     ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"),
@@ -41,7 +41,7 @@ _COMPANIONS: Final = (
     ("scheduling.incubator.k8s.io/v1alpha1", "PodGroup"),
     ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
 )
-"""Kinds of objects that belong to a job and that are not jobs."""
+"""Kinds of the additional objects that belong to a job."""
 
 
 def live_manifests(access: Access, names: Sequence[str], tell: Callable[[str], None]) -> list[Source]:
@@ -130,7 +130,7 @@ def _containers(data: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _companions(companions: Sequence[Object], jobs: Sequence[Object]) -> Iterator[Object]:
-    """Yield the TrainingRuntimes that the jobs name, and all PodGroups if a TFJob is among the jobs."""
+    """Yield the TrainingRuntimes that the jobs refer to. If one of the jobs is a TFJob, also yield all PodGroups."""
     has_tf_job = any(item["kind"] == "TFJob" for item in jobs)
     runtimes = {item["spec"].get("runtimeRef", {}).get("name") for item in jobs if item["kind"] == "TrainJob"}
     for item in companions:

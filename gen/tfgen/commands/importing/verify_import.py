@@ -1,7 +1,7 @@
 """`tfgen import --verify`: compare the objects of an imported job with the original objects.
 
-tfgen renders the job with its original workload kind, and compares each field. An entry of the import report, or a
-normalization, which is a harmless difference that every import may have, must explain each difference.
+tfgen renders the job with its original workload kind, and compares each field. Each difference needs a reason: an entry
+of the import report, or a normalization. A normalization is a harmless difference that every import may have.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _NAMES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "tfReplicaSpecs": (("Chief", "Master"), "Worker"),
     "tasks": (("chief",), "worker"),
 }
-"""Field of `spec` that contains the roles -> the names of a chief, and the name of workers."""
+"""Field of `spec` that contains the roles -> the possible names of the chief role, and the name of the worker role."""
 
 
 class Normalization(NamedTuple):
@@ -247,7 +247,7 @@ NORMALIZATIONS: Final = (
     ),
     Normalization(rf"{_POD}spec\.schedulerName", _is_any, "tfgen sets the scheduler of the gang"),
 )
-"""Differences that do not change the behavior of a job. The first match explains a difference."""
+"""Differences that do not change the behavior of a job. The first match is the explanation of a difference."""
 
 
 _DNS_POLICY: Final = "ClusterFirst"
@@ -269,7 +269,7 @@ class Difference(Record):
 
 
 class Verified(Record):
-    """The differences between an imported job, in an environment, and its original."""
+    """The differences between an imported job and the original job, in one environment."""
 
     job: ImportedJob
     environment: EnvironmentName
@@ -384,7 +384,7 @@ def _entry(change: FieldChange, root: Part, explained: Mapping[str, str], report
         change: the change of the field.
         root: the original object.
         explained: name -> reason, for the fields that the import changed or dropped.
-        reported: like `explained`, with an empty reason for each field that the import carried over.
+        reported: name -> reason, for all fields of the import report. A field that did not change has an empty reason.
     """
     part: Part | None = root
     why = ""
@@ -401,7 +401,7 @@ def _entry(change: FieldChange, root: Part, explained: Mapping[str, str], report
 
 
 def _names_around(part: Part) -> Iterator[str]:
-    """Yield the name of a field, and the names of its parents."""
+    """Yield the name of a field, and then the names of its parent fields."""
     for length in range(len(part.path), 0, -1):
         yield part.replaced(path=part.path[:length]).name
 
@@ -467,7 +467,7 @@ def _completed(data: Any) -> Any:
 
 
 def _with_one_event(policy: dict[str, Any]) -> dict[str, Any]:
-    """Replace `events` with a single event by `event` in a policy of a Volcano Job."""
+    """In a policy of a Volcano Job, replace the list `events` by the field `event` if the list has a single event."""
     events = policy.get("events", ())
     if len(events) != 1:
         return policy
@@ -499,7 +499,7 @@ def _template(template: Any) -> dict[str, Any]:
 
 
 def _hoist_user(spec: dict[str, Any]) -> None:
-    """Move runAsUser and runAsGroup of a single container to the pod, where the fields have the same effect."""
+    """Move runAsUser and runAsGroup from the pod's only container to the pod, where the fields have the same effect."""
     (container,) = spec["containers"]
     user = {key: value for key, value in container["securityContext"].items() if key in ("runAsUser", "runAsGroup")}
     context = {key: value for key, value in container["securityContext"].items() if key not in user}
@@ -532,7 +532,7 @@ def _renamed(data: Any, names: Mapping[str, str]) -> Any:
 
 
 def _container(container: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the default requests (equal to the limits) and the default limits of devices to a container."""
+    """Add defaults to a container: requests equal to the limits, and limits of devices equal to the requests."""
     resources = container.get("resources", {})
     limits, requests = (
         {NVIDIA_GPU if key == ALPHA_GPU else key: value for key, value in resources.get(kind, {}).items()}
@@ -547,7 +547,7 @@ def _container(container: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _variable(variable: Mapping[str, Any], container: Any) -> Mapping[str, Any]:
-    """Remove the default value of `resourceFieldRef.containerName`, which is the container of the variable."""
+    """Remove `resourceFieldRef.containerName` if the value is the default: the name of the variable's container."""
     source = variable.get("valueFrom")
     field = source.get("resourceFieldRef") if isinstance(source, dict) else None
     if not isinstance(field, dict) or field.get("containerName") != container:

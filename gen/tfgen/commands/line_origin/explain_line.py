@@ -47,7 +47,7 @@ from tfgen.text.document import Document
 
 _PLACE: Final = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?")
 _FEW: Final = 6
-"""Maximum number of listed keys, unless a file sets more keys. Keys that a file sets are always listed."""
+"""Maximum number of listed keys. Keys that a file sets are always listed, even above this number."""
 _GITOPS: Final = "The object makes a GitOps tool apply the job."
 _WIDTH: Final = 100
 
@@ -75,7 +75,7 @@ class LineOrigin(Record):
 
 
 class InvalidJobError(Exception):
-    """The job from which a file was rendered has errors.
+    """The job of a rendered file has errors, so the lines of the file cannot be explained.
 
     Attributes:
         problems: the problems of the job.
@@ -155,7 +155,7 @@ def as_data(origin: LineOrigin) -> dict[str, Any]:
 
 
 def _table(rows: tuple[Origin, ...]) -> str:
-    """Return a table with a line for each key. Keys with defaults beyond the first six are only counted."""
+    """Return a table with a line for each key. After six lines, keys with default values are only counted."""
     written = tuple(row for row in rows if row.place)
     defaults = tuple(row for row in rows if not row.place)
     listed = written + defaults[: max(0, _FEW - len(written))]
@@ -196,7 +196,7 @@ def _origins(parts: JobParts, facts: LineFacts, keys: Iterable[Path]) -> tuple[O
 
 
 def _rows(document: Document, rows: Mapping[Path, Origin], key: Path) -> Iterable[Origin]:
-    """Return the origins of the values at and below a key. For a part of a value, return the origin of the value."""
+    """Return the origins of the values at and below a key. For a key inside a value, return the origin of this value."""
     if key[0] != "spec" or key[1:2] in (("environments",), ("patches",)):
         value = data_path.at(document.data, key)
         return () if value is None else (Origin(key, value, document.place(key)),)

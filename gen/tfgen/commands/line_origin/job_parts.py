@@ -56,7 +56,7 @@ class JobParts(Record):
         return self._origins[environment]
 
     def keys_that_shape_object(self, environment: str | None, key: str, path: Path) -> frozenset[Path]:
-        """Return the job keys that decide a field: without such a key, the field is missing or has another value."""
+        """Return the job keys that decide a field. Without such a key, the field is missing or has another value."""
         value = self.objects(environment)[key][path].value
         return frozenset(
             changed
@@ -65,7 +65,7 @@ class JobParts(Record):
         )
 
     def keys_that_shape_line(self, file: str, line: str) -> frozenset[Path]:
-        """Return the job keys that decide a line of a template: without such a key, the line is missing."""
+        """Return the job keys that decide a line of a template. Without such a key, the line is missing."""
         return frozenset(
             changed for changed, job in self._jobs_without_a_key.items() if line not in job.templates.get(file, ())
         )

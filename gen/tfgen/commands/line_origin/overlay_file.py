@@ -51,7 +51,7 @@ def overlay_line(parts: JobParts, file: str, number: int, text: str) -> LineFact
 
 
 def _patch_line(parts: JobParts, environment: str | None, key: str, path: Path, data: Any) -> LineFacts:
-    """Explain the line at a path of a kustomize patch. `key` is the object that the patch changes."""
+    """Explain the line for the field at a path of a kustomize patch. `key` is the object that the patch changes."""
     objects = parts.objects(environment)
     if key not in objects:
         return _deletion_line(parts, environment, key, path)
@@ -74,7 +74,7 @@ def _data(text: str) -> Any:
 
 
 def _object_line(parts: JobParts, environment: str | None, key: str, path: Path) -> LineFacts:
-    """Explain the line of an object at a path."""
+    """Explain the line for the field at a path of an object."""
     about = purpose(key)
     part = parts.objects(environment)[key][path]
     fixed = f"The line is a fixed part of {about.text}."
@@ -88,7 +88,7 @@ def _object_line(parts: JobParts, environment: str | None, key: str, path: Path)
 
 
 def _patched_path(patch: Mapping[str, Any], path: Path, item: Mapping[str, Any]) -> Path | None:
-    """Convert a path in a merge patch to a path in the patched object; None for a list item that is not there."""
+    """Convert a path in a merge patch to a path in the patched object; None for a list item that the object lacks."""
     keys = kustomize_keys(item["kind"])
     patched: Any = patch
     value: Any = item
@@ -112,7 +112,7 @@ def _patched_path(patch: Mapping[str, Any], path: Path, item: Mapping[str, Any])
 
 
 def _has_names(item: Any, patched: Any, names: tuple[str, ...]) -> bool:
-    """Return whether an item of a list and an item of a patch have the same merge keys."""
+    """Return whether an item of a list and an item of a patch have the same values of all merge keys."""
     is_pair = isinstance(item, Mapping) and isinstance(patched, Mapping)
     return is_pair and all(name in item and item[name] == patched.get(name) for name in names)
 
@@ -125,7 +125,7 @@ def _directives_before(patch: Any, path: Path, index: int) -> int:
 
 
 def _operation_path(operations: list[Any], path: Path) -> Path | None:
-    """Convert a path in a JSON patch to the path in the object that the operation changes."""
+    """Convert a path in a JSON patch to the path of the changed field in the patched object."""
     if not path:
         return None
     steps = operations[int(path[0])]["path"].split("/")[1:]
@@ -143,7 +143,7 @@ def _deletion_line(parts: JobParts, environment: str | None, key: str, path: Pat
 
 
 def _line_in_value(text: str, number: int) -> int:
-    """Return the number of a line within its YAML block scalar, from 1; 0 for the line that starts the block."""
+    """Return the number of a line inside a YAML block scalar, from 1; 0 for the line that starts the block scalar."""
     paths = line_paths(text)
     block = [at for at, path in enumerate(paths, 1) if path == paths[number - 1]]
     written = text.split("\n")
@@ -194,7 +194,7 @@ def _kustomization_line(
 
 
 def _rename_line(parts: JobParts, environment: str | None, text: str, number: int) -> LineFacts:
-    """Explain a line of a patch in kustomization.yaml, which renames an object for the run.
+    """Explain a line of a patch that renames an object for the run. The patch is in kustomization.yaml.
 
     Args:
         parts: the job.
@@ -219,7 +219,7 @@ def _rename_line(parts: JobParts, environment: str | None, text: str, number: in
 
 
 def _is_named(item: Mapping[str, Any], kind: str | None, name: str | None) -> bool:
-    """Return whether an object has a name and, unless the kind is None, a kind."""
+    """Return whether an object has the given name and the given kind. The kind None accepts every kind."""
     return item["metadata"]["name"] == name and kind in (None, item["kind"])
 
 
@@ -229,13 +229,13 @@ def _purpose_of_file(parts: JobParts, environment: str | None, file: str) -> Pur
 
 
 def _sources(objects: Mapping[str, Mapping[Path, Part]], path: Path, name: str) -> frozenset[Path]:
-    """Return the job keys that set the field at a path of the objects with a name."""
+    """Return the job keys that set the field at the given path, in all objects with the given name."""
     named = (item for item in objects.values() if item[()].value["metadata"]["name"] == name and path in item)
     return frozenset(key for item in named for key in item[path].sources)
 
 
 def _image_sources(objects: Mapping[str, Mapping[Path, Part]], name: str) -> frozenset[Path]:
-    """Return the job keys that set the container images with a name."""
+    """Return the job keys that set the container images with the given image name."""
     return frozenset(
         key
         for item in objects.values()

@@ -85,7 +85,7 @@ _PAGES: Final = {
 
 
 def purpose(name: str) -> Purpose:
-    """Return the purpose of an object by the name of its template or file: ``finisher-role``, ``claim-model``."""
+    """Return the purpose of an object by the name of its template or file, such as ``finisher-role``."""
     if name in _BY_NAME:
         return _BY_NAME[name]
     for suffix, kind in _BY_SUFFIX.items():

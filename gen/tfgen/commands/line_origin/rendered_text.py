@@ -21,7 +21,7 @@ class RenderedText(Record):
     Attributes:
         path: the path below the output folder.
         text: the text.
-        job: the name of the job; if several jobs share the file, the first job.
+        job: the name of the job; the first job if several jobs share the file.
         source: the job file.
         ledger: the ledger of the job.
     """

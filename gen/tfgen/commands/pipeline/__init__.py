@@ -1,1 +1,1 @@
-"""Steps that render, check, commit and diff share: read, check, render, compare with the disk."""
+"""Common steps of `tfgen render`, `check`, `commit` and `diff`, such as the check and the render of job files."""

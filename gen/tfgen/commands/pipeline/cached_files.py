@@ -1,4 +1,4 @@
-"""Cache the result of a check of a job file, so that tfgen need not parse an unchanged file again.
+"""Cache the check results of job files, so that tfgen need not parse an unchanged file again.
 
     cached = read_cached_files(sources)
     cached["jobs/mnist/job.yaml"].rule_problems  # (Problem("jobs/mnist/job.yaml", ... "latest-tag"),)
@@ -44,9 +44,9 @@ class CachedFile(Record):
 
 
 def read_cached_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) -> dict[str, CachedFile]:
-    """Return the cached results of job files, as a map by file name. Files without a cached result are left out.
+    """Return file name -> cached results of a job file. Files without cached results are left out.
 
-    The rendered files on disk may have changed in the meantime.
+    The function does not test whether the rendered files on disk have changed.
 
     Args:
         sources: the job files with their defaults.
@@ -71,7 +71,7 @@ def read_cached_jobs(source: Source) -> Any:
 
 
 def store(source: Source, results: CachedFile, jobs: str, manifests: Sequence[Manifest] = ()) -> None:
-    """Store the check results of a job file in the cache. Use them only while the ledgers of the jobs are unchanged.
+    """Store the check results of a job file in the cache. The results are valid until a ledger of the jobs changes.
 
     Args:
         source: the job file with its defaults.

@@ -1,4 +1,4 @@
-"""The report of a check: the problems of jobs, of their objects and rendered files, and of changes."""
+"""The report of a check: the problems of jobs, of their objects and rendered files, and of changes to the jobs."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ class CheckScope(Record):
         find_manifests: returns the hand-written manifests of the repository, such as quotas.
         kubernetes_version: the Kubernetes version whose schemas the objects are validated against; None for no
             validation.
-        find_unchanged: returns a function that returns whether a job is unchanged, so that the job is not rendered. The
+        find_unchanged: returns a function that tests whether a job is unchanged. Unchanged jobs are not rendered. The
             check calls `find_unchanged` once, before the first job.
-        ends_with_errors: whether the check stops to render files after the first file with errors.
+        ends_with_errors: whether the check renders no more files after the first file with errors.
         cache_out: the output folder whose ledgers belong to the cached results; None to store no results in the cache.
     """
 

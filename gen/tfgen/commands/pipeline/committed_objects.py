@@ -1,6 +1,6 @@
 """Check the committed overlays of jobs against their guard rails.
 
-The check is for jobs that keep files of an earlier version of tfgen or of earlier defaults. The clusters run the
+The check is for jobs whose files an earlier version of tfgen rendered, or that have new defaults. The clusters run the
 committed objects of such a job, so a check of newly rendered objects would prove nothing about the clusters.
 """
 
@@ -34,7 +34,7 @@ class CommittedObjects(Record):
     Attributes:
         problems: a problem for each guard rail that a committed object breaks.
         uses: the resources that the committed objects request, for jobs with a limit on the sum of several jobs.
-        notes: the reasons why the overlays of a job could not be read.
+        notes: a message for each job whose overlays could not be read, with the reason.
     """
 
     problems: tuple[Problem, ...] = ()

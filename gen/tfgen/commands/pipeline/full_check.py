@@ -91,7 +91,7 @@ def full_check(
 
 
 def _base(out: Path, against: str, plan: WritePlan) -> Base:
-    """Return the committed state of the rendered files, with which `tfgen check` compares the files on disk."""
+    """Return the state of the rendered files in the base of comparison, for the comparison with the files on disk."""
     if plan.is_done:
         return Base(committed=plan.ledgers.keys(), revision=against)
     find_changed = changed_files(out, against)
@@ -108,7 +108,7 @@ def _unrendered_jobs(plan: WritePlan, base: Base) -> set[str]:
 def _check_committed(
     results: FileResults, plan: WritePlan, files: Iterable[tuple[CheckedFile, RenderedFile]], names: Collection[str]
 ) -> dict[str, CommittedObjects]:
-    """Check the committed objects of the jobs with these names. Return the results by file name."""
+    """Check the committed objects of the named jobs. Return job file -> result."""
     sources = [file.source for file, result in files if any(job.name in names for job in result.jobs)]
     policies = read_folders_of(results.checker.read_defaults(sources))
     documents_by_file = {source.file: results.checker.check(source).documents for source in sources}
@@ -121,13 +121,13 @@ def _check_committed(
 
 
 def _with_uses(rendered: Sequence[JobUse], committed: Sequence[JobUse]) -> tuple[JobUse, ...]:
-    """Merge the requested resources of a file's jobs. For a job in both sequences, the committed objects count."""
+    """Merge the requested resources of a file's jobs. The resources of committed objects replace those of rendered objects."""
     jobs = {use.job for use in committed}
     return (*(use for use in rendered if use.job not in jobs), *committed)
 
 
 def _find_unused(results: FileResults, file: CheckedFile, rendered: RenderedFile) -> tuple[Problem, ...]:
-    """Return a problem for each ignore comment without effect, including effects on clashes with other files."""
+    """Return a problem for each ignore comment that has no effect, not even on a clash with another file."""
     if not file.clashes:
         return rendered.unused
     jobs = {job.name for job in rendered.jobs}

@@ -4,8 +4,9 @@
     ...                                     # plan and write
     merge.resolve(plan)                     # or merge.undo(), if nothing was written
 
-After a merge, a rendered file has the content of one side, or a mixture of the two sides. Nobody edited these files by
-hand, so tfgen may replace the files. `take_over_merge` therefore lists the files of both sides in the ledger.
+After a merge, a rendered file has the content of one branch, or a mixture of the two branches. Nobody edited these
+files by hand, so tfgen may replace the files. `take_over_merge` therefore lists the files of both branches in the
+ledger.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ class MergedFiles(Record):
 
     Attributes:
         out: the output folder.
-        unmerged: the paths from the output folder of the files with a conflict.
-        ledgers: path of each replaced ledger -> its text before, and its text after.
+        unmerged: the files with a conflict, as paths from the output folder.
+        ledgers: path of each replaced ledger -> text of the ledger before and after the replacement.
     """
 
     out: Path
@@ -112,18 +113,18 @@ def _sides(out: Path, job: str, text: str, stages: Mapping[int, str]) -> tuple[L
 
 
 def _written_by_merge(out: Path, *, is_committed: bool) -> frozenset[str]:
-    """Return the rendered files that a merge wrote, by their paths from the output folder."""
+    """Return the rendered files that a merge wrote, as paths from the output folder."""
     return git.files_of_merge(out, _FOLDERS, is_committed=is_committed) if git.is_in_repository(out) else frozenset()
 
 
 def _digests(out: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Return the digest of each file on disk, as a map by path. Missing files are left out."""
+    """Return path -> digest of each file on disk. Missing files are left out."""
     with OutputFolder(out) as folder:
         return {path: entry.digest for path, entry in folder.survey(paths).items() if entry.digest}
 
 
 def _files_of_jobs(plan: WritePlan, unmerged: Set[str]) -> Iterator[set[str]]:
-    """Yield the paths of all files of each job that the plan writes, or that has a file with a conflict."""
+    """For each job that the plan writes, or that has a file with a conflict, yield the paths of the job's files."""
     for job in plan.jobs:
         before = job.before.paths() if job.before else set()
         paths = {ledger_path(job.rendering.job), *before, *job.target.files}

@@ -24,7 +24,7 @@ RULES: Final[Mapping[str, str]] = {
 
 
 def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Ledgers) -> Iterator[Problem]:
-    """Yield a problem for each rendered job of these files and folders that no job file contains any more.
+    """Yield a problem for each job that was rendered from these paths and that is no longer in any job file.
 
     A job file with errors may still contain the job, so its jobs are not orphans.
 
@@ -35,7 +35,7 @@ def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Le
         ledgers: the ledgers of the output folder.
 
     Raises:
-        UsageError: a path does not exist, and no job was rendered from it.
+        UsageError: a path does not exist, and no job was rendered from this path.
         TfgenError: the disk cannot be read.
     """
     names = {name for file in checked.files for name in file.result.names}

@@ -1,4 +1,4 @@
-"""Find removed jobs: jobs with rendered files that are no longer in their job file.
+"""Find removed jobs: jobs that have rendered files and that are no longer in their job file.
 
 An empty rendering removes the files of a job; see `tree.plan`.
 """

@@ -10,7 +10,7 @@ from tfgen.job.sources import has_name_of_job, holds_job
 
 
 def removed_sources(paths: Iterable[Path], revision: str) -> list[str]:
-    """Return the job files at or below paths that exist in a commit and no longer exist on disk."""
+    """Return the job files, at or below the given paths, that exist in a commit and no longer exist on disk."""
     removed = []
     for path in paths:
         if path.is_dir():

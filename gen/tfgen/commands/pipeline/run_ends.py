@@ -1,7 +1,7 @@
 """Find the runs that a change of jobs ends, and the claims that remain in the cluster.
 
-A run ends if a job is removed, gets another name, or is retired in an environment. The result is the part of
-`tfgen diff` about these environments.
+A run ends if a job is removed, gets another name, or is retired in an environment. The results contain the changes that
+`tfgen diff` shows for the environments of ended runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _PLACE = ("enabled", "namespace", "cluster", "storage")
 
 
 def find_run_ends(places: Iterable[PairPlaces]) -> tuple[JobDiff, ...]:
-    """Return the ended runs and the remaining claims of each changed job. Jobs without either are left out.
+    """Return the ended runs and the remaining claims of each changed job.
+
+    Jobs with neither an ended run nor a remaining claim are left out.
 
     Raises:
         TfgenError: git or the disk fails.
@@ -66,7 +68,7 @@ def removal_ends(job: str, file: Path) -> tuple[JobDiff, ...]:
 
 
 def _versions(file: Path) -> Iterator[Source]:
-    """Yield the versions of a job file, the newest first: from disk, from HEAD, and from before its deletion."""
+    """Yield the versions of a job file, the newest first: on disk, in HEAD, and before the deletion of the file."""
     if file.is_file():
         yield from read_sources([file])
     if has_commit(file.parent if file.parent.is_dir() else Path()):
@@ -80,7 +82,7 @@ def _ends_at(place: PairPlaces) -> tuple[JobDiff | None, dict[str, str]]:
 
 
 def _place(data: Any) -> tuple[Any, ...]:
-    """Return the fields of a job that decide in which clusters and namespaces its runs and claims are."""
+    """Return the fields of a job that decide the clusters and namespaces of the job's runs and claims."""
     environments = data_path.at(data, ("spec", "environments")) or {}
     by_name = {name: [values.get(key) for key in _PLACE] for name, values in environments.items()}
     return (data_path.at(data, ("metadata", "namespace")), data_path.at(data, ("spec", "storage")), by_name)

@@ -18,7 +18,7 @@ from tfgen.text.parse import decode, parse
 
 UNLISTED: Final = "unlisted-file"
 KEY: Final = "unlistedFiles"
-"""The key of the root tfgen.yaml that lists the allowed unlisted files."""
+"""The key in the root tfgen.yaml whose value lists the allowed unlisted files."""
 
 RULES: Final[Mapping[str, str]] = {UNLISTED: "A folder of tfgen contains a file that no ledger lists."}
 """Rule id -> description. The section of the rule in docs/rules.md begins with the description."""
@@ -56,14 +56,14 @@ def judge_unlisted(out: Path, files: Sequence[str], jobs: Container[str], agains
 
 
 def _group(path: str, jobs: Container[str]) -> str:
-    """Return the folder below overlays/ for a file in a folder without a job, or the path for any other file."""
+    """Return the folder below overlays/ of a file if the folder belongs to no job, and the path of any other file."""
     top, name, *steps = path.split("/")
     is_of_no_job = top == OVERLAYS and steps and name not in jobs and name not in TOOLS
     return f"{top}/{name}" if is_of_no_job else path
 
 
 def _exceptions(out: Path, against: str) -> list[str]:
-    """Return the allowed unlisted files in the root tfgen.yaml of a revision; of the disk if git has no commit."""
+    """Return the allowed unlisted files from the root tfgen.yaml of a revision, or from disk if git has no commit."""
     path = out / FILE
     content = git.committed(path, against)
     if content is None and not git.has_commit(out) and path.is_file():
