@@ -38,11 +38,11 @@ tfgen creates few reference cycles. The default of Python, 700, is for programs 
 
 
 class _Terminated(BaseException):
-    """The exception for SIGTERM, so that context managers clean up as they do after Ctrl-C."""
+    """The exception for SIGTERM. With this exception, context managers clean up as they do after Ctrl-C."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run a command line and exit with its code."""
+    """Run a command line, and exit with the exit code of the command."""
     signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(_COLLECTION_THRESHOLD)
     code = run(sys.argv[1:] if argv is None else argv)
@@ -102,7 +102,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _read_arguments(argv: Sequence[str]) -> Namespace:
-    """Parse the command line. Flush a help text before argparse exits, so that `run` reports errors of the output."""
+    """Parse the command line. Flush a help text before argparse exits, so that `run` reports a failed write."""
     try:
         return read_arguments(argv)
     except SystemExit:

@@ -1,4 +1,4 @@
-"""Find shell completions for the last word of a command line, by the argparse parsers of the commands.
+"""Find shell completions for the last word of a command line, with the argparse parsers of the commands.
 
     candidates(["ch"])                               # [Candidate("check", "report the problems of jobs ...")]
     candidates(["render", "job.yaml", "--env", ""])  # [Candidate("dev"), Candidate("prod")]
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Candidate(NamedTuple):
-    """A completion of the last word, and its description."""
+    """A completion of the last word, and the description of the completion."""
 
     word: str
     text: str = ""

@@ -1,4 +1,4 @@
-"""``tfgen completion``: print a completion script for a shell, and the completions that this script asks for.
+"""``tfgen completion``: print a completion script for a shell, or the completions that this script asks for.
 
     tfgen completion bash                       # the script
     tfgen completion bash -- "tfgen render jo"  # the completions for bash: "job.yaml ", "jobs/"
@@ -60,7 +60,7 @@ def _run(args: Namespace) -> int:
 
 
 def _words(shell: str, arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Split the line to complete. Return the last word with its quotes, and all words without quotes."""
+    """Split the command line to complete. Return the last word with its quotes, and all words without quotes."""
     match shell:
         case "bash":
             words = split_line(arguments[0])
@@ -106,7 +106,7 @@ _QUOTED: Final = {
     "'": (re.compile("'"), r"'\\''"),
     '"': (re.compile(r'[$`"\\]'), r"\\\g<0>"),
 }
-"""Quote -> pattern of the characters that a shell would interpret, and their escaped form."""
+"""Quote -> pattern of the characters that a shell interprets inside this quote, and their escaped form."""
 
 INCOMPLETE: Final = ("/", ".", "=")
 """Final characters of a completion after which the user continues to type, so that no space is added."""

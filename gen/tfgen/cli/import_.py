@@ -136,7 +136,7 @@ def _run(args: Namespace) -> int:
 
 
 def _live(args: Namespace) -> list[Source]:
-    """Read the jobs that ``--cluster`` names from the cluster."""
+    """Read from the cluster the jobs that ``--cluster`` names."""
     if args.cluster is None:
         return []
     from tfgen.commands.importing.live_manifests import live_manifests

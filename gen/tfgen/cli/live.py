@@ -75,7 +75,7 @@ def clusters_of(args: Namespace, patience: Patience) -> Clusters:
 
 
 def read_run(args: Namespace, *, may_be_retired: bool = False) -> DeclaredRun | None:
-    """Return the run that the arguments JOB, --job and --env select. If the job has errors, print them and return None.
+    """Return the run that JOB, --job and --env select. If the job has errors, print the errors and return None.
 
     Args:
         args: the command line.
@@ -107,7 +107,7 @@ def wait_for_run(args: Namespace, run: DeclaredRun, *, ends_when_running: bool) 
     """Wait until a run has ended and its GPUs are released, or until the run is deleted.
 
     With `ends_when_running`, also return when all tasks run. Print a line for each change of the state and for each
-    common error of a failed task, with --format json on standard error.
+    common error of a failed task. With --format json, print these lines on standard error.
 
     Raises:
         TfgenError: the wait takes longer than `args.timeout` seconds, or the cluster cannot be read.
@@ -157,7 +157,9 @@ def change_arguments(parser: ArgumentParser, dry_run: str) -> None:
 
 
 def read_target(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
-    """Return the target namespace of a run, and the objects of the run. If the job has errors, print them, return None.
+    """Return the target namespace of a run, and the objects of the run.
+
+    If the job has errors, print the errors and return None.
 
     Raises:
         UsageError: the file does not have the job, the file has several jobs and --job is missing, or the environment
@@ -241,7 +243,7 @@ def print_changes(args: Namespace, changes: Iterable[ObjectChange], *, is_detail
 
 
 def read_all_runs(args: Namespace) -> Sequence[DeclaredRun] | None:
-    """Return the runs of all jobs in a folder, by default the repository, in all environments.
+    """Return the runs of all jobs in a folder, in all environments. The default folder is the repository.
 
     If a job has errors, print the errors and return None.
     """

@@ -1,4 +1,4 @@
-"""``tfgen local``: run the tasks of a job as processes on this machine. TF_CONFIG contains free local ports."""
+"""``tfgen local``: run the tasks of a job as processes on this machine. TF_CONFIG lists free ports of this machine."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _watch(args: Namespace, plan: LocalJob, processes: Processes) -> Run:
 
 
 class _Screen:
-    """Printer of the output of all tasks: lines with the task name, and a status line on a terminal."""
+    """Printer of the output of all tasks. Each line begins with the task name. A terminal also has a status line."""
 
     def __init__(self, tasks: Sequence[str], stream: TextIO) -> None:
         width = max(map(len, tasks))
@@ -166,7 +166,7 @@ class _Screen:
         print(f"{self._prefixes[task]}{text}", file=self._stream, flush=True)
 
     def show_status(self, run: Run) -> None:
-        """Update the status line: the number of running tasks of each role, and the time."""
+        """Update the status line, which has the number of running tasks of each role and the time since the start."""
         if not self._has_status:
             return
         text = _status(run)[: shutil.get_terminal_size().columns - 1]
@@ -201,7 +201,7 @@ def _training_errors(run: Run) -> Iterator[tuple[str, TrainingError]]:
 
 
 def _loss_line(run: Run) -> str:
-    """Return the curve of the loss of the first task that prints losses; empty if no task prints losses."""
+    """Return a line with the loss curve of the first task that prints losses; empty if no task prints losses."""
     from tfgen.report.loss_curve import loss_line, losses
 
     for name, state in run.states.items():

@@ -94,7 +94,7 @@ class _LogEnds:
 
 
 def _print_errors(run: DeclaredRun, progress: Snapshot, choice: LogChoice, ends: _LogEnds) -> None:
-    """Print the common training errors, with their fixes, that the logs of failed tasks contain."""
+    """Print the common training errors in the logs of failed tasks, with the fix for each error."""
     from tfgen.live.task_errors import failed_pods, task_errors
     from tfgen.live.task_state import task_name
 

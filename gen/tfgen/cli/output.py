@@ -1,4 +1,4 @@
-"""Functions that several commands use: arguments, reading of jobs, and printing of results."""
+"""Functions that several commands use to add arguments, read jobs, and print results."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 
 COLOURS: Final = (36, 33, 32, 35, 34, 31)
-"""ANSI codes of terminal colours, except for black and white. The most different colours are first."""
+"""ANSI codes of terminal colours, except for black and white. The first colours differ most from each other."""
 
 _PROGRESS_ITEMS: int = 20
-"""Minimum number of items for which a terminal shows the progress. Less work takes less than a second."""
+"""Minimum number of items for which a terminal shows the progress. Fewer items take less than a second."""
 
 
 def path(text: str) -> Path:
@@ -43,7 +43,7 @@ def number(text: str) -> int:
     """Convert an argument to an integer of at least 0.
 
     Raises:
-        ArgumentTypeError: the argument is not such an integer.
+        ArgumentTypeError: the argument is not an integer, or is negative.
     """
     if not text.isdecimal():
         raise ArgumentTypeError(f"{text!r} is not a valid number; write an integer of at least 0")
@@ -257,5 +257,5 @@ def accept_any_text() -> None:
 
 
 def discard_output() -> None:
-    """Redirect standard output to /dev/null, because Python would otherwise fail to flush its buffer at exit."""
+    """Redirect standard output to /dev/null, so that Python can flush the output buffer at exit without an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

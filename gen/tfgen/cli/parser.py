@@ -56,7 +56,7 @@ COMMANDS: Final = (
     "lsp",
     "merge-driver",
 )
-"""The names of the commands in the order of ``tfgen --help``: from a new job to a run in a cluster."""
+"""The names of the commands, in the order of ``tfgen --help``: commands for a new job first, and for a run last."""
 
 
 class Parsers(NamedTuple):
@@ -70,14 +70,14 @@ _CHOICE: Final = re.compile(r"argument (?P<names>\S+): invalid choice: '(?P<valu
 
 
 class _Parser(ArgumentParser):
-    """An argparse parser that raises UsageError instead of an exit, and suggests the most similar choice."""
+    """An argparse parser that raises UsageError and does not exit. The error suggests the most similar choice."""
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        """Print a help text or the version, and report errors of the output, which argparse ignores."""
+        """Print a help text or the version. Report a failed write, which argparse would ignore."""
         (file or sys.stderr).write(message)
 
     def error(self, message: str) -> NoReturn:
-        """Raise UsageError with a message of argparse, and with the most similar choice."""
+        """Raise UsageError with the message from argparse and the most similar choice."""
         choice = _CHOICE.match(message)
         if choice:
             names = choice["names"].split("/")
@@ -166,7 +166,7 @@ def positionals(parser: ArgumentParser) -> Sequence[Action]:
 
 
 def _unknown_option(parser: ArgumentParser, words: Iterable[str]) -> str | None:
-    """Return the first unknown long option, or None. argparse also accepts the beginning of an option."""
+    """Return the first unknown long option, or None. As in argparse, the beginning of an option is known as well."""
     for word in takewhile(lambda word: word != "--", words):
         name = word.partition("=")[0]
         if name.startswith("--") and " " not in name and not any(text.startswith(name) for text in options(parser)):

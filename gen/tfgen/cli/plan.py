@@ -1,4 +1,4 @@
-"""``tfgen plan``: print whether jobs fit on the nodes of a cluster, the missing resources, and the nodes."""
+"""``tfgen plan``: print whether jobs fit on the nodes of a cluster. Also print the missing resources, and the nodes."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tfgen.live.declared_run import DeclaredRun
 
 _LONGEST: Final = 60
-"""Seconds after which TensorFlow's profiler client gives up by default."""
+"""Default time in seconds after which TensorFlow's profiler client gives up."""
 
 
 def _arguments(parser: ArgumentParser) -> None:

@@ -49,7 +49,7 @@ def _run(args: Namespace) -> int:
 
 
 def _print_rows(args: Namespace, rows: Iterable[Mapping[str, str]]) -> None:
-    """Print the outcome for each object as soon as the object has changed."""
+    """Print the outcome for each object as soon as tfgen has changed the object."""
     if args.format == "json":
         print_json({"objects": list(rows)})
         return

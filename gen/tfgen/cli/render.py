@@ -103,7 +103,7 @@ def _print_written(args: Namespace, written: Written, plan: WritePlan) -> None:
 
 
 def _next_steps(args: Namespace) -> str:
-    """Return the next commands for a user at a terminal, with a description of each command."""
+    """Return the commands that a user at a terminal can run next, with a description of each command."""
     import shlex
 
     out = f" --out {shlex.quote(str(args.out))}" if args.out else ""

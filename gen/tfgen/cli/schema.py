@@ -1,4 +1,4 @@
-"""``tfgen schema``: print the JSON Schema of job.yaml or tfgen.yaml. The value of --format has no effect."""
+"""``tfgen schema``: print the JSON Schema of job.yaml or tfgen.yaml. The option --format has no effect."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _with_states(args: Namespace, site: Site, documents: Sequence[Document]) -> 
 
 
 def _read_nodes(args: Namespace) -> Sequence[Object] | None:
-    """Return the objects of the file with nodes. Report the errors of the file, and return None."""
+    """Return the objects in the file of `--nodes`. If the file has problems, report the problems and return None."""
     from tfgen.commands.cluster.read_cluster_file import read_cluster_file
 
     objects, problems = read_cluster_file(args.nodes)

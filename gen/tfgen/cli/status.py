@@ -101,7 +101,7 @@ def _show(args: Namespace, states: Sequence[RunState], *, is_one: bool) -> None:
 
 
 def _redraw(states: Sequence[RunState]) -> None:
-    """Draw the states of the runs over the previous states, without a cleared screen in between."""
+    """Draw the states of the runs over the previous states. The screen is not cleared in between."""
     import shutil
     from datetime import UTC, datetime
 

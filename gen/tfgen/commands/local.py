@@ -275,7 +275,7 @@ class _Planner:
         )
 
     def _environ(self, pod: Pod, values: Mapping[str, str], folders: Folders, gpus: str, number: int) -> dict[str, str]:
-        """Merge the environment variables for a task: this machine, tfgen, pod. A later source overrides earlier sources."""
+        """Merge the environment variables of this machine, of tfgen and of the pod. The pod overrides all others."""
         tmp = next((str(mount.folder) for mount in folders.mounts if mount.folder.name == TMP), "")
         environ = {key: value for key, value in os.environ.items() if key not in ("TF_CONFIG", VISIBLE)}
         process = {

@@ -21,10 +21,10 @@ _KINDS_WITH_PODS: Final = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "Da
 
 
 def plan_runs(runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[Object]) -> Plan:
-    """Return a verdict for each run: whether all runs fit on the nodes of a cluster, next to its running pods.
+    """Plan all runs together on the nodes of a cluster. Return whether each run fits in addition to all other pods.
 
     Args:
-        runs: the runs with their namespaces; None for `default`.
+        runs: the runs, each with its namespace; None for the namespace `default`.
         objects: the objects of the cluster. Existing pods of the planned runs are not counted a second time.
     """
     run_keys = {(namespace or _DEFAULT_NAMESPACE, item.run.full_name, item.run.run) for item, namespace in runs}
@@ -82,7 +82,7 @@ def _is_in_gang(pods: Pods) -> bool:
 
 
 def _doubts(pods: Pods, objects: Sequence[Object]) -> Iterator[str]:
-    """Yield a reason for each controller that may change the nodes or the number of the pods, such as Kueue."""
+    """Yield a message for each controller, such as Kueue, that may change the number of pods or the choice of nodes."""
     queue = (pods.owner["metadata"].get("labels") or {}).get(keys.QUEUE)
     if queue:
         yield f"the queue {queue} decides"

@@ -19,15 +19,16 @@ from tfgen.tree.replace_folder import write_new_folder
 
 _TRACE: Final = ".xplane.pb"
 _MOST: Final = 64
-"""Tasks that are traced at the same time."""
+"""Maximum number of tasks that are traced at the same time."""
 
 
 class TaskProfile(Record):
     """The trace of a task.
 
     Attributes:
+        task: the name of the task.
         steps: the step times; None for a trace with fewer than two steps.
-        is_slowest: whether the steps of the task take the most active time of several tasks.
+        is_slowest: whether the steps of the task have the longest active time. False if only one task has step times.
     """
 
     task: str
@@ -36,12 +37,12 @@ class TaskProfile(Record):
 
 
 class TraceRequest(Record):
-    """The tasks of a trace.
+    """The tasks to trace, and the duration of the trace.
 
     Attributes:
-        role: role of the tasks.
-        indexes: indexes of the tasks in the role.
-        seconds: duration of the trace.
+        role: the role of the tasks.
+        indexes: the indexes of the tasks in the role.
+        seconds: the duration of the trace in seconds.
     """
 
     role: str
@@ -53,8 +54,8 @@ class Traces(Record):
     """The traces of tasks.
 
     Attributes:
-        files: files by name.
-        failures: reasons of missing traces.
+        files: name -> content of each trace file.
+        failures: an error message for each task without a trace.
     """
 
     files: Mapping[str, bytes]
@@ -62,11 +63,11 @@ class Traces(Record):
 
 
 def profile_run(api: Api, namespace: str, run: DeclaredRun, request: TraceRequest) -> Traces:
-    """Trace tasks of a run at the same time.
+    """Trace the requested tasks of a run at the same time.
 
     Raises:
-        ApiError: the account may not list pods, or may not run commands in pods.
-        TfgenError: no task has a trace.
+        ApiError: the user may not list pods, or may not run commands in pods.
+        TfgenError: no task could be traced.
     """
 
     def trace(index: int) -> Mapping[str, bytes] | TfgenError:
@@ -86,7 +87,7 @@ def profile_run(api: Api, namespace: str, run: DeclaredRun, request: TraceReques
 
 
 def write_profile(folder: Path, files: Mapping[str, bytes], time: datetime) -> Path:
-    """Write the files of a trace to a new folder of a log folder of TensorBoard, and return the new folder.
+    """Write the files of a trace to a new folder below TensorBoard's log folder, and return the new folder.
 
     Raises:
         TfgenError: the disk fails. No file is written.
@@ -97,10 +98,10 @@ def write_profile(folder: Path, files: Mapping[str, bytes], time: datetime) -> P
 
 
 def task_profiles(files: Mapping[str, bytes]) -> list[TaskProfile]:
-    """Return the traces of tasks in the order of their indexes, with the slowest of several tasks.
+    """Return the profiles of all traced tasks, in the order of the task indexes. The slowest task is marked.
 
     Raises:
-        TfgenError: a file is no trace file.
+        TfgenError: a file with the name of a trace is not a valid trace.
     """
     traces = {name.removesuffix(_TRACE): data for name, data in files.items() if name.endswith(_TRACE)}
     profiles = [TaskProfile(task, step_times(data)) for task, data in sorted(traces.items(), key=_order)]
@@ -112,10 +113,10 @@ def task_profiles(files: Mapping[str, bytes]) -> list[TaskProfile]:
 
 
 def may_end_workers(run: DeclaredRun) -> bool:
-    """Test whether a trace may end a worker: several workers train in step, without a chief.
+    """Test whether a trace may end a worker. A trace may do so if the run has several workers and no chief.
 
-    TensorFlow's recorder frees invalid memory for a collective operation that ends in another thread than it starts in:
-    SplitEventTracker::FindStartAndMerge. TensorFlow 2.20 and 2.21 have the fault.
+    If a collective operation starts in one thread and ends in a different thread, TensorFlow's recorder frees invalid
+    memory: SplitEventTracker::FindStartAndMerge. TensorFlow 2.20 and 2.21 have this fault.
     """
     return "chief" not in run.roles and run.roles.get("worker", 0) > 1
 

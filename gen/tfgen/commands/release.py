@@ -28,10 +28,10 @@ class Released(Record):
 
 
 def release_run(api: Api, namespace: str, run: DeclaredRun) -> Iterator[Released]:
-    """Free the pods of a run: scale its StatefulSets to 0, and suspend its Jobs.
+    """Free the GPUs of a run: scale its StatefulSets to 0, and suspend its Jobs.
 
-    Helm, `kubectl apply` and GitOps tools do not reset these two fields (docs/runs.md). The object that ends the run
-    is released last, so that after an interrupt the next `tfgen release` frees the remaining objects.
+    Helm, `kubectl apply` and GitOps tools do not reset `replicas` and `suspend` (docs/runs.md). The object that ends
+    the run is released last, so that after an interrupt the next `tfgen release` frees the remaining objects.
 
     Kueue starts a suspended object again. So for an object in a queue of Kueue, the function deactivates the Workload
     of the object. Then Kueue frees the quota and suspends the object.

@@ -35,7 +35,7 @@ class Removed(Record):
     Attributes:
         files: the removed files.
         lost: messages about removed files that somebody edited by hand.
-        remaining: the files in the folders of the job that tfgen did not write.
+        remaining: the files that tfgen did not write and that remain in the folders of the job.
         ends: the runs that end, and the claims that remain in the cluster.
         has_file: whether the job file remains, because the file contains other jobs.
     """
@@ -53,7 +53,8 @@ def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = N
     Args:
         job: the job file, or the name of a job whose file was deleted.
         out: the output folder; None for the output folder of the job.
-        force: whether to remove uncommitted text, edited rendered files, and the files of a job that is in a job file.
+        force: whether to remove uncommitted text, edited rendered files, and the files of a job that a job file still
+            contains.
         name: the name of the job in a file with several jobs.
 
     Raises:
@@ -92,7 +93,7 @@ def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = N
 
 
 def retire(text: str, document: Document, environment: str) -> str:
-    """Return the text of a job file with `enabled: false` for an environment. A retired job remains unchanged.
+    """Return the text of a job file with `enabled: false` for an environment. The text of a retired job is unchanged.
 
     Args:
         text: the text of the file from `disk_file.read_text`.
@@ -113,7 +114,7 @@ def check_is_file(job: Path, out: Path | None) -> None:
     """Check that the argument of `tfgen rm --env` is a job file, because the command edits this file.
 
     Raises:
-        UsageError: the file does not exist. The message lists the job files that contain a job with this name.
+        UsageError: the file does not exist. If the argument is the name of a job, the message lists the job's files.
     """
     if job.exists():
         return
@@ -175,7 +176,7 @@ def _remove_text(path: Path, text: _JobText) -> list[Path]:
 
 
 def _remove_file(path: Path) -> list[Path]:
-    """Delete a job file, the editor schema of `tfgen init` in its folder, and folders that are then empty.
+    """Delete a job file, the schema for editors that `tfgen init` wrote to its folder, and folders that are then empty.
 
     The schema remains if the folder has other files, or if the schema has uncommitted edits.
     """
@@ -195,7 +196,7 @@ def _remove_file(path: Path) -> list[Path]:
 
 
 def _up_to_root(folder: Path) -> Iterator[Path]:
-    """Yield a folder and its parents, up to the root of the repository or to a parent of the working directory."""
+    """Yield a folder and its parents. Stop before the root of the repository or a parent of the working directory."""
     root, working_directory = root_above(folder), Path.cwd()
     for candidate in (folder, *folder.parents):
         if candidate == root or working_directory.is_relative_to(candidate):

@@ -51,7 +51,7 @@ class Rename(Record):
         has_runs: whether the job was rendered, in this branch or another branch, so that a run may exist.
         created: the number of new rendered files; None if the job has no rendered files.
         removed: the number of removed rendered files.
-        remaining: the files in the folders of the old name that tfgen did not write.
+        remaining: the files that tfgen did not write and that remain in the folders of the old name.
     """
 
     problems: tuple[Problem, ...]
@@ -158,7 +158,7 @@ def _volumes(document: Document) -> list[str]:
 
 
 def _storage(spec: Mapping[str, Any], environment: str) -> Mapping[str, Any]:
-    """Return the storage section of the job in an environment: the volumes by their names."""
+    """Return volume name -> settings, from the storage section of a job in an environment."""
     job = tunables.without_environments(spec)
     storage: Mapping[str, Any] = tunables.merge(job, spec["environments"][environment]).get("storage", {})
     return storage
@@ -199,14 +199,14 @@ def _claim_edits(document: Document, volumes: list[str]) -> Iterator[Assignment]
 
 
 def _without_defaults(document: Document, volume: str) -> dict[str, None]:
-    """Return a null for each inherited default of a claim, such as its size, which an existing claim does not need."""
+    """Return a null for each inherited default of a claim, such as the size. An existing claim needs no defaults."""
     path = ("spec", "storage", volume, "claim")
     under = data_path.at(document.under.data, path) if document.under else None
     return dict.fromkeys(key for key in under or {} if key != "name")
 
 
 def _emptied(data: Any, path: DataPath) -> DataPath:
-    """Return the path of the outermost mapping in an environment that becomes empty if a key is removed."""
+    """Return the path of the outermost mapping that becomes empty if a key is removed from an environment."""
     while len(path) > len(("spec", "environments", "NAME", "storage")) and len(data_path.at(data, path[:-1])) == 1:
         path = path[:-1]
     return path

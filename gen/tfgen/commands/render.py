@@ -56,7 +56,8 @@ def render_paths(
 ) -> Iterator[Written]:
     """Render the jobs in files and folders, and remove the files of removed jobs.
 
-    Unchanged jobs are not rendered. If a job has errors, nothing is written. The result is valid only within the block.
+    Unchanged jobs are not rendered. If a job has errors, nothing is written. The result is valid only within the `with`
+    block.
     After a merge, the render resolves conflicts in rendered files.
 
     Args:
@@ -110,7 +111,7 @@ def render_paths(
 
 
 def _unmanaged(files: Mapping[str, RenderedFile], ledgers: Mapping[str, Ledger]) -> dict[str, tuple[ChangedField, ...]]:
-    """Return the fields of each new job that controllers in the cluster change and that a GitOps tool would reset."""
+    """Return new job -> fields of the job that controllers in the cluster change and that a GitOps tool would reset."""
     jobs = (job for file in files.values() for job in file.jobs)
     return {job.name: job.unmanaged for job in jobs if job.unmanaged and job.name not in ledgers}
 

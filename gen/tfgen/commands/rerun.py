@@ -64,7 +64,8 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
         enables: whether to enable the job again in an environment where the job is retired.
 
     Raises:
-        UsageError: the job does not have the environment, or `enables` does not match the state of the environment.
+        UsageError: the job does not have the environment, the job is retired and `enables` is false, or the job is not
+            retired and `enables` is true.
         TfgenError: the name of the next run is too long, or the edit would change another value as well.
     """
     spec, environments = document.data["spec"], environments_of(document)
@@ -101,11 +102,11 @@ def commit_run(
         before: the old text of the file.
         after: the text with the new run name.
         out: the output folder.
-        has_out_option: whether the user passed `--out`, so that `gitops.rendered` of the job is ignored.
+        has_out_option: whether the user passed `--out`. If so, tfgen ignores `gitops.rendered` of the job.
         pushes: whether to push the commit.
 
     Raises:
-        TfgenError: the errors of `commit_paths`.
+        TfgenError: `commit_paths` fails.
     """
     ledgers = read_ledgers(out)
     replace_text(file, before, after)

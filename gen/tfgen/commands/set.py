@@ -94,7 +94,7 @@ def _assignment(document: Document, data: Any, path: Path, text: str, environmen
 
 
 def _preceding_keys(data: Any, parent: Path, step: str | int) -> tuple[str, ...]:
-    """Return the keys that precede a new key in a mapping: in the order of the schema, or all existing keys."""
+    """Return the keys that precede a new key in a mapping. If the schema has no order, return all existing keys."""
     order = key_order(parent)
     if order is None or step not in order:
         siblings = data_path.at(data, parent)
@@ -109,7 +109,7 @@ def _is_map_entry(path: Path) -> bool:
 
 
 def _value(path: Path, text: str) -> Any:
-    """Parse a value as YAML. If the schema allows only text, a number remains text: in `run=2`, the value is "2".
+    """Parse a value as YAML. If the schema allows only text, a number becomes text: the value of `run=2` is "2".
 
     Raises:
         UsageError: the value is not YAML.

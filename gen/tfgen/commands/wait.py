@@ -16,14 +16,14 @@ from tfgen.words import either
 _SECONDS: Final = 2.0
 """Time between two requests in seconds."""
 _RELEASE_SECONDS: Final = 60.0
-"""Maximum time in seconds in which the finisher frees no node. After this time, the finisher counts as stuck."""
+"""Time in seconds after which the finisher counts as stuck, if it has not freed a node in this time."""
 
 
 def follow_run(clusters: Clusters, run: DeclaredRun, timeout: int | None, deadline: float | None) -> Iterator[RunState]:
     """Yield the state of a run repeatedly, until the run has ended and its finisher has released the run.
 
-    The last state has `is_stuck` if the run has ended and the finisher does not free its nodes. The iteration also ends
-    when the run is deleted from the cluster.
+    If the run has ended and the finisher does not free the nodes, the last state has `is_stuck`. The iteration also
+    ends when the run is deleted from the cluster.
 
     Args:
         clusters: the clusters of the run.

@@ -48,7 +48,7 @@ def complete_assignment(word: str, documents: Sequence[Document]) -> Iterator[Ke
 
     Args:
         word: the incomplete argument.
-        documents: the jobs of the command line, whose map entries are completed by name.
+        documents: the jobs on the command line. The names of map entries in these jobs are completions.
     """
     path, equals, value = word.partition("=")
     if equals:

@@ -84,7 +84,7 @@ def _run_objects(data: Mapping[str, Any], built: BuiltJob, environment: str | No
 
 
 def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Mapping[str, str]:
-    """Return name -> run name, for the enabled environments in the cluster and namespace of a retired environment."""
+    """Return environment -> run name, for the enabled environments in a retired environment's cluster and namespace."""
     place = retired.cluster, retired.namespace
     return {
         item.name: item.values.get("run", "")

@@ -139,7 +139,7 @@ def delete_object(target: Target, item: Identity) -> None:
 
 
 def in_apply_order(objects: Iterable[Object]) -> list[Object]:
-    """Sort objects for an apply: objects that pods need at their start come first, as in the sync waves of Argo CD."""
+    """Sort objects for an apply: objects that a pod needs to start come first, as in the sync waves of Argo CD."""
     return sorted(
         objects, key=lambda item: not keys.BEFORE_PODS.items() <= item["metadata"].get("annotations", {}).items()
     )

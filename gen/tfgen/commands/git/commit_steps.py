@@ -76,7 +76,7 @@ class Outcome(Record):
 
 
 def push_branch(repository: Repository, to: Target) -> JobReplay:
-    """Push the branch that is checked out. If the remote branch has moved, first rebase the local commits.
+    """Push the branch that is checked out. If the remote branch has new commits, first rebase the local commits.
 
     Returns:
         The rebase, with the job files that tfgen rendered again.
@@ -97,7 +97,7 @@ def push_branch(repository: Repository, to: Target) -> JobReplay:
 
 
 def _next_steps(to: Target) -> str:
-    """List the commands that finish the rebase by hand, one on each line."""
+    """List the commands that finish the rebase by hand, with one command on each line."""
     steps = (
         f"git pull --rebase {shlex.join((to.remote, to.branch))}",
         "# resolve the conflicts in your files that git status lists",
@@ -119,7 +119,7 @@ def open_on_branch(out: Path, branch: str) -> Repository:
 
 
 def with_removals(report: Report, removals: Iterable[Rendering], spool: Spool) -> Spooled[Rendering]:
-    """Return the rendered files of all checked jobs, and an empty rendering for each removed job."""
+    """Return the rendered files of all checked jobs, and for each removed job an empty rendering, without files."""
     return Spooled([*(job.rendering for job in report.jobs), *map(spool.store, removals)])
 
 

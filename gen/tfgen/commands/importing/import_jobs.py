@@ -296,7 +296,7 @@ def _kind_in_words(item: Part) -> str:
 
 
 def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, report: ImportReport) -> list[_Job]:
-    """Group the variants of each job. The names may contain the environment: mnist-dev and mnist-prod are one job."""
+    """Group the variants of each job. A name may contain the environment: mnist-dev, mnist-prod."""
     if len(readings) == 1:
         ((env, reading),) = readings.items()
         return [(_name(variant, env, readings), {env: variant}) for variant in reading.variants]
@@ -317,7 +317,7 @@ def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, rep
 
 
 def _name(variant: Variant, env: EnvironmentName, readings: Mapping[EnvironmentName, _Reading]) -> str:
-    """Return the name of a job. If the job has several environments, the name of the environment is removed."""
+    """Return the name of a job. If the job has several environments, the result does not contain their names."""
     return (len(readings) > 1 and base_name({env: variant.job.name})) or variant.job.name
 
 
@@ -432,7 +432,7 @@ def _mapped(job: ImportedJob) -> Iterator[Problem]:
 
 
 def _positions(tree: SourceTree, path: Path = ()) -> Iterator[tuple[Position, Path]]:
-    """Yield the position and the key path of each value in a document. For equal positions, the deepest path is last."""
+    """Yield the positions and key paths of all values in a document. For equal positions, the deepest path is last."""
     yield tree.position, path
     for key, (position, child) in tree.children.items():
         yield position, (*path, key)

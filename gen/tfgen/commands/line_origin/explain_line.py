@@ -196,7 +196,7 @@ def _origins(parts: JobParts, facts: LineFacts, keys: Iterable[Path]) -> tuple[O
 
 
 def _rows(document: Document, rows: Mapping[Path, Origin], key: Path) -> Iterable[Origin]:
-    """Return the origins of the values at and below a key. For a key inside a value, return the origin of this value."""
+    """Return the origins of the values at and below a key. For a key inside a value, return the value's origin."""
     if key[0] != "spec" or key[1:2] in (("environments",), ("patches",)):
         value = data_path.at(document.data, key)
         return () if value is None else (Origin(key, value, document.place(key)),)

@@ -1,7 +1,8 @@
 """Check the committed overlays of jobs against their guard rails.
 
-The check is for jobs whose files an earlier version of tfgen rendered, or that have new defaults. The clusters run the
-committed objects of such a job, so a check of newly rendered objects would prove nothing about the clusters.
+The check is for jobs that keep their committed files, although the version of tfgen or the defaults have changed. The
+clusters run the committed objects of such a job, so a check of newly rendered objects would prove nothing about the
+clusters.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class MergedFiles(Record):
 
 
 def take_over_merge(out: Path, conflicted: Collection[str]) -> MergedFiles:
-    """Merge the ledgers that have a conflict, so that the next render may replace the files of both sides.
+    """Merge the ledgers that have a conflict, so that the next render may replace the files of both branches.
 
     Args:
         out: the output folder.

@@ -24,7 +24,7 @@ RULES: Final[Mapping[str, str]] = {
 
 
 def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Ledgers) -> Iterator[Problem]:
-    """Yield a problem for each job that was rendered from these paths and that is no longer in any job file.
+    """Yield a problem for each job that was rendered from the paths and that is no longer in any job file.
 
     A job file with errors may still contain the job, so its jobs are not orphans.
 
