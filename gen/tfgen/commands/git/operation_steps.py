@@ -1,4 +1,4 @@
-"""List the commands that finish or abort an unfinished git operation, such as a merge, including the render."""
+"""List the commands that render the jobs and finish an unfinished git operation, such as a merge, or that abort it."""
 
 from __future__ import annotations
 

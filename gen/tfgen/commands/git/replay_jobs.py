@@ -67,7 +67,7 @@ class JobReplay:
 
     Attributes:
         is_done: whether the rebase has run.
-        sources: the job files that were rendered again, by their paths from the root of the repository.
+        sources: the job files that were rendered again, as paths from the root of the repository.
     """
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ def removal(job: str) -> Rendering:
 
 
 def remaining_files(out: Path, job: str) -> tuple[str, ...]:
-    """List the files that remain in the chart and overlay folders of a removed job, by their relative paths."""
+    """List the files that remain in the chart and overlay folders of a removed job, as relative paths."""
     folders = (out / CHARTS / job, out / OVERLAYS / job)
     files = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file())
     return tuple(os.path.relpath(path) for path in files)
