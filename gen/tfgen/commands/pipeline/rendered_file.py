@@ -40,7 +40,7 @@ class RenderedFile(NamedTuple):
         jobs: the rendered jobs; empty for a file with errors.
         uses: the resources that the jobs request, for jobs with a limit on the sum of several jobs.
         unused: the problems of ignore comments without effect.
-        error: the error of an admission policy that cannot be evaluated, so that no job is rendered; or None.
+        error: the error of an admission policy that cannot be evaluated, or None. With an error, no job is rendered.
     """
 
     result: CheckResult

@@ -17,7 +17,7 @@ from tfgen.tree.write import read_ledgers
 
 
 def unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Callable[[Document], bool]:
-    """Return a function that returns whether a job is unchanged, including its defaults, policies and rendered files.
+    """Return a function that tests whether a job, with its defaults, policies and rendered files, is unchanged.
 
     Args:
         sources: the job files.
