@@ -403,7 +403,7 @@ def _capabilities(flags: _Flags, role: str) -> Part | None:
 
 
 def _volumes(flags: _Flags) -> Iterator[tuple[str, Part, Mapping[str, Any], Part]]:
-    """Yield the name of each volume, the part of the command that sets it, the volume source, and the mount path."""
+    """Yield the name, the part of the command, the volume source and the mount path of each volume."""
     memory = {"medium": "Memory", "sizeLimit": _Flag(["share-memory"], _SHARED_MEMORY)}
     yield "dshm", flags.start, {"emptyDir": _built(memory, flags)}, flags.start.scalar("/dev/shm")  # noqa: S108 - in a pod
     for name, path in flags.pairs("data", ":"):

@@ -163,7 +163,7 @@ def _root(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
 
 
 def rendered(objects: Sequence[Mapping[str, Any]], root: Part) -> dict[str, Any]:
-    """Combine the objects of a rendered job into one object in the shape of `_root`, so that both can be compared."""
+    """Combine the objects of a rendered job into one object. The object has the shape of `_root`, for a comparison."""
     specs: dict[str, Mapping[str, Any]] = {
         item["spec"]["template"]["metadata"]["labels"].get(keys.ROLE): item["spec"]
         for item in objects

@@ -122,7 +122,7 @@ class ImportReport:
         ]
 
     def change_target(self, target: Path, why: str) -> bool:
-        """Set the outcome of the entries for a target to `changed`, with a reason. Return whether there are entries."""
+        """Set the outcome of entries for a target to `changed`, with a reason. Return whether such entries exist."""
         before = self.entries
         self.entries = [
             entry.replaced(outcome="changed", why=why) if entry.target == target else entry for entry in before

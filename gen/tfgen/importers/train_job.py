@@ -38,7 +38,7 @@ _QUEUE: Final = "scheduling.volcano.sh/queue-name"
 
 _MERGED: Final[Mapping[str, str]] = {**MERGE_KEYS, "replicatedJobs": "name"}
 _ATOMIC_KEYS: Final = ("env", "resources")
-"""Fields whose entries a TrainJob replaces as a whole, without a merge of the values inside an entry."""
+"""Fields that a TrainJob does not merge deeply: it replaces ``resources``, and each variable of ``env``, as a whole."""
 _WHY_REPLACED: Final = "the TrainJob overrides this value of its runtime"
 _MAX_CHANGES: Final = 100
 """Maximum number of overrides and patches of a TrainJob, because each merge takes time. Usual TrainJobs have few."""

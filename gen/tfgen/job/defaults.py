@@ -35,7 +35,7 @@ from tfgen.text.document import Document
 from tfgen.text.parse import decode, parse
 
 FILE: Final = "tfgen.yaml"
-"""The name of the file with the defaults. Each folder may have such a file."""
+"""The name of the file with the defaults. Each folder may contain such a file."""
 
 _IMAGES: Final = ("#/definitions/image", "#/definitions/containerImage")
 _ENVIRONMENTS: Final = "environments"
@@ -44,7 +44,9 @@ _MERGED: Final = ("argocd", "registry", "spec")
 
 
 def says_root(content: bytes) -> bool:
-    """Return whether a tfgen.yaml sets `root: true`. Its folder contains charts/ and overlays/, and inherits nothing.
+    """Return whether a tfgen.yaml sets `root: true`. The folder of such a file contains charts/ and overlays/.
+
+    A tfgen.yaml with `root: true` inherits nothing from the tfgen.yaml above.
 
     Args:
         content: the content of the tfgen.yaml, which may be invalid.
@@ -123,7 +125,7 @@ def names_registry(image: str) -> bool:
 def _merged(
     schema: Schema, node: Schema, defaults: Mapping[str, Any], over: Mapping[str, Any], *, has_halves: bool = False
 ) -> dict[str, Any]:
-    """Merge `over` into `defaults`. Both match the schema `node`.
+    """Merge `over` into `defaults`. Both mappings match the schema `node`.
 
     If `has_halves` is true, a default that lacks a required key remains, because a job may add the missing key later.
     """
@@ -148,7 +150,7 @@ def _merged(
 
 
 def _not_chosen(node: Schema, over: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the keys that a job excludes by its choice. A volume with one source excludes all other sources."""
+    """Return the alternative keys that a job excludes. A volume with one source excludes all other sources."""
     keys = choices(node) if "oneOf" in node else ()
     return tuple(key for key in keys if key not in over) if any(key in over for key in keys) else ()
 
@@ -162,7 +164,7 @@ def _is_whole(node: Schema, value: Any) -> bool:
 
 
 def _fitting(schema: Schema, node: Schema, environment: Any, spec: Any, unmerged: Any) -> Any:
-    """Return an environment without the defaults that only change a field which the job does not have.
+    """Return an environment without the defaults that change a field which the job does not have.
 
     `unmerged` is the environment as the job file sets it, without defaults.
     """

@@ -13,13 +13,13 @@ from tfgen.text.document import Document, Parsed
 from tfgen.text.parse import parse
 
 _FEW: Final = 2
-"""Number of cached job files: the committed and the current version of one file. A command reads its jobs in a row."""
+"""Maximum number of cached job files. A command reads the committed and the current version of one file at a time."""
 _LAYERS: Final = 8
-"""Number of cached tfgen.yaml files: the defaults of the cached job files."""
+"""Maximum number of cached tfgen.yaml files, from which the cached job files inherit defaults."""
 
 
 class JobPlace(Record):
-    """The place of a job in a valid job file. The content is not in memory; `read` reads the file again.
+    """The position of a job in a valid job file. The job is not in memory; `read` reads the file again.
 
     Attributes:
         source: the job file.
@@ -37,7 +37,7 @@ class JobPlace(Record):
 
 
 def parse_source(source: Source) -> Parsed:
-    """Parse a job file. The result does not contain the defaults of the jobs."""
+    """Parse a job file, without the defaults from the tfgen.yaml files."""
     text = source.text()
     return Parsed((), (text,)) if isinstance(text, Problem) else parse(text, source.file)
 

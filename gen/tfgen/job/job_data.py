@@ -74,13 +74,13 @@ class KindTarget(TypedDict):
 
 
 class PatchTarget(KindTarget, total=False):
-    """The target of a patch: all objects of a kind, or the object with a name."""
+    """The target of a patch: all objects of a kind, or the one object with the given name."""
 
     name: str
 
 
 class EmptyPatch(TypedDict):
-    """The required field of a patch. A patch without additional fields changes nothing."""
+    """A patch with only the required field. Such a patch changes nothing."""
 
     target: PatchTarget
 
@@ -93,7 +93,7 @@ class PatchData(EmptyPatch, total=False):
 
 
 class CompletionData(TypedDict, total=False):
-    """The settings for the end of a job: the role that completes the job, and the release of the remaining tasks."""
+    """The settings for the end of a job, such as the role that completes the job and the release of other tasks."""
 
     by: CompletionBy | Literal[""]
     release: Literal["ScaleToZero", "Keep"]
@@ -132,7 +132,7 @@ class TensorBoardData(TypedDict, total=False):
 
 
 class SecurityData(TypedDict, total=False):
-    """The Pod Security Standard of a job, and the user and groups of its containers."""
+    """The Pod Security Standard of a job, and the user and the groups of the containers."""
 
     profile: Profile
     runAsUser: int
@@ -158,13 +158,13 @@ class GitCodeData(Repository, total=False):
 
 
 class FileCodeData(TypedDict):
-    """Training code whose files are in the job file."""
+    """Training code that the job file itself contains."""
 
     files: Mapping[str, str]
 
 
 class CodeData(TypedDict, total=False):
-    """Training code that is mounted into the containers: from git, or from the job file."""
+    """Training code that is mounted into the containers. The code is in a git repository or in the job file."""
 
     mountPath: str
     git: GitCodeData

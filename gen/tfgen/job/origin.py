@@ -38,7 +38,7 @@ class Origin(Record):
     registry: Place | None = None
 
     def __str__(self) -> str:
-        """Return the origin as text: ``FILE:LINE:COLUMN``, or ``default``."""
+        """Return the origin as text: ``FILE:LINE:COLUMN``, or ``default`` for a default of the schema."""
         if self.place is None:
             return "default"
         return f"{self.place}, registry of {self.registry}" if self.registry else str(self.place)
@@ -66,7 +66,7 @@ def origins(document: Document, environment: str | None = None) -> tuple[Origin,
 
 
 def as_table(rows: tuple[Origin, ...]) -> str:
-    """Return a text table with one line for each value: path, value, origin."""
+    """Return a text table with one line for each value. The columns are path, value and origin."""
     cells = [(path_name(row.path), shown(row.value, _LONGEST), str(row)) for row in rows]
     widths = [max(len(cell[column]) for cell in cells) for column in (0, 1)]
     return "".join(f"{path:<{widths[0]}}  {value:<{widths[1]}}  {origin}\n" for path, value, origin in cells)

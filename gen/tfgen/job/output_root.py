@@ -31,10 +31,10 @@ def is_root(folder: Path) -> bool:
 
 
 def root_above(folder: Path) -> Path | None:
-    """Return the nearest parent folder that is a root (`is_root`). The search starts with the folder itself.
+    """Return the nearest folder that is a root (`is_root`): the folder itself, or a parent folder.
 
-    If no parent folder is a root, return the nearest parent with rendered files, or the topmost parent with a
-    tfgen.yaml, or the working directory if it contains the folder. `/` is never the result.
+    If there is no root, return the nearest of these folders with rendered files. If there is none, return the topmost
+    folder with a tfgen.yaml, or else the working directory if it contains the folder, but not `/`.
     """
     start, working_directory = real_path(folder), real_path(Path())
     folders = (start, *start.parents)
@@ -64,7 +64,7 @@ def output_root(folder: Path) -> Path:
 
 
 def output_root_of(paths: Sequence[Path], files: Iterable[str]) -> Path:
-    """Return the folder for charts/ and overlays/ of some jobs, which must have the same folder.
+    """Return the folder for charts/ and overlays/ of several jobs. All jobs must have the same output folder.
 
     Args:
         paths: the files and folders of the command line. A path that contains no job file also has a default folder.

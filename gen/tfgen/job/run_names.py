@@ -1,4 +1,4 @@
-"""Run names that `tfgen rerun` assigns: no name, 2, 3, ...; or for a named run: lr, lr-2, lr-3, ..."""
+"""Run names that `tfgen rerun` assigns. After a run without a name: 2, 3, ...; after a run named lr: lr-2, lr-3, ..."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tfgen.errors import TfgenError
 from tfgen.schema import file as schema_file
 
 UNNAMED: Final = "1"
-"""The folder of the run without a name, if each run has its own folder. Another run may not have the name "1" then."""
+"""The folder of the run without a name, if each run has a separate folder. Then no other run may have the name "1"."""
 
 FIRST: Final = "2"
 """The name of the run that follows the run without a name."""

@@ -2,7 +2,7 @@
 
     read_sources([Path("jobs")])  # [Source("jobs/mnist/job.yaml", OnDisk(...), Source("tfgen.yaml", b"..."))]
 
-Each access reads a job file again. The contents of the tfgen.yaml files stay in memory.
+The content of a job file is not in memory: each access reads the file again. The tfgen.yaml files stay in memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STDIN_NAME: Final = "<stdin>"
 
 
 class OnDisk(NamedTuple):
-    """Placeholder for the content of a file that is read when it is needed, to save memory.
+    """Placeholder for the content of a file. tfgen reads such a file only when needed, to save memory.
 
     Attributes:
         digest: the SHA-256 of the content.
@@ -53,7 +53,8 @@ class Source(Record):
         content: the content, or a placeholder for a file on disk.
         defaults: the nearest tfgen.yaml in the folder of the job file or in a parent folder; for a tfgen.yaml, the
             nearest tfgen.yaml in a parent folder.
-        left_out: for a tfgen.yaml with `root: true`, the nearest tfgen.yaml in a parent folder, which is not inherited.
+        left_out: for a tfgen.yaml with `root: true`, the nearest tfgen.yaml in a parent folder, although the file with
+            `root: true` does not inherit from this tfgen.yaml.
     """
 
     file: str
@@ -93,19 +94,20 @@ class Source(Record):
         return (self.file, digest, *(source.identity if source else None for source in around))
 
     def layers(self) -> Iterator[Source]:
-        """Yield the tfgen.yaml files from which the file inherits, the nearest first."""
+        """Yield the tfgen.yaml files from which the file inherits, starting with the nearest."""
         if self.defaults is not None:
             yield self.defaults
             yield from self.defaults.layers()
 
 
 def read_sources(paths: Iterable[Path], *, may_be_none: bool = False, takes_stdin: bool = False) -> list[Source]:
-    """Return the job files of a command line: each file, and each file with a job below a folder.
+    """Return the job files of a command line: the files in `paths`, and the job files below the folders in `paths`.
 
     Args:
         paths: files and folders.
         may_be_none: whether to accept a folder without jobs, and a path that does not exist.
-        takes_stdin: whether "-" means standard input. Its defaults are the tfgen.yaml files of the working directory.
+        takes_stdin: whether "-" means standard input. A job from standard input inherits from the
+            tfgen.yaml files of the working directory.
 
     Raises:
         UsageError: "-" is not allowed, a path cannot be read, or a folder has no job.
@@ -152,12 +154,12 @@ def source_name(path: Path) -> str:
 
 
 def has_name_of_job(path: Path) -> bool:
-    """Return whether the name of a file allows jobs in the file: `.yaml` or `.yml`, but not `tfgen.yaml`."""
+    """Return whether a file with this name may contain jobs: names with `.yaml` or `.yml`, except `tfgen.yaml`."""
     return path.suffix in _SUFFIXES and path.name != FILE
 
 
 def holds_job(content: bytes) -> bool:
-    """Return whether the content of a file has a document with an apiVersion of tfgen."""
+    """Return whether the content of a file contains a document with an apiVersion of tfgen."""
     return _OURS.search(content) is not None
 
 
@@ -229,11 +231,12 @@ class _Layers:
 
 
 def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source | None:
-    """Return the nearest tfgen.yaml of a job file, which refers to the tfgen.yaml files above; None without defaults.
+    """Return the nearest tfgen.yaml of a job file, or None. The result refers to the tfgen.yaml files above.
 
     Args:
         job: the job file, which may be missing.
-        content: returns the content of a tfgen.yaml; None if the file is missing. Called for paths of `defaults_paths`.
+        content: function that returns the content of a tfgen.yaml, or None for a missing file. The function is called
+            with the paths from `defaults_paths`.
     """
     under: Source | None = None
     for path in reversed(defaults_paths(job)):
@@ -245,7 +248,7 @@ def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source
 
 
 def defaults_on_disk(job: Path) -> Source | None:
-    """Return the nearest tfgen.yaml of a job file on disk, which refers to the tfgen.yaml files above; or None.
+    """Return the nearest tfgen.yaml of a job file on disk, or None. The result refers to the tfgen.yaml files above.
 
     Raises:
         UsageError: a tfgen.yaml cannot be read.
@@ -284,7 +287,7 @@ def read_defaults_file(path: Path) -> bytes | None:
 
 
 def _read(path: Path) -> tuple[bytes, bool]:
-    """Return the content of a file, and whether it is a regular file, which can be read again (unlike a pipe)."""
+    """Return the content of a file, and whether the file is a regular file. Unlike a pipe, it can be read again."""
     try:
         with path.open("rb") as file:
             is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)

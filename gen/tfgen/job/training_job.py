@@ -60,8 +60,8 @@ class Role(Record):
     Attributes:
         serves: whether the tasks run until the job is complete. If false, the tasks exit by themselves.
         ports: additional ports of the main container, each a ContainerPort of Kubernetes.
-        init_containers: the init containers of the job and then of the role, each a Container of Kubernetes.
-        sidecars: the sidecar containers of the job and then of the role.
+        init_containers: the init containers of the job, then those of the role. Each is a Container of Kubernetes.
+        sidecars: the sidecar containers of the job, then those of the role.
         pod_template: a PodTemplateSpec of Kubernetes, merged over the pod template of the job.
     """
 
@@ -92,7 +92,7 @@ class GitCode(Record):
 
 
 class FileCode(Record):
-    """Training code in the job file: file name -> text."""
+    """Training code in the job file, as the text of each file by file name."""
 
     files: Mapping[str, str]
 
@@ -105,7 +105,7 @@ class TFJobShape(Record):
 
     Attributes:
         api_version: the API version of kubeflow.org.
-        leader: the name of the chief in the TFJob.
+        leader: the replica type of the chief in the TFJob: Chief or Master.
         operator_gangs: whether the operator creates the PodGroup of the gang.
         dynamic_workers: whether the number of workers may change during the run.
     """
@@ -132,8 +132,8 @@ class Patch(Record):
     Attributes:
         name: the name of the patch in the job.
         kind: the kind of the objects.
-        target: the file name of one object without its extension; empty for all objects of the kind.
-        merge: the data that is merged over each object.
+        target: the file name of one object, without the file extension; empty for all objects of the kind.
+        merge: the data to merge over each object.
         operations: the JSON patch operations (RFC 6902) for each object, if `merge` is empty.
     """
 
@@ -151,9 +151,9 @@ class Structure(Record):
         port: the TCP port of each TensorFlow server.
         roles: the roles of the job, in the order chief, ps, worker, evaluator.
         completion: the role whose end completes the job.
-        releases: whether the GPUs of the remaining tasks are then released.
+        releases: whether the end of this role releases the GPUs of the remaining tasks.
         kind: the workload kind.
-        tf_job: the settings of a TFJob, for this workload kind.
+        tf_job: the settings for the workload kind TFJob.
         volcano_plugin: whether the TensorFlow plugin of Volcano sets TF_CONFIG in the tasks of a Volcano Job.
         ps_first: whether a JobSet creates the other roles only after the ps tasks are ready.
         in_place: whether a task restarts inside its pod after an exit code that does not count as a retry.
@@ -200,11 +200,11 @@ class Structure(Record):
         return repr(self.replaced(name=""))
 
     def patches_in(self, environment: str | None) -> tuple[Patch, ...]:
-        """Return the patches of the objects in an environment, or in the job without an environment."""
+        """Return the patches that apply in an environment, or to the job without an environment."""
         return self.environment_patches.get(environment or "", self.patches)
 
     def role(self, name: RoleName) -> Role | None:
-        """Return the role with a name, if the job has it."""
+        """Return the role with a name, or None if the job has no such role."""
         return next((role for role in self.roles if role.name == name), None)
 
     @property
@@ -219,7 +219,7 @@ class Structure(Record):
 
     @property
     def uses_keras_distribution(self) -> bool:
-        """True if the variables of keras.distribution describe the cluster. Each further cluster has TF_CONFIG."""
+        """True if the variables of keras.distribution describe the cluster. TF_CONFIG describes all other clusters."""
         return self.strategy == "KerasDistribution"
 
     @property
@@ -259,7 +259,7 @@ class Environment(Record):
     """An environment of a job.
 
     Attributes:
-        namespace: the namespace of the environment or of the job, or None.
+        namespace: the namespace of the environment, or else of the job, or None.
         cluster: the name of the cluster; None for the cluster in which the GitOps tool runs.
         enabled: whether the job runs in the environment.
         overrides: the chart values that job.yaml sets for the environment: the content of ``values-NAME.yaml``.
@@ -308,7 +308,7 @@ class TrainingJob(Record):
         return self.structure.name
 
     def namespace_of(self, environment: str | None) -> str | None:
-        """Return the namespace of an environment; for the environment None, the namespace of the job. May be None."""
+        """Return the namespace of an environment (None: of the job), or None if no namespace is set."""
         return next((form.namespace for form in self.environments if form.name == environment), self.namespace)
 
     @staticmethod
@@ -408,7 +408,7 @@ def _patch(name: str, patch: PatchData) -> Patch:
 
 
 def _chart_page(spec: Spec) -> ChartPage:
-    """Return the metadata for Chart.yaml. The default of `sources` is the https addresses of the job's repositories."""
+    """Return the metadata for Chart.yaml. By default, `sources` lists the https addresses of the job's repositories."""
     chart = spec.get("chart", {})
     schema = schema_file.load()
     complete = schema_file.complete(schema, schema["properties"]["spec"]["properties"]["chart"], chart)

@@ -16,7 +16,7 @@ _NAME_MAX: Final = 63
 """Maximum number of characters of a label value and of a DNS label."""
 
 ENVIRONMENT: Final = "environment"
-"""The name of the chart value with the name of the environment."""
+"""The key of the chart value that contains the name of the environment."""
 
 _NAMES: Final[Mapping[str, Schema]] = {
     "nameOverride": {
@@ -37,7 +37,7 @@ _NAMES: Final[Mapping[str, Schema]] = {
 
 
 def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
-    """Return the schemas of the values without a key in the job file, by path. Their default is empty.
+    """Return the schemas of the values without a key in the job file, by path. Each value is empty by default.
 
     Args:
         environments: the environments of the chart, from `told_environments`.
@@ -54,6 +54,6 @@ def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
 
 
 def told_environments(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the environments that a chart must distinguish: all if an environment sets patches, or none."""
+    """Return the environments that a chart must distinguish: all if an environment sets patches, and none if not."""
     environments = spec.get("environments", {})
     return tuple(sorted(environments)) if any("patches" in environment for environment in environments.values()) else ()

@@ -1,4 +1,4 @@
-"""The completion of a job: the role whose end completes the job, and the roles whose tasks run until then."""
+"""The completion of a job: the role whose end completes the job, and the roles whose tasks run until this end."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def default_end(strategy: str | None) -> CompletionBy:
 
 
 def ended_by(spec: Mapping[str, Any]) -> CompletionBy:
-    """Return the role whose end completes the job: from the spec, its workload kind, or its strategy."""
+    """Return the role whose end completes the job. The spec, the workload kind or the strategy sets the role."""
     by: CompletionBy | None = spec.get("completion", {}).get("by") or kinds.FACTS[kinds.of_spec(spec)].default_end
     return by or default_end(spec.get("strategy"))
 
 
 def releases(spec: Mapping[str, Any]) -> bool:
-    """Test whether tasks that still run at the end of the job are released."""
+    """Test whether tfgen releases the tasks that still run when the job is complete."""
     return bool(kinds.value_of(spec, "completion.release") == "ScaleToZero")
 
 

@@ -2,9 +2,9 @@
 
     editor_schema(NAME)  ->  the text of job.schema.json, with one line for each definition
 
-Both schemas accept the same documents. In the short schema, repeated nodes are one definition, and a description is its
-first sentence. Defaults, examples and keywords of tfgen are omitted: editors do not need them, and `tfgen explain`
-prints them.
+Both schemas accept the same documents. In the short schema, equal nodes share a definition, and only the first
+sentence of each description remains. The short schema omits defaults, examples and keywords of tfgen. Editors do not
+need these keywords, and `tfgen explain` prints them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _one_line(value: Any) -> str:
 def _plain(node: Schema) -> dict[str, Any]:
     """Return a node without the keywords that editors do not need.
 
-    A type that allows null becomes a choice of the type and null, so that other nodes can share the type.
+    A node that allows null becomes a choice: the node without null, or null. So other nodes can share the first choice.
     """
     fields = {key: value for key, value in node.items() if key not in _LEFT_OUT and not key.startswith("x-")}
     if "description" in fields:
@@ -111,7 +111,7 @@ class _Shared:
             self.definitions[self._pointers[pointer]] = self.node(node)
 
     def _free(self, word: str) -> str:
-        """Return a name for a definition that no other definition has."""
+        """Return a new name for a definition. No other definition has this name."""
         base = re.sub("[^A-Za-z0-9]", "", word) or "text"
         taken = {*self._pointers.values()}
         return next(name for name in (base, *(f"{base}{number}" for number in range(2, 1_000))) if name not in taken)
@@ -124,7 +124,7 @@ class _Shared:
             self._measure(child)
 
     def node(self, node: Schema) -> dict[str, Any]:
-        """Return a copy of a node in which references replace the repeated nodes."""
+        """Return a copy of a node. In the copy, references to definitions replace the repeated nodes."""
         if "$ref" in node:
             return {**node, "$ref": f"{_SHORT_ROOT}{self._pointers[node['$ref']]}"}
         return _map_nodes(node, self._reference)
@@ -155,13 +155,13 @@ class _Shared:
 
 
 def _required_form(pointer: str, named: Mapping[str, Schema]) -> str | None:
-    """Return the definition that equals the definition at a pointer, except that null is not allowed."""
+    """Return the pointer of the definition that differs from the definition at `pointer` only by not allowing null."""
     plain = named.get(f"{_ROOT}{pointer.rpartition('/')[2]}")
     return f"{_ROOT}{pointer.rpartition('/')[2]}" if named[pointer] == {"anyOf": [plain, _NULL]} else None
 
 
 def _without_null(node: Schema, optional: Mapping[str, str]) -> dict[str, Any]:
-    """Replace a reference to a definition that allows null by a choice of null and the definition without null."""
+    """Replace each reference to a definition that allows null by a choice: null, or the definition without null."""
     if node.get("$ref") in optional:
         return {"anyOf": [{**node, "$ref": optional[node["$ref"]]}, _NULL]}
     return _map_nodes(node, lambda child: _without_null(child, optional))

@@ -3,9 +3,9 @@
     >>> node(load(), ("spec", "roles", "worker", "replicas"))["maximum"]
     10000
 
-A file is JSON Schema draft-07. Validators of draft-07 ignore keywords next to a `$ref`, so only description, default,
-examples and x-tunable are next to a `$ref`. tfgen prefers these keywords to the keywords of the target, so that
-properties with different descriptions can share one definition.
+The schemas are JSON Schema draft-07. Validators of draft-07 ignore keywords next to a `$ref`, so only description,
+default, examples and x-tunable are next to a `$ref`. tfgen prefers these keywords to the keywords of the target, so
+that properties with different descriptions can share one definition.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _load(name: str) -> Schema:
 
 
 def resolve(schema: Schema, node: Schema) -> Schema:
-    """Return a node with its `$ref` resolved. Keywords next to the `$ref` override those of the target."""
+    """Return a node with its `$ref` resolved. Keywords next to the `$ref` override the keywords of the target."""
     while "$ref" in node:
         siblings = {key: value for key, value in node.items() if key != "$ref"}
         node = {**target(schema, node["$ref"]), **siblings}

@@ -1,4 +1,4 @@
-"""The keys of ``gang`` that only some schedulers use. All schedulers use the keys outside of the table."""
+"""Table of the keys of ``gang`` that only some schedulers use. All schedulers use the keys outside of the table."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ FIELDS: Final[Mapping[str, frozenset[Field]]] = {
     "kubernetes": frozenset(("apiVersion", "minAvailable", "priorityClassName", "requiredTopology")),
     "kueue": frozenset(("preferredTopology", "priorityClassName", "queue", "requiredTopology")),
 }
-"""The keys that each scheduler uses, by scheduler."""
+"""For each scheduler, the keys that the scheduler uses."""

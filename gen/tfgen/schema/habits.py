@@ -1,11 +1,11 @@
-"""Advice for notations of Kubernetes that users write out of habit: the equivalent notation in a job.
+"""Advice for users who write a job in the notation of Kubernetes. The advice shows the equivalent notation in a job.
 
     >>> instead(("spec", "roles", "worker", "resources", "nvidia.com/gpu"), 2)
     '; write gpu: {count: 2}'
     >>> instead(("spec", "env"), [{"name": "DATA_DIR", "value": "/data"}, {"name": "SEED", "value": "1"}])
     '; write them by name: {DATA_DIR: /data, ...}'
 
-A table in this module has one line per notation. The advice repeats the values of the user except possible secrets.
+A table in this module has one line per notation. The advice repeats the values of the user, except possible secrets.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
 }
 """The advice for a key, by the last steps of the path of the key.
 
-`name` is the parent key, `value` the value in the notation of a job, and `named` the same value with a text as its
-name.
+The advice has placeholders: `name` is the parent key, and `value` is the value in the notation of a job. `named` is the
+same value, but a text such as `data` becomes `{name: data}`.
 """
 
 LONG_FORMS: Final[Mapping[str, str]] = {
@@ -105,7 +105,7 @@ _IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
 
 _OUR_KEYS: Final = {"persistentVolumeClaim": "claim", "claimName": "name"}
 _WRAPPERS: Final = ("value", "valueFrom")
-"""Keys of Kubernetes that only wrap a value, such as `valueFrom`."""
+"""Keys of Kubernetes that contain only another value, such as `valueFrom`."""
 
 _LONGEST: Final = 80
 _PLAIN: Final = re.compile(r"[\w./:@+-]+", re.ASCII)
@@ -137,7 +137,7 @@ def one_line(value: Any) -> str:
 
 
 def as_items(value: Any, key: str) -> str:
-    """Return a value as a list in the notation of Kubernetes: a single item, or the first entry of a map by name.
+    """Convert a value to a list in the notation of Kubernetes. For a map by name, the list shows only the first entry.
 
         >>> as_items({"scratch": {"emptyDir": {}}}, "name"), as_items({"A": "b", "C": "d"}, "name"), as_items("x", "")
         ('[{name: scratch, emptyDir: {}}]', '[{name: A, value: b}, ...]', '[x]')
@@ -199,7 +199,7 @@ def _ours(name: str, value: Any) -> Any:
 
 
 def _by_name(items: Sequence[Any]) -> tuple[str, Any] | None:
-    """Return the name of the first item, and its remaining fields."""
+    """Return the name of the first item and its other fields, or None if the item has no name."""
     first = items[0] if items else None
     if not isinstance(first, Mapping) or not isinstance(first.get("name"), str):
         return None

@@ -56,7 +56,7 @@ def integers(node: Schema) -> str:
 
 
 def choices(node: Schema) -> list[str]:
-    """Return the alternative keys of a mapping, which must have exactly one of these keys."""
+    """Return the alternative keys of a mapping. The mapping must have exactly one of these keys."""
     return [key for choice in node["oneOf"] for key in choice["required"]]
 
 
@@ -101,13 +101,13 @@ def _in_our_words(key: str, allowed: Iterable[str]) -> str | None:
 
 
 def _of_spec(key: str, schema: Schema) -> str | None:
-    """Return the path in `spec` of a key in a wrong place, such as `spec.labels` for `metadata.labels`."""
+    """Return the correct path of a key that belongs to `spec`, such as `spec.labels` for `metadata.labels`."""
     spec = schema["properties"].get("spec", {}).get("properties", {})
     return f"spec.{key}" if key in spec else None
 
 
 def _nested(key: str, owner: Schema, schema: Schema) -> str | None:
-    """Return the path of a key that belongs one level deeper: `resources.gpu` for a `gpu` next to `resources`."""
+    """Return the path of a key that belongs one level deeper: `resources.gpu` for the key `gpu` next to `resources`."""
     for name, written in owner.get("properties", {}).items():
         if key in resolve(schema, written).get("properties", {}):
             return f"{name}.{key}"
@@ -115,7 +115,7 @@ def _nested(key: str, owner: Schema, schema: Schema) -> str | None:
 
 
 def _around(key: str, path: Path, schema: Schema) -> str | None:
-    """Return the path of a key that belongs to a parent, such as `spec.gitops.createNamespace`."""
+    """Return the path of a key that belongs to a parent mapping, such as `spec.gitops.createNamespace`."""
     for end in range(len(path) - 1, 0, -1):
         owner = schema_file.node(schema, path[:end])
         if owner is not None and is_record(owner) and key in owner["properties"]:

@@ -1,9 +1,9 @@
-"""Finds idle values: values without effect, because the job lacks the part that would read them.
+"""Finds idle values. An idle value has no effect, because nothing in the job reads the value.
 
     >>> [idle.path for idle in idle_values({"roles": {"worker": {}}, "completion": {"release": "Keep"}})]
     ['completion.evaluatorGrace', 'completion.onFailure']
 
-A job may still set an idle value, because layers set the same defaults for all jobs. A rule warns of idle values
+A job may set an idle value, because layers set the same defaults for all jobs. A rule warns of idle values
 (`rules.idle_value`). A gang value that the scheduler does not support is an error.
 """
 

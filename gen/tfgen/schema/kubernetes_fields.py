@@ -3,7 +3,7 @@
     misfits(("sidecars", 0), {"name": "metrics", "envs": []}, "Container", text)
         -> Misfit(("sidecars", 0, "envs"), "misspelt", 'unknown field "envs" in sidecars[0]; did you mean "env"?')
 
-The table `schemas/kubernetes.fields.json` lists the types of a pod template and of the stable kinds that people write.
+The table `schemas/kubernetes.fields.json` lists the types of a pod template and of the stable kinds that users write.
 For each type the table has the fields of all supported versions of Kubernetes, the fields that every version requires,
 and the keys that identify the items of a list. `tests/schema/test_kubernetes_fields.py` writes the table.
 """
@@ -111,7 +111,7 @@ def type_of_kind(api_version: str, kind: str) -> str | None:
 
 
 def keyed_lists(path: Path, value: Any, type_name: str) -> Iterator[KeyedList]:
-    """Yield the lists in a value that Kubernetes merges by keys, including lists in their items.
+    """Yield each list in a value whose items Kubernetes merges by keys, including lists inside the items.
 
     Args:
         path: the path of the value.
@@ -140,7 +140,7 @@ def misfits(path: Path, value: Any, type_name: str, text: WrittenText, under: An
         value: the value in the job.
         type_name: NAME, [TYPE] for a list, {TYPE} for a map, or the type of a scalar.
         text: returns the text of quoted scalars.
-        under: the data that the value is merged over; null for no data.
+        under: the data over which the value is merged, or None.
     """
     if value is None:
         return
@@ -198,7 +198,7 @@ def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenT
 
 
 def _missing(value: Mapping[str, Any], type_name: str, under: Any) -> Iterator[str]:
-    """Yield the required fields that are missing. A removed or misspelt field is reported by a different function."""
+    """Yield the missing required fields, except misspelt fields, which a different function reports."""
     if under is not None and not isinstance(under, Mapping):
         return
     fields, required, _ = types()[type_name]
@@ -210,7 +210,7 @@ def _missing(value: Mapping[str, Any], type_name: str, under: Any) -> Iterator[s
 
 
 def _untyped(path: Path, value: Any, text: WrittenText) -> Iterator[Misfit]:
-    """Yield the patch directives in a value of unknown type, because a merge needs the type."""
+    """Yield a misfit for each patch directive in a value of unknown type, because such a merge needs the type."""
     for key, item in value.items() if isinstance(value, Mapping) else ():
         item_path = (*path, key)
         if key.startswith("$"):
@@ -226,7 +226,7 @@ def _untyped(path: Path, value: Any, text: WrittenText) -> Iterator[Misfit]:
 def _keyed(
     path: Path, items: Sequence[Any], type_name: str, key: str, text: WrittenText, under: Any
 ) -> Iterator[Misfit]:
-    """Yield the misfits of the items of a list whose items are merged by a key, such as `name`."""
+    """Yield the misfits in the items of a list. Kubernetes merges the items by a key, such as `name`."""
     for index, item in enumerate(items):
         item_path = (*path, index)
         name = item.get(key) if isinstance(item, Mapping) else item
@@ -256,12 +256,12 @@ def _own_item(items: Any, key: str, name: Any) -> Any:
 
 
 def is_misspelt(name: str, type_name: str) -> bool:
-    """Test whether a name is a typing error of a field of a type."""
+    """Test whether a name is the misspelt name of a field of a type."""
     return name not in types()[type_name].fields and _misspelt(name, type_name) is not None
 
 
 def misspelt(name: str, fields: Collection[str]) -> str | None:
-    """Return the field whose name differs by one typing error: an extra, missing or wrong letter, a swap, or case.
+    """Return the field whose name differs by one typing error: an extra, missing, wrong or swapped letter, or the case.
 
     No two fields of a type are so similar, apart from clusterIP and clusterIPs of a Service. No field that Kubernetes
     added since 1.26 is so similar to an earlier field.

@@ -3,8 +3,8 @@
     SchemaError(("spec", "port"), "maximum", {"type": "integer", "minimum": 1, "maximum": 65535}, ())
     job.yaml:9:9: spec.port: found 70000, expected an integer from 1 to 65535 [out-of-range]
 
-Each mistake causes one problem: a misspelt key is not also reported as missing, and for a value that violates two
-constraints only the first is reported.
+Each mistake causes one problem: a misspelt key is not also reported as missing, and if a value violates two
+constraints, only the first violation is reported.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ RULES: Mapping[str, str] = {
 JOB_KIND = "TrainingJob"
 
 _BY_NAME: Final = (("roles",), ("environments",))
-"""The keys of a spec with entries by name. An empty entry, such as a role, is significant."""
+"""The keys of a spec whose values are maps by name. An empty entry has a meaning: `worker: {}` is a role."""
 _OF_ENVIRONMENT: Final = ("spec", "environments", "ENV")
 
 MOST = 100
@@ -67,7 +67,7 @@ class SchemaError(Record):
         path: the path of the value; the path of the mapping for a problem of its keys.
         node: the part of the schema with the keyword.
         names: the unknown keys, the missing key, or the wrong key.
-        of_key: whether the keyword constrains the key `names[0]` itself, and not the value.
+        of_key: whether the keyword constrains the key `names[0]`, and not the value of the key.
     """
 
     path: Path
@@ -78,10 +78,10 @@ class SchemaError(Record):
 
 
 class CheckedData(Record):
-    """The checked data, and its positions.
+    """The data of a check, and the document with the positions of the data.
 
     Attributes:
-        data: the data of the document, or of the job with the environment merged over it.
+        data: the data of the document, or the data of the job with the environment merged over the job.
         schema: the schema of the check.
         environment: the name of the environment whose values are merged over the job; None for the document itself.
     """
@@ -92,7 +92,7 @@ class CheckedData(Record):
     environment: str | None = None
 
     def written(self, path: Path) -> Path:
-        """Return the path in the file of the data at `path`; for merged data the path may be in the environment."""
+        """Convert a path in the checked data to the path in the file, which is in the environment for merged data."""
         if self.environment is None or path[:1] != ("spec",):
             return path
         return ("spec", "environments", self.environment, *path[1:])
@@ -112,7 +112,7 @@ class CheckedData(Record):
         return Problem(self.document.source(written), place(written), message, rule)
 
     def name(self, path: Path) -> str:
-        """Return the path in the file of the data at `path`, in the notation of messages."""
+        """Convert a path in the checked data to the path in the file, in the notation of messages."""
         return path_name(self.written(path))
 
 
@@ -127,7 +127,7 @@ def translate(checked: CheckedData, schema_errors: Iterable[SchemaError]) -> Ite
 
 
 def missing_section(document: Document, environment: str, section: tuple[str, ...]) -> Problem:
-    """Return the problem that an environment changes a section, such as `gang`, that the job does not have."""
+    """Return the problem for an environment that changes a section, such as `gang`, of a job without the section."""
     path = ("spec", "environments", environment, *section)
     *_, name = section
     if _can_be_off(schema_file.load(), section):
@@ -145,7 +145,7 @@ def _can_be_off(schema: Schema, section: Path) -> bool:
 
 
 def _off(section: Path, values: Mapping[str | int, Any]) -> str:
-    """Return the YAML of a section that is disabled by default, with its required keys: `gang: {enabled: false}`."""
+    """Return the YAML for a disabled section with its required keys, for example `gang: {enabled: false}`."""
     schema = schema_file.load()
     node = schema_file.node(schema, ("spec", *section)) or {}
     examples = {key: (schema_file.entry(schema, node, key) or {})["examples"][0] for key in node.get("required", ())}
@@ -154,7 +154,7 @@ def _off(section: Path, values: Mapping[str | int, Any]) -> str:
 
 
 def _without_echoes(schema_errors: Iterable[SchemaError]) -> Iterator[SchemaError]:
-    """Yield the errors, except errors that are only the consequence of another error."""
+    """Yield the errors, except errors that only follow from another error."""
     ordered = sorted(schema_errors, key=lambda error: SAID.index(error.keyword))
     unknown_keys: dict[Path, set[str]] = {}
     for error in ordered:
@@ -171,7 +171,7 @@ def _without_echoes(schema_errors: Iterable[SchemaError]) -> Iterator[SchemaErro
 def _follows(
     error: SchemaError, unknown_keys: Mapping[Path, Collection[str]], reported: Collection[tuple[Path, tuple[str, ...]]]
 ) -> bool:
-    """Test whether an error is the consequence of an unknown key, or of a missing alternative key."""
+    """Test whether an error only follows from an unknown key, or from a missing alternative key."""
     path = error.path
     if any(path[end] in unknown_keys.get(path[:end], ()) for end in range(len(path))):
         return True
@@ -214,7 +214,7 @@ def _not_tunable(checked: CheckedData, path: Path) -> Problem:
 
 
 def _is_in_spec(schema: Schema, path: Path) -> bool:
-    """Test whether the job schema has the path of a key in an environment at the level of the spec."""
+    """Test whether a key of an environment is also a key of the spec, at the same path."""
     inside = path[:2] == ("spec", "environments") and len(path) > 3
     return inside and schema_file.node(schema, ("spec", *path[3:])) is not None
 
@@ -258,7 +258,7 @@ def _wrong_type(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
 
 
 def _instead_of_null(path: Path, node: Schema) -> str:
-    """Return the hint for a section with the value null: how to disable the section, or that the key is removed."""
+    """Return the hint for a section with the value null: disable the section, or remove the key."""
     if path[:1] != ("spec",) or json_types(node) != ["object"]:
         return ""
     if path[1:2] != ("environments",) or len(path) <= len(_OF_ENVIRONMENT):
@@ -382,11 +382,11 @@ _SAY: Mapping[str, Callable[[CheckedData, SchemaError], Iterator[Problem]]] = {
     "required": _missing_key,
 }
 SAID = tuple(_SAY)
-"""The keywords of JSON Schema that tfgen translates. If a value violates several, the first keyword is reported."""
+"""The keywords of JSON Schema that tfgen translates, in order. If a value violates several, tfgen reports the first."""
 
 
 def _other_kind(checked: CheckedData) -> Problem | None:
-    """Return the problem of a document of a different kind. Its other problems are not reported."""
+    """Return the problem for a document of a different kind. tfgen reports no other problem of such a document."""
     kind = checked.data.get("kind") if isinstance(checked.data, dict) else None
     expected_kind = checked.schema["properties"]["kind"]["const"]
     if kind == expected_kind or not isinstance(kind, str):
@@ -509,7 +509,7 @@ def _as_text(checked: CheckedData, error: SchemaError) -> str:
 
 
 def _such_as(checked: CheckedData, error: SchemaError) -> str:
-    """Return an example for a key whose value is a mapping or a list, such as ` such as [a, b]`."""
+    """Return an example for a key whose value is a mapping or a list: the text ` such as [a, b]`."""
     node = schema_file.node(checked.schema, error.path) or {}
     if (
         checked.value(error.path) is None

@@ -5,10 +5,12 @@
 
 A property with `x-tunable: true` is tunable; on a record, the keyword applies to all properties of the record, except
 for properties with `x-tunable: false`. A values path is the path in the spec without `spec`. A record without a default
-is a *section* (each role, the gang): a job has its tunables only if the job has the section. A job has no tunable for a
-value that its workload kind never reads (`workload_kinds`), and none for an idle value (`idle_values`). values.yaml,
-values.schema.json and the allowed keys of an environment all come from this module. values.schema.json also accepts an
-idle value, because the check accepts the value in an environment.
+is a *section*, such as a role or the gang. A job has the tunables of a section only if the job has the section. A
+job has no tunable for a value that its workload kind never reads (`workload_kinds`), and none for an idle value
+(`idle_values`).
+
+values.yaml, values.schema.json and the allowed keys of an environment all come from this module. values.schema.json
+also accepts an idle value, because the check accepts the value in an environment.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ class _Present(Record):
 
     @cached_property
     def by_record(self) -> Sequence[tuple[ValuesPath, Sequence[tuple[str, Tunable]]]]:
-        """The tunables of each record by name, with the path of the record, in the order of the schema."""
+        """The path of each record, and the tunables of the record by name, in the order of the schema."""
         groups = groupby(self.tunables, key=lambda tunable: tunable.path[:-1])
         return [(record, [(tunable.path[-1], tunable) for tunable in group]) for record, group in groups]
 
@@ -101,7 +103,7 @@ def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tun
 
 
 def idle_paths(spec: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
-    """Return the paths of the tunables that a job may set although the values have no effect.
+    """Return the paths of the tunables that have no effect in a job, although the job may set them.
 
     The result does not contain values that the check refuses: values of missing sections, and values that the workload
     kind does not support.
@@ -131,7 +133,7 @@ def at(path: Sequence[str]) -> Tunable:
 def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, Any]:
     """Return the complete values of a job: each tunable, with its default if the spec does not set it.
 
-    Keys have the order of the schema, or are sorted, so that equal specs have equal output.
+    Keys have the order of the schema. Keys without an order in the schema are sorted. So equal specs have equal output.
 
     Args:
         spec: the spec of the job.
@@ -141,7 +143,7 @@ def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, A
 
 
 def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool = False) -> dict[str, Any]:
-    """Return the complete values of an environment, as Helm merges them over those of the job.
+    """Return the complete values of an environment: the values of the job, over which Helm merges the environment.
 
     Raises:
         KeyError: the spec has no such environment.
@@ -151,7 +153,7 @@ def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool 
 
 
 def all_values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the results of `values`, and of `environment_values` for each environment by its name."""
+    """Return the result of `values`, and the results of `environment_values` by the names of the environments."""
     present = _present(spec, of_any_kind=of_any_kind)
     job_values = _complete(spec, present)
     return job_values, {name: _of_environment(spec, job_values, name, present) for name in spec.get("environments", ())}
@@ -189,7 +191,7 @@ def _chart_part(data: Mapping[str, Any], parent: ValuesPath, present: _Present) 
 
 
 def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge the values of a user over the values of a chart as Helm does: maps merge, null removes, others replace.
+    """Merge the values of a user over a chart's values as Helm does: maps merge, null removes, other values replace.
 
     A null for a key that `under` lacks remains, as in Helm 4. Both arguments remain unchanged.
     """
@@ -204,14 +206,14 @@ def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def missing_sections(spec: Mapping[str, Any], environment: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
-    """Return the sections that an environment changes and the job does not have."""
+    """Return the sections that an environment changes, but that the job does not have."""
     return tuple(
         section for section in _sections() if data_path.has(environment, section) and not data_path.has(spec, section)
     )
 
 
 def order_keys(value: Any, node: Schema) -> Any:
-    """Return a copy whose mappings have the key order of the schema node; sorted if the node has no order.
+    """Return a copy of a value with mapping keys in the order of the schema node, or sorted if the node has no order.
 
     Helm has only one type of number, so a whole fraction such as 2.0 becomes 2.
     """

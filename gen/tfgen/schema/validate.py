@@ -3,8 +3,9 @@
     >>> check(parse("{apiVersion: tfgen/v1alpha1, kind: TrainingJob, metadata: {name: a}}", "job.yaml").documents[0])
     (Problem(file='job.yaml', position=Position(line=1, column=1), message='missing key "spec" in the document: ...
 
-A fast validator finds the errors; `messages` translates them to words. An environment is checked twice: alone, and
-merged over the job, because a volume may have a source in each and two sources together.
+A fast validator finds the errors; `messages` translates them to words. tfgen checks an environment twice: alone, and
+merged over the job. For example, if the job and the environment set different sources of a volume, only the merged
+volume has two sources.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _OF_THE_VALUE = frozenset(
 def check(document: Document) -> tuple[Problem, ...]:
     """Return the problems of a document, in order; empty for a valid job.
 
-    Environments are merged only over a job without problems, because other problems would be reported twice.
+    Environments are merged only over a job without problems. If not, the problems of the job would be reported twice.
     """
     data = document.data
     problems = list(schema_messages.translate(CheckedData(document, data, load()), schema_errors(data)))
@@ -57,7 +58,7 @@ def check(document: Document) -> tuple[Problem, ...]:
 
 
 def check_alone(document: Document) -> tuple[Problem, ...]:
-    """Return the problems of a job that no default could correct by adding, removing or choosing a value."""
+    """Return the problems of a job without defaults. Omit problems that defaults may fix, such as a missing key."""
     data = _without_nulls(document.data)
     problems = schema_messages.translate(CheckedData(document, data, load()), schema_errors(data))
     return in_order(problem for problem in problems if problem.rule in _OF_THE_VALUE)
@@ -105,9 +106,9 @@ def _validator(name: str) -> Draft7Validator:
 
 
 def _checkable(value: Any) -> Any:
-    """Return the data with each whole fraction, such as 2.0, replaced by the nearest number that is not whole.
+    """Change each float such as 2.0 slightly, so that the validator does not accept the float as an integer.
 
-    Draft-07 accepts 2.0 as an integer, but tfgen would print 2.0, which Kubernetes refuses.
+    Draft-07 accepts 2.0 as an integer, but tfgen would print 2.0, and Kubernetes refuses 2.0.
     """
     if isinstance(value, dict):
         return {key: _checkable(item) for key, item in value.items()}
@@ -136,9 +137,9 @@ def _schema_errors(error: ValidationError, data: Any, schema: Schema) -> Iterato
 def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[Path]:
     """Yield the paths in the data that a JSON pointer of the validator may mean.
 
-    The pointer has a key such as "08" as the number 8. So a number in a mapping means each key with this value that
-    leads to the instance; they have one schema, because the names of the schema contain letters. The pointer omits
-    empty keys, so an empty key is possible wherever the pointer leads nowhere.
+    In the pointer, a key such as "08" is the number 8. So for a mapping, a number means each key with this number that
+    leads to `instance`. All these keys have the same schema, because the key names in the schema contain letters. The
+    pointer omits empty keys, so if a pointer leads nowhere, the function tries an empty key.
     """
     if not pointer and data == instance:
         yield ()
@@ -154,7 +155,7 @@ def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[P
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return a copy of a value without null, which removes a default."""
+    """Return a copy of a value without its null values. In a job, null removes a default."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return value

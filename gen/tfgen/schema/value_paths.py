@@ -10,7 +10,10 @@ from tfgen.schema import tunables
 
 
 def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the paths of the values that are different Python objects, and of the records that contain such values."""
+    """Yield the paths of values that differ between two variants, and of the records that contain such values.
+
+    Values count as different if they are not the same Python object.
+    """
     if before is after:
         return
     yield path

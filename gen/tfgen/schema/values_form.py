@@ -1,6 +1,6 @@
-"""The form of a chart's values: the paths without the values. Most jobs of a team have the same form.
+"""The form of a chart's values: the paths of the values, without the values. Most jobs of a team have the same form.
 
-tfgen therefore caches the text of a form, and the text of default values, for all jobs with the form.
+tfgen therefore caches the texts that depend only on the form, and the text of the default values.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ once_a_form: Final = functools.lru_cache(maxsize=64)
 
 
 class ValuesText(Record):
-    """Writes some values as text in a file of the chart.
+    """Writer of the text of some values in a file of the chart.
 
     Attributes:
         paths: the paths of the values.

@@ -2,9 +2,9 @@
 
     {"worker": {"allOf": [{"$ref": "#/definitions/role"}], "required": ["replicas"]}}
 
-The schema accepts the values that the job schema accepts. Parts that several places share are one definition: a role,
-the characters of a text, and any other repeated part. Both libraries of Helm (gojsonschema until 3.17,
-santhosh-tekuri/jsonschema since) read the schema: in draft-07 keywords next to a `$ref` have no effect, so such
+The schema accepts the values that the job schema accepts. Repeated nodes share a definition: a role, the characters
+of a text, and any other repeated node. Each of Helm's two libraries can read the schema: gojsonschema
+(until Helm 3.17) and santhosh-tekuri/jsonschema. In draft-07, keywords next to a `$ref` have no effect, so such
 keywords are in `allOf`. Only a description is next to a `$ref`: editors show the description, and Helm ignores it.
 """
 
@@ -43,8 +43,9 @@ def values_schema(form: ValuesForm) -> Schema:
     """Return the schema of a chart's values. The schema is cached and shared, so callers must not change it.
 
     Every key that a template reads is required, so that a null (which Helm uses for "remove") is refused instead of
-    printed. A key that no template reads is optional, because an environment of the job may set the key. Helm adds
-    `global` to the values of a subchart, and the condition of a parent chart is in `enabled`.
+    printed. A key that no template reads is optional, because an environment of the job may set the key.
+
+    The schema allows `global`, which Helm adds to the values of subcharts, and `enabled`, a condition of parent charts.
     """
     root = _closed()
     chart_only = {name: _short(node) for name, node in chart_values(form.environments).items()}
@@ -128,7 +129,7 @@ def _definitions() -> str:
 
 
 def _shared(roles: Mapping[str, Schema]) -> dict[str, Any]:
-    """Return the shared definition of all roles, with the keys that any role has."""
+    """Return the shared definition of all roles, with each key that at least one role has."""
     properties = {key: node for role in roles.values() for key, node in role["properties"].items()}
     return {
         **_closed(),
@@ -138,7 +139,7 @@ def _shared(roles: Mapping[str, Schema]) -> dict[str, Any]:
 
 
 def _of_shared(role: Schema, shared: Schema) -> dict[str, Any]:
-    """Return the schema of a role as a reference to the shared definition, with the differences of the role."""
+    """Return the schema of a role: a reference to the shared definition, and the differences of the role."""
     required = [key for key in role["required"] if key not in shared["required"]]
     lacks = {key: False for key in shared["properties"] if key not in role["properties"]}
     differences = {**({"required": required} if required else {}), **({"properties": lacks} if lacks else {})}
@@ -147,7 +148,7 @@ def _of_shared(role: Schema, shared: Schema) -> dict[str, Any]:
 
 
 def _share(schema: dict[str, Any]) -> None:
-    """Replace each long repeated node by a definition, which gets the name of the first property with the node."""
+    """Replace each long repeated node by a reference to a definition with the name of the first such property."""
     places: dict[str, list[tuple[dict[str, Any], str, bool]]] = {}
     for place in _nodes(schema):
         places.setdefault(json.dumps(place[0][place[1]]), []).append(place)
@@ -165,7 +166,7 @@ def _share(schema: dict[str, Any]) -> None:
 
 
 def _refer_to_bases(schema: dict[str, Any]) -> None:
-    """Replace each text schema that extends a definition by a reference to the definition with the added keywords."""
+    """Replace each text schema that extends a definition by a reference to the definition and the added keywords."""
     definitions = schema["definitions"]
     bases = {name: node for name, node in definitions.items() if "pattern" in node and "not" not in node}
     candidates = [(parent, key) for parent, key, _ in _nodes(schema)]
@@ -193,19 +194,19 @@ def _nodes(node: Any) -> Iterator[tuple[dict[str, Any], str, bool]]:
 
 @functools.cache
 def _uncarried() -> str:
-    """Return the characters that are forbidden in any text, as a class of a regular expression."""
+    """Return the characters that are forbidden in any text, as a character class of a regular expression."""
     pattern: str = schema_file.load()["definitions"]["text"]["pattern"]
     return pattern.removeprefix("^[^").removesuffix("]*$")
 
 
 def _characters() -> dict[str, Any]:
-    """Return the schema that forbids these characters in a text. Values of other types are allowed."""
+    """Return the schema that refuses the forbidden characters in a text. Values of other types are allowed."""
     text = schema_file.load()["definitions"]["text"]
     return {"pattern": text["pattern"], "not": text["not"]}
 
 
 def _short(node: Any) -> Any:
-    """Return a copy of a node without ignored keywords, and with references for the characters of texts."""
+    """Return a copy of a node without ignored keywords. A reference replaces the forbidden characters in a pattern."""
     if not isinstance(node, dict):
         return [_short(item) for item in node] if isinstance(node, list) else node
     copy: dict[str, Any] = {
@@ -241,7 +242,7 @@ def _keep_roles(mounted_by: dict[str, Any], paths: Sequence[ValuesPath]) -> None
 
 
 def _take_out(schema: dict[str, Any], path: Sequence[str]) -> None:
-    """Remove a key from the entries of a map, such as ``storage.*.nfs``."""
+    """Remove the key at a path from a schema. The path may contain ``*`` for any key, as in ``storage.*.nfs``."""
     *parents, key = path
     node: Any = schema
     for step in parents:

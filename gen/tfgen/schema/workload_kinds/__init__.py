@@ -4,8 +4,8 @@
     'maxUnavailable needs a controller with the subresource scale; remove the key, or use the kind StatefulSet'
 
 The rule `workload-kind` (`rules.workload_kind`) refuses an unsupported field, and the chart has no value for the
-field (`tunables`). Every kind supports all remaining fields. A path begins in the spec, contains ``*`` for any key, and
-includes all paths below. The objects of each kind are in `graph.workloads`.
+field (`tunables`). Every kind supports all remaining fields. A path starts in the spec, may contain ``*`` for any
+key, and includes all paths below this path. The objects of each kind are in `graph.workloads`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FACTS: Final[Mapping[WorkloadKind, Facts]] = {
 RESOURCES: Final[Mapping[tuple[str, str], CustomResource]] = {
     (facts.resource.group, facts.resource.kind): facts.resource for facts in FACTS.values() if facts.resource
 }
-"""The custom objects by group and kind."""
+"""The custom resources, by API group and kind."""
 
 
 def of_spec(spec: Mapping[str, Any]) -> WorkloadKind:

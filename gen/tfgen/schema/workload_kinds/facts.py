@@ -16,7 +16,7 @@ Condition: TypeAlias = tuple[str, str | bool] | None
 
 
 class Without(Record):
-    """A field that a workload kind does not support, and the fix."""
+    """A field that a workload kind does not support, and the fix for a job that sets the field."""
 
     path: str
     way_out: str
@@ -60,13 +60,13 @@ class Facts(Record):
     Attributes:
         without: the fields that the kind does not support.
         only: the fields for which the kind supports only some values.
-        specific: the paths that the kind supports, and most other kinds do not.
-        resource: the custom object; None if built-in kinds of Kubernetes run the roles.
-        controller_keys: labels and annotations that controllers set on pods: whole keys, or the domain of keys.
+        specific: the paths that only this kind and a few other kinds support.
+        resource: the custom resource; None if built-in kinds of Kubernetes run the roles.
+        controller_keys: the labels and annotations that controllers set on pods, as complete keys or as key domains.
         makes_object_a_role: whether each role has a separate object.
         makes_pods: whether the pod of a role is an object of the job itself, and not created by a controller.
         is_admitted_whole: whether Kueue admits all roles together.
-        default_end: the role whose end completes a job by default; None for the choice of the strategy.
+        default_end: the role whose end completes a job by default; None if the default depends on the strategy.
         asks_api_server: whether a pod next to the tasks, or before them, sends requests to the API server.
         teller: the component that sets TF_CONFIG instead of tfgen, and the fix that lets tfgen set TF_CONFIG.
     """

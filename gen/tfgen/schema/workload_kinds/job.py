@@ -1,4 +1,4 @@
-"""Limits of the kind Job: an Indexed Job runs each role."""
+"""Limits of the kind Job, which runs each role as an Indexed Job."""
 
 from __future__ import annotations
 

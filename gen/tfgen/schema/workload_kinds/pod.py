@@ -1,4 +1,4 @@
-"""Limits of the kind Pod: a Pod without a controller runs a single task."""
+"""Limits of the kind Pod, which runs a single task without a controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts that several workload kinds share."""
+"""Limits and properties that several workload kinds share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of the kind StatefulSet: StatefulSets for roles that run until the end, Indexed Jobs for other roles."""
+"""Limits of the kind StatefulSet, which runs a role as an Indexed Job if the tasks of the role exit by themselves."""
 
 from __future__ import annotations
 
