@@ -27,12 +27,12 @@ _POD_TEMPLATE: Final = "podTemplate"
 
 
 def job_data(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
-    """Return the document of a foreign job."""
+    """Convert a foreign job to the document of an imported job."""
     return document(job.name, job.namespace, hoist_shared(full_spec(job, report), report))
 
 
 def full_spec(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
-    """Return the spec of a foreign job in which each role has all of its fields."""
+    """Return the spec for a foreign job. Each role in the spec has all of its fields."""
     names = [name for name in ROLE_NAMES if name in job.roles]
     roles: dict[str, dict[str, Any]] = {}
     for name in names:
@@ -111,8 +111,8 @@ def hoist_shared(
     Args:
         spec: a full spec.
         report: the import report. This function updates the targets of the entries.
-        model: the result for another environment. A field that is in the job in the model is also in the job in the new
-            spec where possible, so that the environments differ in as few values as possible.
+        model: the result for another environment. If possible, the new spec sets the same fields in the job as the
+            model, so that the environments differ in as few values as possible.
     """
     new: dict[str, Any] = json.loads(json.dumps(spec))
     roles: Mapping[str, dict[str, Any]] = new["roles"]

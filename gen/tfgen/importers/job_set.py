@@ -207,7 +207,7 @@ class _JobSet(JobReader):
 
 
 def _completion_by(item: Part, roles: Mapping[RoleName, ForeignRole], report: ImportReport) -> CompletionBy:
-    """Return the role that completes the job, and report the success policy. By default, all Jobs must end."""
+    """Return the role that completes the job. Report the success policy; by default, a JobSet waits for all Jobs."""
     completion_by: CompletionBy = "Chief" if "chief" in roles else "AllWorkers"
     end = f"the imported job ends when {'the chief ends' if 'chief' in roles else 'all workers end'}"
     policy = item.get("spec", "successPolicy")

@@ -368,7 +368,7 @@ class _TFJob(JobReader):
             self.report.carry(chief, "spec", "completion", "by")
 
     def _with_policies(self, roles: Mapping[RoleName, ForeignRole]) -> dict[RoleName, ForeignRole]:
-        """Add restart policies to the roles of a TFJob. For other workload kinds, report how the tasks restart."""
+        """Add restart policies to the roles if the job stays a TFJob. If not, report how tfgen restarts the tasks."""
         by_role: dict[RoleName, str] = {
             role: policy.as_text if (policy := self.policies[role]) else _DEFAULT_RESTART_POLICY for role in roles
         }

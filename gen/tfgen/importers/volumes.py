@@ -154,7 +154,7 @@ def _is_raw(mount: Part) -> bool:
 
 
 def volume_name(path: str) -> str:
-    """Convert the mount path of a volume without a name, such as a volume of a Volcano Job, to a name."""
+    """Convert a mount path to a name for a volume without a name, such as a volume of a Volcano Job."""
     return re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "data"
 
 

@@ -53,8 +53,8 @@ class Source(Record):
         content: the content, or a placeholder for a file on disk.
         defaults: the nearest tfgen.yaml in the folder of the job file or in a parent folder; for a tfgen.yaml, the
             nearest tfgen.yaml in a parent folder.
-        left_out: for a tfgen.yaml with `root: true`, the nearest tfgen.yaml in a parent folder, although the file with
-            `root: true` does not inherit from this tfgen.yaml.
+        left_out: for a tfgen.yaml with `root: true`, the nearest tfgen.yaml in a parent folder. The defaults of this
+            parent file are not inherited.
     """
 
     file: str

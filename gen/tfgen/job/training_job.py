@@ -145,7 +145,7 @@ class Patch(Record):
 
 
 class Structure(Record):
-    """The settings of a job that decide which objects exist. They are the same in every environment.
+    """The settings of a job that decide which objects exist. These settings are the same in every environment.
 
     Attributes:
         port: the TCP port of each TensorFlow server.
@@ -167,7 +167,7 @@ class Structure(Record):
         eci: the settings of pods on Elastic Container Instances of Alibaba Cloud, or None.
         pod_template: a PodTemplateSpec of Kubernetes for the pods of every role.
         patches: the patches of the objects, in the order of their names.
-        environment_patches: the patches of each environment that sets its own patches.
+        environment_patches: the patches of each environment that sets patches.
     """
 
     name: str

@@ -29,7 +29,7 @@ def releases(spec: Mapping[str, Any]) -> bool:
 
 
 def serves(spec: Mapping[str, Any], role: str) -> bool:
-    """Test whether the tasks of a role run until the job is complete, such as a ps.
+    """Test whether the tasks of a role, such as ps, run until the job is complete.
 
     A worker whose end completes the job must end by itself.
     """

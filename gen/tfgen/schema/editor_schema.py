@@ -155,7 +155,7 @@ class _Shared:
 
 
 def _required_form(pointer: str, named: Mapping[str, Schema]) -> str | None:
-    """Return the pointer of the definition that differs from the definition at `pointer` only by not allowing null."""
+    """Return the pointer of a definition that equals the definition at `pointer` except that it does not allow null."""
     plain = named.get(f"{_ROOT}{pointer.rpartition('/')[2]}")
     return f"{_ROOT}{pointer.rpartition('/')[2]}" if named[pointer] == {"anyOf": [plain, _NULL]} else None
 

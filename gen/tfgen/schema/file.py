@@ -116,7 +116,7 @@ def used_definitions(root: Schema, definitions: Schema) -> dict[str, Any]:
 
 
 def _references(value: Any) -> Iterator[str]:
-    """Yield the names of the definitions that a value refers to. A nested definition has the name of its parent."""
+    """Yield the names of the definitions that a value refers to. For a nested definition, yield its parent."""
     if isinstance(value, Mapping):
         if "$ref" in value:
             yield value["$ref"].split("/")[2]

@@ -111,7 +111,7 @@ def type_of_kind(api_version: str, kind: str) -> str | None:
 
 
 def keyed_lists(path: Path, value: Any, type_name: str) -> Iterator[KeyedList]:
-    """Yield each list in a value whose items Kubernetes merges by keys, including lists inside the items.
+    """Yield the lists inside a value if Kubernetes merges their items by keys. Include lists inside the items.
 
     Args:
         path: the path of the value.
@@ -210,7 +210,7 @@ def _missing(value: Mapping[str, Any], type_name: str, under: Any) -> Iterator[s
 
 
 def _untyped(path: Path, value: Any, text: WrittenText) -> Iterator[Misfit]:
-    """Yield a misfit for each patch directive in a value of unknown type, because such a merge needs the type."""
+    """Yield a misfit for each patch directive in a value of unknown type, because directives need the type."""
     for key, item in value.items() if isinstance(value, Mapping) else ():
         item_path = (*path, key)
         if key.startswith("$"):
@@ -249,7 +249,7 @@ def _directive(path: Path) -> Misfit:
 
 
 def _own_item(items: Any, key: str, name: Any) -> Any:
-    """Return the item of a list that has the given value of the merge key; None for a new item."""
+    """Return the item of a list whose merge key `key` has the value `name`; None for a new item."""
     if items is None or not isinstance(items, (list, tuple)):
         return items
     return next((item for item in items if isinstance(item, Mapping) and item.get(key) == name), None)

@@ -92,7 +92,7 @@ class CheckedData(Record):
     environment: str | None = None
 
     def written(self, path: Path) -> Path:
-        """Convert a path in the checked data to the path in the file, which is in the environment for merged data."""
+        """Convert a path in the checked data to the path in the file: for merged data, a path in the environment."""
         if self.environment is None or path[:1] != ("spec",):
             return path
         return ("spec", "environments", self.environment, *path[1:])
@@ -139,7 +139,7 @@ def missing_section(document: Document, environment: str, section: tuple[str, ..
 
 
 def _can_be_off(schema: Schema, section: Path) -> bool:
-    """Test whether a section of the spec has a key `enabled` that an environment may set."""
+    """Test whether an environment may set the key `enabled` of a section."""
     node = schema_file.node(schema, ("spec", *section)) or {}
     return "enabled" in node.get("properties", {}) and "default" not in node
 

@@ -97,7 +97,7 @@ def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tun
 
     Args:
         spec: the spec of the job.
-        of_any_kind: whether to include the values that nothing of the job reads.
+        of_any_kind: whether to include the values that nothing in the job reads.
     """
     return _present(spec, of_any_kind=of_any_kind).tunables
 
@@ -137,13 +137,13 @@ def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, A
 
     Args:
         spec: the spec of the job.
-        of_any_kind: whether to include the values that nothing of the job reads.
+        of_any_kind: whether to include the values that nothing in the job reads.
     """
     return _complete(spec, _present(spec, of_any_kind=of_any_kind))
 
 
 def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool = False) -> dict[str, Any]:
-    """Return the complete values of an environment: the values of the job, over which Helm merges the environment.
+    """Return the complete values of an environment: its values merged over the values of the job, as in Helm.
 
     Raises:
         KeyError: the spec has no such environment.
@@ -215,7 +215,7 @@ def missing_sections(spec: Mapping[str, Any], environment: Mapping[str, Any]) ->
 def order_keys(value: Any, node: Schema) -> Any:
     """Return a copy of a value with mapping keys in the order of the schema node, or sorted if the node has no order.
 
-    Helm has only one type of number, so a whole fraction such as 2.0 becomes 2.
+    Helm has only one type of number, so a number such as 2.0 becomes 2.
     """
     if isinstance(value, float) and value.is_integer():
         return int(value)

@@ -47,7 +47,7 @@ _OF_THE_VALUE = frozenset(
 def check(document: Document) -> tuple[Problem, ...]:
     """Return the problems of a document, in order; empty for a valid job.
 
-    Environments are merged only over a job without problems. If not, the problems of the job would be reported twice.
+    If a job has problems, its environments are not merged over it, because these problems would be reported twice.
     """
     data = document.data
     problems = list(schema_messages.translate(CheckedData(document, data, load()), schema_errors(data)))

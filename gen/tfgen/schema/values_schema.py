@@ -148,7 +148,7 @@ def _of_shared(role: Schema, shared: Schema) -> dict[str, Any]:
 
 
 def _share(schema: dict[str, Any]) -> None:
-    """Replace each long repeated node by a reference to a definition with the name of the first such property."""
+    """Replace each long repeated node by a reference to a definition, named after the first property with this node."""
     places: dict[str, list[tuple[dict[str, Any], str, bool]]] = {}
     for place in _nodes(schema):
         places.setdefault(json.dumps(place[0][place[1]]), []).append(place)
