@@ -15,7 +15,7 @@ from tfgen.record import Record
 from tfgen.schema import tunables
 
 Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Plain objects by the name of their file, for example ``worker`` or ``claim-model``."""
+"""Plain objects, by the file name of each object, for example ``worker`` or ``claim-model``."""
 
 
 class BuiltJob(Record):

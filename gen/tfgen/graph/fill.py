@@ -121,7 +121,7 @@ def fill_entries(node: ForEach, scope: Scope) -> Iterator[tuple[str, Any]]:
 
 
 def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
-    """Yield a scope for each map entry, or combination of entries of several maps, that a guard forbids.
+    """Yield a scope for each map entry that a guard forbids. A guard of several maps forbids combinations of entries.
 
     A guard that checks no entries yields at most one scope.
     """
@@ -134,7 +134,7 @@ def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
 
 
 def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any]) -> Iterator[None]:
-    """Bind the entries of several maps in a scope, and yield once for each combination of the entries."""
+    """Bind each combination of the entries of several maps in a scope, and yield after each binding."""
     if not entries:
         yield
         return
@@ -181,7 +181,7 @@ class FillCache:
 
 
 def _identity(value: Any) -> str | int:
-    """Return a hashable key for a value: the value itself if it is a string, or the `id()` of the value."""
+    """Return a hashable key for a value: the string itself for a string, or the `id()` of any other value."""
     return value if type(value) is str else id(value)
 
 

@@ -40,7 +40,7 @@ def graph(structure: Structure) -> tuple[Template, ...]:
 
 @cached_by_shape
 def patched_graph(structure: Structure) -> PatchedGraph:
-    """Return the object graph of a job with its patches applied, and the problems of the patches."""
+    """Return the object graph of a job with the job's patches applied, and the problems of the patches."""
     patched = patch_job(tuple(_templates(structure)), structure)
     plan = WORKLOADS[structure.kind].plan(structure)
     templates = keep_released(patched.templates, plan) if plan else patched.templates
@@ -95,5 +95,5 @@ def _finisher(structure: Structure, plan: Plan) -> Iterator[Template]:
 
 
 def objects(templates: Sequence[Template], scope: Scope) -> dict[str, dict[str, Any]]:
-    """Return the plain objects by the name of their file, in the order of the graph."""
+    """Return the plain objects, by the file name of each object, in the order of the graph."""
     return {name: item for template in templates if not template.chart_only for name, item in template.objects(scope)}

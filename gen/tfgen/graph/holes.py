@@ -341,7 +341,7 @@ class IsMap(Hole):
 
 
 class Matches(Hole):
-    """True if a text contains a match of a regular expression, in the subset that RE2 and Python share."""
+    """True if a text contains a match of a regular expression. RE2 and Python must both support the expression."""
 
     text: Node
     pattern: str
@@ -421,7 +421,8 @@ class Guard(Record):
         path: the values path of the problem, as a tuple of steps if a step depends on a map entry.
         message: the text of the problem: the invalid value, the allowed values, and the fix.
         rule: the id of the rule.
-        over: the maps whose entries the guard checks. The guard checks each combination of an entry of each map.
+        over: the maps whose entries the guard checks. If there are several maps, the guard checks each combination of
+            their entries.
         let: names that the test and the message use for expressions.
     """
 
@@ -549,7 +550,7 @@ def _parts_and_files(node: Node | Record) -> tuple[Named | File, ...]:
 
 
 def plain_mapping(data: Mapping[str, Any]) -> dict[Key, Node]:
-    """Convert a mapping of plain data, for example from job.yaml, to a node of a graph."""
+    """Convert a mapping of plain data, for example from job.yaml, into a node of a graph."""
     return dict(data.items())
 
 
@@ -576,7 +577,7 @@ def call(part: Named, **arguments: Node) -> Named | Call:
 
 
 def type_of(node: Node) -> ValueType:
-    """Return the type of the value that a node has after filling, such as `integer`."""
+    """Return the type of the value that replaces a node, such as `integer`."""
     match node:
         case Value(type=value_type) | Bound(type=value_type) | Parameter(type=value_type):
             return value_type

@@ -95,7 +95,7 @@ def bind_arguments(call: Call, bindings: Bindings) -> Bindings:
 
 
 def bindings_of_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Bindings]:
-    """Return the bindings of the parameters of each named part, from all calls of the part."""
+    """Return the bindings of the parameters of each named part. The bindings come from all calls of the part."""
     by_part: dict[str, dict[str, tuple[Binding, ...]]] = {}
     for node in nodes:
         for call, scope_bindings in _calls(node, EMPTY):

@@ -16,7 +16,8 @@ class Template(Record):
     """An object of a job, with a file name that is the same for all runs and Helm releases.
 
     Attributes:
-        name: the name of the file in the chart and in the overlays, without the ending: ``worker``, ``finisher-role``.
+        name: the name of the file in the chart and in the overlays, without the extension: ``worker``,
+            ``finisher-role``.
         node: the object, an object with a condition, or a `ForEach` of objects.
         chart_only: whether only the chart contains the object, because the object is a test for ``helm test``.
         survives_retirement: whether a retired job keeps the object, such as a claim.

@@ -113,7 +113,7 @@ def refused_volume_message(name: Node, source: str, profile: Profile) -> Text:
 
 
 def _sub_path_guard() -> Guard:
-    """Return the guard against `subPath` and `subPathExpr` in the same volume. Kubernetes rejects a mount with both."""
+    """Return the guard against `subPath` and `subPathExpr` in the same volume. Kubernetes rejects such a mount."""
     sub_path, sub_path_expression = (Bound("storage", "string", field) for field in ("subPath", "subPathExpr"))
     return Guard(
         rule="sub-path-twice",

@@ -81,12 +81,12 @@ def flags() -> list[Node]:
 
 
 def tf_config(role: Node) -> Text:
-    """Return the value of TF_CONFIG, with references to two earlier variables: the cluster and the index."""
+    """Return the value of TF_CONFIG, which refers to two earlier variables: the cluster and the index."""
     return Text(('{"cluster":$(TF_CLUSTER),"task":{"type":"', role, '","index":$(TASK_INDEX)}}'))
 
 
 def longest_tf_config(structure: Structure, pod: PodName) -> Node:
-    """Return the number of bytes of the longest TF_CONFIG, as the text `TF_CONFIG=VALUE` in the environment."""
+    """Return the number of bytes of the longest environment string `TF_CONFIG=VALUE` of the job's tasks."""
     fixed_part = len("TF_CONFIG=") + max(len("".join(map(str, tf_config(role.name).parts))) for role in structure.roles)
     # Kubernetes replaces the two references by the cluster and by an index. The schema limits an index to five digits.
     fixed_part += len("10000") - len("$(TF_CLUSTER)") - len("$(TASK_INDEX)")

@@ -25,7 +25,7 @@ def _enabled() -> Expression:
 
 
 def pod_annotations(structure: Structure) -> Mapping[Key, Node]:
-    """Return the annotations of the tasks' pods that select the type of the container instance."""
+    """Return the pod annotations that select the type of the container instance for the tasks."""
     if not structure.eci:
         return {}
     annotations: dict[str, Node] = {

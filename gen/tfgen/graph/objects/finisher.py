@@ -97,7 +97,7 @@ def finisher(structure: Structure, plan: Plan) -> tuple[Template, ...]:
 
 
 def rules(plan: Plan) -> list[Node]:
-    """Return the RBAC rules with the permissions that the finisher needs. Each rule names its objects.
+    """Return the RBAC rules with the permissions that the finisher needs. Each rule names the permitted objects.
 
     A rule without object names would grant access to all objects, so the result does not contain such a rule.
     https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources

@@ -75,7 +75,7 @@ def tolerations(structure: Structure) -> Node:
 
 
 def job_tolerations() -> Node:
-    """Return the tolerations of a pod without a role, such as TensorBoard, as a list to which a patch can add items."""
+    """Return the tolerations of a pod without a role, such as TensorBoard, as a list that a patch can extend."""
     return _with_spot(value("spot"), value("tolerations"))
 
 

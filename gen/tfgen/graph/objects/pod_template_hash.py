@@ -19,7 +19,7 @@ from tfgen.graph.holes import Bound, Comment, Digest, Key, Let, Named, Node, Par
 from tfgen.kubernetes import keys
 
 HASH: Final = Bound("hash")
-"""The variable for the hash in an object that `hashed` returns."""
+"""The bound variable that contains the hash in an object that `hashed` returns."""
 
 PARAMETER: Final = Parameter(HASH.name)
 """The parameter for the hash in a pod template; null in the template from which the hash is computed."""

@@ -1,4 +1,4 @@
-"""The priority classes of a job. The job file sets their names.
+"""The priority classes of a job. The job file sets the names of the classes.
 
 A priority class belongs to the whole cluster, and other objects refer to the class by its name. So the name contains
 neither the Helm release nor the run, and two jobs or environments in a cluster must not create the same class.

@@ -1,4 +1,4 @@
-"""Functions that return the holes of the tunables, with the type that the job schema defines.
+"""Functions that return the holes of the tunables. Each hole has the type that the job schema defines.
 
 >>> value("roles.worker.replicas")
 Value(path='roles.worker.replicas', type='integer')
@@ -83,7 +83,7 @@ def value_for_role(role: RoleName, field: str) -> Default:
 
 
 ROLE_ENTRIES: Final = Entries(Value("roles", "map"), "role", "values")
-"""The entries of `roles`, for a guard that checks each role. The name and the values of the role are bound."""
+"""The entries of `roles`, for a guard that checks each role. The entry binds the name and the values of the role."""
 
 ROLE_NAME: Final = Bound(ROLE_ENTRIES.key)
 

@@ -8,7 +8,7 @@ from tfgen.graph.holes import ForEach, Key, Let, Node, When
 
 
 def change_objects(node: Node, change: Callable[[dict[Key, Node]], Node]) -> Node:
-    """Apply a function to each object in the node of a template, inside `Let`, `When` and `ForEach`."""
+    """Apply a function to each object in a template's node, including objects inside `Let`, `When` and `ForEach`."""
     match node:
         case Let(name, expression, body):
             return Let(name, expression, change_objects(body, change))

@@ -88,7 +88,7 @@ class RefusedError(Exception):
 
 
 class Field(Record):
-    """A field of an object, for the checks of a patch.
+    """A field of an object, with methods that check whether a patch may change the field.
 
     Attributes:
         kind: the kind of the object.

@@ -41,7 +41,7 @@ class MetadataLayer(Record):
 def join_layers(by_variant: Mapping[str, Sequence[MetadataLayer]]) -> list[MetadataLayer]:
     """Join the metadata layers of a template in all variants into one list, with the common layers first.
 
-    Each other layer gets a test that selects the environment of the layer.
+    Each other layer gets a test that is true only in the variant of the layer.
     """
     first = by_variant[""]
     common = 0

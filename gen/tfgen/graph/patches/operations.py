@@ -30,7 +30,7 @@ _REQUIRED_KEYS: Final[Mapping[str, str]] = {
 """The key that an operation requires in addition to `path`, by the name of the operation."""
 
 _Change: TypeAlias = Callable[[Node, str | int, Field], Node]
-"""A function that changes a mapping or list at a key or an index. The last argument is the field of the entry."""
+"""A function that changes a mapping or list at a key or index. The last argument is the changed `Field`."""
 
 
 def operate(node: Node, operation: Mapping[str, Any], field: Field) -> Node:
@@ -177,7 +177,7 @@ def _set_entry(parent: Node, step: str | int, value: Node, field: Field) -> Node
 
 
 def _mapping(node: Node, step: str, field: Field) -> dict[Key, Node]:
-    """Return a node as a mapping that contains, or could contain, a step of a path as a key.
+    """Return the mapping of a node that contains, or could contain, a step of the path as a key.
 
     Raises:
         RefusedError: the node is a pod template or a value.
@@ -246,7 +246,7 @@ def _has_holes(node: object) -> bool:
 
 
 def _is_equal(node: Any, value: Any) -> bool:
-    """Return whether a node equals a value in JSON, where true is not 1."""
+    """Return whether a node equals a value in JSON, where true and 1 are different values."""
     if isinstance(node, Named):
         node = node.node
     if isinstance(node, Mapping) and isinstance(value, Mapping):

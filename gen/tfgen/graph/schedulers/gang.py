@@ -71,7 +71,7 @@ class Gang(Record):
         return (Template("podgroup", When(ENABLED, group)),)
 
     def object_labels(self) -> Mapping[Key, Node]:
-        """Return the labels of the workload object that select its queue, if the gang is enabled."""
+        """Return the labels that select the queue of the workload object, if the gang is enabled."""
         return _if_enabled(self.workload_labels)
 
     def pod(self, role: RoleName) -> Binding:

@@ -70,7 +70,7 @@ _GRACE_REASON: Final = Comment(
 )
 
 _Lets: TypeAlias = Sequence[tuple[Bound, Expression]]
-"""Names with the expressions that a named part binds to them. An expression may use the preceding names."""
+"""Names that a named part binds, each with its expression. An expression may use the preceding names."""
 
 _SHARED: Final[_Lets] = (
     (resources.LIMITS, resources.limits()),
@@ -270,7 +270,7 @@ def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
 
 
 def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = ()) -> tuple[Steps, ...]:
-    """Return the values paths that nodes of a role's pod template read, directly or through bound names."""
+    """Return the values paths that some nodes of a role's pod template read, directly or through bound names."""
     expressions = [expression for lets in _lets(structure) for _, expression in lets]
     part = Named("", "", [*expressions, *nodes], parameters=(ROLE.name, ROLE_VALUES.name))
     return reads_of_call(Call(part, tuple(arguments(role).items())))
@@ -356,7 +356,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
 
 
 def _with_security_parts(pod: dict[str, Any], structure: Structure) -> dict[str, Any]:
-    """Replace each security context that equals the default by a call of the chart's named part."""
+    """Replace each security context that equals the default context by a call of the named part with this context."""
     pod_context = security.pod_context(structure.profile)
     container_context = security.container_context(structure.profile)
     spec = dict(pod["spec"])

@@ -112,7 +112,7 @@ def _controller(structure: Structure) -> pod.Controller:
 
 
 def _guards(structure: Structure) -> list[Guard]:
-    """Return the guard that limits pod names. The operator creates a Service with the name of each pod."""
+    """Return the guard that limits the length of pod names. The operator creates a Service with each pod name."""
     leader = _type(structure, "chief").lower()
 
     def pod_name(role: Node, index: Node) -> Node:

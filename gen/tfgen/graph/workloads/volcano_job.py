@@ -114,7 +114,7 @@ def _task(structure: Structure, role: Role, template: Node) -> Node:
 
 
 def _min_available(structure: Structure, role: Role) -> Node:
-    """Return `minAvailable` of a task of the Volcano Job: the number of its pods that the gang needs.
+    """Return `minAvailable` of a task of the Volcano Job: the number of the task's pods that the gang needs.
 
     The gang needs all pods, except for the evaluator and for some workers of a partial gang. Volcano ignores the
     numbers if their sum exceeds the minAvailable of the Job (CheckTaskReady in pkg/scheduler/api/job_info.go).
