@@ -45,8 +45,7 @@ def used_names(node: Node, names: Iterable[_Name]) -> list[_Name]:
 
 @cached_on_record
 def _reads(node: Node | Record) -> frozenset[_Read]:
-    """Return the reads of a node. The reads of a `Let` expression appear once, and not at each use of the bound
-    name."""
+    """Return the reads of a node. The reads of a `Let` expression appear once, and not at each use of the name."""
     read = _direct_read(node)
     if read is not None:
         return frozenset((read,))

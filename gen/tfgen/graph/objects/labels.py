@@ -113,7 +113,7 @@ def metadata(
 
 
 def literal_metadata(name: Node, key: Node) -> Node:
-    """Return the metadata of an object of `objects` in the job file.
+    """Return the metadata of an object under `objects` of the job file.
 
     The labels and annotations of the object override the labels and annotations of the job.
 

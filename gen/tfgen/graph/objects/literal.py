@@ -3,9 +3,9 @@
     objects:
       quota: {apiVersion: v1, kind: ResourceQuota, spec: {hard: {requests.nvidia.com/gpu: "8"}}}
 
-The objects are values of the chart. So Helm does not evaluate template expressions in them, and an environment may
-change the objects. tfgen adds the labels of the job, a name if the object has no name, and the sync wave that applies
-the object before the pods if the pods need the object.
+The objects are values of the chart. So Helm does not evaluate template expressions in the objects, and an environment
+may change the objects. tfgen adds the labels of the job, a name if the object has no name, and the sync wave that
+applies the object before the pods if the pods need the object.
 """
 
 from __future__ import annotations
