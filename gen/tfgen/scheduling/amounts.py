@@ -1,6 +1,6 @@
-"""Amounts of resources as the scheduler compares them: whole numbers, CPU in thousandths of a core.
+"""Amounts of resources as the scheduler compares them: whole numbers. The amount of CPU is in thousandths of a core.
 
-Resource.Add of https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/types.go
+See the function Resource.Add in https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/types.go
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def counts_of(quantities: Mapping[str, Any]) -> dict[str, int]:
 
 
 def counts_of_pod(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> dict[str, int]:
-    """Return the amounts that a pod uses of a node: its requests, and 1 of `pods`. Amounts of 0 are omitted.
+    """Return the amounts of a node's resources that a pod uses: the pod's requests, and 1 of `pods`; without zeros.
 
     Args:
         spec: the PodSpec.
-        status: the PodStatus of a running pod.
+        status: the PodStatus of a running pod; empty for a pod that does not run yet.
 
     Raises:
         ValueError: an amount is not a quantity.
@@ -47,7 +47,7 @@ def counts_of_pod(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) ->
 
 
 def amount_of(resource: str, number: int) -> Amount:
-    """Convert a count, such as thousandths of a core, to a number of cores, bytes or devices."""
+    """Convert an amount to the usual unit: thousandths of a core to cores. Bytes and devices remain unchanged."""
     whole, remainder = divmod(number, _MILLI)
     if resource != _CPU:
         return number

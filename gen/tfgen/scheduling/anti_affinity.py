@@ -1,4 +1,4 @@
-"""Terms of required pod anti-affinity: a term forbids selected pods in the zone, or on the node, of its own pod.
+"""Terms of required pod anti-affinity. A term of a pod forbids selected pods on the node, or in the zone, of the pod.
 
 https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity
 """
@@ -13,18 +13,18 @@ from tfgen.kubernetes.label_selector import matches
 from tfgen.record import Record
 
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
-"""The label that Kubernetes sets on every namespace."""
+"""The label that Kubernetes sets on every namespace. The value is the name of the namespace."""
 _TERMS: Final = ("affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 
 
 class Term(Record):
-    """A term of the required anti-affinity of a pod.
+    """A term of a pod's required anti-affinity.
 
     Attributes:
-        key: the topology key: a label of nodes. Nodes with an equal value form one domain.
-        selector: the labels of the pods that the term forbids in the domain.
-        namespaces: the namespaces of these pods.
-        namespace_labels: the labels that select additional namespaces; None without a selection by labels.
+        key: the topology key, which is a label of nodes. Nodes with the same value of the label form one domain.
+        selector: the label selector of the pods that the term forbids in the domain.
+        namespaces: the namespaces of the forbidden pods.
+        namespace_labels: the label selector of additional namespaces; None if the term has no `namespaceSelector`.
     """
 
     key: str
@@ -61,7 +61,7 @@ def terms_of(spec: Mapping[str, Any], labels: Mapping[str, str], namespace: str)
 
 
 def selectors_of(spec: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Sequence[str]]]:
-    """Yield the label selector of each term of a PodSpec, and the label keys that the term adds to the selector."""
+    """Yield the label selector of each anti-affinity term in a PodSpec, and the label keys that the term adds to it."""
     for term in data_path.at(spec, _TERMS) or ():
         yield term.get("labelSelector") or {}, [*(term.get("matchLabelKeys") or ()), *_mismatched(term)]
 

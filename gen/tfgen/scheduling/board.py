@@ -1,4 +1,4 @@
-"""The input of a placement: nodes, sets of equal pods, and the rules between these sets. A board never changes."""
+"""The input of a placement: nodes, sets of equal pods, and rules between the sets of pods. A board never changes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Domains:
     """The domains of one topology spread constraint of a set of pods, such as the zones of the cluster.
 
     Attributes:
-        of_node: the domain of each node that counts, by the index of the node.
-        counts: the number of counted pods that each domain has already.
-        counted: for each set of pods, whether the spread counts its pods.
-        counts_itself: whether a pod of the set counts for the spread of the set.
+        of_node: the domain of each node that the constraint considers, by the index of the node.
+        counts: for each domain, the number of running pods that the constraint counts.
+        counted: for each set of pods on the board, whether the constraint counts the pods of the set.
+        counts_itself: whether the constraint counts the pods that have the constraint.
     """
 
     def __init__(self, pods: PodSet, domains: SpreadDomains, sets: Sequence[PodSet]) -> None:
@@ -30,13 +30,15 @@ class Board:
     """The sets of equal pods that need nodes, and the nodes.
 
     Attributes:
-        sites: for each set, the nodes that may take its pods.
-        places: for each set, the indexes of these nodes.
-        room: for each set, the number of its pods that each of these nodes takes if no other pods come.
-        domains: for each set, the domains of its topology spreads.
-        counting: for each set, the spreads that count its pods: the index of the spread's set, and the index of the
-            spread.
-        conflicts: for each set, the sets that anti-affinity forbids near its pods: a node label, and the set's index.
+        sites: for each set, the nodes that may run the pods of the set.
+        places: for each set, the indexes of the nodes that may run the pods of the set.
+        room: for each set and each of these nodes, the number of the set's pods that fit on the node if no other pods
+            are placed.
+        domains: for each set, the domains of the set's topology spread constraints.
+        counting: for each set, the topology spread constraints that count the pods of the set, each as the index
+            of the set that has the constraint, and the index of the constraint in this set.
+        conflicts: for each set, the sets that anti-affinity forbids near the pods of the set, each as a node label and
+            the index of the forbidden set.
     """
 
     def __init__(self, pool: NodePool, sets: Sequence[PodSet]) -> None:

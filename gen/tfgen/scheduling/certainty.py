@@ -1,9 +1,10 @@
 """Proves that pods fit on nodes in whatever order the scheduler places the pods.
 
-The scheduler takes the pods one after another, in an unpredictable order, and may place each on any node with room. So
+The scheduler takes the pods one after another, in an unpredictable order, and may place a pod on any node with room. So
 room for all pods does not guarantee that every pod gets a node: small pods may take the node that a large pod needs.
-Two methods give certainty. `Certainty` computes the maximum that other pods can take away; the method is fast, and may
-miss some certain sets. `outcomes` tries all orders; the method is slow, and gives up if there are too many.
+Two methods prove that all pods fit. The class `Certainty` computes the maximum room that other pods can take away. This
+method is fast, but cannot find every proof. The function `outcomes` tries all orders. This method is slow, and gives up
+if the number of orders is too large.
 """
 
 from __future__ import annotations
@@ -20,11 +21,16 @@ from tfgen.scheduling.effort import Effort
 from tfgen.scheduling.placement import Placement
 
 STATES: Final = 4_000
-"""Maximum number of examined placements, which takes about a second."""
+"""Maximum number of placements that a search examines. Such a search takes about a second."""
 
 
 class Outcomes(Record):
-    """The results of all orders: whether some orders place all pods, and whether some leave a pod without a node."""
+    """The results of all scheduling orders.
+
+    Attributes:
+        some_place_all: whether an order exists that places all pods.
+        some_leave_over: whether an order exists that leaves a pod without a node.
+    """
 
     some_place_all: bool
     some_leave_over: bool
@@ -34,11 +40,11 @@ class Rivals(Record):
     """Equal pods that compete with a set of pods for the same nodes.
 
     Attributes:
-        count: the number of these pods.
-        room: for each node that may take them, the number of these pods that the node takes.
-        requests: the amounts that one of these pods uses.
-        is_bounded: whether a topology spread limits the number of these pods on the compared nodes.
-        keeps_away: whether anti-affinity forbids the set of pods on a node with one of these pods.
+        count: the number of competing pods.
+        room: for each node that may run competing pods, the number of competing pods that fit on the node.
+        requests: the amounts that a competing pod uses.
+        is_bounded: whether a topology spread limits the number of competing pods on the examined nodes.
+        keeps_away: whether anti-affinity forbids the pods of the set on a node with a competing pod.
     """
 
     count: int
@@ -59,14 +65,14 @@ class Certainty:
         self._answers: dict[object, bool] = {}
 
     def always_placed(self, number: int) -> bool:
-        """Return True if each pod of a set gets a node in every order of scheduling; False if this is not proved.
+        """Return True if each pod of a set certainly gets a node in every order of scheduling; False without a proof.
 
-        A node takes a number of the set's pods. Each pod of another set takes away at most some of these places, by the
-        resource of its largest request. If all other pods together cannot take away all places of all nodes, a place
-        remains. Only scarce resources count: resources that the pods on a node can use up.
+        Each node has places for a number of the set's pods. The requests of another pod limit the number of places that
+        this pod can take away. If all other pods together cannot take away all places on all nodes, a place remains for
+        each pod of the set. Only scarce resources count. A resource is scarce if the pods on a node can use it up.
 
-        With a topology spread, this must hold in each domain that has the fewest pods, because only that domain
-        certainly takes another pod.
+        With a topology spread, a place must remain in each domain that may have the fewest pods, because the scheduler
+        certainly accepts another pod only in the domain with the fewest pods.
         """
         board = self._board
         domains = board.domains[number]
@@ -103,13 +109,13 @@ class Certainty:
         return bool(spread.counts)
 
     def _has_place(self, number: int, nodes: Sequence[int], rivals: Sequence[Rivals], bound: int) -> bool:
-        """Test whether the rivals always leave room for one pod of a set on the given nodes.
+        """Test whether the competing pods always leave room for one pod of a set on the given nodes.
 
         Args:
             number: the index of the set.
             nodes: the indexes of the nodes.
             rivals: all pods except the pod that needs a place.
-            bound: the maximum number of pods of all bounded rivals on these nodes.
+            bound: the maximum number of pods that all rivals with `is_bounded` together have on the nodes.
         """
         board = self._board
         requests, room = board.sets[number].requests, board.room[number]
@@ -139,13 +145,14 @@ class Certainty:
         rivals: Iterable[Rivals],
         bound: int,
     ) -> int:
-        """Return the maximum number of places for pods of a set that the rivals can take.
+        """Return the maximum number of a set's places that the competing pods can take.
 
         Args:
             requests: the amounts that one pod of the set uses.
-            places: by the scarce resources, the number of places and the index of each node, most places first.
+            places: pairs of a number of places and the index of the node with these places, most places first. Nodes
+                with the same scarce resources are in one list.
             rivals: the pods that take places.
-            bound: the maximum number of pods of all bounded rivals on these nodes.
+            bound: the maximum number of pods that all rivals with `is_bounded` together have on the nodes.
         """
         lost = 0
         bounded: list[tuple[int, int]] = []
@@ -172,7 +179,7 @@ class Certainty:
         return lost + _largest(bounded, bound)
 
     def _rivals(self, number: int, counted: Iterable[int] = ()) -> list[Rivals]:
-        """Return all pods except one pod of a set as rivals. Equal pods on equal nodes are one group."""
+        """Return all pods except one pod of the set. Pods with equal requests and equal nodes are one `Rivals`."""
         board = self._board
         separate = {*counted, *(rival for _, rival in board.conflicts[number])}
         conflicts = {rival for _, rival in board.conflicts[number]}
@@ -202,7 +209,7 @@ class Certainty:
         )
 
     def _key(self, number: int) -> object:
-        """Return the key of a group: sets with equal requests and equal nodes have the same key."""
+        """Return the key of a set's group. Sets with equal requests and equal nodes are one group."""
         board = self._board
         site, requests = board.sites[number], board.sets[number].requests
         return (site.nodes, tuple(sorted(requests.items())), number if site.alone_keys else None)
@@ -214,7 +221,7 @@ class Certainty:
 
     @cached_property
     def _room(self) -> Mapping[object, Mapping[int, int]]:
-        """The number of pods that each node takes, for each group of sets."""
+        """For each group of sets, the number of the group's pods that fit on each node."""
         board = self._board
         rooms: dict[object, Mapping[int, int]] = {}
         for key, numbers in self._groups.items():
@@ -243,9 +250,9 @@ class Certainty:
 
 
 def _largest(losses: list[tuple[int, int]], pods: int) -> int:
-    """Return the maximum total loss that a number of pods can cause.
+    """Return the maximum number of places that a number of pods can take together.
 
-    Each item of `losses` is the loss by one pod, and the maximum number of pods with this loss.
+    Each item of `losses` is a number of places that one pod takes, and the maximum number of such pods.
     """
     total = 0
     for loss, most in sorted(losses, reverse=True):
@@ -255,9 +262,9 @@ def _largest(losses: list[tuple[int, int]], pods: int) -> int:
 
 
 def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -> Outcomes | None:
-    """Return the results of all orders and choices of the scheduler; None if there are too many.
+    """Return the results of all orders and node choices of the scheduler; None if their number is too large.
 
-    Of several nodes that differ only in their names, the search tries one.
+    If several nodes differ only in their names, the search tries only one of the nodes.
     """
     effort = effort or Effort()
     if board.pods > _DEEPEST or not effort.take(len(board.nodes) * len(board.sets)):
@@ -270,7 +277,7 @@ def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -
     ends = {True: False, False: False}
 
     def follow() -> bool:
-        """Try all next moves from the current placement. Return False if the limit ends the search."""
+        """Place the next pod in each possible way, and the following pods. Return False if a limit ends the search."""
         key = tuple(
             sorted((kinds[index], tuple(sorted(of_node.items()))) for index, of_node in placement.placed.items())
         )
@@ -294,13 +301,13 @@ def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -
 
 
 _DEEPEST: Final = 200
-"""Maximum number of pods, because the search needs one level of Python's stack per pod."""
+"""Maximum number of pods in a search. The search needs one level of Python's stack for each pod."""
 
 
 def _moves(
     board: Board, placement: Placement, kinds: list[int], alike: Mapping[int, list[int]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield each set and node of a possible next move. Of several equal nodes, yield one."""
+    """Yield the index of a set and of a node for each way to place the next pod. Equal nodes are tried only once."""
     empty = (next((index for index in nodes if index not in placement.placed), None) for nodes in alike.values())
     indexes = [*(index for index in empty if index is not None), *placement.placed]
     for number, left in enumerate(placement.left):
@@ -317,7 +324,7 @@ def _moves(
 
 
 def _kinds(board: Board) -> Iterator[int]:
-    """Yield a number for each node. Nodes without a difference for any pod have the same number."""
+    """Yield a number for each node. Nodes have the same number if they are equally suitable for every pod."""
     kinds: dict[object, int] = {}
     all_domains = [domains for of_set in board.domains for domains in of_set]
     sizes = [Counter(domains.of_node.values()) for domains in all_domains]
@@ -337,5 +344,5 @@ def _kinds(board: Board) -> Iterator[int]:
 
 
 def _if_shared(nodes_of: Mapping[tuple[str, str], int], key: str, value: str) -> str:
-    """Return the value of a node's label; empty if no other node has the value."""
+    """Return the value of a node's label; empty if no other node has the same value of this label."""
     return value if nodes_of.get((key, value), 0) > 1 else ""

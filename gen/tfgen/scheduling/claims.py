@@ -1,6 +1,6 @@
-"""The claims of pods: their volumes, which limit the nodes of a pod, and the problems that prevent the pod's start.
+"""The claims of pods. The volume of a claim limits the nodes of a pod, and some claims prevent the start of a pod.
 
-The plugins VolumeBinding and VolumeZone of
+See the plugins VolumeBinding and VolumeZone of the scheduler:
 https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/scheduler/framework/plugins
 """
 
@@ -18,12 +18,13 @@ _ONE_POD: Final = "ReadWriteOncePod"
 
 
 class Claim(Record):
-    """A claim that pods mount, with its state in the cluster.
+    """The state in the cluster of a claim that pods mount.
 
     Attributes:
-        volume: the PersistentVolume of the claim; None for a claim without a volume.
-        obstacle: the reason why no pod with the claim can start, in words; empty without such a reason.
-        doubt: the reason why tfgen cannot decide about the claim, in words; empty without such a reason.
+        volume: the PersistentVolume of the claim; None if the claim has no usable or known volume.
+        obstacle: the reason why no pod with the claim can start, in words; empty if a pod can start.
+        doubt: the reason why tfgen cannot decide if a pod with the claim can start, in words; empty if tfgen can
+            decide.
     """
 
     volume: Object | None = None
@@ -66,7 +67,7 @@ def _claim(name: str, namespace: str, cluster: Cluster) -> Claim:
 
 
 def _belongs_to(volume: Object, claim: Object) -> bool:
-    """Test whether a volume belongs to a claim, or to no claim. A volume still names a claim that was deleted."""
+    """Test whether a volume belongs to the given claim or to no claim. A deleted claim may still own the volume."""
     owner = volume["spec"].get("claimRef")
     if not owner:
         return True

@@ -1,4 +1,4 @@
-"""The objects of a cluster that decide the placement of pods: nodes, pods, claims, priority classes and others."""
+"""The objects of a cluster on which the placement of pods depends: nodes, pods, claims, priority classes and others."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ KINDS: Final[Mapping[str, str]] = {
 _ENDED: Final = ("Succeeded", "Failed")
 _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/."""
+"""See https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/."""
 
 
 class Node(Record):
     """A node and its free resources.
 
     Attributes:
-        taints: the taints of the node; a cordoned node has an additional taint.
-        free: the allocatable amounts minus the requests of its pods; negative for an overcommitted node.
+        taints: the taints of the node. For a cordoned node, tfgen adds a taint.
+        free: the allocatable amounts minus the requests of the node's pods; negative if the pods request more.
         pods: the pods on the node.
     """
 
@@ -49,14 +49,14 @@ class Cluster(Record):
     """The nodes of a cluster, and the objects that pods refer to.
 
     Attributes:
-        waiting: the pods without a node.
+        waiting: the pods that wait for a node.
         claims: the claims by namespace and name.
         volumes: the volumes by name.
         priorities: the value of each PriorityClass.
         default_priority: the priority of a pod without a PriorityClass.
-        has_all_priorities: whether `priorities` has every class of the cluster.
+        has_all_priorities: whether `priorities` contains every PriorityClass of the cluster.
         namespaces: the labels of each namespace, by its name.
-        csi_nodes: the CSINodes, which have the names of their nodes.
+        csi_nodes: the CSINode of each node, by the name of the node.
     """
 
     nodes: tuple[Node, ...]
@@ -80,7 +80,7 @@ class Cluster(Record):
 
 
 def cluster_of(objects: Iterable[Object]) -> Cluster:
-    """Build a cluster from its objects. Objects of kinds outside `KINDS` are ignored."""
+    """Build a cluster from its objects. Objects of kinds that are not in `KINDS` are ignored."""
     by_kind: dict[str, list[Object]] = defaultdict(list)
     for item in objects:
         by_kind[item["kind"]].append(item)

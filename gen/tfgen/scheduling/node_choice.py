@@ -1,4 +1,4 @@
-"""Selects the nodes that a pod may use, independent of running pods: by node selectors, taints and volumes."""
+"""Selects the nodes that a pod may use, by node selectors, taints and volumes. Running pods have no influence."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _TOPOLOGY_LABELS: Final[Mapping[str, str]] = {
     "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-"""The labels that bind a volume to a zone or a region; each old label with the current label."""
+"""The labels that bind a volume to a zone or a region, each with the current name of the label."""
 _ZONES: Final = "__"
-"""The separator between two zones of a volume."""
+"""The separator between two zones in the label of a volume."""
 
 
 def is_selected(spec: Mapping[str, Any], node: Node) -> bool:
@@ -49,9 +49,9 @@ def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None
 
 
 def reaches(volume: Object, node: Node) -> bool:
-    """Test whether a PersistentVolume is usable on a node, by the volume's node affinity, zone and region.
+    """Test whether the node affinity, the zone and the region of a PersistentVolume allow its use on a node.
 
-    VolumeZone of the scheduler lets a node without such labels pass:
+    The scheduler's plugin VolumeZone accepts each node that has no label of a zone or region:
     https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/plugins/volumezone/volume_zone.go
     """
     terms: Sequence[Mapping[str, Any]] | None = data_path.at(volume, _VOLUME_TERMS)
@@ -68,7 +68,7 @@ def reaches(volume: Object, node: Node) -> bool:
 
 
 def selection(spec: Mapping[str, Any]) -> str:
-    """Return the node selector of a PodSpec in words: "nodes with zone=a and gpu=t4"; empty without a selector."""
+    """Describe the node selector of a PodSpec, as in "nodes with zone=a and gpu=t4". Without a selector, return ""."""
     parts = [f"{key}={value}" for key, value in (spec.get("nodeSelector") or {}).items()]
     if data_path.at(spec, _NODE_TERMS):
         parts.append("a match for the node affinity")
@@ -76,7 +76,7 @@ def selection(spec: Mapping[str, Any]) -> str:
 
 
 def refusals(spec: Mapping[str, Any], nodes: Iterable[Node]) -> Iterator[str]:
-    """Yield for each node the reason why the node refuses the pods of a PodSpec, such as "without zone=a"."""
+    """Yield the reason, such as "without zone=a", of each node whose labels or taints forbid the pods of a PodSpec."""
     for node in nodes:
         taint = untolerated(spec, node)
         if not is_selected(spec, node):
@@ -103,7 +103,8 @@ def _is_met(term: Mapping[str, Any], node: Node) -> bool:
 def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
     """Test whether a toleration matches a taint.
 
-    ToleratesTaint of https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration.go, without its alpha feature.
+    See the function ToleratesTaint in https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration.go, except for
+    its alpha feature.
     """
     if toleration.get("effect") and toleration["effect"] != taint["effect"]:
         return False

@@ -1,7 +1,7 @@
-"""The nodes of a cluster, and for each set of equal pods the nodes that may run a pod of the set.
+"""The nodes of a cluster, and for each set of equal pods, the nodes that may run the pods of the set.
 
-A set of nodes is an integer: bit 3 is the node with index 3. So many sets of pods with the same selectors share one
-result, and the comparison of two sets of nodes is fast.
+A set of nodes is an integer, in which bit 3 is the node with index 3. So the comparison of two sets of nodes is fast,
+and sets of pods with the same selectors share a cached set of nodes.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from tfgen.scheduling.volume_limits import CsiVolume, NodeVolumes, csi_volumes, 
 from tfgen.words import either
 
 UNBOUND: Final = 1 << 62
-"""A number of pods that is larger than any real number of pods on a node."""
+"""The number of pods for a node without a limit: larger than any real number of pods on a node."""
 
 _NODE_AFFINITY: Final = ("affinity", "nodeAffinity")
 
 
 class SpreadDomains(Record):
-    """The domains of a topology spread of one set of pods, and the number of counted pods in each domain.
+    """The domains of a topology spread that a set of pods has, and the number of counted pods in each domain.
 
     Attributes:
-        of_node: the domain of each node that counts, by the node's index.
-        counts: for each domain, the number of counted pods.
+        of_node: the domain of each node that the topology spread considers, by the node's index.
+        counts: for each domain, the number of running pods that the topology spread counts.
     """
 
     spread: Spread
@@ -43,15 +43,16 @@ class SpreadDomains(Record):
 
 
 class Site(Record):
-    """The nodes that may run the pods of one set, as long as the nodes have room.
+    """The nodes that may run the pods of a set, and the room for these pods on the nodes.
 
     Attributes:
-        nodes: the bits of the nodes.
+        nodes: the nodes, as an integer with one bit for each node.
         places: the indexes of the nodes.
         room: for each of these nodes, the number of the set's pods that fit if no other pods are placed.
         most: the number of the set's pods that fit on all these nodes together.
-        domains: the domains of each topology spread.
-        alone_keys: the labels of nodes by which anti-affinity allows only one pod of the set per value.
+        domains: the domains of each topology spread of the set.
+        alone_keys: the node labels for which anti-affinity allows only one pod of the set on the nodes with the same
+            value.
     """
 
     nodes: int
@@ -63,7 +64,7 @@ class Site(Record):
 
 
 class NodePool:
-    """The nodes of a cluster with the pods that run there."""
+    """The nodes of a cluster, and the pods that run on the nodes."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.nodes: Sequence[Node] = cluster.nodes
@@ -75,7 +76,7 @@ class NodePool:
         self._capacities: dict[object, list[int]] = {}
 
     def site(self, pods: PodSet) -> Site:
-        """Return the nodes for a set of pods."""
+        """Return the nodes that may run the pods of a set."""
         if id(pods) not in self._sites:
             self._sites[id(pods)] = (pods, self._site(pods))
         return self._sites[id(pods)][1]
@@ -101,7 +102,7 @@ class NodePool:
         return self._indexes[nodes]
 
     def capacities(self, nodes: int, requests: Counts) -> list[int]:
-        """Return the number of pods with these requests that fit on each of the nodes."""
+        """Return for each of the nodes the number of pods with the given requests that fit on the node."""
         key = (nodes, *sorted(requests.items()))
         if key not in self._capacities:
             self._capacities[key] = [capacity(self.nodes[index].free, requests) for index in self.indexes(nodes)]
@@ -112,7 +113,7 @@ class NodePool:
         return term.selects(pods.labels, pods.namespace, self.namespaces)
 
     def refusals(self, pods: PodSet) -> Iterator[str]:
-        """Yield for each node the reason why the node can run no pod of a set, if the reason is not a free amount."""
+        """Yield the reason of each node that cannot run a pod of a set. A lack of free resources is no such reason."""
         kept_away = self._kept_away(pods)
         for node in self.nodes:
             taint = untolerated(pods.spec, node)
@@ -134,7 +135,7 @@ class NodePool:
                 yield f"at the volume limit of {driver}"
 
     def selection(self, pods: PodSet) -> str:
-        """Return the nodes that a set of pods may use, in words; empty if the set may use every node."""
+        """Describe in words the nodes that a set of pods may use. The text is empty if the set may use every node."""
         volumes = [volume for volume in pods.volumes if self._reached(volume).bit_count() < len(self.nodes)]
         names = [volume["metadata"]["name"] for volume in volumes]
         parts = [
@@ -207,14 +208,14 @@ class NodePool:
         return self._mask(f"domain {key}={value}", lambda node: node.labels.get(key) == value)
 
     def _mask(self, name: str, takes: Callable[[Node], bool]) -> int:
-        """Return the bits of the nodes that meet a condition. The name of the condition is the cache key."""
+        """Return the set of nodes that meet a condition, as bits. The name of the condition is the key in the cache."""
         if name not in self._masks:
             digits = "".join("1" if takes(node) else "0" for node in reversed(self.nodes))
             self._masks[name] = int(digits or "0", 2)
         return self._masks[name]
 
     def _most(self, room: Mapping[int, int], key: str) -> int:
-        """Return the number of pods that fit if each value of a node label allows one pod at most."""
+        """Return the number of pods that fit if the nodes with the same value of a label may run at most one pod."""
         domains: dict[str | int, int] = {}
         for index, pods in room.items():
             domain = self.nodes[index].labels.get(key, index)
@@ -223,7 +224,7 @@ class NodePool:
 
     @cached_property
     def _running(self) -> Mapping[str, list[tuple[int, Mapping[str, str], bool, str]]]:
-        """The running pods by namespace: node index, labels, True for a pod that is being deleted, and name."""
+        """The running pods by namespace. A pod is a tuple: node index, labels, True for a pod in deletion, and name."""
         pods = defaultdict(list)
         for index, node in enumerate(self.nodes):
             for pod in node.pods:
@@ -235,7 +236,7 @@ class NodePool:
 
     @cached_property
     def _avoided(self) -> Sequence[tuple[Node, Term, str]]:
-        """The anti-affinity terms of the running pods, with the node and the name of each pod."""
+        """The anti-affinity terms of the running pods, each with the node and the name of the pod that has the term."""
         return [
             (node, term, f"{namespace_of(pod)}/{pod['metadata']['name']}")
             for node in self.nodes
@@ -245,7 +246,7 @@ class NodePool:
         ]
 
     def _kept_away(self, pods: PodSet) -> Mapping[tuple[str, str], str]:
-        """Return the domains in which a running pod, or the set itself, forbids the set by anti-affinity."""
+        """Return the domains that anti-affinity forbids to a set, each with the name of the pod that is the cause."""
         domains: dict[tuple[str, str], str] = {}
         for node, term, pod in self._avoided:
             if term.key in node.labels and self.selects(term, pods):
@@ -259,7 +260,7 @@ class NodePool:
         return domains
 
     def volume_doubts(self, pods: PodSet, placed_sets: Sequence[PodSet]) -> Iterator[str]:
-        """Yield the first reason why a node may not attach the volumes of a set of pods, in words.
+        """Yield at most one reason, in words, why a node may be unable to attach the volumes of a set of pods.
 
         Args:
             pods: the set.
@@ -281,7 +282,7 @@ class NodePool:
                 yield f"the input lacks the volume of the claim {on_node.missing[0]} of a pod on {on_node.node}"
 
     def doubts(self, pods: PodSet) -> Iterator[str]:
-        """Yield a text for each namespace whose labels an anti-affinity needs and the input lacks."""
+        """Yield a text for each namespace whose labels are missing in the input but needed for anti-affinity."""
         namespaces = set()
         for _, term, _ in self._avoided:
             if term.needs_namespace(pods.labels, pods.namespace, self.namespaces):

@@ -1,4 +1,4 @@
-"""The GPU slots of nodes after a plan, for pictures: slots of placed tasks, slots of running pods, and free slots."""
+"""The GPU slots of nodes after a plan, for the pictures of nodes. A placed task or a running pod uses a slot."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tfgen.scheduling.cluster import Node
 from tfgen.scheduling.placement import Placement
 
 RoleKey: TypeAlias = tuple[str, str]
-"""The title of a run, and a role."""
+"""The title of a run, and the name of a role in the run."""
 
 FURTHER: Final = "*"
-"""The letter of roles for which all other letters are used."""
+"""The letter that several roles share after all other letters are in use."""
 _GPU: Final = "/gpu"
 """The suffix of resource names that count whole GPUs, such as `nvidia.com/gpu`."""
 
@@ -25,8 +25,8 @@ class PlacedPods(Record):
     """The pods of a role that a plan places on a node.
 
     Attributes:
-        run: the title of the run; empty for pods that wait in the cluster.
-        role: the role in the run; the name of a waiting pod.
+        run: the title of the run; empty for pods that already wait for a node in the cluster.
+        role: the role in the run; for waiting pods, the name of a pod.
         gpus: the number of GPUs of one pod.
     """
 
@@ -37,11 +37,11 @@ class PlacedPods(Record):
 
 
 class NodeSlots(Record):
-    """A node with its GPUs.
+    """A node and the use of its GPUs.
 
     Attributes:
-        gpus: the number of allocatable GPUs.
-        running: the number of GPUs of each running pod that has GPUs.
+        gpus: the number of allocatable GPUs of the node.
+        running: for each running pod that uses GPUs, the number of these GPUs.
         placed: the pods that the plan places on the node, in the order of the plan.
     """
 
@@ -52,16 +52,16 @@ class NodeSlots(Record):
 
     @property
     def free(self) -> int:
-        """The number of GPUs without a pod; 0 for an overcommitted node."""
+        """The number of GPUs that no pod uses; 0 if the pods request more GPUs than the node has."""
         return max(self.gpus - sum(self.running) - sum(item.pods * item.gpus for item in self.placed), 0)
 
 
 class NodeGroup(Record):
-    """Nodes with equal slots.
+    """Nodes that have equal slots.
 
     Attributes:
-        names: the names of the nodes.
-        slots: the first node of the group, which shows the slots.
+        names: the names of all nodes of the group.
+        slots: the slots that all nodes of the group have, as the `NodeSlots` of the first node.
     """
 
     names: tuple[str, ...]
@@ -69,7 +69,7 @@ class NodeGroup(Record):
 
 
 def node_slots(placement: Placement) -> tuple[NodeSlots, ...]:
-    """Return the nodes of a placement with their slots, in the order of the nodes."""
+    """Return the slots of each node after a placement, in the order of the nodes."""
     return tuple(_slots(placement, index, node) for index, node in enumerate(placement.board.nodes))
 
 
@@ -83,7 +83,7 @@ def grouped(nodes: Iterable[NodeSlots]) -> list[NodeGroup]:
 
 
 def slot_letters(nodes: Iterable[NodeSlots]) -> Mapping[RoleKey, str]:
-    """Return a letter for each role that has GPUs: the first letter of the role if no earlier role has the letter."""
+    """Return a letter for each role that uses GPUs: the first letter of the role, or another letter if that is used."""
     letters: dict[RoleKey, str] = {}
     for item in (item for node in nodes for item in node.placed):
         key = (item.run, item.role)
@@ -94,7 +94,7 @@ def slot_letters(nodes: Iterable[NodeSlots]) -> Mapping[RoleKey, str]:
 
 
 def role_counts(node: NodeSlots) -> Mapping[str, str]:
-    """Return the placed pods in words, such as `chief, 2 worker`, by title of the run; waiting pods have no title."""
+    """Return the placed pods of each run in words, such as `chief, 2 worker`. The title of waiting pods is empty."""
     counts: dict[str, dict[str, int]] = {}
     for item in node.placed:
         roles = counts.setdefault(item.run, {})
@@ -125,5 +125,5 @@ def _gpus(counts: Counts) -> int:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a key that sorts node-2 before node-10."""
+    """Return a sort key for a node's name. The key sorts node-2 before node-10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -1,4 +1,4 @@
-"""Places pods on nodes with the filters of the scheduler: the largest pods first, on the first node with room."""
+"""Places pods on nodes by the rules of the scheduler. The largest pods come first, each on the first node with room."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Placement:
 
     Attributes:
         left: for each set, the number of pods without a node.
-        placed: for each node with pods, the number of pods of each set.
+        placed: for each node with placed pods, the number of pods of each set on the node.
     """
 
     def __init__(self, board: Board) -> None:
@@ -27,7 +27,7 @@ class Placement:
         self._near: defaultdict[tuple[str, str, int], int] = defaultdict(int)
 
     def free(self, index: int) -> Counts:
-        """Return the free amounts of a node."""
+        """Return the amounts of resources that are free on a node."""
         return self._free.get(index, self.board.nodes[index].free)
 
     def takes(self, number: int, index: int) -> bool:
@@ -69,7 +69,7 @@ class Placement:
                 self.place(number, index, -self.placed[index][number])
 
     def _is_even(self, number: int, order: int, index: int) -> bool:
-        """Test whether one more pod on a node keeps its domain within the limit of a topology spread."""
+        """Test whether another pod on a node keeps the node's domain within the limit of a topology spread."""
         domains: Domains = self.board.domains[number][order]
         counts, spread = self._counts[number][order], domains.spread
         least = counts.least if len(counts.of_domain) >= spread.min_domains else 0
@@ -112,7 +112,7 @@ def fit(placement: Placement, numbers: Iterable[int]) -> None:
 
 
 def _place(placement: Placement, number: int) -> None:
-    """Place as many pods of a set as fit."""
+    """Place as many pods of a set on nodes as fit."""
     board = placement.board
     pod_set = board.sets[number]
     if not pod_set.spreads and not board.conflicts[number]:
@@ -131,7 +131,7 @@ def _place(placement: Placement, number: int) -> None:
 
 
 def _size(board: Board, number: int) -> float:
-    """Return the size of a pod: the largest share of its requests in the total amount of a resource on all nodes."""
+    """Return the size of a pod: the largest share that the pod requests of the total of a resource on all nodes."""
     totals = board.pool.totals
     shares = (value / totals[name] for name, value in board.sets[number].requests.items() if totals.get(name))
     return max(shares, default=0.0)

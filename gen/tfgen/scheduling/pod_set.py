@@ -27,11 +27,11 @@ class Spread(Record):
     https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/
 
     Attributes:
-        key: the label of nodes whose values are the domains.
-        selector: selects the counted pods in the namespace of the pod.
-        min_domains: with fewer domains, the minimum count of a domain is 0.
-        by_selection: whether only the nodes that the pod selects count.
-        by_taints: whether only the nodes whose taints the pod tolerates count.
+        key: the node label. Nodes with the same value of the label are one domain.
+        selector: the label selector of the counted pods, in the namespace of the pod that has the constraint.
+        min_domains: the minimum number of domains. If there are fewer, the scheduler takes 0 as the smallest count.
+        by_selection: whether the constraint considers only the nodes that the pod selects.
+        by_taints: whether the constraint considers only the nodes whose taints the pod tolerates.
     """
 
     key: str
@@ -46,15 +46,15 @@ class PodSet(Record):
     """A set of equal pods, such as the workers of a run.
 
     Attributes:
-        owner: the title of the run of the pods; empty for unrelated pods that wait in the cluster.
+        owner: the title of the run of the pods; empty for pods of no planned run that wait in the cluster.
         role: the role of the pods in the run.
         spec: the PodSpec, with the fields that its RuntimeClass adds.
-        requests: the amounts that one pod uses of a node.
+        requests: the amounts of a node's resources that one pod uses.
         priority: the priority; None if the PriorityClass is not known.
         terms: the terms of the pods' required anti-affinity.
         volumes: the PersistentVolumes that the pods mount.
         obstacles: the reasons why no pod of the set can start on any node, in words.
-        doubts: the reasons why a node that tfgen selects may be wrong, in words.
+        doubts: the reasons, in words, why the pods may not fit on the nodes that tfgen selects.
         is_open: whether the pods may fit on nodes that tfgen does not select.
         in_gang: whether no pod of the set starts unless the whole gang of its owner can start.
     """
@@ -81,7 +81,7 @@ class PodSet(Record):
 
 
 def pod_set(template: PodTemplate, cluster: Cluster) -> PodSet:
-    """Return the set of pods of a template, with the changes by the admission of the cluster."""
+    """Return the set of pods of a template, with the changes that admission controllers of the cluster make."""
     spec = _with_runtime_class(template.spec, cluster)
     claims = tuple(claims_of(spec, template.namespace, cluster))
     return PodSet(
@@ -104,7 +104,7 @@ def pod_set(template: PodTemplate, cluster: Cluster) -> PodSet:
 
 
 def _with_runtime_class(spec: Mapping[str, Any], cluster: Cluster) -> Mapping[str, Any]:
-    """Return the PodSpec with the fields that the admission copies from its RuntimeClass.
+    """Return the PodSpec with the fields that an admission controller copies from the pod's RuntimeClass.
 
     https://kubernetes.io/docs/concepts/containers/runtime-class/#scheduling and #pod-overhead.
     """
@@ -120,7 +120,7 @@ def _with_runtime_class(spec: Mapping[str, Any], cluster: Cluster) -> Mapping[st
 
 
 def _obstacles(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[str]:
-    """Yield the reasons why Kubernetes refuses each pod with a PodSpec.
+    """Yield the reasons why Kubernetes refuses every pod with the given PodSpec.
 
     https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#priority and #runtimeclass
     """

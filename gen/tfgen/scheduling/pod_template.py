@@ -1,7 +1,7 @@
-"""Pod templates with the labels that a controller adds. A template is split if a selector distinguishes its pods.
+"""Pod templates with the labels that a controller adds. tfgen splits a template if a selector distinguishes its pods.
 
-A StatefulSet sets labels on each pod that no other pod has. A topology spread or an anti-affinity that reads such a
-label treats the pods differently, so the pods are no longer equal for the scheduler.
+A StatefulSet sets labels on a pod, such as the pod's index, that no other pod has. A topology spread or an
+anti-affinity that reads such a label treats the pods differently, so the pods are no longer equal for the scheduler.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tfgen.scheduling import anti_affinity
 from tfgen.scheduling.anti_affinity import label_keys
 
 LabelReader: TypeAlias = tuple[Mapping[str, Any], Sequence[str]]
-"""A label selector, and its `matchLabelKeys`: the label keys whose values come from the pod with the selector."""
+"""A label selector and its `matchLabelKeys`: label keys whose values come from the pod that has the selector."""
 
 
 class PodTemplate(Record):
@@ -43,7 +43,7 @@ class LabelReaders:
 
     Attributes:
         keys: the label keys that the selectors read.
-        copied: the label keys whose values the selectors copy from the pod with the selector.
+        copied: the label keys whose values a selector copies from the pod that has the selector.
     """
 
     def __init__(self, specs: Iterable[Mapping[str, Any]]) -> None:
@@ -53,7 +53,7 @@ class LabelReaders:
         self.keys = self.copied.union(*map(label_keys, self._selectors))
 
     def comparing(self, keys: Set[str], labels: Mapping[str, str]) -> set[str]:
-        """Return the label keys of `keys` that decide whether a selector matches a pod with the labels."""
+        """Return the keys of `keys` whose values decide whether a selector matches a pod with the given labels."""
         return {
             key
             for selector in (self.selectors(keys) if keys & self.keys else ())
@@ -67,7 +67,7 @@ class LabelReaders:
 
 
 def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]:
-    """Yield the pods of a template with the labels of their controller. Equal pods are one template."""
+    """Split a template: yield a template for each group of equal pods, with the labels that the controller adds."""
     added = template.added
     opaque = dict.fromkeys(added.opaque, f"? of {added.controller}")  # equal to no value of a real label
     labels = {**template.labels, **added.common, **opaque}

@@ -1,4 +1,4 @@
-"""Detects certain shortages: pods request more than the nodes that may run the pods have in total."""
+"""Detects certain shortages: the pods that may run on a set of nodes request more than these nodes have in total."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.scheduling.pod_set import PodSet
 
 
 class Demand:
-    """Sums of the requests of pods. Each sum belongs to a set of nodes, on which its pods may run."""
+    """Sums of the requests of pods, with one sum for all pods that may run on the same set of nodes."""
 
     def __init__(self, pool: NodePool) -> None:
         self._pool = pool
@@ -23,7 +23,7 @@ class Demand:
             _add(self._amounts.setdefault(nodes, {}), amounts)
 
     def leaves_too_little(self, sets: Iterable[PodSet]) -> bool:
-        """Test whether the nodes have too little for the given sets in addition to the added sets."""
+        """Test whether the nodes have too little room for the given sets together with the sets that `add` added."""
         coming = self._of(sets)
         for nodes in {*coming, *self._amounts}:
             if not any(within & ~nodes == 0 for within in coming):

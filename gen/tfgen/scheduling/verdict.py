@@ -28,7 +28,7 @@ DOES_NOT_FIT: Final = "does not fit"
 NOT_KNOWN: Final = "not known"
 
 _OF_ONE_POD: Final = ("hostname",)
-"""Fields that differ between equal pods and that the scheduler does not read."""
+"""Fields of a PodSpec that may differ between equal pods, because the scheduler does not read these fields."""
 
 
 class PlannedRun(Record):
@@ -43,14 +43,14 @@ class PlannedRun(Record):
 
 
 class Lack(Record):
-    """A shortage of a role.
+    """The shortage that leaves pods of a role without a node.
 
     Attributes:
         pods: the number of the role's pods without a node.
-        resource: the scarce resource; empty for another reason.
-        count: the missing amount, in the units of the module `amounts`.
+        resource: the scarce resource; empty if the reason is not a resource.
+        count: the missing amount of the resource, in the units of the module `amounts`.
         nodes: the nodes that the role selects, in words; empty for all nodes.
-        reason: the reason in words, if the reason is not a resource.
+        reason: the reason in words; empty if the reason is a scarce resource.
     """
 
     role: str
@@ -62,7 +62,7 @@ class Lack(Record):
 
 
 class Doubt(Record):
-    """The reason, in words, why tfgen cannot decide whether the pods of some roles fit."""
+    """A reason, in words, why tfgen cannot decide whether pods fit, and the roles of these pods."""
 
     reason: str
     roles: tuple[str, ...]
@@ -72,10 +72,10 @@ class Verdict(Record):
     """The answer of `tfgen plan` for one run.
 
     Attributes:
-        lacks: the shortages of a run that does not fit.
-        doubts: the doubts about a run whose answer is not known.
-        competitors: the earlier runs that leave no room for the run; empty for a run that does not fit on an empty
-            cluster.
+        lacks: the shortages, if the run does not fit.
+        doubts: the reasons why the answer is `not known`.
+        competitors: the earlier runs that leave no room for the run; empty if the run does not fit even without the
+            earlier runs.
     """
 
     run: PlannedRun
@@ -86,12 +86,12 @@ class Verdict(Record):
 
 
 class Plan(Record):
-    """The answers for runs, and one possible placement of their pods.
+    """The answers for all runs, and a possible placement of the pods.
 
     Attributes:
         verdicts: the answers, in the order of the runs.
-        nodes: the nodes after a placement by first fit: the waiting pods of the cluster first, then the runs in order.
-            A gang that can never start has no place.
+        nodes: the nodes with the placed pods. tfgen places the waiting pods of the cluster first, then the runs in
+            order, and each pod on the first node with room. A gang that can never start is not placed.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -99,10 +99,10 @@ class Plan(Record):
 
 
 def judge(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
-    """Return the answer for each run. A run `fits` only if all pods of all runs get a node in every order.
+    """Return the answer for each run. A run `fits` only if all its pods get a node in every order of scheduling.
 
-    A run does not fit if it has no room by itself, or no room in addition to the earlier runs. Waiting pods of the
-    cluster may be scheduled before any run.
+    A run does not fit if the free resources are too small for the run alone, or for the run together with the earlier
+    runs. The scheduler may place the waiting pods of the cluster before any run.
     """
     running = (pod["spec"] for node in cluster.nodes for pod in node.pods if pod["spec"].get("affinity"))
     waiting = (pod["spec"] for pod in cluster.waiting)
@@ -130,7 +130,7 @@ def judge(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
 
 
 def _in_order(board: Board, owners: Iterable[str]) -> Placement:
-    """Place the pods of a board that can start, owner by owner."""
+    """Place the pods of a board except those that can never start. Pods of an earlier owner are placed first."""
     placement = Placement(board)
     for owner in owners:
         fit(placement, [number for number, item in enumerate(board.sets) if item.owner == owner and not item.obstacles])
@@ -138,7 +138,7 @@ def _in_order(board: Board, owners: Iterable[str]) -> Placement:
 
 
 class _Queue:
-    """Evaluates the runs in order. Each run is placed in addition to the earlier runs that have room."""
+    """Evaluates the runs in order. The placement of a run takes the room that the earlier fitting runs leave."""
 
     def __init__(self, cluster: Cluster, pool: NodePool, effort: Effort, sets: Sequence[PodSet]) -> None:
         self._cluster, self._pool, self._effort = cluster, pool, effort
@@ -178,7 +178,7 @@ class _Queue:
         return self._no_room(run, sets, lacks, self._before)
 
     def _has_no_room(self, before: Sequence[PodSet], sets: Sequence[PodSet], demand: Demand) -> bool:
-        """Test whether no placement exists that gives all pods a node."""
+        """Test whether every placement leaves a pod without a node."""
         if any(item.count > self._pool.site(item).most for item in sets) or demand.leaves_too_little(sets):
             return True
         ends = outcomes(Board(self._pool, [*before, *sets]), self._effort)
@@ -208,7 +208,7 @@ def _preempts(pods: PodSet, priorities: Iterable[int | None]) -> bool:
 
 
 def _holds_nothing(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
-    """Test whether a run is a gang that can never start, so that its pods use no node."""
+    """Test whether a run has a gang that can never start. The pods of such a gang use no node."""
     gang = {item.role for item in sets if item.in_gang}
     return (
         refusal.answer == DOES_NOT_FIT and not refusal.competitors and any(lack.role in gang for lack in refusal.lacks)
@@ -216,7 +216,7 @@ def _holds_nothing(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
 
 
 def _summed(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
-    """Add up the shortages of a role with the same resource, because the pods of a role may be several sets."""
+    """Add up shortages of the same role and the same resource or reason. The pods of a role may be several sets."""
     sums: dict[tuple[str, str, str, str], Lack] = {}
     for lack in lacks:
         key = (lack.role, lack.resource, lack.nodes, lack.reason)
@@ -260,7 +260,7 @@ def _refused_by_all(pool: NodePool, pod_set: PodSet) -> str:
 
 
 def _certain(board: Board, effort: Effort) -> set[int]:
-    """Return the sets of a board whose pods all get a node, whatever the scheduler does."""
+    """Return the indexes of the sets whose pods all get a node in every order of scheduling."""
     numbers = set(range(len(board.sets)))
     certainty = Certainty(board)
     certain = {number for number in numbers if certainty.always_placed(number)}
@@ -278,9 +278,9 @@ def _certain(board: Board, effort: Effort) -> set[int]:
 
 
 def _is_above(priority: int | None, replaced: int | None) -> bool:
-    """Test whether a pod with a priority may evict a pod with the priority `replaced`.
+    """Test whether a pod with the priority `priority` may evict a pod with the priority `replaced`.
 
-    None is an unknown priority.
+    The value None means an unknown priority.
     """
     return priority != replaced and (priority is None or replaced is None or priority > replaced)
 
@@ -302,7 +302,7 @@ def _acceptance(board: Board, certain: set[int], run: PlannedRun) -> Verdict:
 
 
 def _by_reason(doubts: Iterable[tuple[str, str]]) -> tuple[Doubt, ...]:
-    """Group pairs of a reason and a role by reason, so that each reason appears once."""
+    """Convert pairs of a reason and a role to doubts. Each reason becomes one doubt, with all roles of the reason."""
     roles: dict[str, dict[str, None]] = {}
     for reason, role in doubts:
         roles.setdefault(reason, {})[role] = None
@@ -310,7 +310,7 @@ def _by_reason(doubts: Iterable[tuple[str, str]]) -> tuple[Doubt, ...]:
 
 
 def _waiting(cluster: Cluster, readers: LabelReaders) -> Iterator[PodTemplate]:
-    """Yield templates of the pods in the cluster that wait for a node. Equal pods are one template."""
+    """Yield templates of the pods in the cluster that wait for a node. Equal pods share a template."""
     templates: dict[str, PodTemplate] = {}
     for pod in cluster.waiting:
         labels = {key: value for key, value in (pod["metadata"].get("labels") or {}).items() if key in readers.keys}

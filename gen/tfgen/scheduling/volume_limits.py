@@ -1,4 +1,4 @@
-"""The maximum number of volumes of a CSI driver on a node, as the scheduler's plugin NodeVolumeLimits counts.
+"""Limits of the number of a CSI driver's volumes on a node, as the scheduler's plugin NodeVolumeLimits counts them.
 
 https://kubernetes.io/docs/concepts/storage/storage-limits/
 """
@@ -15,7 +15,7 @@ from tfgen.record import Record
 from tfgen.scheduling.cluster import Cluster, Node, namespace_of
 
 CsiVolume: TypeAlias = tuple[str, str]
-"""The name of a CSI driver, and the handle by which the driver identifies a volume."""
+"""The name of a CSI driver, and the handle with which the driver identifies a volume."""
 
 _CSI: Final = ("spec", "csi")
 
@@ -25,8 +25,8 @@ class NodeVolumes(Record):
 
     Attributes:
         csi_node: the CSINode of the node; None if the input has no CSINode for the node.
-        attached: the volumes of CSI drivers.
-        missing: the claims whose volume is missing in the input, by namespace and name.
+        attached: the volumes on the node that a CSI driver serves.
+        missing: the claims whose volume is missing in the input, as `NAMESPACE/NAME`.
     """
 
     node: str
@@ -35,17 +35,17 @@ class NodeVolumes(Record):
     missing: tuple[str, ...]
 
     def limit(self, driver: str) -> int | None:
-        """Return the maximum number of a driver's volumes on the node; None for no limit."""
+        """Return the maximum number of a driver's volumes on the node; None if the number is not limited."""
         drivers = data_path.at(self.csi_node or {}, ("spec", "drivers")) or ()
         counts = ((item.get("allocatable") or {}).get("count") for item in drivers if item.get("name") == driver)
         return next(counts, None)
 
     def exceeded(self, volumes: frozenset[CsiVolume], missing: int = 0) -> str:
-        """Return the first driver whose limit additional volumes exceed, or could exceed; empty if all volumes fit.
+        """Return the first driver whose limit additional volumes would or could exceed; empty if all volumes fit.
 
         Args:
             volumes: the additional volumes.
-            missing: the number of volumes on the node whose driver is not known.
+            missing: the number of the node's volumes whose driver is not known. Each may be a volume of any driver.
         """
         numbers = Counter(driver for driver, _ in self.attached | volumes)
         for driver in sorted({driver for driver, _ in volumes}):
@@ -62,7 +62,7 @@ def csi_volumes(volumes: Iterable[Object]) -> frozenset[CsiVolume]:
 
 
 def node_volumes(cluster: Cluster, node: Node) -> NodeVolumes:
-    """Return the volumes of the pods on a node."""
+    """Return the volumes that the pods on a node mount."""
     bound: list[Object] = []
     missing: dict[str, None] = {}
     for pod in node.pods:
