@@ -3,9 +3,10 @@ r"""Canonical JSON text of data, equal to the text of Helm's `mustToRawJson`, so
     >>> canonical({"b": [1, 0.50, None], "a": "é <&>"})
     '{"a":"é <&>","b":[1,0.5,null]}'
 
-The text follows Go's encoding/json: keys sorted by characters, no blanks, and no escapes except for the characters that
-JSON requires to be escaped, U+2028 and U+2029. Every number is a float64, because `fromYaml` reads numbers as float64
-(https://pkg.go.dev/encoding/json#Marshal, https://masterminds.github.io/sprig/defaults.html).
+The text follows Go's encoding/json: keys sorted by characters, no blanks, and as few escapes as possible. The only
+escaped characters are U+2028, U+2029 and the characters that JSON requires to be escaped. Every number is a float64,
+because `fromYaml` reads numbers as float64 (https://pkg.go.dev/encoding/json#Marshal,
+https://masterminds.github.io/sprig/defaults.html).
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ _text: Final = json.encoder.encode_basestring
 DIGEST_LENGTH: Final = 12
 """Number of hexadecimal digits of a digest.
 
-Twelve digits are enough, because a digest distinguishes only the versions of a single object. Labels stay short.
+Twelve digits are enough, because a digest distinguishes only the versions of a single object. A short digest keeps
+labels short.
 """
 
 _WORDS: Final = {None: "null", True: "true", False: "false"}
@@ -29,7 +31,7 @@ _WHOLE: Final = 1 << 53
 """Largest number up to which a float64 represents each whole number exactly."""
 
 _SMALLEST, _LARGEST = 1e-6, 1e21
-"""Limits between which Go writes a number without an exponent."""
+"""The smallest and the largest number that Go writes without an exponent."""
 
 
 def digest(data: Any) -> str:
@@ -64,7 +66,7 @@ def _written(data: Any) -> str:
 
 
 def _number(number: float) -> str:
-    """Return a float64 in the format of Go: the shortest text that reads as the same number."""
+    """Return the text of a float64 in the format of Go: the shortest text that parsers read as the same number."""
     text = json.dumps(number, allow_nan=False)
     if number == 0 or _SMALLEST <= abs(number) < _LARGEST:
         return (_without_exponent(text) if "e" in text else text).removesuffix(".0")

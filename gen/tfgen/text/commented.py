@@ -1,4 +1,4 @@
-"""A mapping whose entries have comments. In YAML text, the comment of an entry is above the entry.
+"""A mapping whose entries may have comments. In YAML text, the comment of an entry is above the entry.
 
 # Peers read the ConfigMap once.
 immutable: true
@@ -14,7 +14,7 @@ class CommentedMapping(dict[str, Any]):
     """A mapping with comments. The comments do not affect comparisons with other mappings.
 
     Attributes:
-        comments: the comments, by the key of the entry.
+        comments: the comment of each commented entry, by the key of the entry.
     """
 
     __slots__ = ("comments",)

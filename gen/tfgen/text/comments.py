@@ -1,9 +1,9 @@
-"""The comments of a YAML text, and the comments that are directives to tfgen.
+"""The comments of a YAML text, including the comments that are directives to tfgen.
 
     image: tf:latest  # tfgen: ignore latest-tag a moving base
 
-A `#` within a key or a value does not begin a comment. A directive applies to its line. A directive on a separate line
-applies to the next line with content.
+A `#` within a key or a value does not begin a comment. A directive after a value applies to the line of the
+value. A directive on a separate line applies to the next line with content.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tfgen.text.yaml_node import YamlNode, nodes
 
 COMMENT: Final = re.compile(r"(?<![^\s])#[^\n]*")
 HEADER: Final = re.compile(r"(?P<header>[|>][-+0-9]*)(?P<note>[ \t]+#.*)?[ \t]*")
-"""The header of a block scalar, such as `|-`, which may end in a comment."""
+"""Pattern of the header of a block scalar, such as `|-`. A comment may follow on the line of the header."""
 
 _DIRECTIVE: Final = re.compile(r"#+[ \t]*tfgen:[ \t]*(?P<words>.*)")
 
@@ -70,7 +70,7 @@ def directives(text: str) -> Iterator[Directive]:
 
 
 def leaves(node: YamlNode) -> Iterator[tuple[int, int]]:
-    """Yield the start offset and the end offset of each key, scalar and alias.
+    """Yield the start offset and the end offset of each key, scalar and alias in a node.
 
     A `#` between the two offsets does not begin a comment.
     """
@@ -88,6 +88,6 @@ def _between(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:
 
 
 def _next_line(lines: list[str], line: int) -> int:
-    """Return the number of the next line with content; the number of the line itself if no content follows."""
+    """Return the number of the next line with content after a line; the number of this line if no content follows."""
     following = enumerate(lines[line:], start=line + 1)
     return next((number for number, text in following if text.strip() and not text.lstrip().startswith("#")), line)

@@ -15,40 +15,40 @@ if TYPE_CHECKING:
 
 
 MAX_SIZE = 50_000
-"""Maximum number of values in a file. The values to which an alias refers are counted for each alias."""
+"""Maximum number of values in a file. An alias counts as all values that the alias refers to."""
 
 MAX_DEPTH = 100
 MAX_PROBLEMS = 100
-"""Maximum number of reported problems of a file. A file with more problems is probably not a job file."""
+"""Maximum number of problems that tfgen reports for a file. A file with more problems is probably not a job file."""
 
 START = Position(1, 1)
-"""Position of a problem that concerns a whole file."""
+"""Position of a problem that concerns a whole file: the start of the file."""
 
 
 class SourceTree(NamedTuple):
-    """The position of a value in the text, and the positions of its keys and items."""
+    """The position of a value in the text, and the positions of the value's keys and items."""
 
     position: Position
     text: str | None
     """The text of a scalar in the file; None for a mapping or a list."""
     children: Mapping[str | int, tuple[Position, SourceTree]]
-    """The position of a key or item, and the source tree of its value, by key or index."""
+    """For each key or index: the position of the key or list item, and the source tree of the value."""
     size: int
-    """Number of values inside this value, including itself. An alias adds this number to the size of the file."""
+    """Number of values in this value, including the value itself. Each alias adds this number to the file's size."""
     height: int = 1
-    """Depth of the nesting: 1 for a scalar."""
+    """Number of nested levels in the value: 1 for a scalar."""
 
 
 class Document(Record):
-    """A YAML document: plain data, and the position of each part.
+    """A YAML document: plain data, and the position of each key and value.
 
     Attributes:
         file: the file name for problems.
-        data: the data of the document, merged over the data of `under`.
+        data: the data of the document. If `under` is not None, this data is merged over the data of `under`.
         root: the source tree of the document without `under`.
         under: the document with the defaults: the nearest layer for a job, and the parent layer for a layer.
-        unmerged: the data before the merge, if `under` is not None.
-        directives: the comments of the file with instructions to tfgen, such as `# tfgen: ignore latest-tag`.
+        unmerged: the data before the merge with `under`; None if `under` is None.
+        directives: the comments of the file that give instructions to tfgen, such as `# tfgen: ignore latest-tag`.
     """
 
     file: str
@@ -60,7 +60,7 @@ class Document(Record):
 
     @classmethod
     def without_places(cls, file: str, data: Any) -> Document:
-        """Return a document in which each value has the position of the start of the file."""
+        """Return a document without known positions. Each value has the position of the start of the file."""
         return cls(file, data, SourceTree(START, None, {}, 1))
 
     def alone(self) -> Document:
@@ -68,44 +68,44 @@ class Document(Record):
         return self if self.under is None else self.replaced(data=self.unmerged, under=None, unmerged=None)
 
     def layers(self) -> Iterator[Document]:
-        """Yield the document and its layers, the nearest first, each without the defaults of the following ones."""
+        """Yield the document and then its layers, the nearest layer first, all without the defaults of other layers."""
         yield self.alone()
         if self.under is not None:
             yield from self.under.layers()
 
     def source(self, path: Path) -> str:
-        """Return the file that sets the value at a path, or the nearest ancestor of the value."""
+        """Return the file that sets the value at a path, or that sets its nearest ancestor if the value is missing."""
         return self._layer(path).file
 
     def place(self, path: Path) -> Place:
-        """Return the place of a problem at a path: the value if it is a scalar, or the key of a mapping or list.
+        """Return the place of a problem with the value at a path: the value if it is a scalar, or else its key.
 
         If the path does not exist, return the place of its nearest ancestor.
         """
         return Place(self.source(path), self.key(path) if self.text(path) is None else self.value(path))
 
     def key(self, path: Path) -> Position:
-        """Return the position of the key or the list item at a path, or of its nearest ancestor."""
+        """Return the position of the key or list item at a path; for a missing path, that of its nearest ancestor."""
         return self._layer(path)._nearest(path)[0]
 
     def value(self, path: Path) -> Position:
-        """Return the position of the value at a path, or of its nearest ancestor."""
+        """Return the position of the value at a path; for a missing path, that of its nearest ancestor."""
         return self._layer(path)._nearest(path)[1].position
 
     def text(self, path: Path) -> str | None:
-        """Return the text of the scalar at a path (`1.10` for the number 1.1); None if the path has no scalar."""
+        """Return the file's text of the scalar at a path, such as `1.10` for 1.1; None if the path has no scalar."""
         _, place, depth = self._layer(path)._nearest(path)
         return place.text if depth == len(path) else None
 
     def _layer(self, path: Path) -> Document:
-        """Return the document or layer that sets the longest part of a path; the nearest of several such layers."""
+        """Return the document or layer that contains the most steps of a path; the nearest one if several are equal."""
         if self.under is None:
             return self
         lower = self.under._layer(path)
         return self if self._nearest(path)[2] >= lower._nearest(path)[2] else lower
 
     def _nearest(self, path: Path) -> tuple[Position, SourceTree, int]:
-        """Return the last key and value on a path that this document sets without its layers, and the steps to it."""
+        """Return the last key and value on a path that exist in the document itself, and the number of steps there."""
         key, place = self.root.position, self.root
         for taken, step in enumerate(path):
             if step not in place.children:
@@ -117,7 +117,7 @@ class Document(Record):
 class Parsed(Record):
     """The documents of a text, in order, and the problems of the text.
 
-    In a text with problems, an invalid number or key is replaced by its text, and an invalid alias by null. The part
+    In a text with problems, an invalid number or key is replaced by its text, and an invalid alias by null. The text
     after a syntax error is missing.
     """
 

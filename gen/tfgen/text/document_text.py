@@ -1,4 +1,4 @@
-r"""The text of a document in a file with several.
+r"""The text of one document in a file that contains several documents.
 
     >>> text = "name: a\n---\nname: b\n---\nname: c\n"
     >>> split_off(text, parse(text, "jobs.yaml").documents[1])
@@ -28,7 +28,7 @@ def split_off(text: str, document: Document) -> tuple[str, str]:
         document: a document of the file, in which the YAML reader finds no problem.
 
     Raises:
-        TfgenError: the text without the document does not contain the same documents.
+        TfgenError: the removal would change another document of the file.
     """
     mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
     text = text.removeprefix(mark)
@@ -49,7 +49,7 @@ def split_off(text: str, document: Document) -> tuple[str, str]:
 
 
 def _starts(text: str) -> list[tuple[int, int]]:
-    """Return the line and the offset at which each document starts. Without a first line `---`, the offset is 0."""
+    """Return the line and the offset of the start of each document: the line `---`, or the start of the file."""
     events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
     starts = (event for event in events if isinstance(event, yaml.DocumentStartEvent))
     marks = (start.start_mark if start.explicit else None for start in starts)

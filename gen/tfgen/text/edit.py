@@ -28,11 +28,11 @@ from tfgen.words import path_name, shown
 EDIT: Final = "edit"
 
 RULES: Final[Mapping[str, str]] = {EDIT: "tfgen cannot change a value without a change of other text in the job file."}
-"""The rule of the error that this module raises, with its summary."""
+"""The rule of the error that this module raises, with the summary of the rule."""
 
 
 class Removal(Enum):
-    """The type of `REMOVED`, the value with which an assignment removes a key or an item."""
+    """The type of `REMOVED`. An assignment with this value removes a key or a list item."""
 
     REMOVED = "removed"
 
@@ -41,10 +41,10 @@ REMOVED: Final = Removal.REMOVED
 
 
 class Assignment(NamedTuple):
-    """A value and its path: keys, and indexes of lists. The index after the last item of a list appends an item.
+    """A new value and its path of keys and list indexes. The index after the last item of a list appends an item.
 
     Attributes:
-        value: plain data, or `REMOVED`.
+        value: plain data to set, or `REMOVED` to remove the key or list item.
         after: for each step of the path, the keys after which a new key is inserted. If the mapping has none of these
             keys, the new key becomes the first key.
     """
@@ -55,11 +55,11 @@ class Assignment(NamedTuple):
 
 
 Changes: TypeAlias = Mapping[Path, Mapping[str, str | bool]]
-"""New texts or booleans by key, for each path of a mapping. A missing mapping is created."""
+"""New texts or booleans by key, for the path of each changed mapping. tfgen creates a missing mapping."""
 
 
 def with_values(text: str, document: Document, changes: Changes) -> str:
-    """Return the text of a file with new values for some keys of a job. A new key is inserted first in its mapping.
+    """Return the text of a file with new values for some keys of a job. A new key becomes the first of its mapping.
 
     Args:
         text: the text of the file from `disk_file.read_text`.
@@ -90,7 +90,7 @@ def assign(text: str, document: Document, assignments: Sequence[Assignment]) -> 
 
     Raises:
         TfgenError: the edit would also change another value.
-        LookupError: an index is not in a list, or past the end of the list.
+        LookupError: an index of a path is past the end of a list, or the value is not a list.
     """
     mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
     edited = text.removeprefix(mark)
@@ -114,7 +114,7 @@ def _assigned(data: Any, assignment: Assignment) -> Any:
 
 
 class _Edit(NamedTuple):
-    """The replacement of a part of a text, from the offset `start` to the offset `end`."""
+    """A change of a text: the text `new` replaces the text from the offset `start` to the offset `end`."""
 
     start: int
     end: int
@@ -164,21 +164,21 @@ def _edit(text: str, root: YamlNode, assignment: Assignment) -> _Edit | None:
 
 
 class _Slot(NamedTuple):
-    """A value, and its entry if the value belongs to a mapping. List items and the root of a document have no entry."""
+    """A value, and the mapping entry that contains the value; None for a list item and a document's root."""
 
     node: YamlNode
     entry: Entry | None
 
 
 class _Style(NamedTuple):
-    """The style of inserted text: whether it is in braces or brackets, and the quote around keys."""
+    """The style of inserted text: whether the text is in braces or brackets, and the quote character around keys."""
 
     is_flow: bool
     quote: str
 
 
 def _slot(owner: YamlNode, step: str | int) -> _Slot | None:
-    """Return the value at a key or an index of a node; None if the node has no such value, or only through `<<`."""
+    """Return the value at a key or an index of a node; None if the node lacks the value, or merges it by `<<`."""
     if isinstance(step, int):
         return _Slot(owner.items[step], None) if step < len(owner.items) else None
     entry = owner.entry(step)
@@ -186,7 +186,7 @@ def _slot(owner: YamlNode, step: str | int) -> _Slot | None:
 
 
 def _replace(text: str, slot: _Slot, written: str) -> _Edit | None:
-    """Return the edit that replaces a value. A comment after its key remains."""
+    """Return the edit that replaces a value. A comment after the key of the value remains."""
     node = slot.node
     if slot.entry is not None and node.form in ("mapping", "list") and not node.is_flow:
         colon = text.find(":", slot.entry.end)
@@ -200,16 +200,16 @@ def _replace(text: str, slot: _Slot, written: str) -> _Edit | None:
 
 
 def _header_comment(text: str, node: YamlNode) -> str:
-    """Return the comment after `|` or `>` of a block scalar, with the blanks before it; empty for any other node."""
+    """Return the comment in the first line of a block scalar, with the blanks before the comment; may be empty."""
     header, _, _ = text[node.start : node.end].partition("\n")
     comment = re.fullmatch(r"[|>][-+0-9]*([ \t]+#.*?)\r?", header)
     return comment[1] if comment else ""
 
 
 def _remove(text: str, owner: YamlNode, slot: _Slot, holder: _Slot, style: _Style) -> _Edit | None:
-    """Return the edit that removes an entry or an item, with the comment after it.
+    """Return the edit that removes a mapping entry or a list item, and the comment on its last line.
 
-    If the entry or item is the only one, empty braces or brackets replace the collection.
+    If the collection has no other entry or item, empty braces or brackets replace the collection.
     """
     parts = [(entry.token, entry.value.end) for entry in owner.entries] or [
         (item.token, item.end) for item in owner.items
@@ -235,7 +235,7 @@ def _remove(text: str, owner: YamlNode, slot: _Slot, holder: _Slot, style: _Styl
 
 
 def _line_end(text: str, offset: int) -> int | None:
-    """Return the end of the line at an offset; None if something except a comment follows on the line."""
+    """Return the offset of the end of a line; None if text other than a comment follows after `offset` on the line."""
     end = text.find("\n", offset)
     end = len(text) if end < 0 else end
     tail = text[offset:end].strip()
@@ -254,7 +254,7 @@ def _append(text: str, items: YamlNode, written: str) -> _Edit | None:
 
 
 def _insert(text: str, mapping: YamlNode, pair: str, preceding_keys: Sequence[str]) -> _Edit | None:
-    """Return the edit that inserts an entry after the last of some keys, or as the first entry."""
+    """Return the edit that inserts an entry after the last of the preceding keys, or else as the first entry."""
     before = [entry for entry in mapping.entries if entry.key in preceding_keys]
     if not before:
         return _insert_first(text, mapping, pair) or _insert_behind(text, mapping, mapping.entries[-1:], pair)
@@ -278,7 +278,7 @@ def _insert_behind(text: str, mapping: YamlNode, before: Sequence[Entry], pair: 
 
 
 def _insert_line(text: str, offset: int, line: str) -> _Edit | None:
-    """Return the edit that inserts a line below the line at an offset."""
+    """Return the edit that inserts a line below the line that contains an offset."""
     end = _line_end(text, offset)
     if end is None:
         return None
@@ -303,7 +303,7 @@ def _insert_first(text: str, mapping: YamlNode, pair: str) -> _Edit | None:
 
 
 def _insert_in_braces(text: str, mapping: YamlNode, pair: str) -> _Edit:
-    """Return the edit that inserts a first entry in braces: on the line of the old first entry, or on a line above."""
+    """Return the edit that inserts the first entry in braces, on the line of the old first entry or a separate line."""
     inside = mapping.start + 1
     if not mapping.entries:
         return _Edit(inside, inside, pair)
@@ -318,7 +318,7 @@ def _insert_in_braces(text: str, mapping: YamlNode, pair: str) -> _Edit:
 
 
 def _quote(text: str, entries: Sequence[Entry]) -> str:
-    """Return the quote character around the first key; empty for a key without quotes."""
+    """Return the quote character around the first key of the entries; empty for a key without quotes or no entries."""
     return next((text[entry.start] for entry in entries[:1] if text[entry.start] in "\"'"), "")
 
 
@@ -330,7 +330,7 @@ def _nested(path: Sequence[str | int], value: Any) -> Any:
 
 
 def _pair(key: str, value: Any, style: _Style) -> str:
-    """Return the text of an entry in the style of its neighbours, for example as JSON."""
+    """Return the text of a key and a value in the style of the neighbouring entries, for example as JSON."""
     written_key = f"{style.quote}{key}{style.quote}" if style.quote else in_line(key, is_flow=style.is_flow)
     return f"{written_key}: {_written(value, style)}"
 

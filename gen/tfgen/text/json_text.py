@@ -1,11 +1,11 @@
-"""Readable JSON text: a value that fits on a line is on one line, and a longer value continues on the next lines.
+"""Readable JSON text. A value is on one line if it fits, and a longer value continues on the next lines.
 
     >>> print(dump({"type": "string", "examples": ["2", "lr-3e-4"]}), end="")
     {"type": "string", "examples": ["2", "lr-3e-4"]}
 
-Continuation lines are indented by two blanks. A closing brace is at the end of the last line, except for a listing,
-whose entries have one line each. `json.dumps(indent=2)` would write each item of a list and each brace on a separate
-line.
+Continuation lines are indented by two blanks. A closing brace is at the end of the last line. But a listing has each
+entry and the closing brace on a separate line. `json.dumps(indent=2)` would write each item of a list and each brace on
+a separate line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ def dump(data: Any, listings: Collection[str] = ()) -> str:
 
     Args:
         data: the value. The keys of its mappings are strings.
-        listings: keys of mappings that are written with one entry per line if they do not fit on one line.
+        listings: keys whose values are mappings. If such a mapping does not fit on one line, each of its entries is
+            on a separate line.
 
     Raises:
         TypeError: JSON cannot represent the value.
@@ -35,12 +36,12 @@ def dump(data: Any, listings: Collection[str] = ()) -> str:
 
 
 class _Member(NamedTuple):
-    """A member of a collection: the text between two commas.
+    """A member of a collection: a list item, or a key with its value.
 
     Attributes:
         head: the key of the member, with the colon.
-        line: the whole member on one line, with its key.
-        members: the members of its value, if the value is a collection.
+        line: the text of the whole member, with its key, on one line.
+        members: the members of the member's value, if the value is a collection.
         opening: the opening bracket of the value.
         closing: the closing bracket of the value.
         is_listing: whether each member of the value is on a separate line if the value does not fit on one line.
@@ -55,9 +56,10 @@ class _Member(NamedTuple):
 
 
 def _member(head: str, value: Any, listings: Collection[str], *, is_listing: bool = False) -> _Member:
-    """Return the member for a value.
+    """Return the member for a key and a value.
 
-    A value in a listing is never a listing: its key is a user's name, which may equal a key of `listings` by chance.
+    A value in a listing is never itself a listing. Its key is a name of the user, which may equal a key of `listings`
+    by chance.
     """
     if isinstance(value, dict):
         members = [
@@ -74,11 +76,11 @@ def _member(head: str, value: Any, listings: Collection[str], *, is_listing: boo
 
 
 def _text(member: _Member, indent: str, column: int, tail: int) -> str:
-    """Return the text of a member, with its key.
+    """Return the text of a member, with the key of the member, on one or several lines.
 
     Args:
         member: the member.
-        indent: the blanks before the line in which the member begins.
+        indent: the blanks at the start of the line on which the member begins.
         column: the number of characters before the member on this line.
         tail: the number of characters that follow the member on its last line.
     """
@@ -94,12 +96,12 @@ def _text(member: _Member, indent: str, column: int, tail: int) -> str:
 
 
 def _fill(members: Sequence[_Member], indent: str, deeper: str, tail: int, begun: int = 0) -> str:
-    """Return the text of members, with as many members on a line as fit. A long member may continue on the next lines.
+    """Return the text of members. Each line has as many members as fit. A long member may continue on the next lines.
 
     Args:
         members: the members.
-        indent: the blanks before the line in which the first member begins.
-        deeper: the blanks before the following lines.
+        indent: the blanks at the start of the line on which the first member begins.
+        deeper: the blanks at the start of the following lines.
         tail: the number of characters that follow the closing bracket of the collection.
         begun: the number of characters on the first line before the first member, without the blanks.
     """

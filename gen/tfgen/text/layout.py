@@ -6,8 +6,8 @@
         image: "a:1"  # kept                  roles: {worker: {replicas: 4}}
 
 A comment on a separate line moves with the key or the item below the comment. A comment after a value moves with the
-value. A comment at the end of a block moves with the innermost block of at most the same indentation. tfgen parses the
-new text, and refuses the new layout if a value or a comment has changed.
+value. A comment at the end of a block belongs to the innermost block that is not indented deeper than the comment, and
+moves with this block. tfgen parses the new text, and refuses the new layout if a value or a comment has changed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from tfgen.text.yaml_text import block_lines, in_line
 LAYOUT: Final = "layout"
 
 RULES: Final[Mapping[str, str]] = {LAYOUT: "`tfgen fmt` cannot write a line of a job file in the layout of tfgen."}
-"""The rule of the error that this module raises, with its summary."""
+"""The rule of the error that this module raises, with the summary of the rule."""
 
 KeyOrder: TypeAlias = Callable[[Path], Sequence[str] | None]
-"""Function that returns the order of the keys in the mapping at a path; None if the keys have no order."""
+"""Function that returns the order of the keys in the mapping at a path; None if the keys keep their order."""
 
 _WIDTH: Final = 100
-"""Maximum number of characters of a line when a collection in braces or brackets is joined into a single line."""
+"""Maximum length of a line into which tfgen joins a collection in braces or brackets that has several lines."""
 
 _NOTE: Final = re.compile(r"(?P<note>[ \t]+#.*)?[ \t]*")
 _ANCHOR: Final = re.compile(r"&\S+")
@@ -48,7 +48,8 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
     Args:
         text: the text from `disk_file.read_text`, in which `parse.parse` finds no problem.
         file: the name of the file for errors.
-        order: returns the order of the keys of a document; None for a document that remains unchanged.
+        order: for each document, returns the function for the order of its keys; None for a document to leave
+            unchanged.
 
     Raises:
         TfgenError: the layout would lose a value or a comment.
@@ -80,7 +81,7 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
 
 
 def _content(text: str, file: str) -> Iterator[Any]:
-    """Yield the values and the comments of a text. A new layout must not change them."""
+    """Yield the values and the comments of a text. A new layout must change no value and no comment."""
     parsed = parse(text, file)
     if parsed.problems:
         return
@@ -89,7 +90,7 @@ def _content(text: str, file: str) -> Iterator[Any]:
 
 
 def _has_anchors(node: YamlNode) -> bool:
-    """Return whether a value contains an alias. Keys do not move then, because an alias must follow its anchor."""
+    """Return whether a value contains an alias. An alias must follow its anchor, so tfgen does not move keys then."""
     return node.form == "alias" or any(_has_anchors(child) for child in _values(node))
 
 
@@ -99,19 +100,19 @@ def _values(node: YamlNode) -> Iterator[YamlNode]:
 
 
 class _Line(NamedTuple):
-    """A comment line or an empty line, with the column of its text. An empty line has an empty text."""
+    """A comment line or an empty line, with the column at which the comment begins. An empty line has an empty text."""
 
     column: int
     text: str
 
 
 class _Part(NamedTuple):
-    """An entry of a mapping or an item of a list.
+    """An entry of a mapping or an item of a list, with its comments.
 
     Attributes:
         token: the offset of the key or the dash.
-        head: the comment lines above the part.
-        note: the comment on the line of the value, or of the key if the value is a block, with the blanks before.
+        head: the comment lines above the entry or item.
+        note: the comment after the value, or after the key or dash if the value is a block; with the blanks before it.
         foot: the comment lines at the end of the value, if the value is a block.
     """
 
@@ -132,7 +133,7 @@ class _Layout:
         self._starts = [0, *accumulate(len(line) + 1 for line in self._lines)]
 
     def of_document(self, root: YamlNode, data: Any) -> tuple[int, int, list[str]]:
-        """Return the start and the end of the document's lines in the text, and the new lines."""
+        """Return the start offset and the end offset of the document's lines in the text, and the new lines."""
         first, last = self._line(root.start), self._line(root.end)
         comments_below: list[_Line] = []
         for number in range(last + 1, len(self._lines)):
@@ -151,7 +152,7 @@ class _Layout:
         return offset - self._starts[self._line(offset)]
 
     def _between(self, first: int, end: int) -> list[_Line]:
-        """Return the comment lines and empty lines in a range of line numbers. Any other line is an error."""
+        """Return the comment lines and empty lines in a range of line numbers. Raises TfgenError for any other line."""
         between = []
         for number in range(first, end):
             line = self._lines[number].rstrip()
@@ -193,7 +194,7 @@ class _Layout:
         return [*lines, *_comment_lines(trailing, indent, is_first=not lines)]
 
     def _parts(self, node: YamlNode, owner: int, foot: Sequence[_Line]) -> tuple[list[_Part], list[_Line]]:
-        """Return the parts of a block, and the comment lines after the last part."""
+        """Return the entries or items of a block, and the comment lines after the last entry or item."""
         parts: list[_Part] = []
         previous_line = owner
         column = 0
@@ -211,14 +212,14 @@ class _Layout:
         return parts, _give(parts[-1], list(foot), column)
 
     def _dash(self, items: YamlNode, item: YamlNode) -> int:
-        """Return the offset of the dash of an item. All dashes of a list are in one column."""
+        """Return the offset of the dash of a list item. All dashes of a list are in the same column."""
         column, number = self._column(items.start), self._line(item.token)
         while self._lines[number][column : column + 1] != "-" or "#" in self._lines[number][:column]:
             number -= 1
         return self._starts[number] + column
 
     def _note(self, entry: Entry | None, value: YamlNode, token: int) -> str:
-        """Return the comment on the line of a value; if the value is a block, on the line of its key or its dash."""
+        """Return the comment on the line of a value. If the value is a block, the line is that of its key or dash."""
         if _is_block(value):
             start = self._text.index(":", entry.end) + 1 if entry else token + 1
             first = value.entries[0].token if value.entries else value.start
@@ -231,7 +232,7 @@ class _Layout:
         return (note["note"] or "").rstrip()
 
     def _parts_in_braces(self, node: YamlNode) -> tuple[list[_Part], list[_Line]]:
-        """Return the parts of a mapping in braces, or of a list in brackets, that tfgen writes as a block."""
+        """Return the entries of a mapping in braces, or the items of a list in brackets, to write them as a block."""
         parts: list[_Part] = []
         offset = node.start + 1
         for entry, value in _pairs(node):
@@ -242,7 +243,7 @@ class _Layout:
         return parts, self._in_braces(offset, node.end - 1, parts)
 
     def _in_braces(self, start: int, end: int, parts: list[_Part]) -> list[_Line]:
-        """Return the comment lines between two parts. A comment on the line of the first part is its note."""
+        """Return the comment lines between two entries or items. A comment after the first one becomes its `note`."""
         first, *following = self._text[start:end].split("\n")
         head = [_Line(0, line.strip()) for line in following if line.strip().startswith("#")]
         if parts and "#" in first:
@@ -256,7 +257,7 @@ class _Layout:
         return (note["note"] or "").rstrip() if note else ""
 
     def _part(self, part: _Part, data: Any, path: Path, indent: int) -> list[str]:
-        """Return the lines of a part: its key or its dash, and its value."""
+        """Return the lines of an entry or item: the key or the dash, and the value."""
         blanks, node = " " * indent, part.node
         start = f"{blanks}{self._name(part.entry)} {self._anchor(node)}".rstrip()
         if not _is_block(node) and self._fits(node, data, len(start)):
@@ -276,7 +277,7 @@ class _Layout:
         return [*(f"{blanks}{line}" for line in comments_above), f"{start} {lines[0].lstrip()}", *lines[1:]]
 
     def _name(self, entry: Entry | None) -> str:
-        """Return the text before a value: the key with its anchor and a colon, or a dash."""
+        """Return the text before a value: a dash for a list item, or the key with its anchor and a colon."""
         if entry is None:
             return "-"
         anchor = self._text[entry.token : entry.start]
@@ -296,7 +297,7 @@ class _Layout:
         return (header["note"] or "").rstrip() if header else ""
 
     def _fits(self, node: YamlNode, data: Any, column: int) -> bool:
-        """Return whether a value fits on the line of its key."""
+        """Return whether a value fits on the line of its key or dash."""
         if node.form in ("scalar", "alias") or not (node.entries or node.items):
             return True
         written = self._text[node.start : node.end]
@@ -333,7 +334,7 @@ class _Layout:
         return self._scalar(node, data, 0, is_flow=True)[0]
 
     def _scalar(self, node: YamlNode, data: Any, indent: int, *, is_flow: bool = False) -> list[str]:
-        """Return the lines of a scalar or an alias. The first line is written on the line of the key."""
+        """Return the lines of a scalar or an alias. The first line belongs after the key, on the line of the key."""
         written = self._text[node.start : node.end]
         if node.form == "alias" or (isinstance(data, int | float) and not isinstance(data, bool)):
             return [written]
@@ -367,7 +368,7 @@ def _is_block(node: YamlNode) -> bool:
 
 
 def _give(part: _Part, lines: list[_Line], column: int) -> list[_Line]:
-    """Move the comment lines that are indented deeper than a column to a part, and return the remaining lines."""
+    """Add the first comment lines, if indented deeper than a column, to an entry or item. Return the other lines."""
     if not _is_block(part.node):
         return lines
     foot, remaining = _split(lines, column)
@@ -376,7 +377,7 @@ def _give(part: _Part, lines: list[_Line], column: int) -> list[_Line]:
 
 
 def _split(lines: list[_Line], column: int) -> tuple[list[_Line], list[_Line]]:
-    """Split comment lines into the first lines, which are indented deeper than a column, and the remaining lines."""
+    """Split comment lines into the first lines that are indented deeper than a column, and the lines after them."""
     end = 0
     for number, line in enumerate(lines, start=1):
         if line.text and line.column <= column:
@@ -387,7 +388,7 @@ def _split(lines: list[_Line], column: int) -> tuple[list[_Line], list[_Line]]:
 
 
 def _comment_lines(lines: Sequence[_Line], indent: int, *, is_first: bool) -> Iterator[str]:
-    """Yield comment lines with a new indentation, without an empty line at the start and repeated empty lines."""
+    """Yield comment lines with a new indentation. Omit repeated empty lines, and the first line if it is empty."""
     was_empty = is_first
     for line in lines:
         if line.text or not was_empty:

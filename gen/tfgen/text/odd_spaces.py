@@ -1,4 +1,4 @@
-r"""Unusual space characters, such as the no-break space: they look like a blank, but YAML reads them as text.
+r"""Unusual space characters, such as the no-break space. They look like a blank, but YAML reads them as text.
 
 >>> find_odd_space("retries:\u00a03")
 'the character U+00A0 (no-break space) is not a blank in YAML; write a blank'
@@ -23,6 +23,6 @@ def find_odd_space(text: str) -> str | None:
 
 
 def odd_space_column(line: str) -> int:
-    """Return the column of the first unusual space character in a line, from 1; 1 if the line has no such character."""
+    """Return the column, from 1, of the first unusual space character in a line; 1 without such a character."""
     match = _ODD.search(line)
     return match.start() + 1 if match else 1

@@ -8,17 +8,17 @@ r"""The YAML parser of tfgen, which returns the line and the column of each key 
 
 **Plain scalars.** A scalar without quotes is null, a boolean or a number only if YAML 1.1 (PyYAML, Ruby) and YAML 1.2
 (core schema) read the same value. Any other plain scalar is a string: `on`, `no` and `y`; `2026-01-01` and `12:30:45`;
-`017` (15 or 17), `08`, `0o17`, `0b1` and `1_000`; and `1e3`, which is a number only in YAML 1.2, and may be a commit id
-(`1234e56`) or an argument of a program (`--rate`, `1e-3`). If a field requires a number, the schema reports the string.
-The opposite mistake, a string that becomes a number, would remain unnoticed.
+`017` (15 or 17), `08`, `0o17`, `0b1` and `1_000`; and `1e3`, which is a number only in YAML 1.2. Such a text may also
+be a commit id (`1234e56`) or an argument of a program (`1e-3` in `--rate 1e-3`). If a field requires a number, the
+schema reports the string. The opposite mistake, a string that becomes a number, would remain unnoticed.
 
-**Refused content.** The parser refuses content that other YAML parsers change, or that a reviewer may overlook: tags,
+**Refused content.** The parser refuses content that other YAML parsers change or a reviewer may overlook: tags,
 keys that are not strings, duplicate keys, .inf and .nan, integers that Helm's float64 rounds, control characters.
 Aliases and merge keys (`<<`) are allowed. With expanded aliases, a file has at most `MAX_SIZE` values and `MAX_DEPTH`
 levels (`text/document.py`), so each file is parsed within about a second and some megabytes of memory.
 
-The parser uses the events of libyaml. The loaders of PyYAML recurse as deep as the file nests, expand aliases without a
-limit, and lose the positions of aliases and tags.
+The parser uses the events of libyaml. The loaders of PyYAML need one level of Python's stack for each nested level of
+the file, expand aliases without a limit, and lose the positions of aliases and tags.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_BYTES = 1 << 20
 
 
 def decode(raw: bytes, file: str) -> str | Problem:
-    """Return the text of a file: UTF-8, with or without a byte order mark, of at most `MAX_BYTES`."""
+    """Decode the content of a file: at most `MAX_BYTES` of UTF-8, with or without a byte order mark."""
     if len(raw) > MAX_BYTES:
         return Problem(file, START, f"the file is larger than {MAX_BYTES:,} bytes", "yaml-size")
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):

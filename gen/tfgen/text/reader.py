@@ -1,4 +1,4 @@
-"""Construction of documents from the events of libyaml. The module `parse` lists the content that is refused."""
+"""Construction of documents from the events of libyaml. The module `parse` lists the content that tfgen refuses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _TEXT_UNIT = 100
-"""Number of characters that add one to the size of a value, so that aliases of long texts cannot exhaust the memory."""
+"""Number of characters of a text that count as one value, so that aliases of long texts cannot exhaust the memory."""
 
 _LONGEST_NUMBER = 40
 """Maximum number of characters of a number. A float64 needs 17 digits, a sign, a point and an exponent."""
@@ -39,7 +39,7 @@ _CORE = re.compile(
     """,
     re.VERBOSE,
 )
-"""Plain scalars that YAML 1.1 and YAML 1.2 read as the same null, boolean or number."""
+"""Pattern of the plain scalars that YAML 1.1 and YAML 1.2 read as the same null, boolean or number."""
 
 
 def read(text: str, file: str) -> Parsed:
@@ -80,7 +80,8 @@ def uncarried_message(character: str) -> str:
 
 
 _TAG_DIRECTIVE = re.compile(r"^%TAG\b", re.MULTILINE)
-"""A `%TAG` directive. tfgen removes it before the text reaches libyaml, which needs quadratic time for many of them."""
+"""Pattern of a `%TAG` directive. tfgen removes these directives, because libyaml needs quadratic time for many of
+them."""
 
 
 def _tag_directives(text: str, file: str) -> Iterator[Problem]:
@@ -109,7 +110,7 @@ class _Builder:
         self._size = 0
 
     def documents(self) -> tuple[Document, ...]:
-        """Return the documents that are not empty. After a syntax error, return the documents before the error."""
+        """Return the documents that are not empty. If a syntax error occurs, return the documents before the error."""
         documents = []
         try:
             for event in self._events:
@@ -148,7 +149,7 @@ class _Builder:
         return node
 
     def _alias(self, event: yaml.AliasEvent, depth: int) -> tuple[Any, SourceTree]:
-        """Return a copy of the data at an anchor, so that no two parts of a document share a Python object."""
+        """Return a copy of the data at an alias's anchor, so that no two values of a document share a Python object."""
         name = str(event.anchor)
         node = self._anchors.get(name)
         if node is None:
@@ -175,7 +176,8 @@ class _Builder:
     def _mapping(self, start: yaml.Event, depth: int) -> tuple[Any, SourceTree]:
         """Consume the events of a mapping, and return its data and its source tree.
 
-        A key of the mapping overrides a merged key, and an earlier `<<` overrides a later `<<`, in any order of keys.
+        In any order of the keys, a key of the mapping overrides a key that `<<` merges, and an earlier `<<` overrides a
+        later `<<`.
         """
         data: dict[str, Any] = {}
         children: dict[str | int, tuple[Position, SourceTree]] = {}
@@ -227,7 +229,7 @@ class _Builder:
         return None
 
     def _sources(self, event: yaml.Event, value: Any, place: SourceTree) -> list[tuple[Any, SourceTree]]:
-        """Return the mappings in the value of `<<`, which is a mapping or a list of mappings."""
+        """Return the mappings that a key `<<` merges. The value of the key is a mapping or a list of mappings."""
         items = [(value, place)]
         if isinstance(value, list):
             items = [(value[index], child) for index, (_, child) in place.children.items() if isinstance(index, int)]
@@ -313,7 +315,7 @@ def _position(event: yaml.Event) -> Position:
 
 
 def _group(event: yaml.ScalarEvent) -> str | None:
-    """Return the group of `_CORE` that a scalar without quotes matches, such as `integer`; None for a string."""
+    """Return the name of the group in `_CORE` that a plain scalar matches, such as `integer`; None for a string."""
     match = _CORE.fullmatch(event.value) if event.implicit[0] else None
     return match.lastgroup if match else None
 
@@ -325,7 +327,7 @@ def _is_merge(event: yaml.Event) -> bool:
 def _number(group: str, text: str) -> int | float | None:
     """Return a number; None for a number that float64 cannot represent.
 
-    tfgen never converts a very long number, because the time grows with the square of the length.
+    tfgen never converts a very long number, because the time would grow with the square of the length.
     """
     if len(text) > _LONGEST_NUMBER:
         return None

@@ -4,8 +4,8 @@
     >>> node.entry("a").value.entry("b").value
     YamlNode(form='scalar', token=7, start=7, end=8, is_flow=False, entries=(), items=())
 
-The text must be one in which `parse.parse` finds no problem. Unlike `parse.parse`, this module does not replace an
-alias by a copy of the value at its anchor.
+The text must have no problem that `parse.parse` finds. Unlike `parse.parse`, this module does not replace an alias by
+a copy of the value at the anchor of the alias.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BLANKS: Final = " \t\r\n"
 class Entry(NamedTuple):
     """A key of a mapping, and its value.
 
-    `start` and `end` are the offsets of the key. `token` is the offset of the key's anchor, or of a key without anchor.
+    `start` and `end` are the offsets of the key. `token` is the offset of the key's anchor; `start` without an anchor.
     """
 
     key: str
@@ -44,7 +44,7 @@ class YamlNode(NamedTuple):
         start: the offset of the value after its anchor; for a block mapping, the offset of the first key.
         end: the offset after the value, without the last line end of a block.
         is_flow: whether the value is a mapping in braces, or a list in brackets.
-        entries: the entries of a mapping, including `<<` but without the merged entries.
+        entries: the entries of a mapping, including the key `<<`, but without the entries that `<<` merges.
         items: the items of a list.
     """
 
@@ -57,12 +57,12 @@ class YamlNode(NamedTuple):
     items: tuple[YamlNode, ...] = ()
 
     def entry(self, key: str) -> Entry | None:
-        """Return the entry of a key; None if the mapping has no such key, or only through `<<`."""
+        """Return the entry of a key; None if the mapping lacks the key, or merges the key by `<<`."""
         return next((entry for entry in self.entries if entry.key == key), None)
 
 
 def nodes(text: str) -> dict[Position, YamlNode]:
-    """Return the root node of each document, by the position that `Document.root` has."""
+    """Return the root node of each document, by the position of `Document.root`."""
     events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
     roots = {}
     for event in events:
@@ -104,7 +104,7 @@ def _end(event: Any) -> int:
 def _end_of_block(text: str, start: int, end: int) -> int:
     """Return the offset after a block scalar, without its last line end.
 
-    Empty lines after the block belong to the block only if its header keeps these lines (`|+`).
+    Empty lines after the block belong to the block only if the header of the block keeps these lines (`|+`).
     """
     block = text[start:end]
     header = block.partition("\n")[0]

@@ -3,9 +3,9 @@
     a: b: c        text with ": " in it needs quotes           libyaml: mapping values are not allowed in this context
     name:foo       a blank is missing after the colon: ...     libyaml: could not find expected ':', on the next line
 
-libyaml reports the position where it stopped, which is often not the position of the mistake. For each message of
-libyaml, a function of this module looks for the mistake in the surrounding text. Any other message of libyaml is shown
-unchanged.
+libyaml reports the position where it stopped, which is often not the position of the mistake. For each common message
+of libyaml, a function of this module looks for the mistake in the surrounding text. Any other message of libyaml is
+shown unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Failure(Record):
 
     Attributes:
         at: the position where libyaml stopped.
-        since: the start of the unfinished construct, such as the opening quote.
+        since: the start of the quoted text or collection that is unfinished, such as its opening quote.
         lines: the lines of the text.
     """
 
@@ -44,7 +44,7 @@ class _Failure(Record):
 
     @property
     def before(self) -> str:
-        """Return the part of the line before the position where libyaml stopped."""
+        """Return the text of the line before the position where libyaml stopped."""
         return self.line[: self.at.column - 1]
 
     @property
@@ -54,7 +54,7 @@ class _Failure(Record):
 
     @property
     def opening(self) -> str:
-        """Return the character that begins the unfinished construct: a quote or a bracket."""
+        """Return the character that begins the unfinished quoted text or collection: a quote or a bracket."""
         return self.lines[self.since.line - 1][self.since.column - 1 : self.since.column]
 
     def line_above(self) -> tuple[int, str]:
@@ -69,7 +69,9 @@ class _Failure(Record):
 _Explained = tuple[Position, str]
 
 _LONGEST_KEY = 1024
-"""Maximum number of characters before the colon of a key, all on one line: https://yaml.org/spec/1.2.2/#742-flow-mappings.
+"""Maximum number of characters before the colon of a key. The whole key must be on one line.
+
+See https://yaml.org/spec/1.2.2/#742-flow-mappings.
 """
 
 TOO_DEEP_MESSAGE = f"this nests deeper than {MAX_DEPTH} levels"
@@ -77,24 +79,24 @@ TOO_DEEP_MESSAGE = f"this nests deeper than {MAX_DEPTH} levels"
 _OPENING = {"}": "{", "]": "["}
 
 _LONGEST_SHOWN = 60
-"""Maximum number of characters of the user's text in a message."""
+"""Maximum number of characters of the user's text that a message shows."""
 
 _NO_BLANK_AFTER_COLON = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*):(?P<value>[^\s:/][^:]*)$")
-"""A key and a value without a blank, as in `name:foo`, but not an address (`http://...`)."""
+"""Pattern of a key and a value without a blank between them, as in `name:foo`, but not of a URL (`http://...`)."""
 
 
 _QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']*'|#.*""")
-"""Parts that may contain any character: quoted text and a comment."""
+"""Pattern of quoted text and comments, which may contain any character."""
 
 _CONFLICT = re.compile(r"(?:<{7}|={7}|>{7})(?: |$)")
-"""A conflict marker of git."""
+"""Pattern of a conflict marker of git."""
 
 _KEY_AND_VALUE = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*) +(?:[\[{\"'].*|[^\s#]+)(?: +#.*)?$")
-"""A key and a value without a colon, as in `replicas 4`. The value is a word, or text in brackets or quotes."""
+"""Pattern of a key and a value without a colon, as in `replicas 4`. The value is a word, or quoted or in brackets."""
 
 
 def explain(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
-    """Return the problem that causes a syntax error, at the position that the user must correct."""
+    """Return the problem for a syntax error of libyaml, at the position that the user must correct."""
     lines = text.split("\n")
     at = min(_position(error.problem_mark), Position(len(lines), len(lines[-1]) + 1))
     failure = _Failure(at, _position(error.context_mark) if error.context_mark else at, lines)
@@ -158,7 +160,7 @@ def _open_bracket(failure: _Failure, collection: str, closing: str) -> _Explaine
 
 
 def _no_value_here(failure: _Failure) -> _Explained:
-    """Explain a colon at a place where no key is allowed."""
+    """Explain a colon at a position where YAML allows no key."""
     if re.search(r":\s", failure.before) or failure.before.lstrip().startswith("---"):
         return failure.at, 'text with ": " in it needs quotes; a mapping must begin on a separate line'
     long = _long_key(failure, len(failure.line) - len(failure.line.lstrip(" -")))
@@ -180,7 +182,7 @@ def _no_value_here(failure: _Failure) -> _Explained:
 
 
 def _no_colon(failure: _Failure) -> _Explained:
-    """Explain a line in a mapping that is not a key. libyaml stops after the line; `since` is the start of the line."""
+    """Explain a line in a mapping that has no key. libyaml stops after this line; `since` is the start of the line."""
     number = failure.since.line
     long = _long_key(failure, failure.since.column - 1) if failure.at.line == number else None
     if long:
@@ -193,7 +195,7 @@ def _no_colon(failure: _Failure) -> _Explained:
 
 
 def _colon_missing(number: int, line: str) -> _Explained:
-    """Explain a line without the colon after its key."""
+    """Explain a line that has no colon after its key."""
     if _CONFLICT.match(line):
         return Position(
             number, 1
@@ -209,7 +211,7 @@ def _blank_missing(number: int, match: re.Match[str]) -> _Explained:
 
 
 def _after_quote(failure: _Failure) -> _Explained | None:
-    """Explain text after quoted text; None if no quote precedes the text."""
+    """Explain text that follows quoted text on a line; None if no quote precedes the text."""
     quote = failure.before.rstrip()[-1:]
     if quote not in {"'", '"'}:
         return None
@@ -328,4 +330,4 @@ _EXPLANATIONS: dict[str, Callable[[_Failure], _Explained]] = {
     _SURROGATE: _surrogate,
     TOO_DEEP: _depth,
 }
-"""The function that explains an error, by the message of libyaml. The misspellings are those of libyaml."""
+"""The function that explains an error, by the error's message. The misspelled words in messages are from libyaml."""

@@ -10,13 +10,13 @@ r"""The YAML serializer for all output of tfgen: whole objects, and single scala
       python train.py
 
 YAML parsers disagree: Helm reads `y` as true, and kustomize reads `y` as a string. Both read `0o17` as 15, and PyYAML
-reads a string. Helm reads the commit id `1234e56` as a number, and PyYAML as a string. So a string is written without
-quotes only if every parser of YAML 1.1 and 1.2 reads the same string. tests/equal/test_yaml_readers.py runs these
-parsers.
+reads `0o17` as a string. Helm reads the commit id `1234e56` as a number, and PyYAML reads it as a string. So tfgen
+writes a string without quotes only if every parser of YAML 1.1 and 1.2 reads the same string.
+tests/equal/test_yaml_readers.py runs these parsers.
 
 The layout is that of kubectl: keys in the order of the data, lists at the indentation of their key, no anchors. The
 comments of a `CommentedMapping` are written. Long lines are not folded, and an emoji is not escaped. The serializer
-needs no YAML library, and takes half the time of PyYAML's emitter in C, which requires a tree of Python nodes.
+needs no YAML library, and takes half the time of PyYAML's emitter in C, which needs a tree of Python nodes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from tfgen.record import EMPTY
 from tfgen.text.commented import CommentedMapping
 
 _SHORT: Final = 200
-"""Maximum number of characters of a text whose quoted form is cached."""
+"""Maximum number of characters of a string whose YAML text is cached."""
 _COMMENT_WIDTH: Final = 120
 """Maximum number of characters of a line with a comment."""
 LONGEST_KEY = 1000
-"""Maximum number of characters of a key, with quotes. YAML requires the colon of a key within 1,024 characters."""
+"""Maximum number of characters of a key, including quotes. YAML requires the colon within 1,024 characters."""
 
 UNCARRIED: Final = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufdd0-\ufdef"
@@ -64,13 +64,13 @@ _QUOTED = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
-"""Pattern of a text that needs quotes, because some YAML parser would not read the plain text as the same string.
+"""Pattern of a text that needs quotes, because without quotes some YAML parser would not read the same string.
 
 The pattern also matches some texts that every parser reads correctly.
 """
 
 _ENDS_IN_FLOW = re.compile(r"[,\[\]{}]")
-"""Characters that end a plain scalar in braces or brackets."""
+"""Pattern of a character that may end a plain scalar in braces or brackets."""
 
 _BLANK_AT_LINE_END = re.compile(r"[ \t](?:\n|\Z)")
 
@@ -84,11 +84,12 @@ def uncarried(text: str) -> re.Match[str] | None:
 
 
 def dump(data: object, indent: str = "") -> str:
-    """Return a YAML document in block style with a final newline, or a part of a document with blanks before each line.
+    """Return the YAML text of data in block style, with a final newline, and with the given blanks before each line.
 
     Raises:
         TypeError: JSON cannot represent the data.
-        ValueError: the data has a character of `UNCARRIED`, a key `<<` or over `LONGEST_KEY`, an infinity or a NaN.
+        ValueError: the data has a character of `UNCARRIED`, the key `<<`, a key longer than `LONGEST_KEY`, an infinity
+            or a NaN.
     """
     lines: list[str] = []
     _add_block(lines, data, indent, indent, set())
@@ -101,7 +102,7 @@ def documents(objects: Iterable[object]) -> str:
 
 
 def scalar(value: object) -> str:
-    """Return a scalar of block style on one line: `"1e-3"`, `--rate`, `4`. Raises the errors of `dump`."""
+    """Return the YAML text of a scalar on one line, such as `"1e-3"`, `--rate` or `4`. Raises the errors of `dump`."""
     match value:
         case str():
             return _string(value)
@@ -120,7 +121,7 @@ def scalar(value: object) -> str:
 
 
 def in_line(value: object, *, is_flow: bool = True) -> str:
-    """Return a value on one line, with a collection in braces or brackets. Raises the errors of `dump`.
+    """Return the YAML text of a value on one line. Collections are in braces or brackets. Raises the errors of `dump`.
 
     >>> in_line({"cpu": 2, "args": ["a,b"]}), in_line("a,b", is_flow=False)
     ('{cpu: 2, args: ["a,b"]}', 'a,b')
@@ -140,14 +141,15 @@ def in_line(value: object, *, is_flow: bool = True) -> str:
 def is_literal(text: str) -> bool:
     """Return whether tfgen may write a text of several lines as a literal block (`|`).
 
-    A blank at the start of the text would need an indentation indicator. Editors and commit hooks remove blanks at the
-    end of a line. Helm removes empty lines at the end of a file.
+    The text must not begin with a blank, because the block would need an indentation indicator. No line may end with a
+    blank, because editors and commit hooks remove such blanks. The text must not end with empty lines, because Helm
+    removes empty lines at the end of a file.
     """
     return "\n" in text and not text[0].isspace() and not text.endswith("\n\n") and not _BLANK_AT_LINE_END.search(text)
 
 
 def is_misread_by_kustomize(text: str) -> bool:
-    """Return whether kustomize would write a text as a literal block that kustomize itself cannot parse.
+    """Return whether kustomize would write a text as a literal block that kustomize cannot parse afterwards.
 
     The YAML library of kustomize, goyaml, writes no indentation indicator if the first line begins with a tab.
     """
@@ -160,8 +162,8 @@ def _add_block(lines: list[str], data: object, first: str, blanks: str, printed:
     Args:
         lines: the lines of the document.
         data: the value.
-        first: the text before the first line of the value.
-        blanks: the text before each following line.
+        first: the text before the value on its first line, such as the dash of a list item.
+        blanks: the blanks before each following line.
         printed: the comments that the document already contains. A repeated comment is written only once.
     """
     if data and isinstance(data, dict):
@@ -196,9 +198,9 @@ def _comment_lines(comment: str, indent: str) -> list[str]:
 
 
 def _leaf(value: object, indent: str) -> str:
-    """Return a scalar or an empty collection, without the last newline.
+    """Return the YAML text of a scalar or an empty collection, without the last newline.
 
-    `indent` is the indentation of the line in which the value begins.
+    `indent` is the indentation of the line on which the value begins.
     """
     if isinstance(value, str):
         if "\n" not in value or not (lines := block_lines(value)):
@@ -212,7 +214,7 @@ def _leaf(value: object, indent: str) -> str:
 
 
 def block_lines(text: str) -> list[str] | None:
-    """Return the header and the lines of a literal block, without indentation; None if a block would change the text.
+    """Return the header and the lines of a literal block, without indentation; None if `is_literal` is false.
 
     Raises:
         ValueError: the text has a character of `UNCARRIED`.
@@ -235,7 +237,7 @@ def _key(key: str) -> str:
 
 
 def _string(text: str) -> str:
-    """Return a string as a YAML scalar on one line.
+    """Return the YAML scalar of a string on one line.
 
     A long string, such as a list of hosts with a hundred thousand characters, is not cached.
     """
@@ -248,7 +250,7 @@ def _short_string(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a string without quotes if possible, in single quotes to avoid escapes, or in double quotes as in JSON."""
+    """Return a string as a scalar: without quotes if possible, in single quotes to avoid escapes, or as JSON."""
     if not _QUOTED.search(_carried(text)):
         return text
     if "'" not in text and ('"' in text or "\\" in text) and "\n" not in text and "\t" not in text:
@@ -263,6 +265,6 @@ def _carried(text: str) -> str:
 
 
 def _float(value: float) -> str:
-    """Return the shortest decimal text of a number, with a point. YAML 1.1 reads `1e-05`, without a point, as text."""
+    """Return the shortest decimal text with a point for a number. YAML 1.1 reads `1e-05`, without a point, as text."""
     text = repr(value)
     return text if "." in text else text.replace("e", ".0e")

@@ -1,1 +1,1 @@
-"""Trees of files, their ledgers, and writes to the disk. This package does not depend on the content of jobs."""
+"""Trees of files, the ledgers that list the files, and writes to the disk. The package does not read jobs."""

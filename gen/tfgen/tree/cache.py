@@ -1,12 +1,12 @@
-"""Cache on disk for the results of earlier commands. The key of a result is a digest of all its inputs.
+"""Cache on disk for the results of earlier commands. The key of a result is a digest of all inputs of the result.
 
     store_results({cache_key([b"replicas: 4"]): {"warnings": []}})
     cached_result(cache_key([b"replicas: 4"]))  # {"warnings": []}, or None for a result that is not cached
 
-The entries are files in `$XDG_CACHE_HOME/tfgen/jobs`, or in `~/.cache/tfgen/jobs`, outside the files that git and
-`tfgen check` read. An entry never becomes stale, because its key includes the content of the inputs and the build of
-tfgen. A user may delete entries at any time; then only the next command is slower. tfgen ignores an incomplete entry,
-and a failure to write an entry is no error.
+Each cache entry is a file in `$XDG_CACHE_HOME/tfgen/jobs`, or in `~/.cache/tfgen/jobs`. git and `tfgen check` do not
+read these folders. An entry never becomes stale, because its key includes the content of the inputs and the build of
+tfgen. A user may delete entries at any time. Then the next command is slower. tfgen ignores an incomplete entry, and
+a failure to write an entry is no error.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tfgen import __version__
 from tfgen.tree.disk_file import temporary_name
 
 MOST: Final = 80
-"""Maximum number of entries in one subfolder.
+"""Maximum number of cache entries in one subfolder.
 
-A subfolder has the keys with the same first two hexadecimal digits, so the cache has at most 256 subfolders. tfgen
-deletes the oldest entries first.
+A subfolder contains the entries whose keys begin with the same two hexadecimal digits, so the cache has at most 256
+subfolders. tfgen deletes the oldest entries first.
 """
 _LONGEST: Final = 100_000
-"""Maximum size of an entry in bytes. The result of a usual job has two kilobytes."""
+"""Maximum size of a cache entry in bytes. The result of a usual job has two kilobytes."""
 
 
 def cache_key(parts: Iterable[bytes]) -> str:
@@ -43,7 +43,7 @@ def cache_key(parts: Iterable[bytes]) -> str:
 
 
 def cached_result(entry: str) -> Any:
-    """Return the cached result of a key; None if the entry is missing or incomplete."""
+    """Return the cached result of a key; None if the cache entry is missing or incomplete."""
     parent = folder()
     if parent is None:
         return None
@@ -56,7 +56,7 @@ def cached_result(entry: str) -> Any:
 
 
 def store_results(values: Mapping[str, Any]) -> None:
-    """Write results to the cache by their keys. A full or read-only disk is no error."""
+    """Write results, each with its key, to the cache. A full or read-only disk is no error."""
     parent = folder()
     if parent is None:
         return
@@ -70,7 +70,7 @@ def store_results(values: Mapping[str, Any]) -> None:
 
 
 def _seal(entry: str, body: bytes) -> str:
-    """Return the checksum of an entry. An entry with a wrong checksum is incomplete."""
+    """Return the checksum of a cache entry. An entry with a wrong checksum counts as incomplete."""
     return hashlib.sha256(entry.encode() + body).hexdigest()
 
 
@@ -118,15 +118,15 @@ def _age(path: Path) -> int:
 
 @functools.cache
 def _build() -> bytes:
-    """Return the identity of this build of tfgen: its version, and the sizes and times of its source files."""
+    """Return the identity of this build of tfgen: the version, and the size and the time of each source file."""
     package = Path(__file__).parents[1]
     return json.dumps([__version__, *_files(package), *_files(package.parents[1] / "schemas")]).encode()
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield the path, size and modification time of each file below a folder, sorted by name.
+    """Yield the path, the size and the modification time of each file below a folder, sorted by name.
 
-    A missing folder yields nothing.
+    For a missing folder, yield nothing.
     """
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):

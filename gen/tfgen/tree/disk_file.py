@@ -1,4 +1,4 @@
-r"""Read files safely, and replace files atomically.
+r"""Functions that read files safely and replace files atomically.
 
     replace_file(Path("job.yaml"), before=b"run: 1\n", after=b"run: 2\n")
 
@@ -21,7 +21,7 @@ from tfgen.errors import TfgenError
 from tfgen.real_path import real_path
 
 RESERVED_PREFIX = ".tfgen"
-"""Prefix of tfgen's own names: ledgers are in `.tfgen/`, temporary files are `.tfgen-*.tmp`.
+"""Prefix of names that only tfgen uses: ledgers are in `.tfgen/`, and temporary files have the name `.tfgen-*.tmp`.
 
 No rendered file may have this prefix.
 """
@@ -34,11 +34,11 @@ _CHUNK = 1 << 18
 
 
 class BlockedPathError(TfgenError):
-    """A symbolic link, a folder or a special file is in the place where tfgen needs a file or a folder."""
+    """The path of a file or folder that tfgen needs is blocked by a symbolic link, a folder or a special file."""
 
 
 def open_folder(name: str, *, within: int | None = None) -> int:
-    """Open a folder and return its descriptor. Raises OSError, also for a symbolic link."""
+    """Open a folder and return its descriptor. Raises OSError if the path is a symbolic link or the disk fails."""
     return os.open(name, _OPEN_FOLDER, dir_fd=within)
 
 
@@ -61,7 +61,7 @@ def open_file(folder: int, name: str, path: Path | str) -> int:
 
 
 def read_file(path: Path, most: int = -1) -> bytes:
-    """Return the content of a file, or its first `most` bytes. Links are followed.
+    """Return the content of a file, or the first `most` bytes of the content. The function follows links.
 
     Raises:
         TfgenError: the path is not a regular file, or the disk fails.
@@ -134,7 +134,7 @@ def digests_on_disk(folder: int, name: str, path: Path | str) -> tuple[str | Non
 
 
 def expect(folder: int, name: str, path: Path | str, digest: str | None) -> None:
-    """Raise TfgenError if the SHA-256 of a file is not `digest`. For the digest None, the file must not exist."""
+    """Raise TfgenError if the SHA-256 of a file is not `digest`. If `digest` is None, the file must not exist."""
     with errors_at(path):
         if digest_on_disk(folder, name, path) != digest:
             raise TfgenError(f"{path}: changed while tfgen ran; tfgen left the file unchanged; run the command again")
@@ -150,14 +150,14 @@ def temporary_name(random: bytes | None = None) -> str:
 
 
 def write_temporary(folder: int, name: str, data: bytes, mode: int, *, sync: bool) -> None:
-    """Write a new temporary file. After a failure or an interrupt, the caller removes the partial file.
+    """Write a new temporary file. After a failure or an interrupt, the caller must remove the partial file.
 
     Args:
         folder: the descriptor of the folder.
-        name: a `temporary_name`, which the caller needs to remove the file after an interrupt.
+        name: a result of `temporary_name`. With this name, the caller can remove the file after an interrupt.
         data: the content.
-        mode: the permissions; the umask does not apply.
-        sync: whether to call fsync.
+        mode: the permissions of the file; the umask does not apply.
+        sync: whether to call fsync for the file.
 
     Raises:
         OSError: the disk fails.
@@ -210,7 +210,7 @@ def replace_file(path: Path, before: bytes, after: bytes) -> None:
 
 
 def replace_text(path: Path, before: str, after: str) -> None:
-    """Replace the text of a file. Raises the errors of `replace_file`."""
+    """Replace the text of a file atomically. Raises the errors of `replace_file`."""
     replace_file(path, before.encode(), after.encode())
 
 

@@ -23,7 +23,7 @@ from tfgen.tree.spool import Spool, SpooledTexts
 _LONGEST_NAME = 255
 """Maximum length of a file name in bytes: NAME_MAX of the file systems of Linux and macOS."""
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}(?:/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199})*")
-"""Pattern for the quick check of a path. Nearly all paths match; the full check takes ten times as long."""
+"""Pattern for a quick check of a path. Nearly all valid paths match. The full check takes ten times as long."""
 
 
 class FileTreeError(TfgenError):
@@ -31,7 +31,10 @@ class FileTreeError(TfgenError):
 
 
 class FileTree(Record):
-    """Relative POSIX path -> text of each file. Raises FileTreeError with all invalid paths and texts at once."""
+    """A tree of files: a mapping from relative POSIX path to text.
+
+    The constructor raises FileTreeError, which lists all invalid paths and texts.
+    """
 
     files: Mapping[str, str]
 
@@ -47,7 +50,7 @@ class FileTree(Record):
 
     @cached_property
     def digests(self) -> Mapping[str, str]:
-        """Path -> SHA-256 of the text of each file."""
+        """The SHA-256 of the text of each file, by path."""
         return {path: digest_of(text) for path, text in self.files.items()}
 
     def with_text(self, path: str, text: str) -> FileTree:
@@ -61,18 +64,18 @@ class FileTree(Record):
         return _tree(SpooledTexts(dict(self.files), spool), self.digests)
 
     def __reduce__(self) -> tuple[Callable[..., FileTree], tuple[Any, ...]]:
-        """Return the arguments for pickle. `files` is a read-only mapping, which pickle does not support."""
+        """Return the constructor and its arguments, which pickle needs because `files` is a read-only mapping."""
         if isinstance(self.files, SpooledTexts):
             return _tree, (self.files, self.digests)
         return FileTree, (dict(self.files),)
 
     @classmethod
     def combine(cls, parts: Mapping[str, Mapping[str, str]], shared: Collection[str] = ()) -> FileTree:
-        """Return one tree with the files of all parts. Raises FileTreeError if two parts have the same path.
+        """Return one tree that contains the files of all parts. Raises FileTreeError if two parts have the same path.
 
         Args:
-            parts: name of the part -> path -> text.
-            shared: the paths that several parts may have, if the texts are equal.
+            parts: for each part, the text of each file by path; the name of a part is for errors.
+            shared: the paths that several parts may have, if the files have equal texts.
         """
         origin: dict[str, str] = {}
         twice: list[str] = []
@@ -139,7 +142,7 @@ def _text_fault(path: str, text: str) -> str | None:
 
 
 def _clashes(paths: Iterable[str]) -> Iterator[str]:
-    """Yield an error message for paths that differ only in case, and for a path that is both a file and a folder."""
+    """Yield error messages for paths that differ only in case, and for paths that are both a file and a folder."""
     first_entries: dict[str, tuple[str, bool, str]] = {}
     passed: set[str] = set()
     for path in paths:

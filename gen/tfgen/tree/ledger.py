@@ -9,15 +9,15 @@
     }
 
 tfgen replaces or removes a file only if the file has the digest in the ledger and is in a folder of the job. A file
-with any other content belongs to the user. While a render runs, the ledger also has `unfinished`: the digests of the
-files that the render replaces or removes. After a kill, the next render therefore recognizes both the old and the new
-files.
+with any other content belongs to the user. While a render runs, the ledger also has the key `unfinished`, which
+contains the digests of the files that the render replaces or removes. So if the render is killed, the next render
+recognizes both the old and the new files.
 
 `input` is the digest of the job in the job file. `defaults` is the digest of the job merged with the defaults of the
-layers; a job without defaults has no `defaults`. `tool` is the version of tfgen. A difference in one of these keys
-shows whether the job, the defaults or tfgen changed.
+layers; a job without defaults has no `defaults`. `tool` is the version of tfgen. The key that differs from the
+earlier ledger shows whether the job, the defaults or tfgen changed.
 
-`revision` is a counter: `number` rises by one whenever `digest` changes.
+In `revision`, `number` is a counter, which rises by one whenever `digest` changes.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _VERSION = 1
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _REVISION_END = 10**9
 _LONGEST_WRITTEN = 2_000_000
-"""Maximum size in characters of a ledger that tfgen writes: some 18,000 files."""
+"""Maximum size, in characters, of a ledger that tfgen writes. A ledger of this size lists some 18,000 files."""
 _LONGEST_READ = 5_000_000  # an unfinished ledger is up to twice as long as a finished ledger
 _REST_OF_LINE = 74
-"""Number of characters in the ledger line of a file, without the path of the file."""
+"""Number of characters in the line of a ledger for a file, without the path of the file."""
 _FAULTS = 5
-"""Maximum number of faults of a ledger in a message."""
+"""Maximum number of faults of a ledger that a message lists."""
 _SOURCE_LINE = re.compile(r'^  "source": "(?P<source>[^"\\\n]+)",?\r?$', re.MULTILINE)
 LEDGER_READ = _LONGEST_READ + 1
 """Number of characters to read from a ledger: one more than the limit, so that a larger file is an error."""
@@ -56,7 +56,8 @@ class LedgerConflictError(TfgenError):
     """A merge left conflicts in ledgers.
 
     Attributes:
-        sources: job -> path of its job file from the root of the repository; empty if the ledger names no job file.
+        sources: by job name, the path of the job file from the root of the repository; empty if the ledger names no job
+            file.
     """
 
     exit_code: ClassVar[int] = 1  # the user can merge the job files and render again
@@ -78,17 +79,17 @@ class Ledger(Record):
     input_digest: str
     """Digest of the job in its job file; empty while a render is unfinished."""
     files: Mapping[str, str]
-    """Path -> digest of each rendered file."""
+    """The digest of each rendered file, by path."""
     unfinished: Mapping[str, str] | None = None
-    """Path -> digest of each file that an incomplete render replaces or removes; None after a complete render."""
+    """The digest of each file that an incomplete render replaces or removes, by path; None after a complete render."""
     defaults_digest: str = ""
     """Digest of the job merged with the defaults of its layers; empty for a job without defaults."""
     source: str = ""
     """Path of the job file from the root of the repository. tfgen needs the path after the job was deleted."""
     revision: int = 0
-    """Number of times that `revised_digest` changed."""
+    """The number of changes of `revised_digest`."""
     revised_digest: str = ""
-    """Digest whose changes `revision` counts; empty for a job without a revision."""
+    """The digest whose changes `revision` counts; empty for a job without a revision."""
 
     def paths(self) -> set[str]:
         """Return the paths of all files of the job, including files that an unfinished render replaces or removes."""
@@ -103,16 +104,16 @@ class Ledger(Record):
         return (self.unfinished or {}).get(path) or self.files.get(path)
 
     def is_of_same_job(self, target: Ledger) -> bool:
-        """Return whether both ledgers have the same job. The defaults and the version of tfgen may differ."""
+        """Return whether both ledgers have the same job, whatever their defaults and versions of tfgen are."""
         return self.unfinished is None and self.input_digest == target.input_digest
 
     def stays(self, target: Ledger) -> bool:
-        """Return whether the job itself is unchanged, but its defaults or the version of tfgen differ."""
+        """Return whether both ledgers have the same job, but different defaults or different versions of tfgen."""
         made_by = (self.tool_version, self.defaults_digest)
         return self.is_of_same_job(target) and made_by != (target.tool_version, target.defaults_digest)
 
     def causes_of_change(self, later: Ledger) -> list[str]:
-        """Return the reasons why a later ledger of the same job differs: the version of tfgen, or the defaults."""
+        """Return the reasons why a later ledger of the same job differs: changed defaults or a new version of tfgen."""
         causes = []
         if self.tool_version != later.tool_version:
             causes.append(f"tfgen {self.tool_version} rendered the files, and this is tfgen {later.tool_version}")
@@ -121,7 +122,7 @@ class Ledger(Record):
         return causes
 
     def to_text(self) -> str:
-        """Return sorted JSON with one line for each file, so that one changed file is one changed line in a review.
+        """Return the ledger as sorted JSON. Each file has a line, so that a changed file is a changed line in a review.
 
         A byte of `source` that is not UTF-8 becomes a JSON escape.
         """
@@ -155,7 +156,7 @@ def _json(value: object) -> str:
 
 
 def ledger_path(job: str) -> str:
-    """Return the path of a job's ledger below the output folder."""
+    """Return the path, in the output folder, of the ledger of a job."""
     return f"{LEDGER_FOLDER}/{job}{_SUFFIX}"
 
 
@@ -167,8 +168,8 @@ def job_of(file_name: str) -> str | None:
 def parse_ledger(job: str, text: str) -> Ledger:
     """Parse the ledger of a job.
 
-    Somebody may have edited the ledger in git. So every path must be valid and in a folder of the job: a ledger cannot
-    make tfgen change the files of another job.
+    Somebody may have edited the ledger in git. So every path must be valid and in a folder of the job. Then a ledger
+    cannot make tfgen change the files of another job.
 
     Raises:
         LedgerConflictError: a merge left conflicts in the ledger.
@@ -194,7 +195,7 @@ def parse_ledger(job: str, text: str) -> Ledger:
 
 
 def _source_in(text: str) -> str:
-    """Return the job file in a ledger with merge conflicts; empty if the two sides have different job files."""
+    """Return the job file's path from a ledger with merge conflicts; empty if the two sides have different paths."""
     sources = {match["source"] for match in _SOURCE_LINE.finditer(text)}
     return next(iter(sources)) if len(sources) == 1 else ""
 
@@ -202,12 +203,13 @@ def _source_in(text: str) -> str:
 def merge_ledgers(ours: Ledger, theirs: Ledger, on_disk: Mapping[str, str] | None = None) -> Ledger:
     """Merge the ledgers of the two sides of a git merge.
 
-    The result is an unfinished ledger: `tfgen check` fails until the next render writes all files of the job.
+    The result is the ledger of an unfinished render, so `tfgen check` fails until the next render writes all files of
+    the job.
 
     Args:
         ours: the ledger of the current branch.
         theirs: the ledger of the merged branch.
-        on_disk: path -> digest of each file that the merge wrote.
+        on_disk: the digest of each file that the merge wrote, by path.
     """
     newer = max(ours, theirs, key=lambda ledger: ledger.revision)
     return newer.replaced(
@@ -237,7 +239,7 @@ def _ledger(data: Mapping[str, Any]) -> Ledger:
 
 
 def check_ledger(job: str, ledger: Ledger) -> None:
-    """Check the paths and the size of a ledger before tfgen writes it, so that tfgen can read the ledger again.
+    """Check the paths and the size of a ledger before tfgen writes the ledger, so that tfgen can read the file again.
 
     Raises:
         TfgenError: the ledger is invalid. The message describes the fix in the job.

@@ -1,4 +1,4 @@
-"""The ledgers of all jobs below an output folder. Only a few ledgers are in memory at the same time."""
+"""The ledgers of all jobs in an output folder. Only a few ledgers are in memory at the same time."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from tfgen.tree.ledger import (
 from tfgen.tree.output_folder import OutputFolder
 
 _MOST: int = 8
-"""Maximum number of cached ledgers. A ledger has some 20 KB, and a command reads it several times in a row."""
+"""Maximum number of cached ledgers. A ledger has some 20 KB. A command reads each ledger several times in a row."""
 
 
 class Ledgers(Mapping[str, Ledger]):
-    """Job name -> ledger, sorted by name. The constructor reads every ledger; each access reads the file again.
+    """The ledgers by job name, sorted by name. The constructor reads every ledger; each access reads the file again.
 
     Args:
         folder: the open output folder.
 
     Raises:
         LedgerConflictError: a merge left conflicts in ledgers.
-        TfgenError: files are not valid ledgers. The message names each file. A later access raises this error for a
-            ledger that has changed.
+        TfgenError: files are not valid ledgers, and the message names each such file. A later access raises this error
+            if the ledger has changed.
 
     Attributes:
-        digests: job name -> digest of the text of the ledger.
-        sources: job name -> `Ledger.source`.
+        digests: the digest of the text of each ledger, by job name.
+        sources: the `source` of each ledger (the path of the job file), by job name.
     """
 
     def __init__(self, folder: OutputFolder) -> None:
@@ -63,17 +63,17 @@ class Ledgers(Mapping[str, Ledger]):
             raise TfgenError("\n".join(faults))
 
     def owners(self, path: str) -> tuple[str, ...]:
-        """Return the jobs whose ledgers list a path outside of the jobs' own folders, without regard to case."""
+        """Return the jobs whose ledgers list a path, ignoring case. The path must not be in a job's own folder."""
         return self._owners.get(path.casefold(), ())
 
     def lists(self, path: str) -> bool:
-        """Return whether the ledger of any job lists a file."""
+        """Return whether the ledger of any job lists the file with this path."""
         _, _, inside = path.partition("/")
         jobs = (inside.partition("/")[0], *self.owners(path))
         return any(path in self[job].files for job in jobs if job in self)
 
     def paths_of_several(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield each case-folded path outside of the jobs' own folders, and the jobs whose ledgers list the path."""
+        """Yield each case-folded path that is not in a job's own folder, and the jobs whose ledgers list the path."""
         return iter(self._owners.items())
 
     def __getitem__(self, job: str) -> Ledger:

@@ -14,7 +14,7 @@ _CONFLICT: Final = re.compile(
     r">{7}(?: [^\n]*)?(?:\n|\Z)",
     re.MULTILINE,
 )
-"""Pattern of a conflict in each `merge.conflictStyle` of git: `merge`, `diff3` and `zdiff3`."""
+"""Pattern of a merge conflict in all styles of git's `merge.conflictStyle`: `merge`, `diff3` and `zdiff3`."""
 
 
 def has_conflict(text: str) -> bool:
@@ -23,5 +23,5 @@ def has_conflict(text: str) -> bool:
 
 
 def conflict_sides(text: str) -> tuple[str, str]:
-    """Resolve the conflicts in a text in two ways: return the text with our lines, and the text with their lines."""
+    """Return two texts without conflicts, with the lines of the current branch and with those of the merged branch."""
     return _CONFLICT.sub(r"\g<ours>", text), _CONFLICT.sub(r"\g<theirs>", text)

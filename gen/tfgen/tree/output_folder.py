@@ -9,7 +9,7 @@ becomes a TfgenError that names the path.
 
 tfgen writes all temporary files of a batch before it renames the first file. So if the disk is full, every old file is
 still in place. The files of a new job are first written to one temporary folder. One rename of this folder is faster
-than a rename of each file, and after a kill the job's folder is either complete or missing.
+than a rename of each file. Even if tfgen is killed, the job's folder is either complete or missing.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ _FILE_MODE = 0o644
 _FOLDER_MODE = 0o755
 
 SYNC_EACH_UP_TO = 100
-"""Maximum number of files for which tfgen calls fsync. For a larger batch, tfgen calls sync once.
+"""Maximum number of files in a batch for which tfgen calls fsync for each file. For a larger batch, tfgen calls sync
+once.
 
 Measured on ext4: 100 files need 37 ms with fsync and 6 ms with sync; 1,000 files need 390 ms and 53 ms. But sync also
 waits for the writes of other programs, so a small batch uses fsync.
@@ -62,9 +63,10 @@ class DiskEntry(Record):
 
     Attributes:
         digest: the SHA-256 of the file; None if the file does not exist.
-        obstacle: an error message if the path is not a file, such as "x is a folder, where tfgen needs a file".
-        unix_digest: the SHA-256 of the file with LF in place of each CRLF, because git may check out CRLF; None for a
-            file without CRLF.
+        obstacle: an error message, such as "x is a folder, where tfgen needs a file", if the path is not a file;
+            None for a file or a missing path.
+        unix_digest: the SHA-256 of the file's content with LF in place of each CRLF, because git may check out files
+            with CRLF; None for a file without CRLF.
     """
 
     digest: str | None = None
@@ -88,7 +90,7 @@ class OutputFolder:
         self._create = create
         self._root: int | None = None
         self._key = os.urandom(16)
-        """Secret key of the names of temporary files: nobody can guess the names, and tfgen need not store them."""
+        """Secret key for the names of temporary files. Nobody can guess the names, and tfgen need not store them."""
 
     def __enter__(self) -> Self:
         with errors_at(self.path):
@@ -140,7 +142,7 @@ class OutputFolder:
         return sorted(_joined(folder, name) for name in names)
 
     def read_text(self, path: str, limit: int = -1) -> str:
-        """Return the text of a file, or its first `limit` characters. U+FFFD replaces bytes that are not UTF-8.
+        """Return the text of a file, or the first `limit` characters. U+FFFD replaces bytes that are not UTF-8.
 
         Raises TfgenError if the file does not exist.
         """
@@ -155,12 +157,13 @@ class OutputFolder:
     def stage(self, texts: Mapping[str, str], number: int, *, replaced: Iterable[str] = ()) -> None:
         """Write each text to a temporary file next to its final path. The files of a new job get a temporary folder.
 
-        After an error, some temporary files remain; the caller removes them with `unstage`.
+        After an error, some temporary files remain, and the caller must remove these files with `unstage`.
 
         Args:
-            texts: Path -> text.
-            number: The number of files of the whole batch, or slightly more. A small batch calls fsync for each file.
-            replaced: The paths whose files exist already, so that their folders exist.
+            texts: The text of each file, by path.
+            number: The number of files of the whole batch, or slightly more. In a small batch, tfgen calls fsync for
+                each file.
+            replaced: The paths whose files, and therefore folders, exist already.
         """
         new = {folder for folder in _own_folders(texts) - _own_folders(replaced) if not self._is_there(folder)}
         staged = {self._staged(path, new): path for path in texts}
@@ -174,15 +177,15 @@ class OutputFolder:
                         write_temporary(folder, name, data, _FILE_MODE, sync=is_synced)
 
     def sync_staged(self, number: int) -> None:
-        """Call sync for the staged files of a large batch. The files of a small batch were synced by `stage`."""
+        """Call sync for the staged files of a large batch. `stage` has already synced the files of a small batch."""
         if number > SYNC_EACH_UP_TO:
             os.sync()
 
     def unstage(self, batches: Iterable[Collection[str]]) -> None:
-        """Remove staged files, and then their parent folders that are empty.
+        """Remove staged files, and then the empty parent folders of these files.
 
         Args:
-            batches: The final paths of the files, some of which may be staged.
+            batches: The final paths of the files. Some of these files may be staged.
 
         Raises:
             TfgenError: The disk refuses to remove some files. All other files are removed.
@@ -211,10 +214,10 @@ class OutputFolder:
         """Rename staged files and folders to their final paths.
 
         Args:
-            digests: Path -> digest of the file that tfgen replaces; None if no file may exist at the path.
+            digests: The digest of the file that tfgen replaces, by path; None if no file may exist at the path.
 
         Raises:
-            TfgenError: A file changed since `survey`. This file and all following files remain unchanged.
+            TfgenError: A file changed after the call of `survey`. This file and all following files remain unchanged.
         """
         renamed = {folder for folder in sorted(_own_folders(digests)) if self._rename_folder(folder)}
         single_files = (
@@ -257,13 +260,13 @@ class OutputFolder:
             raise faults[0]
 
     def prune(self, paths: Iterable[str]) -> None:
-        """Remove the parent folders of these paths that are empty, except for the output folder."""
+        """Remove the empty parent folders of the given paths, except for the output folder."""
         folders = {folder for path in paths for folder in ancestors(path)}
         for path in sorted(folders, key=lambda folder: folder.count("/"), reverse=True):
             self._remove_empty(path)
 
     def sync_folders(self, paths: Iterable[str], number: int) -> None:
-        """Sync the parent folders of these paths to the disk, so that renames and removals survive a power failure.
+        """Sync the parent folders of the given paths to the disk, so that renames and removals survive a power failure.
 
         Args:
             paths: The paths.
@@ -288,7 +291,7 @@ class OutputFolder:
             folder: The folder. An exclusive lock creates a missing folder; a shared lock of a missing folder does
                 nothing.
             wait_s: The maximum time to wait for another process, in seconds.
-            shared: Whether several processes may have the lock at the same time, as readers.
+            shared: Whether the lock is a lock for readers, which several processes may have at the same time.
 
         Raises:
             TfgenError: Another process had the lock for all of `wait_s` seconds.
@@ -314,7 +317,7 @@ class OutputFolder:
             os.close(descriptor)
 
     def _entries(self, batches: Iterable[Mapping[str, _Value]]) -> Iterator[tuple[int, str, str, _Value]]:
-        """Yield (descriptor of the parent folder, file name, path, value) for each path. All folders must exist."""
+        """Yield (descriptor of the parent folder, file name, path, value) for each path. The folders must exist."""
         with self._folders() as way:
             for values in batches:
                 for parent, entries in _by_folder(values):
@@ -356,11 +359,11 @@ class OutputFolder:
         return temporary_name(hashlib.blake2b(path.encode(), key=self._key, digest_size=8).digest())
 
     def _staging(self, path: str) -> str:
-        """Return the temporary path of a file or folder, which is in the same folder as the final path."""
+        """Return the temporary path of a file or folder. This path is in the same folder as the final path."""
         return _joined(_split(path)[0], self._temporary(path))
 
     def _staged(self, path: str, new: Set[str]) -> str:
-        """Return the temporary path of a file. A file of a new job is in the temporary folder of the job."""
+        """Return the temporary path of a staged file. A file of a new job is in the temporary folder of the job."""
         folder = job_folder(path)
         if folder is None or folder not in new:
             return self._staging(path)
@@ -383,12 +386,12 @@ class OutputFolder:
 
 
 class _Folders:
-    """Folder descriptors. The parents of the last folder stay open, so that sorted paths open each folder only once.
+    """Descriptors of open folders. The parents of the last folder stay open, so sorted paths open no folder twice.
 
     Args:
         top: The path of the output folder.
         root: The descriptor of the output folder; None if the folder is missing.
-        make: Whether to create missing folders. If false, a missing folder is an error.
+        make: Whether to create missing folders. If `make` is false, a missing folder is an error.
     """
 
     def __init__(self, top: Path, root: int | None, *, make: bool) -> None:
@@ -396,7 +399,7 @@ class _Folders:
         self._root = root
         self._make = make
         self._way: list[tuple[str, int]] = []
-        """Path and descriptor of each open folder. Each folder contains the next one."""
+        """The path and the descriptor of each open folder. Each folder contains the next folder of the list."""
 
     def __enter__(self) -> Self:
         return self
@@ -416,7 +419,7 @@ class _Folders:
             return self._open(path)
 
     def take(self) -> int:
-        """Return the descriptor of the folder that was opened last. The caller closes the descriptor."""
+        """Return the descriptor of the folder that was opened last. The caller must close the descriptor."""
         return self._way.pop()[1]
 
     def _open(self, path: str) -> int:
@@ -478,7 +481,7 @@ def _remove(name: str, folder: int) -> None:
 
 
 def _by_folder(paths: Iterable[str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Group paths by parent folder, as (file name, path), so that tfgen opens each folder once."""
+    """Group pairs (file name, path) by parent folder, so that tfgen opens each folder only once."""
     entries = sorted((*_split(path), path) for path in paths)
     for parent, group in groupby(entries, key=lambda entry: entry[0]):
         yield parent, [(name, path) for _, name, path in group]

@@ -1,7 +1,7 @@
 """Plan the write of one job: a pure function of the rendered files, the ledger and the files on disk.
 
-A write replaces content that tfgen did not write only with `force`, and `WritePlan.lost` then names the file. The only
-exception is a rendered file with conflict markers of a merge: git still has both sides of such a file.
+tfgen replaces content that tfgen did not write only if `force` is set. `WritePlan.lost` then lists the file. The only
+exception is a rendered file that contains conflict markers of a merge, because git still has both versions of the file.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tfgen.tree.spool import Store
 
 
 class FileAction(StrEnum):
-    """The action that a write takes on one path."""
+    """The action of a write on the file at one path."""
 
     CREATE = "create"
     CHANGE = "change"
     KEEP = "keep"
     REMOVE = "remove"
     FORGET = "forget"
-    """Remove the path only from the ledger: the file is already missing, or another job still lists the file."""
+    """Remove the path only from the ledger, because the file is already missing or another job still has the file."""
 
 
 class FileChange(NamedTuple):
@@ -41,7 +41,7 @@ class FileChange(NamedTuple):
 
     Attributes:
         digest: the digest of the file on disk at the time of the plan; None if the file does not exist.
-        tree: the tree with the new text.
+        tree: the tree of files that contains the new text; None if the write writes no text.
         unix_digest: the digest of the file on disk with LF in place of each CRLF; None for a file without CRLF.
     """
 
@@ -58,26 +58,27 @@ class FileChange(NamedTuple):
 
 
 FindCommitted: TypeAlias = Callable[[Mapping[str, Ledger]], Set[str]]
-"""Function from the ledgers to the names of committed jobs, which a new version of tfgen does not write again."""
+"""Function that takes the ledgers and returns the names of committed jobs. A new version of tfgen alone is no reason to
+write such a job again."""
 
 
 def nothing_committed(_: Mapping[str, Ledger]) -> Set[str]:
-    """Return no committed job, so that the write includes every job."""
+    """Return an empty set of committed jobs, so that the write includes every job."""
     return frozenset()
 
 
 FileDecision: TypeAlias = tuple[str, FileAction]
-"""A path and the action of the write on the path."""
+"""A path, and the action of the write on the file at the path."""
 
 
 class Loss(Record):
-    """The lines of a file that a write deletes.
+    """The lines that are lost when a write replaces or removes a file.
 
     Attributes:
         action: the verb for messages before and after the write: ("replaces", "replaced") or ("removes", "removed").
         line: the number of the first lost line; 0 if no line is lost.
         text: the text of the first lost line.
-        following: the number of additional lost lines.
+        following: the number of lost lines after the first lost line.
     """
 
     action: tuple[str, str]
@@ -86,12 +87,12 @@ class Loss(Record):
     following: int = 0
 
     def describe(self, force: str) -> str:
-        """Return the message before the write: "--force replaces it, and line 3 'x' is lost"."""
+        """Return the message that warns before a write, such as "--force replaces it, and line 3 'x' is lost"."""
         is_lost = "are lost" if self.following else "is lost"
         return f"{force} {self.action[0]} it, and {self._lines(is_lost, 'is lost', 'come')}"
 
     def describe_past(self) -> str:
-        """Return the message after the write: "replaced, and line 3 'x' was lost"."""
+        """Return the message that reports a write, such as "replaced, and line 3 'x' was lost"."""
         is_lost = "were lost" if self.following else "was lost"
         return f"{self.action[1]}, and {self._lines(is_lost, 'was lost', 'came')}"
 
@@ -103,7 +104,7 @@ class Loss(Record):
 
 
 class Conflict(Record):
-    """A path that tfgen may not write.
+    """A path that tfgen may not write without the consent of the user.
 
     Attributes:
         loss: the lines that a write with --force deletes; None if tfgen cannot write the path even with --force.
@@ -115,15 +116,15 @@ class Conflict(Record):
 
     @property
     def can_force(self) -> bool:
-        """Return whether tfgen writes the path with --force."""
+        """Return whether tfgen would write the path if the user adds --force."""
         return self.loss is not None
 
     def describe(self, force: str) -> str:
-        """Return the message before the write. `force` is the option that makes tfgen write the path."""
+        """Return the message that reports the conflict. `force` is the option that makes tfgen write the path."""
         return f"{self.path}: {self.reason}" + (f"; {self.loss.describe(force)}" if self.loss else "")
 
     def describe_past(self) -> str:
-        """Return the message after tfgen wrote the path with --force."""
+        """Return the message that reports a file that tfgen overwrote or removed with --force."""
         return f"{self.path}: {self.reason}" + (f"; {self.loss.describe_past()}" if self.loss else "")
 
     def __str__(self) -> str:
@@ -131,12 +132,12 @@ class Conflict(Record):
 
 
 class ConflictsError(TfgenError):
-    """The write would delete content of the user. Nothing was written."""
+    """A write would delete content of the user, so tfgen wrote nothing."""
 
     exit_code = 1  # the user can fix the cause, as for a problem of the input
 
     def __init__(self, conflicts: tuple[Conflict, ...], force: str = "--force") -> None:
-        """Args: `force` is the option, or the command with the option, that makes tfgen write the paths."""
+        """Create the error. `force` is the option, or a command with the option, that makes tfgen write the paths."""
         super().__init__("\n".join(["nothing was written:", *(conflict.describe(force) for conflict in conflicts)]))
         self.conflicts = conflicts
 
@@ -151,11 +152,11 @@ class JobPlan(Record):
 
     @property
     def after(self) -> Ledger | None:
-        """The ledger after the write; None for a job without files."""
+        """The ledger after the write; None if the job has no files."""
         return self.target if self.target.files else None
 
     def is_recounted(self) -> bool:
-        """Return whether the revision number in a file starts again at 0 because the ledger is missing."""
+        """Return whether a revision number in a rendered file starts again at 0, because the ledger is missing."""
         revision = self.rendering.revision
         replaced = {change.path for change in self.changes if change.action is FileAction.CHANGE}
         return self.before is None and revision is not None and revision.path in replaced
@@ -170,7 +171,7 @@ class JobPlan(Record):
 
     @property
     def digests(self) -> Mapping[str, str | None]:
-        """Path -> digest after the write, including the ledger; None for a removed file."""
+        """The digest of each file and of the ledger after the write, by path; None for a removed file."""
         decided = {
             change.path: change.tree.digests[change.path] if change.tree else None
             for change in self.changes
@@ -179,11 +180,11 @@ class JobPlan(Record):
         return {**decided, ledger_path(self.rendering.job): digest_of(self.after.to_text()) if self.after else None}
 
     def changes_by(self, actions: Collection[FileAction], but: Set[FileDecision]) -> list[FileChange]:
-        """Return the changes with one of the actions, except for the (path, action) pairs in `but`."""
+        """Return the changes that have one of the given actions, without the (path, action) pairs in `but`."""
         return [c for c in self.changes if c.action in actions and (c.path, c.action) not in but]
 
     def shared_decisions(self) -> tuple[FileDecision, ...]:
-        """Return (path, action) of each path outside of the job's own folder. Several jobs may share such a path."""
+        """Return (path, action) for each path that is not in the job's own folder. Jobs may share such a path."""
         name = self.rendering.job
         return tuple((c.path, c.action) for c in self.changes if not is_in_job_folder(name, c.path))
 
@@ -192,7 +193,7 @@ class JobPlan(Record):
         return dict(Counter(change.action for change in self.changes))
 
     def intent(self) -> Ledger:
-        """Return the ledger during the write, which lists both the new files and the files that the write replaces.
+        """Return the ledger for the time of the write. The ledger lists both the new files and the files to replace.
 
         The ledger does not list a user's file that `force` replaces. If tfgen is killed before it replaces the file,
         the next write needs `force` again.
@@ -218,8 +219,8 @@ class WriteRequest(Record):
         renderings: the files of each rendered job.
         done: the names of the jobs that were not rendered, because their files on disk match their ledgers.
         force: whether to replace files that the user edited.
-        find_committed: returns the committed jobs. tfgen does not write a committed job if only the version of tfgen or
-            the defaults changed (`Ledger.stays`).
+        find_committed: returns the names of the committed jobs. tfgen does not write a committed job if only the
+            version of tfgen or the defaults changed (`Ledger.stays`).
         store: stores the plan of each job, in a spool or in memory.
     """
 
@@ -236,8 +237,8 @@ class JobPlans(Record):
 
     Attributes:
         plans: the plan of each job.
-        counts: action -> number of files, for each job. With it, a method reads only the plans that it needs.
-        repeated: index of a job -> the changes of shared files that an earlier job already makes.
+        counts: for each job, the number of files by action. With these numbers, a method reads only the needed plans.
+        repeated: by the index of a job, the changes of shared files that the plan of an earlier job already contains.
         undone: the indices of the jobs whose files or ledgers on disk differ from the plan.
     """
 
@@ -253,23 +254,23 @@ class JobPlans(Record):
         return iter(self.plans)
 
     def count(self, *actions: FileAction) -> int:
-        """Return the number of files with one of the actions. A file that two jobs share counts twice."""
+        """Return the number of files that have one of the given actions. A file that two jobs share counts twice."""
         return sum(counts.get(action, 0) for counts in self.counts for action in actions)
 
     def which(self, *actions: FileAction) -> list[int]:
-        """Return the indices of the jobs that have a file with one of the actions."""
+        """Return the indices of the jobs that take one of the actions on at least one file."""
         return [at for at, counts in enumerate(self.counts) if not counts.keys().isdisjoint(actions)]
 
     def changes(self, *actions: FileAction) -> Iterator[list[FileChange]]:
-        """Yield the changes with one of the actions, job by job. The change of a shared file is in its first job."""
+        """Yield the changes with one of the actions, job by job. A shared file is in the changes of its first job."""
         return (self.changes_of(at, actions) for at in self.which(*actions))
 
     def changes_of(self, at: int, actions: Collection[FileAction]) -> list[FileChange]:
-        """Return the changes of one job with one of the actions, without the changes that an earlier job makes."""
+        """Return the changes of one job that have one of the actions, without the changes that an earlier job makes."""
         return self.plans[at].changes_by(actions, self.repeated.get(at, frozenset()))
 
     def paths(self, action: FileAction) -> Iterator[str]:
-        """Yield the path of each file with an action once, job by job."""
+        """Yield the path of each file on which a job takes one of the actions. No path is repeated."""
         return (change.path for changes in self.changes(action) for change in changes)
 
 
@@ -281,8 +282,8 @@ class WritePlan(Record):
         ledgers: the ledgers of all jobs below the output folder, before the write.
         jobs: the plans of the jobs that the write includes.
         done_files: the paths of the files of each job in `request.done`; a shared path occurs only once.
-        kept_jobs: name of the job -> version of tfgen, for each job that keeps files of an earlier version of tfgen or
-            of earlier defaults.
+        kept_jobs: the version of tfgen in the ledger of each kept job, by job name. A kept job keeps the files of an
+            earlier version of tfgen or of earlier defaults.
         conflicts: the paths that tfgen may not write.
         lost: the conflicts that `request.force` overrides.
         leftovers: the temporary files that a killed render left.
@@ -321,7 +322,7 @@ class WritePlan(Record):
 
     @property
     def removed(self) -> tuple[str, ...]:
-        """The sorted paths of the files that the write removes, because no job renders them."""
+        """The sorted paths of the files that the write removes, because no job renders these files."""
         return tuple(sorted(self.jobs.paths(FileAction.REMOVE)))
 
     def unchanged(self) -> Iterator[str]:
@@ -330,13 +331,13 @@ class WritePlan(Record):
 
 
 class Surroundings(Record):
-    """The state of the disk and of the ledgers, on which the plan of a job depends.
+    """The ledgers and the state of the disk on which the plan of a job depends.
 
     Attributes:
         ledgers: the ledgers of all jobs.
-        on_disk: path -> state on disk, for each path of the job's tree and ledger.
-        final: case-folded shared path -> number of jobs that list the path after the write.
-        read: returns the text on disk at a path. Called only for a conflict, to find the lines that a write deletes.
+        on_disk: the state on disk of each path in the job's tree or ledger, by path.
+        final: the number of jobs that list a shared path after the write, by the case-folded path.
+        read: returns the text on disk at a path. tfgen calls this function only for a conflict, to find the lost lines.
     """
 
     ledgers: Ledgers
@@ -364,7 +365,7 @@ class Surroundings(Record):
 
 
 def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> tuple[JobPlan, tuple[Conflict, ...]]:
-    """Plan the change of each path in the rendered tree or the ledger of a job, as if `force` was set.
+    """Plan the change of each path in the rendered tree or the ledger of a job, as if `force` were set.
 
     The conflicts list the paths that tfgen may not write without `force`.
 
@@ -386,7 +387,7 @@ def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> t
 
 
 _Decision: TypeAlias = tuple[FileChange | None, Conflict | None]
-"""The change of a path, and its conflict. The change is None for a conflict that `force` cannot override."""
+"""The change of a path, and its conflict or None. The change is None if `force` cannot override the conflict."""
 
 
 def _decide_rendered(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
@@ -414,7 +415,7 @@ def _decide_rendered(path: str, rendering: Rendering, around: Surroundings) -> _
 
 
 def _decide_stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
-    """Plan the change of a file that the ledger lists, and that the job no longer renders."""
+    """Plan the change of a file that the ledger lists but that the job no longer renders."""
     entry = around.on_disk[path]
     if entry.digest is None or around.is_kept(path, rendering):
         return FileChange(path, FileAction.FORGET), None
@@ -430,7 +431,7 @@ _REMOVE: Final = ("removes", "removed")
 
 
 def _loss(on_disk: str, new: str, action: tuple[str, str]) -> Loss:
-    """Return the lines that a write deletes: the lines of `on_disk` that are missing in `new`."""
+    """Return the lines that a write deletes, which are the lines of `on_disk` that `new` does not contain."""
     remaining = Counter(new.splitlines())
     gone = []
     for number, line in enumerate(on_disk.splitlines(), start=1):

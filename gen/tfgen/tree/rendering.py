@@ -11,7 +11,7 @@ from tfgen.tree.spool import Spool
 
 
 class Revision(Record):
-    """A revision number in one file of a job. The number rises by one whenever a digest changes.
+    """A file of a job that contains a revision number. The number rises by one whenever a digest changes.
 
     Attributes:
         path: the path of the file.
@@ -26,11 +26,11 @@ class Revision(Record):
     tail: str
 
     def text(self, number: int) -> str:
-        """Return the text of the file with a revision number."""
+        """Return the text of the file that contains the given revision number."""
         return f"{self.head}{number}{self.tail}"
 
     def number(self, before: Ledger | None) -> int:
-        """Return the revision number after the ledger of the earlier render; 0 without a ledger."""
+        """Compute the revision number of this render from the ledger of the earlier render; 0 without a ledger."""
         if before is None or not before.revised_digest:
             return 0
         return before.revision + (before.revised_digest != self.digest)
@@ -40,11 +40,11 @@ class Rendering(Record):
     """The files of one rendered job. A write of an empty tree removes the files and the ledger of the job.
 
     Attributes:
-        shared: paths that several jobs may have. tfgen removes a shared file together with the last of these jobs.
+        shared: the paths that several jobs may have. tfgen removes a shared file when no job has the file any longer.
         source: the path of the job file from the root of the repository.
         revision: the file that contains a revision number; None if no file of the job contains a revision number.
-        number: the revision number in the tree; 0 until `following` sets the number.
-        counted: the last digest of the revision in the ledger, for a tree without a revision.
+        number: the revision number in the tree; 0 before `following` sets the number.
+        counted: the digest of the last revision in the ledger, if the tree has no revision.
     """
 
     job: str
@@ -58,9 +58,9 @@ class Rendering(Record):
     counted: str = ""
 
     def following(self, before: Ledger | None) -> Rendering:
-        """Return the rendering with the revision number after the ledger of the earlier render.
+        """Return the rendering with its revision number, computed from the ledger of the earlier render.
 
-        A rendering without a revision copies the revision of the ledger.
+        A rendering without a revision gets the revision number and digest of the ledger.
         """
         if self.revision is None:
             return self.replaced(number=before.revision, counted=before.revised_digest) if before else self
@@ -72,11 +72,11 @@ class Rendering(Record):
 
     @cached_property
     def folded_paths(self) -> frozenset[str]:
-        """The case-folded paths of the tree."""
+        """The case-folded paths of the rendered files."""
         return frozenset(path.casefold() for path in self.tree.files)
 
     def ledger(self, tool_version: str) -> Ledger:
-        """Return the ledger of the job after a complete write."""
+        """Return the ledger that the job has after a complete write of the rendering."""
         revised = self.revision.digest if self.revision else self.counted
         return Ledger(
             tool_version,

@@ -1,4 +1,4 @@
-"""Replace a folder of generated files by a new version, completely or not at all."""
+"""Replaces a folder of generated files by a new version, completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tfgen.tree.disk_file import errors_at
 
 
 def replace_folder(folder: Path, files: Iterable[tuple[str, str]], file: str, mark: str) -> int:
-    """Write files to a folder in place of all files of the earlier version, and return the number of files.
+    """Replace all files in a folder by new files, and return the number of new files.
 
     Args:
-        folder: a new folder, an empty folder, or the earlier version.
+        folder: a new folder, an empty folder, or a folder with an earlier version of the files.
         files: the path below the folder and the text of each file.
-        file: the name of a file by which tfgen recognizes the earlier version.
-        mark: a text that this file contains.
+        file: the name of a file in the folder by which tfgen recognizes an earlier version.
+        mark: a text that this file must contain.
 
     Raises:
-        UsageError: tfgen did not write the folder, or the path is a file.
+        UsageError: the folder contains files that tfgen did not write, or the path is a file.
         TfgenError: the disk fails. The folder is unchanged.
     """
     folder = folder.resolve()
@@ -44,11 +44,11 @@ def replace_folder(folder: Path, files: Iterable[tuple[str, str]], file: str, ma
 
 
 def write_new_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files to a new folder, all or none.
+    """Write files to a new folder, completely or not at all.
 
     Args:
         folder: a folder that does not exist.
-        files: content by name.
+        files: the content of each file, by the name of the file.
 
     Raises:
         UsageError: the folder exists.

@@ -1,12 +1,12 @@
-"""Store many values in a temporary file on disk, so that only a few values are in memory at the same time.
+"""Stores many values in a temporary file on disk, so that only a few values are in memory at the same time.
 
     with Spool(Path(".")) as spool:
         values = Spooled(spool.store(render(document)) for document in documents)
         len(values), values[0]
 
 The temporary file has no name. If possible, the file is on the disk of the output folder. The system deletes the file
-when the last process closes it. A process that is forked within the block writes to the same file, and returns a `Slot`
-for each value.
+when the last process closes it. A process that is forked within the `with` block writes to the same file. Such a
+process returns a `Slot` for each value to the main process.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Slot(NamedTuple):
     """The position of a value in the temporary file of a spool. Forked processes can read the value as well.
 
     Attributes:
-        file: the descriptor of the spool.
-        start: the offset of the first byte.
-        length: the number of bytes.
+        file: the descriptor of the spool's file.
+        start: the offset of the first byte of the value.
+        length: the number of bytes of the value.
     """
 
     file: int
@@ -43,7 +43,7 @@ class Slot(NamedTuple):
     length: int
 
     def read(self) -> Any:
-        """Read the value from the file."""
+        """Read the value from the spool's file, and return the value."""
         import pickle  # the import takes 2 ms, and most commands do not need it
 
         return pickle.loads(os.pread(self.file, self.length, self.start))  # noqa: S301  # tfgen wrote the content
@@ -60,7 +60,7 @@ class InMemory(NamedTuple):
 
 
 Store: TypeAlias = Callable[[object], Slot | InMemory]
-"""Function that stores a value in a spool or in memory. The result can read the value again."""
+"""Function that stores a value in a spool or in memory. The method `read` of the result returns the value."""
 
 
 class Spooled(Sequence[_Value], Generic[_Value]):
@@ -87,7 +87,7 @@ class Spooled(Sequence[_Value], Generic[_Value]):
 
 
 class SpooledTexts(Mapping[str, str]):
-    """Path -> text. The texts are in the temporary file of a spool; only the paths are in memory."""
+    """A mapping from path to text. The texts are in the temporary file of a spool; only the paths are in memory."""
 
     def __init__(self, texts: dict[str, str], spool: Spool) -> None:
         self._paths = tuple(texts)
@@ -95,7 +95,7 @@ class SpooledTexts(Mapping[str, str]):
         self._changed: dict[str, str] = {}
 
     def with_text(self, path: str, text: str) -> SpooledTexts:
-        """Return a copy with a new text at an existing path. Only the new text is in memory."""
+        """Return a copy of the mapping with a new text at an existing path. Only the new text is in memory."""
         changed = copy(self)
         changed._changed = {**self._changed, path: text}
         return changed
@@ -115,7 +115,7 @@ class SpooledTexts(Mapping[str, str]):
 
 @lru_cache(maxsize=1)
 def _texts(slot: Slot) -> Mapping[str, str]:
-    """Read the texts of a slot. The last slot is cached, because a caller reads all texts of a slot in a row."""
+    """Read the texts of a slot. tfgen caches the last slot, because a caller reads all texts of a slot in a row."""
     texts: Mapping[str, str] = slot.read()
     return texts
 
@@ -124,7 +124,7 @@ class Spool:
     """A temporary file that stores values. The context manager opens and closes the file.
 
     Args:
-        near: a folder on the disk where the file is created. The folder may not exist yet.
+        near: a folder on the disk on which tfgen creates the file. The folder need not exist yet.
     """
 
     def __init__(self, near: Path) -> None:
@@ -140,7 +140,7 @@ class Spool:
         os.close(self._file)
 
     def store(self, value: object) -> Slot:
-        """Append a value to the temporary file, and return its position.
+        """Append a value to the temporary file, and return the position of the value.
 
         Raises:
             TfgenError: the disk fails.
@@ -160,17 +160,17 @@ class Spool:
         return Slot(self._file, start, len(data))
 
     def give_up(self) -> None:
-        """Notify all processes that share the spool that its values are no longer needed."""
+        """Tell all processes that share the spool that no process needs the values any longer."""
         with errors_at(self._near):
             os.pwrite(self._file, b"x", 0)
 
     def is_given_up(self) -> bool:
-        """Return whether some process has called `give_up`."""
+        """Return whether a process that shares the spool has called `give_up`."""
         return os.pread(self._file, 1, 0) == b"x"
 
 
 def _open_nameless(near: Path) -> int:
-    """Create a file without a name: on the disk of a folder, or in the folder for temporary files, or in memory.
+    """Create a file without a name: on the disk of a folder, in the system's folder for temporary files, or in memory.
 
     Raises:
         TfgenError: no folder accepts a temporary file.

@@ -1,14 +1,14 @@
-"""Write the files of many jobs below one output folder, completely or not at all.
+"""Writes the files of many jobs below one output folder, completely or not at all.
 
     plan = plan_write(Path("."), [Rendering("dist-mnist", tree, input_digest)])
     apply(plan)     # raises ConflictsError if the write would delete content of the user
 
-The order of the steps makes a kill at any moment harmless:
+The order of the steps makes it harmless if tfgen is killed at any moment:
 
-1. Replace the ledger of each job by an intent, which lists the old and the new digests.
+1. Replace the ledger of each job by an intent: a ledger that lists the old and the new digests.
 2. Stage all new files and the final ledgers.
-3. Move the staged files to their places, and remove old files.
-4. Move the final ledgers to their places.
+3. Move the staged files to their final paths, and remove old files.
+4. Move the final ledgers to their final paths.
 
 Each step is synced to the disk before the next step begins, so a power failure is harmless too.
 """
@@ -44,25 +44,25 @@ from tfgen.workers import MANY_SMALL, map_items
 LOCK_WAIT_S = 30.0
 """Maximum time in seconds to wait for another tfgen process in the same folder."""
 _SYNC_EVERY = 5_000
-"""Number of staged files between two calls of sync. The disk writes while other processes stage more files.
+"""Number of staged files between two calls of sync. During a call, other processes stage more files.
 
-Measured on ext4 for 65,000 files in two processes: 2.3 s with one sync at the end, and 2.0 s with ten. A single process
-takes 2 % longer with ten.
+Measured on ext4 for 65,000 files in two processes: 2.3 s with one call of sync at the end, and 2.0 s with ten calls. A
+single process takes 2 % longer with ten calls.
 """
 
 
 def read_ledgers(out: Path) -> Ledgers:
-    """Read the ledgers of all jobs below an output folder. Raises TfgenError with the name of every invalid ledger."""
+    """Read the ledgers of all jobs below an output folder. Raises TfgenError, which names every invalid ledger."""
     with _reading(out) as folder:
         return Ledgers(folder)
 
 
 def find_unchanged(out: Path, ledgers: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return the jobs whose ledgers and rendered files on disk are unchanged, with the digests of the ledgers.
+    """Return the jobs whose ledgers and rendered files on disk are unchanged, each with the digest of its ledger.
 
     Args:
         out: The output folder.
-        ledgers: The name of each job, and the earlier digest of the text of its ledger.
+        ledgers: The name of each job, and the earlier digest of the job's ledger.
 
     Raises:
         TfgenError: The disk cannot be read.
@@ -73,7 +73,7 @@ def find_unchanged(out: Path, ledgers: Collection[tuple[str, str]]) -> set[tuple
 
 
 def digest_of_ledger(out: Path, rendering: Rendering) -> str:
-    """Return the digest that the ledger of a job has after a write of the rendering."""
+    """Return the digest that the ledger of a job will have after a write of the rendering."""
     with OutputFolder(out) as folder:
         try:
             before = parse_ledger(rendering.job, folder.read_text(ledger_path(rendering.job), LEDGER_READ))
@@ -83,7 +83,7 @@ def digest_of_ledger(out: Path, rendering: Rendering) -> str:
 
 
 def _is_unchanged(folder: OutputFolder, job: str, digest: str) -> bool:
-    """Return whether the ledger of a job still has a digest, and all files match the ledger."""
+    """Return whether the ledger of a job still has the given digest, and all files on disk match the ledger."""
     text = folder.read_text(ledger_path(job), LEDGER_READ)
     if digest_of(text) != digest:
         return False
@@ -108,9 +108,9 @@ def plan_write(
         renderings: The files of each job. The plan reads the sequence several times, one rendering after the other.
         done: The names of the jobs that were not rendered, because their files on disk match their ledgers.
         force: Whether to replace files that the user edited.
-        find_committed: Returns the committed jobs. tfgen does not write a committed job if only the version of tfgen or
-            the defaults changed (`Ledger.stays`).
-        store: Stores the plan of each job.
+        find_committed: Returns the names of the committed jobs. tfgen does not write a committed job if only the
+            version of tfgen or the defaults changed (`Ledger.stays`).
+        store: Stores the plan of a job.
 
     Raises:
         FileTreeError: Two renderings have the same path.
@@ -124,7 +124,8 @@ def plan_write(
 def apply(plan: WritePlan) -> WritePlan:
     """Write the files of a plan, and return the plan.
 
-    If another tfgen process changed a ledger in the meantime, tfgen plans the write again and returns the new plan.
+    If another tfgen process changed a ledger after the plan was made, tfgen plans the write again and returns the new
+    plan.
 
     Raises:
         ConflictsError: The write would delete content of the user. Nothing was written.
@@ -146,7 +147,7 @@ def apply(plan: WritePlan) -> WritePlan:
 
 @contextmanager
 def _reading(out: Path) -> Iterator[OutputFolder]:
-    """Open an output folder for reading. A lock keeps other tfgen processes from writing in the meantime."""
+    """Open an output folder for reading. A lock prevents other tfgen processes from writing in the meantime."""
     with OutputFolder(out) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S, shared=True):
         yield folder
 
@@ -227,7 +228,7 @@ def _replace(folder: OutputFolder, plan: WritePlan, at: int) -> None:
 
 
 def _unstage(folder: OutputFolder, plan: WritePlan) -> None:
-    """Remove all staged files. Raises TfgenError if the disk refuses to remove some staged files."""
+    """Remove all staged files of a plan. Raises TfgenError if the disk refuses to remove some staged files."""
     with _without_staged_ledgers(folder):
         folder.unstage([change.path for change in changes] for changes in plan.jobs.changes(*_WRITES))
 
@@ -236,7 +237,7 @@ def _unstage(folder: OutputFolder, plan: WritePlan) -> None:
 
 
 class _StagedLedger(NamedTuple):
-    """A staged ledger, or a ledger that the write removes.
+    """The ledger of a job that tfgen staged or will remove.
 
     Attributes:
         path: the path of the ledger.

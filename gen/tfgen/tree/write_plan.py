@@ -1,7 +1,7 @@
-"""Plan the write of all jobs below one output folder.
+"""Plans the write of all jobs below one output folder.
 
-First, tfgen checks that no two jobs write the same path. Then tfgen plans each job, many jobs in parallel. If several
-jobs share a file, the first of these jobs writes the file.
+First, tfgen checks that no two jobs write the same path. Then tfgen plans the write of each job, and plans many jobs in
+parallel. If several jobs share a file, the first of these jobs writes the file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tfgen.tree.spool import InMemory, Slot, Spooled, Store
 from tfgen.workers import MANY_SMALL, map_items
 
 _LOSS_READ = 1 << 20
-"""Number of characters that tfgen reads of a user's file to find the lines that a write deletes."""
+"""Maximum number of characters that tfgen reads from a user's file to find the lines that a write would delete."""
 
 
 def plan_jobs(folder: OutputFolder, request: WriteRequest) -> WritePlan:
@@ -93,9 +93,9 @@ class _Jobs(Record):
     """The result of the check of all renderings together.
 
     Attributes:
-        written: index of the rendering -> name of the job, for each job that the write includes.
-        final: case-folded shared path -> number of jobs that list the path after the write.
-        kept_jobs: `WritePlan.kept_jobs`.
+        written: the name of each job that the write includes, by the index of the rendering.
+        final: the number of jobs that list a shared path after the write, by the case-folded path.
+        kept_jobs: the jobs for `WritePlan.kept_jobs`.
     """
 
     written: Mapping[int, str]
@@ -137,16 +137,16 @@ def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: 
 
 
 class _Planned(NamedTuple):
-    """The stored plan of one job, and a summary for the plan of all jobs.
+    """The position of the stored plan of one job, and a summary of it for the plan of all jobs.
 
     Attributes:
         slot: the position of the stored plan.
         conflicts: the conflicts of the job.
-        counts: action -> number of files.
-        shared: the path and action of each file outside of the job's own folder.
-        unfinished: the folders in which a killed render left temporary files.
+        counts: the number of files by action.
+        shared: the path and the action for each file that is not in the job's own folder.
+        unfinished: the folders in which a killed render may have left temporary files.
         is_done: whether the files on disk already match the plan.
-        is_recounted: whether the revision number in a file starts again at 0 because the ledger is missing.
+        is_recounted: whether a revision number in a rendered file starts again at 0, because the ledger is missing.
     """
 
     slot: Slot | InMemory
