@@ -49,7 +49,7 @@ def chart(job: TrainingJob, spec: Mapping[str, Any]) -> tuple[dict[str, str], Re
 
 
 def _helm_ignore(files: Iterable[str]) -> str:
-    """Return ``.helmignore``. It omits a pattern that matches a file of the chart, such as a program named x.tmp."""
+    """Return ``.helmignore``, without each pattern that would match a file of the chart, such as a program x.tmp."""
     names = [path.rpartition("/")[2] for path in files]
     patterns = [pattern for pattern in _STRAY_FILES if not fnmatch.filter(names, pattern)]
     return "\n".join(("# Files of editors and operating systems.", *patterns, ""))

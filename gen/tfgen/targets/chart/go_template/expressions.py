@@ -185,7 +185,7 @@ def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
 
 
 def chart_only(node: ChartOnly, context: Context) -> str:
-    """Return the template text of a `ChartOnly`, for which all other outputs have a fixed value.
+    """Return the template text of a node that is a Go template in the chart, and a fixed value in all other outputs.
 
     Raises:
         TypeError: the template text needs the root context at the dot, but the dot contains the arguments of a part.

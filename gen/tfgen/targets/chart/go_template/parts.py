@@ -34,7 +34,7 @@ def helpers_lines(head: str, parts: Sequence[Named], bindings: Mapping[str, Bind
         head: the purpose of the file.
         parts: the named parts in the file.
         bindings: for each named part, the nodes that the part's parameters refer to.
-        context: the context of the root.
+        context: the context outside of the named parts.
     """
     lines = [*comment(head, ""), ""]
     for part in parts:
