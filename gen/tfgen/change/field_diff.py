@@ -52,7 +52,7 @@ class Item(Record):
 
 
 class Order(Record):
-    """The last step of the path to a list whose items were moved, instead of the path to an item."""
+    """The last step of a field path if the only change at the path is the order of list items."""
 
 
 Step: TypeAlias = str | Item | Order
@@ -135,7 +135,7 @@ def _by_keys_of_both(
 
 
 def _are_equal(before: Any, after: Any) -> bool:
-    """Return True if Kubernetes treats two values as equal. In Python alone, True would also equal 1 and 1.0."""
+    """Return True if Kubernetes treats two values as equal. Unlike in Python, True does not equal 1 or 1.0."""
     if before is NOTHING or after is NOTHING:
         return before is after
     return json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)

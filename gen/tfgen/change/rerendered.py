@@ -229,7 +229,7 @@ def _field(loss: Loss) -> str:
 
 
 def _rank(change: FieldChange) -> int:
-    """Return the rank of a changed field, because a message names the changed field with the lowest rank."""
+    """Return the rank of a changed field. A message names the changed field with the lowest rank."""
     steps = change.path.steps
     if keys.POD_TEMPLATE_HASH in steps:
         return 3

@@ -36,7 +36,7 @@ Runs: TypeAlias = Collection[tuple[str | None, str]]
 
 
 def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Iterator[Problem]:
-    """Yield a problem for each new run name, of the job or of an environment, that an earlier run already had.
+    """Yield a problem for each run name, of the job or of an environment, that an earlier run already had.
 
     Args:
         before: committed version of the job.
@@ -76,7 +76,7 @@ def earlier_runs(before: Document, revision: str) -> Runs:
 
 
 def _runs_of(data: Any, of_defaults: Collection[str]) -> set[tuple[str | None, str]]:
-    """Return the runs of a job, which may be invalid.
+    """Return the runs in the data of a job. The data may be invalid.
 
     Args:
         data: data of the job.

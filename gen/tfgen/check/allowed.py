@@ -38,7 +38,7 @@ _PROJECTS: Final = ("Application", "ApplicationSet")
 """The kinds of Argo CD whose objects name a project."""
 
 _UNREAD_FIELDS: Final = ("labels", "annotations", "data", "stringData")
-"""Fields of an object whose keys are free text."""
+"""Fields of an object that tfgen does not search, because the keys in these fields are free text."""
 
 
 def find_disallowed(document: Document) -> Iterator[Problem]:
@@ -183,7 +183,7 @@ def _literals(document: Document) -> Iterator[tuple[str | None, Path, Mapping[st
 
 
 def _fields(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Yield the fields of an object that have scalar values, with their paths."""
+    """Yield the path and the value of each field in an object that has a scalar value."""
     if isinstance(value, Mapping):
         for key, child in value.items():
             if key not in _UNREAD_FIELDS:

@@ -32,7 +32,7 @@ def merged_reports(reports: Iterable[Reported]) -> Reported:
 
 
 class CheckResult(Record):
-    """The result of the check of one file. The documents of many files would need too much memory, so it has none.
+    """The result of the check of one file, without the documents. Many documents would need too much memory.
 
     Attributes:
         reported: the problems of the file alone.

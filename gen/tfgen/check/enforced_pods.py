@@ -245,7 +245,7 @@ def _patch_faults(document: Document, environment: str | None, requirements: lis
 
 
 def _patched(patch: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield each nested mapping of the fields that a patch writes, with the path of its source in the patch."""
+    """Yield the fields that each merge or JSON operation of a patch writes, as a nested mapping, with its path."""
     if patch.get("merge"):
         yield ("merge",), patch["merge"]
     for index, operation in enumerate(patch.get("json") or ()):

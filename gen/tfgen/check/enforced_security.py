@@ -68,7 +68,7 @@ def _enforced_keys(enforced: Enforced, block: Mapping[str, Any]) -> Iterator[str
 
 
 def _contexts(data: Any) -> Iterator[tuple[Path, tuple[str, ...], Any]]:
-    """Yield each security context with its path and with the keys of `spec.security` that it can contain."""
+    """Yield each security context, with its path and the keys of `spec.security` that the context can contain."""
     templates: list[Path] = [("spec", "podTemplate")]
     templates += [("spec", "roles", role, "podTemplate") for role in data_path.at(data, ("spec", "roles")) or ()]
     for template in templates:

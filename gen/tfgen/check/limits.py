@@ -48,7 +48,7 @@ _WORDS: Final[Mapping[str, str]] = {
 """The keys of `limits`, each with its noun in messages, such as "GPUs"."""
 
 _WHOLE_GPU: Final = re.compile(r".*/gpu(\.shared)?|nvidia\.com/mig-.+|gpu\.intel\.com/.+|volcano\.sh/vgpu-number")
-"""Pattern of the resources that tfgen adds up as GPUs. A pod with other GPU resources, such as memory, has one GPU."""
+"""Pattern of the resources that tfgen adds up as GPUs. A pod with only other GPU resources counts as one GPU."""
 
 _SUMS: Final = ("environments", "namespaces")
 _MAX_NAMES: Final = 3

@@ -8,7 +8,7 @@ from tfgen.text.document import Document
 
 
 def literal_path(document: Document, environment: str | None, path: Path) -> Path:
-    """Return the path at which a document sets a field or its nearest parent, in the environment if possible.
+    """Return the full path of a field, below the environment or the job that sets the field or its nearest parent.
 
     Args:
         document: the job.

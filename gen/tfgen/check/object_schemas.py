@@ -33,7 +33,7 @@ _MAX_LENGTH: Final = 300
 
 
 class ObjectSchemas:
-    """JSON schemas of Kubernetes kinds. Without a Kubernetes version, only the schemas of custom kinds.
+    """JSON schemas of Kubernetes kinds. Without a Kubernetes version, tfgen uses only the schemas of custom kinds.
 
     Raises:
         MissingPackageError: the schemas are not installed.
@@ -47,7 +47,7 @@ class ObjectSchemas:
         """The major and the minor version."""
 
     def faults(self, item: Object) -> Iterator[Fault]:
-        """Yield the faults of an object that its schema finds. For a kind without a schema, yield nothing."""
+        """Yield each fault that the schema of an object finds. For a kind without a schema, yield nothing."""
         if validator := self._validator(item):
             for error in validator.iter_errors(item):
                 text = error.message

@@ -58,7 +58,7 @@ _QUOTED: Final = re.compile(r"'([^']+)'")
 """Pattern of a quoted key in a message of the schema validator."""
 
 _MIN_COMMON_STEPS: Final = 2
-"""Minimum number of equal last steps of two paths, so that tfgen reports a fault in an object at a path of the job."""
+"""Minimum number of equal last steps for which tfgen relates a path in an object to a path in the job."""
 
 _MAX_EXPANSION: Final = 4
 """Maximum number of bytes in JSON for one character in the result of `repr`. An emoji, for example, has 4 bytes."""
@@ -158,7 +158,7 @@ def _find_faults(
     schemas: ObjectSchemas,
     faults_by_item: dict[int, Sequence[tuple[str, Fault]]],
 ) -> tuple[Objects, Sequence[tuple[str, Fault]]]:
-    """Return the objects of one variant, and the faults of the objects with their rules, except namespace faults.
+    """Return the objects of one variant and their faults with rules, except faults that a namespace causes.
 
     Args:
         items: the objects.
@@ -269,7 +269,7 @@ def _place_of_policy(document: Document, environment: str | None, fault: PolicyF
 
 
 def _origin(document: Document, environment: str | None, fault: Fault) -> Path | None:
-    """Return the path of the job with most of the last steps of a field. Return the parent of several such paths."""
+    """Return the job's path that shares most last steps with a field, or the common parent of several such paths."""
     if (name := literal_name(fault.item)) is not None:
         return literal_path(document, environment, ("objects", name, *fault.path))
     if (patched := _in_patch(document, environment, fault)) is not None:

@@ -3,9 +3,10 @@
     tfgen.yaml      rules: {latest-tag: {severity: error}}
     job.yaml        image: tf:latest  # tfgen: ignore latest-tag it moves on purpose
 
-No setting changes the severity of an error, because a cluster would refuse the job, or the three outputs would differ.
-A comment with a reason ignores a warning, even if `severity: error` or `warningsAsErrors` makes the warning an error.
-With `ignorable: false`, no comment ignores the problems of a rule.
+No setting changes the severity of an error, because an error means that a cluster would refuse the job, or that the
+chart, the overlays and the objects that tfgen fills would differ. A comment with a reason ignores a warning, even if
+`severity: error` or `warningsAsErrors` makes the warning an error. With `ignorable: false`, no comment ignores the
+problems of a rule.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Setting(Record):
     """The severity of a rule, and the line of the tfgen.yaml that sets it.
 
     Attributes:
-        not_ignorable: the line with `ignorable: false`, if a tfgen.yaml forbids comments that ignore the rule, or None.
+        not_ignorable: the line of `ignorable: false` for the rule in a tfgen.yaml, or None if comments may ignore it.
     """
 
     severity: str

@@ -1,4 +1,4 @@
-"""Cluster-wide objects that two overlays contain, so that a GitOps tool would alternate between two versions."""
+"""Cluster-wide objects that two overlays contain, so that a GitOps tool would alternate between the two versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands and arguments in the syntax of a shell, although no shell reads them.
+"""Commands and arguments in the syntax of a shell, although a container runs its command without a shell.
 
 https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/: the first word of the
 command is the program, each other word is one argument, and Kubernetes expands only `$(NAME)`.

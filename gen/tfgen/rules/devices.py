@@ -1,4 +1,4 @@
-"""Requests for devices that Kubernetes refuses: fractions, requests without a limit, and old resource names.
+"""Device requests that Kubernetes refuses: fractions of a device, requests without a limit, and old resource names.
 
 https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/
 """

@@ -45,7 +45,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def has_second_container(view: View) -> bool:
-    """Return True if a podTemplate has two containers of the same name."""
+    """Return True if a podTemplate has two containers with the same name."""
     specs = (spec for role in view.roles for spec in pod_parts.template_specs(view, role.name))
     findings = (finding for spec in specs for finding in _keyed_lists(spec.path, spec.data, "PodSpec"))
     return any(finding.path[-2] == "containers" for finding in findings)
@@ -59,7 +59,7 @@ def _check_patches(view: View) -> Iterator[Finding]:
 
 
 def _check_objects(view: View) -> Iterator[Finding]:
-    """Find duplicate list items in the objects under `objects`, because kustomize merges such items in a patch."""
+    """Find duplicate list items in objects under `objects`. kustomize merges such items when it patches an object."""
     for name, item in view.values["objects"].items():
         if group(item) in STRATEGIC_GROUPS:
             path: Path = ("objects", name)
@@ -69,7 +69,7 @@ def _check_objects(view: View) -> Iterator[Finding]:
 
 
 def _pod_specs(path: Path, data: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield each pod spec in an object, which is a mapping with a list of containers, and the path of the pod spec."""
+    """Yield the path and the data of each pod spec in an object. A pod spec is a mapping with a list of containers."""
     if not isinstance(data, Mapping):
         return
     if isinstance(data.get("containers"), list):

@@ -26,7 +26,7 @@ from tfgen.words import shown
 _REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
 _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _SHORT: Final = 1_000
-"""Maximum number of characters of a text, so that tfgen caches the references in the text."""
+"""Maximum number of characters in a text for which tfgen caches the references."""
 
 
 class _Reference(NamedTuple):

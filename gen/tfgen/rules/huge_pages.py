@@ -1,4 +1,4 @@
-"""Requests for huge pages that Kubernetes refuses, because of partial pages, or a missing limit, cpu or memory amount.
+"""Huge page requests that Kubernetes refuses: partial pages, a missing limit, or missing amounts of cpu and memory.
 
 https://kubernetes.io/docs/tasks/manage-hugepages/scheduling-hugepages/
 """

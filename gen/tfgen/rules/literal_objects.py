@@ -1,4 +1,4 @@
-"""Objects under ``objects`` with the kind and name of a different object of the job."""
+"""Objects under ``objects`` that have the same kind and name as a different object of the job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports on which only the user root may listen.
+"""Port of a job on which only the user root may listen.
 
 Some container runtimes let every user listen on a low port. By default, containerd 1 lets only root listen
 (enable_unprivileged_ports of https://github.com/containerd/containerd/blob/main/docs/cri/config.md).

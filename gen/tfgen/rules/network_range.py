@@ -1,7 +1,7 @@
-"""Network rules with a range of ports or addresses that Kubernetes refuses.
+"""Network rules that Kubernetes refuses because of an invalid range of ports or addresses.
 
 https://kubernetes.io/docs/concepts/services-networking/network-policies/: the last port of a range may not be lower
-than the first port, and an excepted block must be a part of its block of addresses.
+than the first port, and a block under `except` must be a part of the address block under `cidr`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _blocks(path: Path, peers: Sequence[Mapping[str, Any]]) -> Iterator[Finding]
 
 
 def _is_within(excepted: str, cidr: str) -> bool:
-    """Return True if a range of addresses is inside another range and smaller."""
+    """Return True if a range of addresses is inside another range and smaller than the other range."""
     from ipaddress import ip_network  # takes 5 ms, which a job without such a rule saves
 
     part, whole = ip_network(excepted, strict=False), ip_network(cidr, strict=False)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MIN_BYTES: Final = 2**20
 """Smallest plausible amount of memory or disk: no container starts with fewer bytes, and no disk is smaller."""
 _MAX_CPUS: Final = 499
-"""Largest plausible number of CPUs of a task. Larger nodes, with up to 1,920 CPUs, are for in-memory databases."""
+"""Largest plausible number of CPUs of a task. Nodes with more CPUs, up to 1,920, are for in-memory databases."""
 
 
 def _check(view: View) -> Iterator[Finding]:

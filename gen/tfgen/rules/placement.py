@@ -1,4 +1,4 @@
-"""Roles with both `placement` and `affinity`, of which only the affinity would apply."""
+"""Roles that set both `placement` and `affinity`, although only the affinity would apply."""
 
 from __future__ import annotations
 

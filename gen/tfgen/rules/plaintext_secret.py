@@ -18,7 +18,7 @@ from tfgen.secret_text import find_secret_arguments, has_secret, looks_secret, n
 from tfgen.words import path_name
 
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
-"""Boundary between the words of a camel case name such as akSecret, as the options of storage drivers have."""
+"""Pattern of the boundary between words in a camel case name, such as akSecret, an option of a storage driver."""
 
 _SECRET_DATA: Final = ("data", "stringData")
 

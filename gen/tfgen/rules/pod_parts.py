@@ -30,7 +30,7 @@ def extra_containers(view: View, role: RoleName) -> Iterator[Part]:
 
 
 def templates(view: View, role: RoleName) -> Iterator[Part]:
-    """Yield the pod templates that tfgen merges into the pods of a role: podTemplate of the job, then of the role."""
+    """Yield the pod templates that tfgen merges into a role's pods: first podTemplate of the job, then of the role."""
     for part in _levels(view, role):
         yield from child(part, "podTemplate")
 

@@ -2,7 +2,7 @@
 
 https://kubernetes.io/docs/concepts/security/pod-security-standards/, as of Kubernetes 1.36. The rule checks only the
 fields that a user sets, because tfgen sets the missing fields (`objects.pod`). The rule `volume_profile` checks the
-volumes, and `guards` checks the user of the job.
+volumes, and a guard in `graph.guards` checks `security.runAsUser`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Volumes with a folder for each run (`runs`) that no task can lock."""
+"""Volumes that have a folder for each run (`runs`), although no task can lock the volume."""
 
 from __future__ import annotations
 

@@ -53,7 +53,8 @@ def _check_new_name(view: View) -> Iterator[Finding]:
 def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Yield each mapping with labels and annotations of objects, in the job, in patches, and under ``objects``.
 
-    The labels of a role are labels of pods. kustomize changes only the labels of pods without a controller.
+    The function yields the labels of a role only for pods without a controller, because kustomize changes only such
+    labels of pods.
     """
     yield (), view.values
     yield ("serviceAccount",), _map(view.values.get("serviceAccount"))

@@ -31,7 +31,7 @@ _URL_NAMES: Final = re.compile("url|route|endpoint|metrics|health|path[-_]?prefi
 
 
 def _check(view: View) -> Iterator[Finding]:
-    """Report folders only for a read-only root file system. In a writable file system, a program can create them."""
+    """Report folders only in a read-only root file system, because a program can create folders in a writable one."""
     if not view.values["security"]["readOnlyRootFilesystem"]:
         return
     volumes = {str(PurePosixPath(volume["mountPath"])): name for name, volume in view.values["storage"].items()}
@@ -60,7 +60,7 @@ def _present(view: View, role: RoleName) -> Iterator[str]:
 
 
 def _folders(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
-    """Yield each absolute path that is the value of a role's variable or flag, after the path of the value in the job.
+    """Yield each absolute path in a role's variables and flags, with the path in the job that sets the value.
 
     The function skips lists of paths, such as PATH, which have colons, and the paths of URLs, which are not folders.
     """

@@ -172,7 +172,7 @@ class View(Record):
         return self.is_set_in_environment(path) or data_path.has(self.spec, path)
 
     def reported_path(self, *paths: Path) -> Path:
-        """Return the first of several contradicting paths that the environment sets, or the first path of all."""
+        """Return the first contradicting path that the environment sets, or the first path if it sets no path."""
         return next((path for path in paths if self.is_set_in_environment(path)), paths[0])
 
     def place(self, path: Path) -> Place:

@@ -26,7 +26,7 @@ from tfgen.schema.messages import found_words
 from tfgen.words import path_name
 
 _ANYTHING: Final = ...
-"""Marker in place of a pod template to merge into, if every merge directive is allowed."""
+"""Marker for an unknown base template. A value that is merged over an unknown template may lack required fields."""
 
 
 def _misfits(view: View) -> Iterator[Misfit]:
@@ -51,8 +51,8 @@ def _misfits(view: View) -> Iterator[Misfit]:
 def has_objects(view: View) -> bool:
     """Return True if tfgen can build the objects of the job.
 
-    tfgen cannot build the objects from a value of a wrong type, or from two containers of the same name. A patch with
-    a wrong type does not matter, because tfgen does not apply the patch.
+    tfgen cannot build the objects from a value of a wrong type, or from two containers of the same name. A wrong
+    type in a patch does not matter, because tfgen does not apply the patch.
     """
     is_misshapen = any(misfit.mistake == "shape" and misfit.path[0] != "patches" for misfit in _misfits(view))
     return not is_misshapen and not has_second_container(view)

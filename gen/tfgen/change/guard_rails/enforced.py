@@ -59,7 +59,7 @@ class _EnforcedPath(Record):
     value: Any
 
     def contains(self, path: Path) -> bool:
-        """Return True for the enforced path and for each path below."""
+        """Return True for the enforced path and for each path below the enforced path."""
         return path[: len(self.path)] == self.path
 
     def binds(self, path: Path, excepted: Sequence[Path] | None) -> bool:

@@ -75,7 +75,7 @@ class _Rails:
     def under(self, folder: Path) -> Team:
         """Return the tfgen.yaml of a folder, merged over the files of parent folders, or the problems of these files.
 
-        A guard rail that is looser than in a parent folder is no problem for this function.
+        The function does not report a guard rail that is looser than in a parent folder.
         """
         job = folder / FILE
         source = defaults_under(job, self._content) if self._content else defaults_on_disk(job)

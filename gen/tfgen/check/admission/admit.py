@@ -64,7 +64,7 @@ class _BoundPolicy(NamedTuple):
 
 
 def find_policy_problems(document: Document, folders: PolicyFolders) -> Iterator[Problem]:
-    """Yield the problems in the policy folders that apply to a job."""
+    """Yield the problems of the manifests in all policy folders that apply to a job."""
     job_folders = folders_of(document, folders)
     for folder in job_folders:
         yield from folder.problems
@@ -198,7 +198,7 @@ def _is_referenced(reference: Mapping[str, Any], item: Object) -> bool:
 
 
 def requests_of(item: Object, namespace: str | None) -> Iterator[Request]:
-    """Yield the request that creates an object, then the requests that create its pods, after the server's defaults."""
+    """Yield the request to create an object, then the requests to create its pods, with the server's defaults."""
     request = Request(item, item, namespace)
     where = {"namespace": namespace} if namespace and not request.is_cluster_wide else {}
     yield request.replaced(item=defaulted({**item, "metadata": {**item["metadata"], **where}}))

@@ -1,4 +1,4 @@
-"""Decision whether a policy or a binding applies to a request, by the resource, and by object and namespace labels.
+"""Check if a policy or a binding applies to a request, by resource, object labels and namespace labels.
 
 https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/. An answer is True or False, or a
 text with the reason why only a cluster knows the answer.
@@ -18,7 +18,7 @@ from tfgen.words import shown
 Answer: TypeAlias = bool | str
 
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
-"""Label with the name of the namespace, which the API server sets on each namespace."""
+"""Key of the label with the name of a namespace. The API server sets this label on each Namespace."""
 
 _OPERATION: Final = "CREATE"
 
@@ -73,7 +73,7 @@ class Request(Record):
 
 
 def all_of(answers: Iterable[Answer]) -> Answer:
-    """Combine answers by "and": return False if any answer is False, or the first text of an answer, or True."""
+    """Combine answers by "and": return False if any answer is False, else the first answer with a text, else True."""
     answers = tuple(answers)
     if False in answers:
         return False
@@ -81,7 +81,7 @@ def all_of(answers: Iterable[Answer]) -> Answer:
 
 
 def any_of(answers: Iterable[Answer]) -> Answer:
-    """Combine answers by "or": return True if any answer is True, or the first text of an answer, or False."""
+    """Combine answers by "or": return True if any answer is True, else the first answer with a text, else False."""
     answers = tuple(answers)
     if True in answers:
         return True
@@ -89,7 +89,7 @@ def any_of(answers: Iterable[Answer]) -> Answer:
 
 
 def matches_resources(resources: Mapping[str, Any], request: Request, namespaces: Iterable[Object]) -> Answer:
-    """Return the answer whether the MatchResources of a policy or a binding match a request.
+    """Return the answer True if the MatchResources of a policy or a binding match a request.
 
     Args:
         resources: `spec.matchConstraints`, or `spec.matchResources`.

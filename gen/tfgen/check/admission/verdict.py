@@ -56,7 +56,7 @@ class Decision(Record):
 def judge(
     policy: Mapping[str, Any], params: Object | None, request: Request, namespaces: Sequence[Object]
 ) -> Iterator[Decision]:
-    """Evaluate a policy for a request that it matches. Yield a decision for each validation that fails.
+    """Evaluate a policy for a request to which the policy applies. Yield a decision for each failed validation.
 
     Args:
         policy: the spec of the policy.

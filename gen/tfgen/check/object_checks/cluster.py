@@ -1,6 +1,6 @@
 """Check of the hosts in TF_CONFIG: each host must be a pod of the job, and all hosts must reach each other.
 
-A list of hosts is a value of a ConfigMap that is a JSON object of lists: {"ps": ["mnist-ps-0.mnist:2222"], ...}
+A value of a ConfigMap lists hosts if the value is a JSON object of lists: {"ps": ["mnist-ps-0.mnist:2222"], ...}
 """
 
 from __future__ import annotations

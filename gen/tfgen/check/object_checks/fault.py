@@ -26,7 +26,7 @@ class Objects(Record):
 
     Attributes:
         items: the objects that tfgen creates.
-        texts: all texts of the job. An object may refer to an object whose name is a text, because a user created it.
+        texts: all texts of the job. An object may refer to a user's object whose name is among the texts.
         min_available: the minimum size of the gang that the job sets; 0 for the default.
         literals: the entries of `objects`, which may have any shape.
     """

@@ -41,7 +41,7 @@ def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pod
 
 
 def may_leave(policies: Sequence[Object], source: Pods, port: Port) -> bool:
-    """Return True if pods may connect to a port of a host outside the job, whose labels and address are unknown."""
+    """Return True if pods may connect to a port of an unknown host outside the job."""
     applied = governing(policies, source, "Egress")
     return not applied or any(
         _may_be_outside(rule.get("to")) and _has_port(rule.get("ports"), port, None)
