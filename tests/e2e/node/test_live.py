@@ -237,7 +237,7 @@ def test_exec_is_as_if_the_command_ran_here_and_tensorboard_too(
     assert termios.tcgetattr(its) == before
     done = subprocess.run((*worker, "-it", "--", "cat"), input=b"abc", capture_output=True, check=True)
     assert done.stdout == b"abc"
-    assert b"the command gets no terminal" in done.stderr
+    assert b"the command has no terminal" in done.stderr
 
     # The page by two commands, each at a port of its own, and from the pod that is made anew.
     deployment = "deployment/ps-evaluator-tensorboard"

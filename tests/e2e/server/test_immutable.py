@@ -100,13 +100,13 @@ def test_a_change_is_refused_where_check_says_so(
     assert expected <= refused.keys()
     assert said or not refused
     for message in said:
-        if field := re.search(r"Kubernetes refuses another (\w+) for the Job ([\w-]+)", message):
+        if field := re.search(r"Kubernetes refuses to change the (\w+) of the Job ([\w-]+)", message):
             assert f"spec.{field[1]}: Invalid value" in refused["Job", field[2]]
 
 
 def _refusal(job: str, message: str) -> tuple[str, str] | None:
     """The object that a message of `check` says the API server refuses."""
-    if workload := re.search(r"Kubernetes refuses another \w+ for the (\w+) ([\w-]+)", message):
+    if workload := re.search(r"Kubernetes refuses to change the \w+ of the (\w+) ([\w-]+)", message):
         return workload[1], workload[2]
     if claim := re.search(r"the claim ([\w-]+) can only grow", message):
         return "PersistentVolumeClaim", claim[1]
@@ -114,6 +114,8 @@ def _refusal(job: str, message: str) -> tuple[str, str] | None:
         return immutable[1], immutable[2]
     if "keep their list of hosts" in message:
         return "ConfigMap", job
+    # Kubernetes applies these changes, and the run does not get them.
+    assert re.search("the change would (delete|add) the|would stay unchanged|without a restart", message), message
     return None
 
 
