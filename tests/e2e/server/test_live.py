@@ -657,7 +657,7 @@ def test_logs_of_a_role_that_is_none_are_an_error(
     cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.run(["logs", str(job), "--kubeconfig", str(cluster.admin), "--role", "wrker"]) == cli.USAGE
-    assert "no such role; it has chief, ps, worker and finisher" in capsys.readouterr().err
+    assert "the run does not have this role; the roles are chief, ps, worker and finisher" in capsys.readouterr().err
 
 
 # -- exec and tensorboard --------------------------------------------------------------------------------------------
@@ -741,7 +741,7 @@ def test_exec_in_a_task_that_is_not_there_says_which_are(
     message = f"mnist: worker-2 has no pod in {namespace}; the run has {there}"
     assert capsys.readouterr().err == f"tfgen: error: {message}\n"
     assert execute(job, cluster.admin, "--role", "wrker") == cli.USAGE
-    assert "no such role; it has chief, ps, worker and finisher" in capsys.readouterr().err
+    assert "the run does not have this role; the roles are chief, ps, worker and finisher" in capsys.readouterr().err
 
 
 def test_exec_in_a_run_that_is_not_there_says_so(
