@@ -300,7 +300,7 @@ PATHS = {
         "no job has the key spec.roles.ps.podTemplate.spec.hostNetwrk; did you mean "
         '"spec.roles.ps.podTemplate.spec.hostNetwork"?'
     ),
-    "metadata.namespace": '"metadata.namespace" is not a path of spec; list the namespaces in allowedNamespaces',
+    "metadata.namespace": '"metadata.namespace" is not a path in spec; list allowed namespaces in allowedNamespaces',
 }
 
 

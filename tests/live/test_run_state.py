@@ -72,8 +72,8 @@ def test_the_numbers_are_those_of_the_cluster_after_an_edit_that_it_refused(tmp_
     before = (folder / "status.txt").read_text(encoding="utf-8")
     assert shown.splitlines() == [
         *before.splitlines(),
-        "differs:  worker: the cluster requests 4 tasks, and job.yaml 2",
-        "differs:  gang mnist: the cluster requests 7 pods, and job.yaml 5",
+        "differs:  worker: the cluster has 4 tasks, but job.yaml sets 2",
+        "differs:  gang mnist: the object in the cluster requires 7 pods, but job.yaml sets 5",
     ]
 
 

@@ -103,7 +103,7 @@ def _fault(text: str, defaults: Document) -> str:
     if path == REGISTRY:
         return ""
     if path == ("metadata", "namespace"):
-        return f"{shown(text)} is not a path of spec; list the namespaces in allowedNamespaces"
+        return f"{shown(text)} is not a path in spec; list allowed namespaces in allowedNamespaces"
     if path[0] != "spec" or len(path) == 1:
         return f"tfgen cannot enforce {shown(text)}; write registry, or a key of spec such as spec.gang.queue"
     if any(isinstance(step, int) for step in path):

@@ -269,7 +269,7 @@ def _place_of_policy(document: Document, environment: str | None, fault: PolicyF
 
 
 def _origin(document: Document, environment: str | None, fault: Fault) -> Path | None:
-    """Return the job's path that shares most last steps with a field, or the common parent of several such paths."""
+    """Return the path in the job that ends in the keys of the field, or the common parent of several such paths."""
     if (name := literal_name(fault.item)) is not None:
         return literal_path(document, environment, ("objects", name, *fault.path))
     if (patched := _in_patch(document, environment, fault)) is not None:

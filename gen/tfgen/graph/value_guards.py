@@ -1,6 +1,7 @@
-"""Guards of the map entries that a user of the chart may add: volumes and resources.
+"""Checks in a chart for the map entries that a user of the chart may add: volumes and resources.
 
-The messages are public functions, because rules report the same problems in fields that only a job file has.
+The functions that return a message are public, because rules report the same problems for fields that exist only in
+a job file.
 """
 
 from __future__ import annotations

@@ -46,10 +46,11 @@ def differences(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
     """Yield a text for each number of tasks or pods of a run that differs between the cluster and job.yaml."""
     for role, number in live_task_counts(run, snapshot).items():
         if number != run.roles[role]:
-            yield f"{role}: the cluster requests {count(number, 'task')}, and job.yaml {run.roles[role]}"
+            yield f"{role}: the cluster has {count(number, 'task')}, but job.yaml sets {run.roles[role]}"
     size = live_gang_size(run, snapshot)
     if run.gang and size != run.gang[1]:
-        yield f"gang {run.gang[0][2]}: the cluster requests {count(size, 'pod')}, and job.yaml {run.gang[1]}"
+        pods = count(size, "pod")
+        yield f"gang {run.gang[0][2]}: the object in the cluster requires {pods}, but job.yaml sets {run.gang[1]}"
 
 
 def task_counts(item: Object) -> Mapping[str, int]:

@@ -44,7 +44,7 @@ def tensorboard_pod(api: Api, namespace: str, run: DeclaredRun) -> Object:
     """
     pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.ROLE: TENSORBOARD})
     if not pods:
-        reason = "TensorBoard is not applied, or a release of the run has scaled TensorBoard to 0"
+        reason = "TensorBoard is not applied, or the end of the run has scaled TensorBoard to 0"
         raise TfgenError(f"{run.title}: TensorBoard has no pod in {namespace}: {reason}")
     ready = [pod for pod in pods if task_state(pod).is_ready]
     if not ready:

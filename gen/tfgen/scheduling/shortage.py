@@ -23,7 +23,7 @@ class Demand:
             _add(self._amounts.setdefault(nodes, {}), amounts)
 
     def leaves_too_little(self, sets: Iterable[PodSet]) -> bool:
-        """Test whether the nodes have too little room for the given sets together with the sets that `add` added."""
+        """Test whether the nodes lack room for the given pod sets and the pod sets of earlier calls of `add`."""
         coming = self._of(sets)
         for nodes in {*coming, *self._amounts}:
             if not any(within & ~nodes == 0 for within in coming):

@@ -191,7 +191,7 @@ def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
         else:
             owner = {"propertyNames": error.node} if error.of_key else error.node
             hint = _odd_space(key) or _instead(checked, path) or hint_for_key(key, owner, checked.schema, error.path)
-            hint = "; write a key for anchors at the top level of the document" if key.startswith("x-") else hint
+            hint = "; move the anchors to a key at the top level of the document" if key.startswith("x-") else hint
             message = f"unknown key {shown(key)} in {checked.name(error.path)}{hint}"
             yield checked.problem(path, message, "unknown-key", at_key=True)
 

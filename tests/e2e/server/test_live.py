@@ -270,13 +270,13 @@ def test_status_counts_the_tasks_that_the_cluster_asks_for_and_names_the_differe
     assert status(job, cluster.admin, "--env", "dev") == cli.OK
     out = capsys.readouterr().out
     assert re.search(r"^mnist/dev in .*: Running for .*^worker +2/2 ", out, re.MULTILINE | re.DOTALL)
-    assert "differs:  worker: the cluster requests 2 tasks, and job.yaml 1\n" in out
+    assert "differs:  worker: the cluster has 2 tasks, but job.yaml sets 1\n" in out
     cluster.kubectl("scale", "-n", namespace, "statefulset/mnist-worker", "--replicas=1")
     eventually(lambda: len(ready_pods(cluster, namespace)) == 5, "five running pods")
     assert status(job, cluster.admin) == cli.OK
     out = capsys.readouterr().out
     assert re.search(r"^mnist in .*: Running for .*^worker +1/1 ", out, re.MULTILINE | re.DOTALL)
-    assert "differs:  worker: the cluster requests 1 task, and job.yaml 2\n" in out
+    assert "differs:  worker: the cluster has 1 task, but job.yaml sets 2\n" in out
 
 
 @pytest.mark.usefixtures("running")

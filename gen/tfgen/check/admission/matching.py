@@ -81,7 +81,7 @@ def all_of(answers: Iterable[Answer]) -> Answer:
 
 
 def any_of(answers: Iterable[Answer]) -> Answer:
-    """Combine answers by "or": return True if any answer is True, else the first answer with a text, else False."""
+    """Combine answers by "or": True if any answer is True, else the reason of the first unknown answer, else False."""
     answers = tuple(answers)
     if True in answers:
         return True
