@@ -210,17 +210,24 @@ def _remove(cluster: ControlPlane, kind: str, namespace: str, *names: str) -> No
         except ApiError as error:
             if error.status != 404:  # the tool was faster
                 raise
-    if kind == APPLICATION:
-        _end_operations(cluster, namespace, names)
-    eventually(lambda: not {*names} & {*_names(cluster, kind, namespace)}, f"the end of {names}")
+
+    def are_gone() -> bool:
+        if kind == APPLICATION:  # again and again, because an operation may begin later
+            _end_operations(cluster, namespace, names)
+        return not {*names} & {*_names(cluster, kind, namespace)}
+
+    eventually(are_gone, f"the end of {names}")
 
 
 def _end_operations(cluster: ControlPlane, namespace: str, names: Sequence[str]) -> None:
     """End the operations like `argocd app terminate-op`, because a retry without end blocks the deletion of an
     Application.
+
+    An operation that Argo CD has not begun has no state, and the API server refuses a state of the phase alone.
     """
     for item in cluster.client.list(APPLICATION, namespace):
-        if item["metadata"]["name"] in names and item.get("operation"):
+        has_begun = item.get("operation") and item.get("status", {}).get("operationState")
+        if item["metadata"]["name"] in names and has_begun:
             ended = {"status": {"operationState": {"phase": "Terminating"}}}
             try:
                 cluster.client.patch(APPLICATION, item["metadata"]["name"], namespace, ended)

@@ -5,11 +5,11 @@ No operator runs: each status is what the operator of that kind would write. The
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.e2e.client import Object, eventually
 from tests.e2e.custom_kinds import stand_in
@@ -78,7 +78,7 @@ def test_argo_cd_tells_the_health_of_each_custom_kind(repository: Repository) ->
             repository.cluster.install([definition])
         path = repository.folder / "kinds" / f"{name}-{group}.yaml"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(yaml.safe_dump(obj), encoding="utf-8")
+        path.write_text(json.dumps(obj), encoding="utf-8")  # JSON is YAML
     repository.push("Four kinds")
     source = {"repoURL": repository.url, "targetRevision": "main", "path": "kinds"}
     destination = {"server": "https://kubernetes.default.svc", "namespace": repository.namespace}
