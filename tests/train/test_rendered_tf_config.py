@@ -30,6 +30,7 @@ def environments() -> list[object]:
         pytest.param(path, name, id=f"{path.parent.name}-{name or 'base'}")
         for path in JOBS
         if kinds.of_spec(job(path)["spec"]) in ("StatefulSet", "Job")
+        if job(path)["spec"].get("strategy") != "KerasDistribution"  # Keras on JAX reads no TF_CONFIG
         for name in (None, *job(path)["spec"].get("environments", {}))
     ]
 
