@@ -32,7 +32,7 @@ def bars(rows: Sequence[Row]) -> str:
     """Return the SVG with a chart for each of the two peers. Edited and uncached jobs precede cached jobs."""
     charts = [
         ("One job: time of a command", [row for row in rows if row.beside[0] == ONE_JOB], False),
-        ("1,000 jobs: time of a command, logarithmic scale", [row for row in rows if row.beside[0] == MANY_JOBS], True),
+        ("Many jobs: time of a command, logarithmic scale", [row for row in rows if row.beside[0] == MANY_JOBS], True),
     ]
     parts: list[str] = []
     top = 0

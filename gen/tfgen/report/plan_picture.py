@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.scheduling.node_slots import (
-    FURTHER,
+    SHARED_LETTER,
     NodeGroup,
     NodeSlots,
     PlacedPods,
@@ -92,10 +92,10 @@ def _painted(cells: str, colours: Mapping[str, int]) -> str:
 
 
 def _names(group: NodeGroup) -> str:
-    first, *further = map(printable, group.names)
-    if len(further) > 1:
-        return f"{first} and {len(further)} more"
-    return ", ".join((first, *further))
+    first, *remaining = map(printable, group.names)
+    if len(remaining) > 1:
+        return f"{first} and {len(remaining)} more"
+    return ", ".join((first, *remaining))
 
 
 def _tasks(node: NodeSlots, is_single: bool) -> str:
@@ -113,12 +113,12 @@ def _legend(
         key = (item.run, item.role) if item.run else ("", "")
         sums[key] = sums.get(key, 0) + item.pods * item.gpus
     for (run, role), gpus in sums.items():
-        if run and letters[run, role] != FURTHER:
+        if run and letters[run, role] != SHARED_LETTER:
             yield f"{_painted(letters[run, role], colours)} {printable(role if is_single else f'{run} {role}')} {gpus}"
-    further = sum(gpus for key, gpus in sums.items() if letters.get(key) == FURTHER)
+    shared = sum(gpus for key, gpus in sums.items() if letters.get(key) == SHARED_LETTER)
     running = sum(sum(node.running) for node in nodes)
     for symbol, text, gpus in (
-        (FURTHER, "further roles", further),
+        (SHARED_LETTER, "further roles", shared),
         (_WAITING, "waiting pods", sums.get(("", ""), 0)),
         (_RUNNING, "running pods", running),
         (_FREE, "free", _free(nodes)),

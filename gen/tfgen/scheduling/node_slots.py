@@ -15,7 +15,7 @@ from tfgen.scheduling.placement import Placement
 RoleKey: TypeAlias = tuple[str, str]
 """The title of a run, and the name of a role in the run."""
 
-FURTHER: Final = "*"
+SHARED_LETTER: Final = "*"
 """The letter that several roles share after all other letters are in use."""
 _GPU: Final = "/gpu"
 """The suffix of resource names that count whole GPUs, such as `nvidia.com/gpu`."""
@@ -89,7 +89,7 @@ def slot_letters(nodes: Iterable[NodeSlots]) -> Mapping[RoleKey, str]:
         key = (item.run, item.role)
         if item.gpus and item.run and key not in letters:
             candidates = (item.role[:1].upper(), item.role[:1], *ascii_letters)
-            letters[key] = next((letter for letter in candidates if letter not in letters.values()), FURTHER)
+            letters[key] = next((letter for letter in candidates if letter not in letters.values()), SHARED_LETTER)
     return letters
 
 
