@@ -1,8 +1,9 @@
 """Every command that a document shows is run.
 
 A block marked ``console`` is a session: its commands run in order in an empty folder, and print what stands below
-them (see `sessions`). One marked ``console training`` needs TensorFlow, and tests/train runs it. Commands elsewhere
-stand in a line of their own, indented by four; each is matched by `RUN`, which says how it is run, or where.
+them (see `sessions`). A block marked ``console training`` needs TensorFlow, and tests/train runs the block. A block
+marked ``console cluster`` needs a cluster, and tests/e2e/node/test_tutorial.py runs the block. Commands elsewhere stand
+in a line of their own, indented by four; the match statement names how or where each command is run.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def sessions() -> list[object]:
 
 
 def _sessions_of(name: str, text: str) -> list[str]:
-    return [whole_session(text, training=False)] if name == TUTORIAL else SESSION.findall(text)
+    return [whole_session(text)] if name == TUTORIAL else SESSION.findall(text)
 
 
 def commands() -> list[object]:
@@ -134,6 +135,9 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             assert cli.run(["init", "mnist", "--repo", "--out", str(tmp_path)]) == cli.OK
             attributes = (tmp_path / ".gitattributes").read_text(encoding="utf-8")
             assert f"git config merge.tfgen.driver '{driver}'" in attributes
+        case ["docker", "build" | "push", *_] if document.name == TUTORIAL:
+            # tests/e2e/node/test_tutorial.py loads the image of the tutorial's Dockerfile by this name.
+            assert words[-1] == "jobs/digits" or words[-1] in document.read_text(encoding="utf-8")
         case ["docker", "build", *_, context]:
             # No engine runs where the tests do: what the build copies is there, and is all that it copies.
             near = document.parent / context

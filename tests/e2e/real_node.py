@@ -28,7 +28,7 @@ from typing import Final, Self
 
 from tests.e2e.client import Client, eventually
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.images import examples
+from tests.e2e.images import examples, oci
 from tests.e2e.namespaces import BRIDGE, Namespaces
 from tests.e2e.servers import core_dns
 from tests.e2e.servers.api_server import SERVICE_CIDR
@@ -154,6 +154,10 @@ class Node:
         )
         return folder
 
+    def load(self, image: oci.Image) -> None:
+        """Load an image into the node, as a registry would serve the image."""
+        self._containerd.load([image])
+
     def logs(self, namespace: str) -> Iterator[tuple[Path, str]]:
         """The log of every start of every container of a namespace that is still kept, and its file.
 
@@ -166,11 +170,11 @@ class Node:
     def _start(self) -> None:
         cluster, folder, machine = self.cluster, self.folder, self.machine
         network = PodNetwork(PODS, routes=(SERVICE_CIDR, _CABLE))
-        containerd = Containerd(folder / "containerd", machine, _FOLDER / "containerd", network)
-        cluster.start(containerd).wait_until_ready()
+        self._containerd = Containerd(folder / "containerd", machine, _FOLDER / "containerd", network)
+        cluster.start(self._containerd).wait_until_ready()
         base = examples.base()
         images = [examples.image(example, base, folder) for example in examples.FOLDERS]
-        containerd.load([core_dns.image(folder), *images])
+        self._containerd.load([core_dns.image(folder), *images])
         cluster.client.apply_all(core_dns.objects())
         labels = {"nvidia.com/gpu.product": GPU_PRODUCT} if self._gpus else {}
         servers = (

@@ -16,15 +16,20 @@ from tests.support import git_author
 from tests.support.command import Command
 
 _LINES = r"(?:.*\n)*"
-_BLOCK = re.compile(r"^```console( training)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^```console ?(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 TUTORIAL = "tutorial.md"
 """The page whose blocks are one session."""
 
 
-def whole_session(page: str, *, training: bool) -> str:
-    """Return the blocks of a page as one session, with or without the blocks that need TensorFlow."""
-    return "".join(block for needs_tensorflow, block in _BLOCK.findall(page) if training or not needs_tensorflow)
+def whole_session(page: str, *needs: str) -> str:
+    """Return the blocks of a page as one session.
+
+    Args:
+        page: The text of the page.
+        needs: The marks of the blocks to run with the blocks that have no mark: `training`, `cluster`.
+    """
+    return "".join(block for mark, block in _BLOCK.findall(page) if mark in ("", *needs))
 
 
 def run_session(session: str, folder: Path, temporary: Path) -> None:

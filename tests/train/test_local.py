@@ -80,4 +80,4 @@ def test_a_session_trains_as_the_document_shows(session: str, tmp_path: Path, mo
 
 def test_the_tutorial_trains_on_a_laptop(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     page = (ROOT / "docs" / TUTORIAL).read_text(encoding="utf-8")
-    run_session(whole_session(page, training=True), tmp_path, tmp_path_factory.mktemp("temporary"))
+    run_session(whole_session(page, "training"), tmp_path, tmp_path_factory.mktemp("temporary"))

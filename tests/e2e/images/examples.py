@@ -21,13 +21,14 @@ def base() -> Base:
     return Base.build(folder / REQUIREMENTS for folder in FOLDERS)
 
 
-def image(example: Path, under: Base, folder: Path) -> oci.Image:
-    """The image that an example's job names.
+def image(example: Path, under: Base, folder: Path, registry: str = "") -> oci.Image:
+    """Build the image that the job of an example names.
 
     Args:
-        example: The example's folder.
-        under: What the image begins with.
-        folder: For the file of its own layer.
+        example: The folder of the example.
+        under: The base of the image.
+        folder: The folder for the file of the example's layer.
+        registry: The registry of the image, if tfgen.yaml sets a registry.
     """
     wanted = Dockerfile.read(example / "Dockerfile")
     with tempfile.TemporaryDirectory() as root:
@@ -39,4 +40,4 @@ def image(example: Path, under: Base, folder: Path) -> oci.Image:
             file.parent.chmod(0o755)
         own = oci.write_layer(folder / f"{example.name}.tar", Path(root))
     job = yaml.safe_load((example / "job.yaml").read_text(encoding="utf-8"))
-    return oci.Image(job["spec"]["image"], (*under.layers, own), wanted.config)
+    return oci.Image("/".join(filter(None, (registry, job["spec"]["image"]))), (*under.layers, own), wanted.config)
