@@ -22,6 +22,7 @@ from tfgen.importers.objects import api_group, drop_server_fields, kind, name
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping
 from tfgen.importers.pod_template import PodData
+from tfgen.importers.restart_rules import report_difference
 from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import TASK_TYPES, WHY_CLUSTER, TaskCommand, read_command
 from tfgen.job.training_job import ROLE_NAMES, RoleName
@@ -293,7 +294,8 @@ def _fold(role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report:
     for task in tasks[1:]:
         report.note(task.item, f"the object becomes a task of the role {role}")
     secrets = pod_template.join_pull_secrets(pods, report)
-    pod = pods[0].replaced(role=folded["role"], storage=folded["storage"], pull_secrets=secrets)
+    codes = report_difference([pod.restart_codes for pod in pods], report)
+    pod = pods[0].replaced(role=folded["role"], storage=folded["storage"], pull_secrets=secrets, restart_codes=codes)
     return ForeignRole(tasks[0].item, number, pod)
 
 

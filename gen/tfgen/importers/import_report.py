@@ -129,6 +129,13 @@ class ImportReport:
         ]
         return self.entries != before
 
+    def drop_target(self, target: Path, why: str) -> None:
+        """Set the outcome of all entries for a target to `dropped`, with a reason."""
+        self.entries = [
+            entry.replaced(outcome="dropped", target=None, why=why) if entry.target == target else entry
+            for entry in self.entries
+        ]
+
     def sources(self) -> Mapping[Path, Entry]:
         """Return the first entry for each path of the job. This entry has the source of the path's value."""
         return {entry.target: entry for entry in reversed(self.entries) if entry.target}

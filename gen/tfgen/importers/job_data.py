@@ -14,6 +14,7 @@ from tfgen.data_path import Path
 from tfgen.importers.foreign_job import ROLES, ForeignJob
 from tfgen.importers.import_report import ImportReport
 from tfgen.importers.pod_template import PORT, join_pull_secrets
+from tfgen.importers.restart_rules import add_restart_in_place
 from tfgen.importers.rights import add_rights
 from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.schema import file as schema_file
@@ -42,6 +43,7 @@ def full_spec(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
     spec: dict[str, Any] = {"strategy": job.strategy, **json.loads(json.dumps(job.spec)), "roles": roles}
     spec["storage"] = {**spec.get("storage", {}), **_storage(job, names, roles, report)}
     _add_pods(spec, job, report)
+    add_restart_in_place(spec, job, report)
     return spec
 
 

@@ -31,6 +31,9 @@ PORT: Final = 2222
 RESTART_POLICY: Final = ("spec", "restartPolicy")
 """The path of the restart policy in a pod template. tfgen itself sets the restart policy of its pods."""
 
+RESTART_IN_PLACE: Final[Path] = ("spec", "restart", "inPlace")
+"""The path of the key for restart rules of a container in a job."""
+
 _ROLE: Final = ("spec", "roles", ROLE)
 _POD: Final = (*_ROLE, "podTemplate", "spec")
 _MAIN: Final = (*_POD, "containers", 0)
@@ -108,6 +111,9 @@ _OPERATOR_LABEL: Final = re.compile(
 _WHY_PULL_SECRETS: Final = "in job.yaml, all roles share one list of imagePullSecrets"
 """The reason in the import report for a pod that gets an additional pull secret."""
 
+_RESTARTS: Final = ("restartPolicy", "restartPolicyRules")
+"""The fields of a container that set its restarts in the pod."""
+
 _NODE_PORT_FIELDS: Final = ("hostIP", "hostPort")
 """The fields of a container port that also open the port on the node."""
 
@@ -143,6 +149,7 @@ class PodData(Record):
         security: the fields of ``security``.
         port: the part of the source that sets TensorFlow's port, or None.
         scheduler: the part of the source that names a scheduler other than the default, or None.
+        restart_codes: the exit codes after which the kubelet restarts the main container in its pod.
         instance: the settings of the cloud's instances.
     """
 
@@ -152,6 +159,7 @@ class PodData(Record):
     security: Mapping[str, Any]
     port: Part | None
     scheduler: Part | None
+    restart_codes: frozenset[int] = frozenset()
     instance: Instance = Instance()
 
 
@@ -246,6 +254,7 @@ class _PodReader(FieldReader):
         self.pull_secrets: list[str] = []
         self.port: Part | None = None
         self.scheduler: Part | None = None
+        self.restart_codes = _restart_codes(main)
 
     def set_value(self, value: Any, *path: str | int) -> None:
         """Set a value in the role or in its podTemplate. Skip an empty value of a field of the role itself."""
@@ -279,7 +288,7 @@ class _PodReader(FieldReader):
             main = {"containers": [{"name": CONTAINER, **containers[0]}]} if containers else {}
             role["podTemplate"] = {"spec": {**pod["spec"], **main}}
         storage = with_container(volume_data.storage, self.name)
-        return PodData(role, storage, self.pull_secrets, security, self.port, self.scheduler)
+        return PodData(role, storage, self.pull_secrets, security, self.port, self.scheduler, self.restart_codes)
 
     def _read_spec(self) -> None:
         readers: Fields = {
@@ -352,6 +361,7 @@ class _PodReader(FieldReader):
                 resources.translate(part, (*self.role_path, key), self.report), *self.role_path, key
             ),
             "securityContext": self._container_security,
+            **(dict.fromkeys(_RESTARTS, carried(*RESTART_IN_PLACE, sets=False)) if self.restart_codes else {}),
         }
         self.fields(self.main, {**_CONTAINER_FIELDS, **readers})
 
@@ -470,6 +480,22 @@ def with_container(data: Any, name: str) -> Any:
     if isinstance(data, list | tuple):
         return [with_container(item, name) for item in data]
     return data
+
+
+def _restart_codes(container: Part) -> frozenset[int]:
+    """Return the exit codes after which the kubelet restarts a container; empty unless `restart.inPlace` is equal.
+
+    https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-restart-rules
+    """
+    codes = frozenset[int]()
+    fields = container.data
+    for rule in fields.get("restartPolicyRules") or ():
+        match rule:
+            case {"action": "Restart", "exitCodes": {"operator": "In", "values": [*values]}}:
+                codes |= frozenset(values)
+            case _:
+                return frozenset()
+    return codes if fields.get("restartPolicy") == "Never" else frozenset()
 
 
 def _variable(item: Part, container: str) -> Any:
