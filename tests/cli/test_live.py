@@ -115,3 +115,20 @@ def test_a_profile_of_no_task_is_refused(
 ) -> None:
     assert cli.run(["profile", str(job), *options]) == cli.USAGE
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("strategy", "role", "message"),
+    [
+        ("KerasDistribution", "worker", "the tasks run JAX, and no TensorFlow server; call jax.profiler.start_trace"),
+        ("Single", "chief", "the task runs no TensorFlow server; call tf.profiler.experimental.start"),
+    ],
+)
+def test_a_profile_without_a_server_is_refused_at_the_strategy(
+    strategy: str, role: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "job.yaml"
+    head = "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist}\nspec:\n  image: mnist:1\n"
+    path.write_text(f"{head}  strategy: {strategy}\n  roles: {{{role}: {{}}}}\n", encoding="utf-8")
+    assert cli.run(["profile", str(path)]) == cli.PROBLEMS
+    assert f"job.yaml:6:13: tfgen profile: {message} in the program [profile]\n" in capsys.readouterr().err

@@ -8,18 +8,35 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from tfgen import data_path
 from tfgen.errors import TfgenError
 from tfgen.live.api import Api
 from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.step_times import StepTimes, step_times
 from tfgen.live.task_pod import task_pod
 from tfgen.live.task_trace import trace_task
+from tfgen.problems import Problem
 from tfgen.record import Record
+from tfgen.text.document import Document
 from tfgen.tree.replace_folder import write_new_folder
 
 _TRACE: Final = ".xplane.pb"
 _MOST: Final = 64
 """Maximum number of tasks that are traced at the same time."""
+
+
+_NO_SERVER: Final[Mapping[str, str]] = {
+    "KerasDistribution": "the tasks run JAX, and no TensorFlow server; call jax.profiler.start_trace in the program",
+    "Single": "the task runs no TensorFlow server; call tf.profiler.experimental.start in the program",
+}
+"""The reason and the fix for each strategy whose tasks answer no trace."""
+
+
+def refusal(document: Document) -> Problem | None:
+    """Return the problem of a job whose strategy has no TensorFlow server to trace; None for a traceable job."""
+    path = ("spec", "strategy")
+    message = _NO_SERVER.get(data_path.at(document.data, path) or "")
+    return Problem(*document.place(path), f"tfgen profile: {message}", "profile") if message else None
 
 
 class TaskProfile(Record):
