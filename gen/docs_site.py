@@ -17,6 +17,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("*.md", "docs/*.md", "examples/*/README.md")
+STYLE = Path(__file__).with_suffix(".css")
 LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 """A link to a path in the repository: the text, the path and the anchor."""
 
@@ -28,12 +29,13 @@ def on_config(config: MkDocsConfig) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Return the files of the theme, the pages, and the files to which the pages link."""
+    """Return the files of the theme, the style sheet, the pages, and the files to which the pages link."""
     pages = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
     for file in [file for file in files if file.src_dir == config.docs_dir]:
         files.remove(file)
     for path in sorted({*pages, *linked_files(pages)}):
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
+    files.append(File.generated(config, STYLE.name, abs_src_path=str(STYLE)))
     return files
 
 
