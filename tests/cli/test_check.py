@@ -21,7 +21,7 @@ CHANGE = (
 
 
 @pytest.mark.parametrize(
-    ("wrong", "own"),
+    ("wrong", "expected"),
     [
         ("environments: {p: }", []),  # null may remove an environment of the defaults
         ("roles: []", ["job.yaml:6:10: spec.roles: found a list"]),
@@ -29,16 +29,16 @@ CHANGE = (
     ],
 )
 def test_a_job_under_broken_defaults_is_no_further_looked_at(
-    job: Path, capsys: Printed, wrong: str, own: list[str]
+    job: Path, capsys: Printed, wrong: str, expected: list[str]
 ) -> None:
     (job.parent / "tfgen.yaml").write_text("{apiVersion: tfgen/v1alpha1, kind: Defaults, spec: {x: 1}}")
     key = wrong.partition(":")[0]
-    said = "\n".join(line for line in JOB.splitlines() if not line.strip().startswith(key))
-    job.write_text(f"{said}\n  {wrong}\n", encoding="utf-8")
+    text = "\n".join(line for line in JOB.splitlines() if not line.strip().startswith(key))
+    job.write_text(f"{text}\n  {wrong}\n", encoding="utf-8")
     assert cli.run(["check", "job.yaml"]) == 1
     printed, summary = capsys.readouterr()
-    *others, unknown_key = printed.splitlines()
-    assert [line.partition(",")[0] for line in others] == own
+    *problems, unknown_key = printed.splitlines()
+    assert [line.partition(",")[0] for line in problems] == expected
     assert unknown_key == 'tfgen.yaml:1:53: unknown key "x" in spec [unknown-key]'
     assert summary.endswith(", 0 warnings; 0 jobs compared with HEAD\n")
 
@@ -186,8 +186,8 @@ def test_only_jobs_that_changed(job: Path, capsys: Printed) -> None:
 
     job.write_text(CHANGED, encoding="utf-8")
     assert cli.run(["check", ".", "--changed"]) == 1
-    said = capsys.readouterr().out.splitlines()
-    assert [line.rpartition(" ")[2] for line in said] == ["[not-rendered]", "[new-run]"]
+    output = capsys.readouterr().out.splitlines()
+    assert [line.rpartition(" ")[2] for line in output] == ["[not-rendered]", "[new-run]"]
     git("checkout", "--quiet", ".")
 
     service.write_text("# mine, too\n", encoding="utf-8")

@@ -114,7 +114,7 @@ def test_a_folder_gives_the_jobs_below_it_and_no_other_yaml(job: Path, capsys: p
 
 
 @pytest.mark.parametrize(
-    ("argv", "code", "says"),
+    ("argv", "code", "message"),
     [
         (["chek", "job.yaml"], 2, "unknown command 'chek'; did you mean \"check\"? (commands: init, import, "),
         (["check", "--agianst", "x", "y"], 2, 'tfgen check: unknown option --agianst; did you mean "--against"?'),
@@ -134,12 +134,12 @@ def test_a_folder_gives_the_jobs_below_it_and_no_other_yaml(job: Path, capsys: p
         (["init", "--repo", "flux"], 2, "'flux' is not a valid job name: choose another name"),
     ],
 )
-def test_wrong_usage(job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], code: int, says: str) -> None:
+def test_wrong_usage(job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], code: int, message: str) -> None:
     (job.parent / "empty").mkdir()
     assert cli.run(argv) == code
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert says in printed.err
+    assert message in printed.err
     assert "Traceback" not in printed.err
 
 
@@ -215,12 +215,12 @@ def test_rerun_says_each_run_that_it_raises(job: Path, capsys: pytest.CaptureFix
     assert err.endswith(" [not-fresh]\n")
     assert err.count("\n") == 1
     assert cli.run(["rerun", "job.yaml", "--fresh", "--format", "json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["runs"] == [
+    output = json.loads(capsys.readouterr().out)
+    assert output["runs"] == [
         {"environment": None, "before": "2", "after": "3"},
         {"environment": "prod", "before": "6", "after": "7"},
     ]
-    assert [problem["rule"] for problem in said["problems"]] == ["not-fresh"]
+    assert [problem["rule"] for problem in output["problems"]] == ["not-fresh"]
 
 
 @pytest.mark.parametrize("command", ["render", "check", "diff", "commit", "rerun", "rm"])

@@ -52,13 +52,13 @@ def test_a_change_of_what_applies_a_job_counts(job: Path, capsys: Printed) -> No
 def test_json_has_what_was_and_what_is(job: Path, capsys: Printed) -> None:
     job.write_text(CHANGED, encoding="utf-8")
     assert cli.run(["diff", ".", "--format", "json", "--against", "HEAD"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["against"], [each["job"] for each in found["jobs"]]) == ("HEAD", ["mnist"])
-    (environment,) = found["jobs"][0]["environments"]
+    output = json.loads(capsys.readouterr().out)
+    assert (output["against"], [changed_job["job"] for changed_job in output["jobs"]]) == ("HEAD", ["mnist"])
+    (environment,) = output["jobs"][0]["environments"]
     fields = next(item["fields"] for item in environment["objects"] if item["name"] == "mnist-chief")
     path = "spec.template.spec.containers[tensorflow].image"
     assert fields == [{"path": path, "before": "mnist:1", "after": "mnist:2"}]
-    assert found["jobs"][0]["needsNewRun"][0]["line"] == 5
+    assert output["jobs"][0]["needsNewRun"][0]["line"] == 5
 
 
 def test_another_revision(job: Path, capsys: Printed) -> None:

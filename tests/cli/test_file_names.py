@@ -87,8 +87,8 @@ def test_a_problem_in_a_file_whose_name_is_not_utf_8(job: str, capsys: Printed) 
         (str(Path(job).absolute()), f"{Path.cwd().as_uri()}/jobs/m%FF"),
     ):
         (result,) = json.loads(run(["check", path, "--format", "sarif"], 1, capsys))["runs"][0]["results"]
-        found = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
-        assert found == uri + job.partition("\udcff")[2]
+        result_uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        assert result_uri == uri + job.partition("\udcff")[2]
 
 
 def test_an_output_folder_whose_name_is_not_utf_8(job: str, capsys: Printed) -> None:
@@ -130,15 +130,15 @@ THINGS: dict[str, tuple[Callable[[Path], None], str]] = {
 }
 
 
-@pytest.mark.parametrize(("make", "says"), THINGS.values(), ids=THINGS)
+@pytest.mark.parametrize(("make", "message"), THINGS.values(), ids=THINGS)
 @pytest.mark.parametrize("command", ["render", "check", "diff", "commit"])
 def test_defaults_that_are_no_file_are_not_passed_over(
-    job: str, capsys: Printed, make: Callable[[Path], None], says: str, command: str
+    job: str, capsys: Printed, make: Callable[[Path], None], message: str, command: str
 ) -> None:
     make(Path("tfgen.yaml"))
     assert run([command, job], cli.USAGE, capsys) == (
-        f"tfgen: error: {says}; the jobs below this folder take their defaults from this file: correct or delete the "
-        "file\n"
+        f"tfgen: error: {message}; the jobs below this folder take their defaults from this file: correct or delete "
+        "the file\n"
     )
     assert {path.name for path in Path().iterdir()} == {".git", "jobs", "tfgen.yaml"}
 

@@ -167,5 +167,5 @@ def test_rm_keeps_the_file_if_a_rendered_file_was_edited(repository: Path) -> No
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_shell_completes_the_names_of_the_jobs(command: str) -> None:
-    assert [one.word for one in candidates([command, "jobs.yaml", "--job", ""])] == ["mnist", "pong"]
+    assert [candidate.word for candidate in candidates([command, "jobs.yaml", "--job", ""])] == ["mnist", "pong"]
     assert "--job" in parsers([command]).commands[command].format_help()

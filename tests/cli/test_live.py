@@ -27,16 +27,16 @@ def job(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("command", "more"), [("status", []), ("exec", ["--", "true"]), ("tensorboard", [])])
+@pytest.mark.parametrize(("command", "options"), [("status", []), ("exec", ["--", "true"]), ("tensorboard", [])])
 def test_a_missing_client_is_told_with_its_cure(
-    command: str, more: list[str], job: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, options: list[str], job: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in [
         name for name in sys.modules if name.startswith("tfgen.live.") or name == "tfgen.commands.cluster.live_runs"
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "kubernetes", None)
-    assert cli.run([command, str(job), *more]) == cli.FAILED
+    assert cli.run([command, str(job), *options]) == cli.FAILED
     error = capsys.readouterr().err
     assert error == (
         "tfgen: error: the Kubernetes client is not installed: pip install kubernetes urllib3 websocket-client\n"

@@ -47,9 +47,9 @@ def test_all_that_is_lacking_comes_at_once(job: Path, capsys: pytest.CaptureFixt
 
 def test_a_command_of_the_image(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job.write_text(JOB.replace("  command: [python, /opt/train.py]\n", ""), encoding="utf-8")
-    said = "is in the image, which this machine does not use; set command, or add --image [local-command]\n"
+    message = "is in the image, which this machine does not use; set command, or add --image [local-command]\n"
     assert refused(capsys, 1) == "".join(
-        f"job.yaml:6:{column}: the command of the {role} {said}"
+        f"job.yaml:6:{column}: the command of the {role} {message}"
         for column, role in ((11, "chief"), (22, "ps"), (30, "worker"))
     )
 
@@ -69,21 +69,21 @@ def test_a_package_that_the_python_lacks(job: Path, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
         (["--set", "roles.worker.replica=2"], 'job.yaml:7:52: unknown key "replica"'),
         (["--set", "roles.worker.replicas=two"], "job.yaml:7:"),
     ],
 )
 def test_a_value_that_the_job_cannot_have(
-    job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], said: str
+    job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], message: str
 ) -> None:
-    assert refused(capsys, 1, *argv).startswith(said)
+    assert refused(capsys, 1, *argv).startswith(message)
     assert job.read_text() == JOB
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
         (["--env", "dev"], "tfgen: error: job.yaml: the job has no environment 'dev'; the job has no environments\n"),
         (["--set", "replicas"], 'tfgen: error: "replicas" is not an assignment; write PATH=VALUE'),
@@ -95,12 +95,14 @@ def test_a_value_that_the_job_cannot_have(
         (["--env-file", "none"], "tfgen: error: none: No such file or directory\n"),
     ],
 )
-def test_an_option_that_does_not_fit(job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], said: str) -> None:
-    assert refused(capsys, 2, *argv).startswith(said)
+def test_an_option_that_does_not_fit(
+    job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], message: str
+) -> None:
+    assert refused(capsys, 2, *argv).startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
         (
             ["--mount", "model"],
@@ -112,15 +114,15 @@ def test_an_option_that_does_not_fit(job: Path, capsys: pytest.CaptureFixture[st
         (["--retries", "-1"], "'-1' is not a valid number; write an integer of at least 0"),
     ],
 )
-def test_an_option_that_is_none(job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], said: str) -> None:
+def test_an_option_that_is_none(job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], message: str) -> None:
     assert cli.run(["local", "job.yaml", *argv]) == cli.USAGE
-    assert capsys.readouterr().err.splitlines()[-1].endswith(said)
+    assert capsys.readouterr().err.splitlines()[-1].endswith(message)
 
 
 def test_variables_that_are_none_are_not_shown(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("secrets").write_text("# hub\nTOKEN=t\n\nhunter2\nexport KEY='k'\n-=\n")
-    said = "".join(f"secrets:{line}: this is not a variable; write NAME=VALUE\n" for line in (4, 6))
-    assert refused(capsys, 2, "--env-file", "secrets") == f"tfgen: error: {said}"
+    messages = "".join(f"secrets:{line}: this is not a variable; write NAME=VALUE\n" for line in (4, 6))
+    assert refused(capsys, 2, "--env-file", "secrets") == f"tfgen: error: {messages}"
 
 
 def test_a_job_of_elastic_dl_does_not_run_here(job: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,15 +41,15 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def children(pid: int) -> set[int]:
     """The processes that a process started itself."""
-    found = set()
+    processes = set()
     for folder in Path("/proc").iterdir():
         try:
             parent = int((folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
         except (OSError, ValueError, IndexError):
             continue
         if parent == pid:
-            found.add(int(folder.name))
-    return found
+            processes.add(int(folder.name))
+    return processes
 
 
 def is_running(pid: int) -> bool:
@@ -73,15 +73,15 @@ def interrupted(number: signal.Signals, when: Callable[[int], bool], *command: s
         assert process.poll() is None, "it ended before it was to be interrupted"
         assert time.monotonic() < deadline
         time.sleep(0.005)
-    below = children(process.pid)
+    descendants = children(process.pid)
     process.send_signal(number)
-    _, said = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == SIGNALS[number], said
-    assert "Traceback" not in said
-    while any(map(is_running, below)):
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == SIGNALS[number], errors
+    assert "Traceback" not in errors
+    while any(map(is_running, descendants)):
         assert time.monotonic() < deadline, "a process of its own goes on"
         time.sleep(0.01)
-    return said
+    return errors
 
 
 def tfgen(*command: str) -> str:

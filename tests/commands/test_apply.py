@@ -28,7 +28,7 @@ def first_container(value: Any) -> Any:
     if isinstance(value, dict) and "containers" in value:
         return value["containers"][0]
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return next((found for item in items if (found := first_container(item))), None)
+    return next((container for item in items if (container := first_container(item))), None)
 
 
 @pytest.mark.parametrize("kind", CUSTOM_KINDS)

@@ -95,10 +95,10 @@ def test_no_text_of_a_file_that_stays_is_read(clone: Path, capsys: Printed, monk
 
 def test_a_change_is_rendered_and_committed_with_its_job(clone: Path, capsys: Printed) -> None:
     write("jobs/mnist.yaml", QUEUE)
-    said = run(capsys, "jobs")
+    output = run(capsys, "jobs")
     assert subject() == SUBJECT
-    assert said.startswith("main ")
-    assert SUBJECT in said
+    assert output.startswith("main ")
+    assert SUBJECT in output
     assert "jobs/mnist.yaml" in committed_files()
     assert ".tfgen/mnist.json" in committed_files()
     assert git("status", "--porcelain") == ""
@@ -169,10 +169,10 @@ def test_words_for_what_changes_no_object(clone: Path, capsys: Printed) -> None:
 
 def test_json(clone: Path, capsys: Printed) -> None:
     write("jobs/mnist.yaml", QUEUE)
-    found = json.loads(run(capsys, "jobs", "--format", "json"))
-    assert found["commit"] == git("rev-parse", "HEAD").strip()
-    assert (found["branch"], found["pushedTo"]) == ("main", None)
-    assert found["files"] == committed_files()
+    result = json.loads(run(capsys, "jobs", "--format", "json"))
+    assert result["commit"] == git("rev-parse", "HEAD").strip()
+    assert (result["branch"], result["pushedTo"]) == ("main", None)
+    assert result["files"] == committed_files()
     assert json.loads(run(capsys, "jobs", "--format", "json"))["commit"] is None
 
 
@@ -377,7 +377,7 @@ def test_a_new_branch(clone: Path, remote: Path, capsys: Printed) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "message"),
     [
         ("@", "'@' is not a valid name of a branch: git reads the name as another revision"),
         ("HEAD", "'HEAD' is not a valid name of a branch"),
@@ -405,13 +405,13 @@ def test_a_new_branch(clone: Path, remote: Path, capsys: Printed) -> None:
         ),
     ],
 )
-def test_a_branch_that_git_would_read_as_something_else(clone: Path, capsys: Printed, name: str, says: str) -> None:
+def test_a_branch_that_git_would_read_as_something_else(clone: Path, capsys: Printed, name: str, message: str) -> None:
     git("checkout", "--quiet", "-b", "before")  # so that @{-1} is one
     git("checkout", "--quiet", "main")
     git("tag", "v1")
     refs = git("for-each-ref")
     write("jobs/mnist.yaml", QUEUE)
-    assert says in run(capsys, "jobs", f"--branch={name}", code=2)
+    assert message in run(capsys, "jobs", f"--branch={name}", code=2)
     assert git("for-each-ref") == refs
     assert git("symbolic-ref", "HEAD") == "refs/heads/main\n"
     assert git("status", "--porcelain") == " M jobs/mnist.yaml\n"
@@ -435,8 +435,8 @@ def test_nothing_for_a_new_branch(clone: Path, remote: Path, capsys: Printed) ->
     """The command reports the problem before it writes a file, because a render would equal the committed files."""
     rendered = clone / "overlays/mnist/prod/kustomization.yaml"
     rendered.unlink()
-    said = run(capsys, "jobs", "--branch", "nights", "--push", code=2)
-    assert "nothing has changed, so tfgen does not create the branch nights" in said
+    output = run(capsys, "jobs", "--branch", "nights", "--push", code=2)
+    assert "nothing has changed, so tfgen does not create the branch nights" in output
     assert not rendered.exists()
     assert lines("branch", "--list", folder=remote) == ["* main"]
     write(rendered, "# mine\n")
@@ -502,9 +502,9 @@ def refused(capsys: Printed, *arguments: str, code: int = 1) -> str:
         return head, git("symbolic-ref", "--quiet", "HEAD"), git("ls-files", "--stage"), git("branch")
 
     before = state()
-    said = run(capsys, *arguments, code=code)
+    output = run(capsys, *arguments, code=code)
     assert state() == before
-    return said
+    return output
 
 
 def test_errors_of_the_job(clone: Path, capsys: Printed) -> None:
@@ -604,9 +604,9 @@ def test_a_hook_that_refuses(clone: Path, capsys: Printed) -> None:
     hook("pre-commit", "echo 'not on a Friday' >&2; exit 1")
     write("jobs/mnist.yaml", QUEUE)
     write("jobs/other.yaml", JOB.replace("mnist}", "other}"))
-    said = refused(capsys, "jobs", "--branch", "nights")
-    assert "not on a Friday" in said
-    assert "nothing is committed" in said
+    output = refused(capsys, "jobs", "--branch", "nights")
+    assert "not on a Friday" in output
+    assert "nothing is committed" in output
     assert "?? jobs/other.yaml" in git("status", "--porcelain")
     hook("pre-commit", "exit 0")
     hook("commit-msg", "echo 'no ticket' >&2; exit 1")
@@ -632,8 +632,8 @@ def test_a_hook_that_rewrites(clone: Path, capsys: Printed) -> None:
     hook("pre-commit", "echo '# checked' >> overlays/mnist/prod/kustomization.yaml; git add overlays")
     hook("commit-msg", "echo 'Ticket: 7' >> \"$1\"")
     write("jobs/mnist.yaml", QUEUE)
-    said = run(capsys, "jobs")
-    assert "note: a git hook changed a rendered file: overlays/mnist/prod/kustomization.yaml:" in said
+    output = run(capsys, "jobs")
+    assert "note: a git hook changed a rendered file: overlays/mnist/prod/kustomization.yaml:" in output
     assert git("show", "HEAD:overlays/mnist/prod/kustomization.yaml").endswith("# checked\n")
     assert git("log", "-1", "--format=%B").strip() == f"{SUBJECT}\nTicket: 7"
     assert git("status", "--porcelain") == ""
@@ -701,9 +701,9 @@ def test_a_remote_that_moved(clone: Path, remote: Path, tmp_path: Path, capsys: 
 def test_another_change_of_the_same_job(clone: Path, remote: Path, tmp_path: Path, capsys: Printed) -> None:
     other_clone(remote, tmp_path, lambda folder: write(folder / "jobs/mnist.yaml", JOB.replace("production", "day")))
     write("jobs/mnist.yaml", QUEUE)
-    said = run(capsys, "jobs", "--push", code=1)
-    assert "origin/main also changed jobs/mnist.yaml" in said
-    assert "\n  git pull --rebase origin main\n" in said
+    output = run(capsys, "jobs", "--push", code=1)
+    assert "origin/main also changed jobs/mnist.yaml" in output
+    assert "\n  git pull --rebase origin main\n" in output
     assert (subject(), subject(remote)) == (SUBJECT, "theirs")
     assert git("status", "--porcelain") == ""
     assert lines("worktree", "list")[1:] == []
@@ -859,9 +859,9 @@ def test_the_way_on_leads_by_the_check_for_a_new_run(
     other_clone(remote, tmp_path, theirs)
     change(clone, 4)
     mine = Path("jobs/mnist.yaml").read_text(encoding="utf-8")
-    said = run(capsys, "jobs", "--push", code=1)
-    steps = [line.strip() for line in said.splitlines() if line.startswith("  ")]
-    pull, keep, again, *rest = [step.replace("JOB...", "jobs") for step in steps]
+    output = run(capsys, "jobs", "--push", code=1)
+    steps = [line.strip() for line in output.splitlines() if line.startswith("  ")]
+    pull, keep, again, *conflict_steps = [step.replace("JOB...", "jobs") for step in steps]
 
     def shell(line: str, *, fails: bool = False) -> str:
         tfgen = f'tfgen() {{ "{sys.executable}" -m tfgen "$@"; }}'
@@ -878,7 +878,7 @@ def test_the_way_on_leads_by_the_check_for_a_new_run(
     assert "[new-run]" in shell(again, fails=True)
     shell("tfgen rerun jobs")
     shell(again)
-    for step in rest:
+    for step in conflict_steps:
         shell(step)
     assert [subject(remote), *lines("log", "--format=%s", folder=remote)[1:]] == [subject(), "theirs", "x"]
     assert 'run: "3"' in git("show", "main:jobs/mnist.yaml", folder=remote)
@@ -902,9 +902,9 @@ def test_a_remote_that_refuses(clone: Path, remote: Path, capsys: Printed) -> No
     write(remote / "hooks" / "pre-receive", "#!/bin/sh\necho 'ask Ada'; exit 1\n")
     (remote / "hooks" / "pre-receive").chmod(0o755)
     write("jobs/mnist.yaml", QUEUE)
-    said = run(capsys, "jobs", "--push", code=1)
-    assert "ask Ada" in said
-    assert "the commit stays in main" in said
+    output = run(capsys, "jobs", "--push", code=1)
+    assert "ask Ada" in output
+    assert "the commit stays in main" in output
     assert (subject(), subject(remote)) == (SUBJECT, "x")
     (remote / "hooks" / "pre-receive").unlink()
     assert "pushed to origin/main" in run(capsys, "jobs", "--push")
@@ -936,8 +936,8 @@ def test_a_remote_that_is_always_ahead(
     )
     hook("pre-push", " && ".join(("unset GIT_DIR", *steps)))
     write("jobs/mnist.yaml", QUEUE)
-    said = run(capsys, "jobs", "--push", code=1)
-    assert "had new commits in each of 2 attempts; the commit stays in main" in said
+    output = run(capsys, "jobs", "--push", code=1)
+    assert "had new commits in each of 2 attempts; the commit stays in main" in output
     assert subject() == SUBJECT
 
 
@@ -960,8 +960,8 @@ def test_twenty_committers_at_once_all_land(clone: Path, remote: Path, tmp_path:
         )
         for name in names
     ]
-    said = [process.communicate(timeout=1800)[0] for process in running]
-    assert [process.returncode for process in running] == [0] * len(names), said
+    outputs = [process.communicate(timeout=1800)[0] for process in running]
+    assert [process.returncode for process in running] == [0] * len(names), outputs
     landed = sorted(lines("log", "--format=%s", folder=remote))
     assert landed == sorted(["x", *(f"{name}: new job" for name in names)])
     git("pull", "--quiet")
@@ -1125,7 +1125,7 @@ def test_a_ledger_that_a_formatter_wrote_anew_is_as_good(clone: Path, capsys: Pr
 
 
 @pytest.fixture
-def kept(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def kept_clone(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A job that stays as an older tfgen made it, with one file less, and that another tfgen upgrades meanwhile."""
     write("jobs/other.yaml", SMALL.replace("mnist", "other"))
     assert cli.run(["render", "jobs"]) == 0
@@ -1144,18 +1144,18 @@ def kept(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return readme
 
 
-def test_what_another_renders_between_plan_and_writing_is_committed_whole(kept: Path, capsys: Printed) -> None:
+def test_what_another_renders_between_plan_and_writing_is_committed_whole(kept_clone: Path, capsys: Printed) -> None:
     write("jobs/other.yaml", SMALL.replace("mnist", "other").replace("research", "night"))
     run(capsys, "jobs")
     assert {"charts/mnist/README.md", ".tfgen/mnist.json", "jobs/other.yaml"} <= {*committed_files()}
-    assert kept.exists()
+    assert kept_clone.exists()
     assert git("status", "--porcelain") == ""
 
 
 def test_what_another_renders_where_nothing_is_to_be_written_is_not_committed_in_part(
-    kept: Path, capsys: Printed
+    kept_clone: Path, capsys: Printed
 ) -> None:
     write("jobs/other.yaml", SMALL.replace("mnist", "other") + "# no more\n")
-    said = run(capsys, "jobs", code=3)
-    assert ".tfgen/mnist.json: another tfgen process rendered mnist; run the command again" in said
-    assert kept.exists()
+    output = run(capsys, "jobs", code=3)
+    assert ".tfgen/mnist.json: another tfgen process rendered mnist; run the command again" in output
+    assert kept_clone.exists()

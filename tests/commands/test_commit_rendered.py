@@ -248,12 +248,12 @@ def test_of_many_jobs_few_are_in_memory(clone: Path, monkeypatch: pytest.MonkeyP
         steps.append("read")
         return read_documents(source)
 
-    def asked(document: Document) -> str:
+    def counted_branch(document: Document) -> str:
         steps.append("ask")
         return rendered_branch(document)
 
     monkeypatch.setattr(branch_steps, "read_documents", read)
-    monkeypatch.setattr(branch_steps, "rendered_branch", asked)
+    monkeypatch.setattr(branch_steps, "rendered_branch", counted_branch)
     monkeypatch.setattr(branch_steps, "apply", plans.append)
     write("jobs/mnist.yaml", JOB)
     write("jobs/cifar.yaml", JOB.replace("mnist", "cifar"))

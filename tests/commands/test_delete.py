@@ -53,13 +53,13 @@ class Namespace:
         return Target(cast("Any", self), "ml", "web", "tfgen rerun job.yaml", environment, neighbors)
 
 
-def made(version: str, kind: str, name: str, fields: object, labels: Mapping[str, str] | None = None) -> Any:
+def live_object(version: str, kind: str, name: str, fields: object, labels: Mapping[str, str] | None = None) -> Any:
     metadata = {"name": name, "labels": labels, "managedFields": fields}
     return {"apiVersion": version, "kind": kind, "metadata": metadata}
 
 
 def inventory(*identities: tuple[str, str, str], name: str = "web.tfgen") -> Any:
-    return {**made("v1", "ConfigMap", name, APPLIED, LABELS), "data": {"objects": json.dumps(identities)}}
+    return {**live_object("v1", "ConfigMap", name, APPLIED, LABELS), "data": {"objects": json.dumps(identities)}}
 
 
 def results(changes: list[ObjectChange]) -> dict[str, str]:
@@ -68,8 +68,8 @@ def results(changes: list[ObjectChange]) -> dict[str, str]:
 
 def test_an_object_of_a_listed_name_that_somebody_else_created_stays() -> None:
     """The user deleted the StatefulSet of the last apply, and made another of the same name."""
-    service = made("v1", "Service", "web", APPLIED)
-    place = Namespace(inventory(SETS, ("v1", "Service", "web")), made(*SETS, BY_HAND), service)
+    service = live_object("v1", "Service", "web", APPLIED)
+    place = Namespace(inventory(SETS, ("v1", "Service", "web")), live_object(*SETS, BY_HAND), service)
     changes = plan_delete(place.target(), [])
     assert results(changes) == {"web-worker": "left", "web": "deleted"}
     list(delete(place.target(), changes))
@@ -81,7 +81,7 @@ def test_an_object_of_a_listed_name_that_somebody_else_created_stays() -> None:
 
 
 def test_an_object_whose_kind_the_server_lacks_is_left_and_named() -> None:
-    place = Namespace(inventory(("jobset.x-k8s.io/v1alpha2", "JobSet", "web"), SETS), made(*SETS, APPLIED))
+    place = Namespace(inventory(("jobset.x-k8s.io/v1alpha2", "JobSet", "web"), SETS), live_object(*SETS, APPLIED))
     changes = plan_delete(place.target(), [])
     assert results(changes) == {"web": "left", "web-worker": "deleted"}
     assert "no kind JobSet of jobset.x-k8s.io/v1alpha2; check the address of the server" in changes[0].reason
@@ -89,7 +89,7 @@ def test_an_object_whose_kind_the_server_lacks_is_left_and_named() -> None:
 
 @pytest.mark.parametrize("data", [None, {}, {"objects": "{"}, {"objects": "7"}, {"objects": '[["v1"]]'}])
 def test_a_config_map_that_is_no_inventory_is_neither_read_nor_deleted(data: object) -> None:
-    place = Namespace({**made("v1", "ConfigMap", "web.tfgen", BY_HAND), "data": data})
+    place = Namespace({**live_object("v1", "ConfigMap", "web.tfgen", BY_HAND), "data": data})
     with pytest.raises(TfgenError, match=r"ConfigMap web\.tfgen in ml is not an inventory of tfgen"):
         plan_delete(place.target(), [])
     assert place.deleted == []
@@ -97,7 +97,7 @@ def test_a_config_map_that_is_no_inventory_is_neither_read_nor_deleted(data: obj
 
 @pytest.mark.parametrize("name", ["", "web-model/status", "web-model?x=y"])
 def test_a_claim_s_name_is_a_name(name: str) -> None:
-    claim = made("v1", "PersistentVolumeClaim", "web-model", APPLIED, LABELS)
+    claim = live_object("v1", "PersistentVolumeClaim", "web-model", APPLIED, LABELS)
     place = Namespace(claim)
     place.objects[place.path("v1", "PersistentVolumeClaim", "web-model/status")] = claim
     with pytest.raises(UsageError, match=r"--claim: the namespace .* has no claim"):
@@ -107,7 +107,7 @@ def test_a_claim_s_name_is_a_name(name: str) -> None:
 SERVICE, CLAIM = ("v1", "Service", "web"), ("v1", "PersistentVolumeClaim", "web-model")
 OF_PROD = ("apps/v1", "StatefulSet", "web-prod-worker")
 PROD = Neighbor("prod", OF_PROD, (SERVICE, CLAIM, OF_PROD))
-BOTH = [made(*item, APPLIED, LABELS) for item in (SERVICE, CLAIM, SETS, OF_PROD)]
+BOTH = [live_object(*item, APPLIED, LABELS) for item in (SERVICE, CLAIM, SETS, OF_PROD)]
 
 
 @pytest.mark.parametrize("is_applied", [True, False], ids=["by-tfgen", "by-kubectl"])

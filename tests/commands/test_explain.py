@@ -115,9 +115,11 @@ def test_an_unknown_key_is_an_error_with_the_nearest(path, message):
 def keys(data: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """The paths of all keys of a document; those of a list's items follow the list's name."""
     if isinstance(data, dict):
-        return [path] + [found for key, inner in data.items() if "." not in key for found in keys(inner, (*path, key))]
+        return [path] + [
+            child_path for key, value in data.items() if "." not in key for child_path in keys(value, (*path, key))
+        ]
     if isinstance(data, list):
-        return [found for item in data if isinstance(item, dict) for found in keys(item, path)]
+        return [child_path for item in data if isinstance(item, dict) for child_path in keys(item, path)]
     return [path]
 
 

@@ -152,17 +152,21 @@ def test_a_line_that_another_value_changes_names_the_key_of_the_value(key: str, 
     """The changed files come from a second render, so the renderer alone decides which lines have to name the key."""
     path = tuple(key.split("."))
     changed = render(data_path.with_value(document(JOB).data, path, value)).tree.files
-    own = ("spec", *path[3:]) if path[1] == "environments" else path
-    seen = 0
+    job_path = ("spec", *path[3:]) if path[1] == "environments" else path
+    explained_lines = 0
     for name, text in files().items():
         before, after = lines(text), lines(changed.get(name, text))
         if len(before) != len(after) or name.endswith(("Chart.yaml", "README.md")):
             continue
         for number, (old, new) in enumerate(zip(before, after, strict=True)):
             if old != new:
-                seen += 1
-                assert any(found[: len(own)] == own for found in keys(origins(name)[number])), (name, number + 1, old)
-    assert seen
+                explained_lines += 1
+                assert any(key_path[: len(job_path)] == job_path for key_path in keys(origins(name)[number])), (
+                    name,
+                    number + 1,
+                    old,
+                )
+    assert explained_lines
 
 
 def test_a_line_names_the_patch_or_the_structure_that_makes_the_line() -> None:
@@ -231,9 +235,9 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     number = 1 + lines((folder / "charts/mnist/values.yaml").read_text(encoding="utf-8")).index("    replicas: 4")
     capsys.readouterr()
     assert cli.run(["explain", "--format", "json", f"charts/mnist/values.yaml:{number}"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["line"], found["text"]) == (number, "    replicas: 4")
-    assert [(row["path"], row["value"], row["line"]) for row in found["values"]] == [
+    origin = json.loads(capsys.readouterr().out)
+    assert (origin["line"], origin["text"]) == (number, "    replicas: 4")
+    assert [(row["path"], row["value"], row["line"]) for row in origin["values"]] == [
         ("spec.roles.worker.replicas", 4, 14)
     ]
 
@@ -288,5 +292,5 @@ def test_each_page_of_a_key_is_about_a_key_of_the_schema() -> None:
 
 
 def test_the_keys_of_the_structure_are_no_values_of_the_chart() -> None:
-    found = {".".join(map(str, path)) for path in structure_keys(document(JOB).data)}
-    assert found == {"spec.gang", "spec.sidecars", "spec.patches.slow"}
+    key_names = {".".join(map(str, path)) for path in structure_keys(document(JOB).data)}
+    assert key_names == {"spec.gang", "spec.sidecars", "spec.patches.slow"}

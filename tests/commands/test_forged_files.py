@@ -49,8 +49,8 @@ def write(path: str | Path, text: str) -> None:
     Path(path).write_text(text, encoding="utf-8")
 
 
-def job(name: str, more: str = "") -> str:
-    return JOB.replace("mnist}", f"{name}}}") + "  outputs: [overlays]\n" + more
+def job(name: str, fields: str = "") -> str:
+    return JOB.replace("mnist}", f"{name}}}") + "  outputs: [overlays]\n" + fields
 
 
 def new_job() -> str:

@@ -397,8 +397,8 @@ def test_a_project_is_one_of_argo_cd() -> None:
     schema = version["schema"]["openAPIV3Schema"]
     project = data("projects/ads.yaml")
     jsonschema.validate(project, schema)
-    known = schema["properties"]["spec"]["properties"]
-    assert project["spec"].keys() <= known.keys()
+    properties = schema["properties"]["spec"]["properties"]
+    assert project["spec"].keys() <= properties.keys()
     for field in ("destinations", "clusterResourceWhitelist", "namespaceResourceBlacklist"):
         for item in project["spec"][field]:
-            assert item.keys() <= known[field]["items"]["properties"].keys()
+            assert item.keys() <= properties[field]["items"]["properties"].keys()

@@ -52,8 +52,8 @@ def write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def job(name: str, more: str = "") -> str:
-    return JOB.replace("NAME", name) + more
+def job(name: str, fields: str = "") -> str:
+    return JOB.replace("NAME", name) + fields
 
 
 def append(file: str, text: str) -> Edit:
@@ -122,8 +122,8 @@ def clash_beside_a_warning_that_is_off(root: Path) -> None:
     quota = "{kind: ResourceQuota, apiVersion: v1, metadata: {name: shared}, spec: {hard: {requests.cpu: 4}}}"
     append("tfgen.yaml", 'rules: {namespace-quota: {severity: "off", reason: they are small}}\n')(root)
     for name in ("a", "b"):
-        more = f"  environments: {{dev: {{}}}}\n  objects: {{q: {quota}}}\n"
-        write(root / "jobs" / f"{name}.yaml", job(f"{name}, namespace: ml-dev", more))
+        fields = f"  environments: {{dev: {{}}}}\n  objects: {{q: {quota}}}\n"
+        write(root / "jobs" / f"{name}.yaml", job(f"{name}, namespace: ml-dev", fields))
     assert cli.run(["render", "jobs"]) == cli.run(["check", "jobs"]) == cli.OK
 
 
@@ -297,7 +297,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "empty": lambda entry: entry.write_bytes(b""),
     "no text": lambda entry: entry.write_bytes(b"\xff\x00\n{}"),
     "another's": lambda entry: entry.write_bytes(
-        next(other for other in sorted(entry.parents[1].glob("*/*")) if other != entry).read_bytes()
+        next(path for path in sorted(entry.parents[1].glob("*/*")) if path != entry).read_bytes()
     ),
     "a folder": lambda entry: (entry.unlink(), entry.mkdir()),
 }

@@ -85,8 +85,8 @@ def test_a_jobs_file_with_other_line_ends_is_as_git_has_it(capsys: Printed) -> N
 def test_many_edits_are_counted(capsys: Printed) -> None:
     for path in [path for path in Path("overlays").rglob("*") if path.is_file()]:
         path.write_text("# mine\n", encoding="utf-8")
-    said = checked(capsys)
-    more = " more files were edited by hand; to discard the edits: tfgen render --force "
-    assert len(said) == 11
-    assert {line.rpartition(" ")[2] for line in said} == {"[hand-edited]"}
-    assert sum(more in line for line in said) == 1
+    output = checked(capsys)
+    summary = " more files were edited by hand; to discard the edits: tfgen render --force "
+    assert len(output) == 11
+    assert {line.rpartition(" ")[2] for line in output} == {"[hand-edited]"}
+    assert sum(summary in line for line in output) == 1

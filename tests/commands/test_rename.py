@@ -199,14 +199,14 @@ def test_the_defaults_of_a_new_claim_do_not_count_for_the_claim_that_stays(capsy
 
 def test_one_of_several_jobs_in_a_file(capsys: PRINTED) -> None:
     Path("jobs/video.yaml").unlink()
-    both = f"{JOB}---\n{OTHER}"
-    write("jobs/ads.yaml", both)
+    job_texts = f"{JOB}---\n{OTHER}"
+    write("jobs/ads.yaml", job_texts)
     assert cli.run(["render", "jobs"]) == 0
     assert "the file has 2 jobs" in run(capsys, "jobs/ads.yaml", "adverts", code=2)
     run(capsys, "jobs/ads.yaml", "adverts", "--job", "video")
-    assert text() == both.replace("name: video", "name: adverts")
+    assert text() == job_texts.replace("name: video", "name: adverts")
     run(capsys, "ads", "commercials")
-    assert text() == both.replace("name: video", "name: adverts").replace("name: ads ", "name: commercials ")
+    assert text() == job_texts.replace("name: video", "name: adverts").replace("name: ads ", "name: commercials ")
     assert {path.name for path in Path(".tfgen").iterdir()} == {"adverts.json", "commercials.json"}
 
 

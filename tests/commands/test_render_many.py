@@ -62,9 +62,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write_jobs(*numbers: int, workers: int = 2, more: str = "") -> None:
+def write_jobs(*numbers: int, workers: int = 2, fields: str = "") -> None:
     for number in numbers:
-        text = JOB.format(name=f"j{number:03}", workers=workers) + more
+        text = JOB.format(name=f"j{number:03}", workers=workers) + fields
         Path(f"jobs/{number:03}.yaml").write_text(text, encoding="utf-8")
 
 
@@ -75,10 +75,10 @@ def remove_jobs() -> None:
 
 def written() -> dict[str, str]:
     """All files but the jobs."""
-    above = ("charts", "overlays", ".tfgen")
+    folders = ("charts", "overlays", ".tfgen")
     return {
         str(path): path.read_text(encoding="utf-8")
-        for name in above
+        for name in folders
         for path in sorted(Path(name).rglob("*"))
         if path.is_file()
     }
@@ -88,7 +88,7 @@ KEPT = (Document, FileChange, FileTree, JobPlan, Ledger, Rendering)
 """What a job has most of: a hundred kilobytes of it, where one of these is kept."""
 
 
-def held() -> Counter[str]:
+def object_counts() -> Counter[str]:
     """Count the objects of each class in memory."""
     gc.collect()
     return Counter(type(thing).__name__ for thing in gc.get_objects() if isinstance(thing, KEPT))
@@ -98,9 +98,9 @@ def noting(step: Callable[..., Any], of_runs: list[list[Counter[str]]]) -> Calla
     """The step, which also notes what is in memory before it and after it."""
 
     def noted(*arguments: Any, **named: Any) -> Any:
-        of_runs[-1].append(held())
+        of_runs[-1].append(object_counts())
         result = step(*arguments, **named)
-        of_runs[-1].append(held())
+        of_runs[-1].append(object_counts())
         return result
 
     return noted
@@ -177,7 +177,7 @@ def test_a_job_is_built_once_also_where_a_sum_is_limited(
     monkeypatch.setattr(rendered_job, "build", counting(calls, "build", built.build))
     monkeypatch.setattr(sums, "build", counting(calls, "build", built.build))
     Path("tfgen.yaml").write_text(LIMITS, encoding="utf-8")
-    write_jobs(1, 2, 3, more="  environments: {prod: {}}\n")
+    write_jobs(1, 2, 3, fields="  environments: {prod: {}}\n")
     assert cli.run(["check", "jobs"]) == cli.PROBLEMS
     assert "request 15 tasks, but the limit is 8" in capsys.readouterr().out
     assert calls["build"] == 3
@@ -196,7 +196,7 @@ def test_a_commit_checks_each_file_once(monkeypatch: pytest.MonkeyPatch, is_else
     git("init", "--quiet", "--initial-branch=main")
     Path(".gitignore").write_text("cache/\n", encoding="utf-8")
     commit()
-    write_jobs(1, 2, more=GITOPS if is_elsewhere else "")
+    write_jobs(1, 2, fields=GITOPS if is_elsewhere else "")
     assert cli.run(["commit", "jobs"]) == cli.OK
     assert checked == ["jobs/001.yaml", "jobs/002.yaml"]
 
@@ -255,11 +255,11 @@ def test_a_further_job_takes_a_few_kilobytes(monkeypatch: pytest.MonkeyPatch) ->
     try:
         for out, number in (("warm", many), ("few", few), ("many", many)):
             remove_jobs()
-            write_jobs(*range(number), more=comment)
+            write_jobs(*range(number), fields=comment)
             assert cli.run(["render", "jobs", "--out", out]) == cli.OK
         for out, number in (("many", many), ("few", few)):
             remove_jobs()
-            write_jobs(*range(number), workers=3, more=comment)
+            write_jobs(*range(number), workers=3, fields=comment)
             assert cli.run(["render", "jobs", "--out", out]) == cli.OK  # with ledgers, and files on disk
             assert cli.run(["render", "jobs", "--out", out]) == cli.OK
     finally:
@@ -315,7 +315,9 @@ def test_as_many_processes_as_one_say_the_same(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_jobs(*range(0, workers.MANY, 2))
-    write_jobs(*range(1, workers.MANY, 2), more="  tensorboard: {logDir: /logs}  # tfgen: ignore latest-tag it stays\n")
+    write_jobs(
+        *range(1, workers.MANY, 2), fields="  tensorboard: {logDir: /logs}  # tfgen: ignore latest-tag it stays\n"
+    )
     write_jobs(3, workers=0)
     Path("jobs/005.yaml").write_text(JOB.format(name="j004", workers=2), encoding="utf-8")
     printed = []
@@ -340,7 +342,7 @@ def test_as_many_processes_as_one_show_the_same_differences(
     write_jobs(*range(workers.MANY + 5))
     git("init", "--quiet", "--initial-branch=main")
     commit()
-    write_jobs(*range(workers.MANY), more="  env: {NEW: variable}\n")
+    write_jobs(*range(workers.MANY), fields="  env: {NEW: variable}\n")
     printed = []
     for processes in (1, 2):
         monkeypatch.setattr(workers, "_processors", lambda processes=processes: processes)

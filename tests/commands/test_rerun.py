@@ -231,7 +231,7 @@ spec:
 
 
 @pytest.mark.parametrize(
-    ("storage", "says"),
+    ("storage", "message"),
     [
         (VOLUME, ""),
         (
@@ -245,7 +245,7 @@ spec:
         ("", "job.yaml:4:1: warning: no volume stores the files of a run; "),
     ],
 )
-def test_a_fresh_run_that_is_none(storage: str, says: str) -> None:
+def test_a_fresh_run_that_is_none(storage: str, message: str) -> None:
     (document,) = check(JOB + storage, "job.yaml").documents
-    assert as_text(not_fresh(document, None)).startswith(says)
-    assert bool(list(not_fresh(document, None))) == bool(says)
+    assert as_text(not_fresh(document, None)).startswith(message)
+    assert bool(list(not_fresh(document, None))) == bool(message)

@@ -83,9 +83,9 @@ def test_a_retired_job_leaves_its_claims() -> None:
     assert "StatefulSet" in {item["kind"] for item in plain_objects(document.data)}
 
 
-@pytest.mark.parametrize(("more", "left"), [(CLAIM, ["PersistentVolumeClaim"]), ("", [])])
-def test_kustomize_builds_what_is_left(repo: Path, more: str, left: list[str]) -> None:
-    write(repo, "a", RETIRED + more)
+@pytest.mark.parametrize(("claim", "left"), [(CLAIM, ["PersistentVolumeClaim"]), ("", [])])
+def test_kustomize_builds_what_is_left(repo: Path, claim: str, left: list[str]) -> None:
+    write(repo, "a", RETIRED + claim)
     assert cli.run(["render", "jobs"]) == 0
     built = kustomize_build(repo / "overlays" / "a" / "prod")
     assert [line.removeprefix("kind: ") for line in built.splitlines() if line.startswith("kind: ")] == left
@@ -147,9 +147,9 @@ def commit(folder: Path) -> None:
 
 
 def test_rendering_a_folder_takes_away_what_is_gone_from_it(repo: Path) -> None:
-    other = write(repo / "elsewhere", "c")
+    second_job = write(repo / "elsewhere", "c")
     assert cli.run(["render", "elsewhere"]) == 0
-    other.unlink()
+    second_job.unlink()
     (repo / "jobs" / "a" / "job.yaml").unlink()
     assert cli.run(["render", "jobs"]) == 0
     assert of_job(repo, "a") == set()
@@ -193,9 +193,9 @@ def test_rm_by_name_wants_the_jobs_file_gone(repo: Path, capsys: pytest.CaptureF
     commit(repo)
     before = on_disk(repo)
     assert cli.run(["rm", "a"]) == cli.USAGE
-    said = capsys.readouterr().err
-    assert "a: jobs/a/job.yaml has the job, so the next render would write the files again" in said
-    assert "tfgen rm jobs/a/job.yaml" in said
+    output = capsys.readouterr().err
+    assert "a: jobs/a/job.yaml has the job, so the next render would write the files again" in output
+    assert "tfgen rm jobs/a/job.yaml" in output
     assert cli.run(["rm", "a", "--out", "."]) == cli.USAGE
     assert on_disk(repo) == before
     assert cli.run(["rm", "a", "--force"]) == 0
@@ -277,8 +277,8 @@ def test_retiring_twice_says_so(repo: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_a_name_and_an_environment_want_the_jobs_file(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["rm", "a", "--env", "prod"]) == cli.USAGE
-    said = "a: the file does not exist, and --env needs a job file; the job a is in jobs/a/job.yaml"
-    assert said in capsys.readouterr().err
+    message = "a: the file does not exist, and --env needs a job file; the job a is in jobs/a/job.yaml"
+    assert message in capsys.readouterr().err
     assert cli.run(["rm", "z", "--env", "prod"]) == cli.USAGE
     assert capsys.readouterr().err.endswith("--env needs a job file\n")
 
@@ -291,12 +291,12 @@ def test_no_run_is_raised_where_a_job_is_retired(repo: Path, capsys: pytest.Capt
 
 
 def test_the_commit_says_retired() -> None:
-    assert said(JOB, RETIRED) == ["retired"]
-    assert said(RETIRED, JOB) == ["no longer retired"]
+    assert change_words(JOB, RETIRED) == ["retired"]
+    assert change_words(RETIRED, JOB) == ["no longer retired"]
     two = JOB.replace("{prod: {}}", "{dev: {namespace: dev}, prod: {}}")
-    assert said(two, two.replace("prod: {}", "prod: {enabled: false}")) == ["retired in prod"]
+    assert change_words(two, two.replace("prod: {}", "prod: {enabled: false}")) == ["retired in prod"]
 
 
-def said(before: str, after: str) -> list[str]:
+def change_words(before: str, after: str) -> list[str]:
     (was,), (now,) = (check(text, "job.yaml").documents for text in (before, after))
     return job_changes(Pair(was, now))

@@ -43,11 +43,14 @@ def test_a_value_of_another_type_is_imported_or_refused(data: st.DataObject) -> 
     manifest = data.draw(st.sampled_from(MANIFESTS))
     documents = [json.loads(json.dumps(d, default=str)) for d in yaml.safe_load_all(manifest.read_text()) if d]
     path = data.draw(st.sampled_from(list(paths(documents))))
-    above, below = at(documents, path[:-1]), [at(documents, (*path, *inner)) for inner in paths(at(documents, path))]
+    parent, children = (
+        at(documents, path[:-1]),
+        [at(documents, (*path, *child_path)) for child_path in paths(at(documents, path))],
+    )
     if data.draw(st.booleans()):
-        above[path[-1]] = data.draw(st.sampled_from((*WRONG, *below)))
+        parent[path[-1]] = data.draw(st.sampled_from((*WRONG, *children)))
     else:
-        del above[path[-1]]
+        del parent[path[-1]]
     sources = [Source("a.yaml", "---\n".join(json.dumps(document) + "\n" for document in documents).encode())]
     options = Options(kind=data.draw(st.sampled_from(["StatefulSet", "TFJob", "VolcanoJob", "JobSet"])))
     try:

@@ -186,13 +186,13 @@ def train_jobs(draw: st.DrawFn) -> list[dict[str, Any]]:
     }
     ps = {"name": "ps", "template": {"spec": {"template": draw(told_templates("ps", "$(JOB_COMPLETION_INDEX)"))}}}
     jobs = [*([ps] if draw(st.booleans()) else []), node]
-    own = draw(templates())["spec"]["containers"][0]
-    trainer = {key: own[key] for key in ("image", "command", "args") if key in own and draw(st.booleans())}
+    main = draw(templates())["spec"]["containers"][0]
+    trainer = {key: main[key] for key in ("image", "command", "args") if key in main and draw(st.booleans())}
     trainer |= {"numNodes": number} if draw(st.booleans()) else {}
-    trainer |= {"resourcesPerNode": own["resources"]} if draw(st.booleans()) else {}
+    trainer |= {"resourcesPerNode": main["resources"]} if draw(st.booleans()) else {}
     hosts = json.dumps({"ps": ["a:2222"], "worker": ["b:2222"]} if len(jobs) > 1 else {"worker": ["b:2222"]})
     config = f'{{"cluster": {hosts}, "task": {{"type": "worker", "index": $(JOB_COMPLETION_INDEX)}}}}'
-    trainer["env"] = [*own["env"], {"name": "TF_CONFIG", "value": config}]
+    trainer["env"] = [*main["env"], {"name": "TF_CONFIG", "value": config}]
     change: dict[str, Any] = {"targetJobs": [{"name": "node"}], "spec": {"nodeSelector": {"disk": "ssd"}}}
     spec = {"runtimeRef": {"name": "drawn-runtime"}, "trainer": trainer}
     spec |= {"podTemplateOverrides": [change]} if draw(st.booleans()) else {}
@@ -311,16 +311,16 @@ def test_a_drawn_line_of_elastic_dl_loses_nothing(flags: dict[str, Any]) -> None
 @st.composite
 def environments(draw: st.DrawFn) -> dict[str, dict[str, Any]]:
     """A job, and another of the same roles, in which some templates and numbers are others."""
-    one = draw(tf_jobs())
-    other: dict[str, Any] = json.loads(json.dumps(one))
-    other["metadata"] = {"name": "prod-drawn", "namespace": "ml", "labels": draw(LABELS)}
-    for name, replica in other["spec"]["tfReplicaSpecs"].items():
+    dev = draw(tf_jobs())
+    prod: dict[str, Any] = json.loads(json.dumps(dev))
+    prod["metadata"] = {"name": "prod-drawn", "namespace": "ml", "labels": draw(LABELS)}
+    for name, replica in prod["spec"]["tfReplicaSpecs"].items():
         replica["template"] = draw(st.one_of(st.just(replica["template"]), templates()))
         # What runs beside the program is the same everywhere.
         replica["template"]["spec"]["containers"][1:] = []
-        one["spec"]["tfReplicaSpecs"][name]["template"]["spec"]["containers"][1:] = []
+        dev["spec"]["tfReplicaSpecs"][name]["template"]["spec"]["containers"][1:] = []
         replica["replicas"] = draw(st.integers(2, 5)) if name in ("PS", "Worker") else 1
-    return {"dev": one, "prod": other}
+    return {"dev": dev, "prod": prod}
 
 
 @settings(max_examples=25, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
@@ -331,12 +331,12 @@ def test_a_drawn_job_loses_nothing_in_any_environment(jobs: dict[str, dict[str, 
     imported = import_jobs((), options, sources)
     errors = [str(problem) for problem in imported.problems if problem.severity == "error"]
     if errors:
-        known = ("mount", "/tmp", "must be the same in every environment")
-        assert all(any(word in error for word in known) for error in errors), errors
+        structural = ("mount", "/tmp", "must be the same in every environment")
+        assert all(any(word in error for word in structural) for error in errors), errors
         return
     verified = list(verify(imported, (), options, sources))
-    assert {one.environment for one in verified} == {"dev", "prod"}
-    assert [difference for one in verified for difference in one.differences if not difference.why] == []
+    assert {result.environment for result in verified} == {"dev", "prod"}
+    assert [difference for result in verified for difference in result.differences if not difference.why] == []
 
 
 @settings(max_examples=25, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])

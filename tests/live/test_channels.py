@@ -35,37 +35,37 @@ def frame(opcode: int, data: bytes, *, is_last: bool = True) -> bytes:
 
 
 def test_a_message_in_parts_is_of_one_stream(pair: tuple[Any, Any]) -> None:
-    channels, other = pair
-    other.sock.sendall(frame(BINARY, b"\x01out", is_last=False) + frame(CONTINUED, b"put") + frame(BINARY, b"\x02err"))
+    channels, peer = pair
+    peer.sock.sendall(frame(BINARY, b"\x01out", is_last=False) + frame(CONTINUED, b"put") + frame(BINARY, b"\x02err"))
     channels.wait()
     assert [*channels.receive()] == [(1, b"out"), (1, b"put"), (2, b"err")]
 
 
 def test_a_sign_of_life_is_answered(pair: tuple[Any, Any]) -> None:
-    channels, other = pair
-    other.sock.sendall(frame(PING, b"there?"))
+    channels, peer = pair
+    peer.sock.sendall(frame(PING, b"there?"))
     assert [*channels.receive()] == []
     channels.wait()
-    answer = other.recv_frame()
+    answer = peer.recv_frame()
     assert (answer.opcode, answer.data) == (PONG, b"there?")
 
 
 def test_the_end_of_a_stream_is_a_message(pair: tuple[Any, Any]) -> None:
-    channels, other = pair
+    channels, peer = pair
     channels.send(0, b"last")
     channels.end(0)
     channels.wait()
-    assert [other.recv_frame().data for _ in range(2)] == [b"\x00last", b"\xff\x00"]
+    assert [peer.recv_frame().data for _ in range(2)] == [b"\x00last", b"\xff\x00"]
     assert channels.is_sent
 
 
 def test_a_side_that_writes_all_before_it_reads_holds_up_nobody(pair: tuple[Any, Any]) -> None:
-    channels, other = pair
+    channels, peer = pair
     taken = bytearray()
 
     def write_and_read() -> None:
-        other.sock.sendall(frame(BINARY, b"\x01" + bytes(MANY)))
-        taken.extend(other.recv_frame().data)
+        peer.sock.sendall(frame(BINARY, b"\x01" + bytes(MANY)))
+        taken.extend(peer.recv_frame().data)
 
     thread = threading.Thread(target=write_and_read)
     thread.start()
@@ -89,9 +89,9 @@ def test_a_server_that_answers_no_sign_of_life_is_lost(pair: tuple[Any, Any], mo
 
 
 def test_an_end_of_the_connection_is_an_end(pair: tuple[Any, Any]) -> None:
-    channels, other = pair
-    other.sock.sendall(frame(BINARY, b"\x01last"))
-    other.sock.shutdown(socket.SHUT_RDWR)
+    channels, peer = pair
+    peer.sock.sendall(frame(BINARY, b"\x01last"))
+    peer.sock.shutdown(socket.SHUT_RDWR)
     channels.wait()
     assert [*channels.receive()] == [(1, b"last")]
     assert not channels.is_open

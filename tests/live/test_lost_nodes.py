@@ -39,7 +39,7 @@ def lease(renewed: str | None, seconds: int | None = 40) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("item", "held", "expected"),
+    ("item", "lease_object", "expected"),
     [
         (node("True"), lease("2026-11-22T09:40:00.000000Z"), "node-2 is ready"),
         (
@@ -70,9 +70,9 @@ def lease(renewed: str | None, seconds: int | None = 40) -> Object:
     ],
 )
 def test_a_node_does_not_answer_if_it_is_unknown_and_its_lease_is_old(
-    item: Object, held: Object | None, expected: str
+    item: Object, lease_object: Object | None, expected: str
 ) -> None:
-    assert sign_of_life(item, held, NOW) == expected
+    assert sign_of_life(item, lease_object, NOW) == expected
 
 
 def with_claim(pod: Object) -> Object:
@@ -84,8 +84,10 @@ def with_claim(pod: Object) -> Object:
 def test_status_names_the_tasks_of_a_lost_node_and_what_they_hold() -> None:
     snapshot, _, _ = read_recorded(FAILED / "cluster.json")
     pods = tuple(with_claim(pod) if pod["metadata"]["name"] == "mnist-ps-1" else pod for pod in snapshot.pods)
-    seen = snapshot.replaced(pods=pods, nodes={"node-2": node("Unknown", "Kubelet stopped posting node status.")})
-    state = judge(read_run(FAILED / "job.yaml", None), seen, "ml")
+    lost_snapshot = snapshot.replaced(
+        pods=pods, nodes={"node-2": node("Unknown", "Kubelet stopped posting node status.")}
+    )
+    state = judge(read_run(FAILED / "job.yaml", None), lost_snapshot, "ml")
     shown = as_text(state, NOW)
     assert [line for line in shown.splitlines() if line.startswith(("lost:", "fix:"))] == LINES.splitlines()
     assert rows([state])[0]["lost"] == [
@@ -104,8 +106,8 @@ def test_status_names_the_tasks_of_a_lost_node_and_what_they_hold() -> None:
 
 def test_a_node_whose_kubelet_answers_has_no_fix() -> None:
     snapshot, _, _ = read_recorded(FAILED / "cluster.json")
-    seen = snapshot.replaced(nodes={"node-2": node("False", "runtime is down")})
-    shown = as_text(judge(read_run(FAILED / "job.yaml", None), seen, "ml"), NOW)
+    lost_snapshot = snapshot.replaced(nodes={"node-2": node("False", "runtime is down")})
+    shown = as_text(judge(read_run(FAILED / "job.yaml", None), lost_snapshot, "ml"), NOW)
     assert (
         "lost:     ps-1 and worker-2 on node-2, which has not been ready for 6m (runtime is down); "
         "still in use: 2 GPUs\n" in shown

@@ -128,13 +128,13 @@ def test_a_discovery_without_resources_is_no_kubernetes_api(body: bytes, tmp_pat
 @pytest.mark.parametrize("group", ["v1", "apps/v1", "batch/v1"])
 def test_a_server_without_a_built_in_group_is_no_kubernetes_api(group: str, tmp_path: Path) -> None:
     with server(lambda _: (404, {}, b"404 page not found")) as host:
-        asked = api(tmp_path, host, Patience(answer=5, total=0))
+        client = api(tmp_path, host, Patience(answer=5, total=0))
         with pytest.raises(
             TfgenError,
             match=f"the server is not a Kubernetes API: .*/{group} does not exist, but every Kubernetes API has it",
         ):
-            asked.resource(group, "Pod")
-        assert asked.resource("jobset.x-k8s.io/v1alpha2", "JobSet") is None
+            client.resource(group, "Pod")
+        assert client.resource("jobset.x-k8s.io/v1alpha2", "JobSet") is None
 
 
 def test_a_server_that_asks_for_a_long_pause_is_asked_again_after_a_short_one() -> None:

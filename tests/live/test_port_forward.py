@@ -204,11 +204,11 @@ def taken_port() -> tuple[socket.socket, int]:
     return listener, listener.getsockname()[1]
 
 
-@pytest.mark.parametrize(("wanted", "is_error"), [(lambda port: port, True), (lambda _port: None, False)])
-def test_a_taken_port(wanted: Callable[[int], int | None], is_error: bool, api: RecordedApi) -> None:
+@pytest.mark.parametrize(("requested", "is_error"), [(lambda port: port, True), (lambda _port: None, False)])
+def test_a_taken_port(requested: Callable[[int], int | None], is_error: bool, api: RecordedApi) -> None:
     """A port that the user named is an error. The pod's own port is only preferred."""
     listener, port = taken_port()
-    forward = Forwarded(api).forward(wanted(port), port)
+    forward = Forwarded(api).forward(requested(port), port)
     with listener:
         if is_error:
             with (

@@ -99,8 +99,8 @@ def test_a_line_has_all_reasons_and_a_failed_probe_last() -> None:
         "message": "Readiness probe failed",
     }
     pods = tuple(unready if pod is ps else pod for pod in snapshot.pods)
-    seen = unfinished(snapshot).replaced(pods=pods, warnings=(*snapshot.warnings, event))
-    line = as_line(judge(read_run(SUCCEEDED / "job.yaml", None), seen, "ml"))
+    warned = unfinished(snapshot).replaced(pods=pods, warnings=(*snapshot.warnings, event))
+    line = as_line(judge(read_run(SUCCEEDED / "job.yaml", None), warned, "ml"))
     assert line.startswith("mnist: Partial, 5/7 ready, worker-3: Unschedulable: 0/3 nodes are available")
     assert line.endswith(", ps-0: Unhealthy: Readiness probe failed")
 
