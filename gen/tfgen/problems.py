@@ -8,8 +8,9 @@ counts characters, as in editors.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
+from tfgen.errors import TfgenError
 from tfgen.record import Record
 from tfgen.words import printable
 
@@ -54,6 +55,27 @@ class Problem(Record):
         """Return the problem in a single line, with escapes for line endings and control characters."""
         severity = "warning: " if self.severity == "warning" else ""
         return printable(f"{self.place}: {severity}{self.message} [{self.rule}]")
+
+
+class ProblemsError(TfgenError):
+    """Error that stops a command because of the problems in a file. `cli` prints the problems, and then the message.
+
+    Attributes:
+        problems: the problems; at least one of them is an error.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, problems: Iterable[Problem], message: str = "") -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
+
+def stop_at_errors(problems: Iterable[Problem], message: str = "") -> None:
+    """Raise ProblemsError with the problems and the message if a problem is an error."""
+    problems = tuple(problems)
+    if has_errors(problems):
+        raise ProblemsError(problems, message)
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:

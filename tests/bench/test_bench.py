@@ -139,7 +139,7 @@ def test_what_costs_twice_as_much_for_twice_as_many_lies_on_the_broken_line() ->
 def test_the_time_of_a_plan_has_a_bound(tmp_path: Path) -> None:
     """The goal is 10 CPU seconds for four times this work, the start and the files included."""
     write_plan(tmp_path, nodes=500, jobs=50)
-    objects, _ = read_cluster_file(tmp_path / "nodes.json")
+    objects = read_cluster_file(tmp_path / "nodes.json")
     runs = [(item, "ml") for item in declared_runs(check_jobs([tmp_path / "jobs"]).documents, None)]
     began = time.process_time()
     verdicts = plan_runs(runs, objects).verdicts

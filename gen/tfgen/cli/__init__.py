@@ -20,9 +20,10 @@ from types import FrameType
 from typing import Final, NoReturn
 
 from tfgen.cli.command import FAILED, OK, PROBLEMS, USAGE, Run
-from tfgen.cli.output import accept_any_text, discard_output, print_json, print_message
+from tfgen.cli.output import accept_any_text, discard_output, print_json, print_message, report
 from tfgen.cli.parser import COMMANDS, read_arguments
 from tfgen.errors import TfgenError
+from tfgen.problems import ProblemsError
 
 __all__ = ["COMMANDS", "FAILED", "OK", "PROBLEMS", "USAGE", "main", "run"]
 
@@ -80,6 +81,11 @@ def run(argv: Sequence[str]) -> int:
         return INTERRUPTED
     except _Terminated:
         return TERMINATED
+    except ProblemsError as error:
+        report(args, error.problems)
+        if message := str(error):
+            print_message(message)
+        return PROBLEMS
     except TfgenError as error:
         if is_debug:
             raise

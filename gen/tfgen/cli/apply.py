@@ -23,10 +23,7 @@ def _run(args: Namespace) -> int:
         raise UsageError("--dry-run applies nothing, so --wait has no run to wait for; remove --wait or --dry-run")
     if args.timeout is not None and not args.wait:
         raise UsageError("--timeout needs --wait")
-    target_and_objects = read_target(args)
-    if target_and_objects is None:
-        return PROBLEMS
-    target, objects = target_and_objects
+    target, objects = read_target(args)
     changes = plan_apply(target, objects)
     print_changes(args, changes if args.dry_run else apply(target, objects, changes), is_detailed=args.dry_run)
     return _wait(args) if args.wait else OK
@@ -35,8 +32,6 @@ def _run(args: Namespace) -> int:
 def _wait(args: Namespace) -> int:
     """Wait until all tasks of the run are running or the run has ended, and return the exit code."""
     run = read_run(args)
-    if run is None:
-        return PROBLEMS
     state = wait_for_run(args, run, ends_when_running=True)
     is_ok = state.end.result == "Succeeded" and not state.is_stuck if state.end else state.phase == "Running"
     return OK if is_ok else PROBLEMS

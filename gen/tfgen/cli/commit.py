@@ -6,15 +6,13 @@ from argparse import ArgumentParser, Namespace
 from functools import partial
 from typing import Final
 
-from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.command import OK, Command
 from tfgen.cli.output import (
     commit_data,
     jobs_argument,
     path,
     print_commit,
     print_json,
-    print_message,
-    report,
     with_progress,
 )
 
@@ -31,25 +29,19 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.commit import commit_paths
-    from tfgen.commands.git.commit_check import ProblemsError
     from tfgen.commands.git.commit_steps import CommitOptions
     from tfgen.job.output_root import output_root_of
     from tfgen.job.sources import read_sources
 
     sources = read_sources(args.jobs, may_be_none=True)
     out = args.out or output_root_of(args.jobs, (source.file for source in sources))
-    try:
-        outcome = commit_paths(
-            args.jobs,
-            sources,
-            CommitOptions(out, args.message, args.branch, args.push),
-            has_out_option=args.out is not None,
-            track=partial(with_progress, work="checking"),
-        )
-    except ProblemsError as error:
-        report(args, error.problems)
-        print_message(str(error))
-        return PROBLEMS
+    outcome = commit_paths(
+        args.jobs,
+        sources,
+        CommitOptions(out, args.message, args.branch, args.push),
+        has_out_option=args.out is not None,
+        track=partial(with_progress, work="checking"),
+    )
     if args.format == "json":
         print_json(commit_data(outcome))
     else:

@@ -19,10 +19,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     from tfgen.commands.delete import delete, plan_delete
 
-    target_and_objects = read_deletion_target(args)
-    if target_and_objects is None:
-        return PROBLEMS
-    target, objects = target_and_objects
+    target, objects = read_deletion_target(args)
     changes = plan_delete(target, objects, args.claim)
     print_changes(args, changes if args.dry_run else delete(target, changes), is_detailed=False)
     return PROBLEMS if any(change.outcome == "left" for change in changes) else OK

@@ -16,11 +16,11 @@ from tfgen.cli.output import (
     print_json,
     print_message,
     print_result,
-    report,
     with_progress,
 )
 from tfgen.errors import UsageError
 from tfgen.plural import count
+from tfgen.problems import stop_at_errors
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -53,10 +53,7 @@ def _run_live(args: Namespace) -> int:
     if len(args.jobs) != 1 or args.format == "markdown":
         raise UsageError("--live compares one job, and prints text or JSON")
     (args.job,), args.force = args.jobs, True
-    target_and_objects = read_target(args)
-    if target_and_objects is None:
-        return PROBLEMS
-    changes = [change for change in plan_apply(*target_and_objects) if change.outcome not in ("unchanged", "kept")]
+    changes = [change for change in plan_apply(*read_target(args)) if change.outcome not in ("unchanged", "kept")]
     print_changes(args, changes, is_detailed=True)
     return PROBLEMS if changes and args.exit_code else OK
 
@@ -65,16 +62,13 @@ def _run_in_git(args: Namespace) -> int:
     from tfgen.check.jobs import check_in_processes
     from tfgen.commands.diff import diff_jobs
     from tfgen.job.sources import read_sources
-    from tfgen.problems import has_errors
     from tfgen.report.diff_json import rows
     from tfgen.report.diff_markdown import diff_markdown
     from tfgen.report.diff_text import diff_text
     from tfgen.report.problems import rows as problem_rows
 
     jobs = check_in_processes(read_sources(args.jobs))
-    if has_errors(jobs.problems):
-        report(args, jobs.problems)
-        return PROBLEMS
+    stop_at_errors(jobs.problems)
     diff = diff_jobs(jobs, args.jobs, args.against, partial(with_progress, work="comparing"))
     for note in diff.notes:
         print_message(f"note: {note}")

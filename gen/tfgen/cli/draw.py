@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Final
 
-from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.command import OK, Command
 from tfgen.cli.live import job_argument
 from tfgen.cli.output import print_json, read_job
 
@@ -22,8 +22,6 @@ def _run(args: Namespace) -> int:
     from tfgen.pictures.svg import as_svg
 
     document = read_job(args)
-    if document is None:
-        return PROBLEMS
     picture = describe(document, args.env)
     if args.format == "json":
         print_json(as_data(picture))

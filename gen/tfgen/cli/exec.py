@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from tfgen.cli.command import PROBLEMS, Command
+from tfgen.cli.command import Command
 from tfgen.cli.live import check_role, cluster_arguments, clusters_of, job_argument, read_run, release_argument
 from tfgen.cli.output import number, print_json, print_message
 from tfgen.errors import UsageError
@@ -44,8 +44,6 @@ def _run(args: Namespace) -> int:
     if args.tty and args.format == "json":
         raise UsageError("--format json cannot carry the output of a terminal: remove --tty or --format json")
     run = read_run(args)
-    if run is None:
-        return PROBLEMS
     check_role(args.role, run)
     clusters = clusters_of(args, ONCE)
     run = clusters.named(run, args.release)

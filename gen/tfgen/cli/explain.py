@@ -6,8 +6,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Final
 
-from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import check_jobs, columns, print_json, print_result, report
+from tfgen.cli.command import OK, Command
+from tfgen.cli.output import columns, print_json, print_result, read_jobs
 from tfgen.errors import UsageError
 
 
@@ -50,13 +50,9 @@ def _is_line(path: str) -> bool:
 
 
 def _line(args: Namespace) -> int:
-    from tfgen.commands.line_origin.explain_line import InvalidJobError, as_data, as_text, explain_line
+    from tfgen.commands.line_origin.explain_line import as_data, as_text, explain_line
 
-    try:
-        origin = explain_line(args.path)
-    except InvalidJobError as error:
-        report(args, error.problems)
-        return PROBLEMS
+    origin = explain_line(args.path)
     if args.format == "json":
         print_json(as_data(origin))
     else:
@@ -87,14 +83,10 @@ def _text(path: str) -> str:
 
 def _origin(args: Namespace) -> int:
     from tfgen.job.origin import as_rows, as_table, origins
-    from tfgen.problems import has_errors
 
     if not args.path:
         raise UsageError("--origin needs a job.yaml")
-    jobs = check_jobs([Path(args.path)])
-    if has_errors(jobs.problems):
-        report(args, jobs.problems)
-        return PROBLEMS
+    jobs = read_jobs([Path(args.path)])
     origins_by_job = {document.data["metadata"]["name"]: origins(document, args.env) for document in jobs.documents}
     if args.format == "json":
         print_json({name: as_rows(rows) for name, rows in origins_by_job.items()})

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.output import (
-    check_jobs,
     job_name_argument,
     path,
     print_json,
     print_message,
     print_result,
     read_job,
-    report,
+    read_jobs,
 )
 from tfgen.errors import UsageError
+from tfgen.problems import stop_at_errors
 from tfgen.words import either
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def clusters_of(args: Namespace, patience: Patience) -> Clusters:
     return Clusters(Access(args.kubeconfig, args.context, args.namespace), patience, print_message)
 
 
-def read_run(args: Namespace, *, may_be_retired: bool = False) -> DeclaredRun | None:
-    """Return the run that JOB, --job and --env select. If the job has errors, print the errors and return None.
+def read_run(args: Namespace, *, may_be_retired: bool = False) -> DeclaredRun:
+    """Return the run that JOB, --job and --env select.
 
     Args:
         args: the command line.
@@ -84,12 +84,12 @@ def read_run(args: Namespace, *, may_be_retired: bool = False) -> DeclaredRun | 
     Raises:
         UsageError: the file does not have the job, the file has several jobs and --job is missing, or the environment
             does not exist.
+        ProblemsError: the job has errors.
         TfgenError: the job is retired in the environment.
     """
     from tfgen.commands.cluster.declared_runs import find_run
 
-    document = read_job(args)
-    return None if document is None else find_run(document, args.env, may_be_retired=may_be_retired).run
+    return find_run(read_job(args), args.env, may_be_retired=may_be_retired).run
 
 
 def check_role(role: str | None, run: DeclaredRun) -> None:
@@ -156,47 +156,38 @@ def change_arguments(parser: ArgumentParser, dry_run: str) -> None:
     cluster_arguments(parser)
 
 
-def read_target(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
+def read_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
     """Return the target namespace of a run, and the objects of the run.
-
-    If the job has errors, print the errors and return None.
 
     Raises:
         UsageError: the file does not have the job, the file has several jobs and --job is missing, or the environment
             does not exist.
+        ProblemsError: the job has errors.
         TfgenError: the job is retired in the environment.
     """
     from tfgen.commands.cluster.declared_runs import find_run
     from tfgen.commands.pipeline.render_objects import render_objects
-    from tfgen.problems import has_errors
 
     document = read_job(args)
-    if document is None:
-        return None
     run = find_run(document, args.env).run
     objects, problems = render_objects([document], args.env)
-    if has_errors(problems):
-        report(args, problems)
-        return None
+    stop_at_errors(problems)
     return _target(args, document, run), _without_hooks(objects)
 
 
-def read_deletion_target(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
+def read_deletion_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
     """Return the target namespace and the objects of a run to delete. The job may be retired in the environment.
-
-    If the job has errors, print the errors and return None.
 
     Raises:
         UsageError: the file does not have the job, the file has several jobs and --job is missing, or the environment
             does not exist.
+        ProblemsError: the job has errors.
         TfgenError: the kubeconfig has no access to the cluster, or the objects belong to an enabled environment.
     """
     from tfgen.commands.cluster.declared_runs import check_place, find_run
     from tfgen.live.pauses import ONCE
 
     document = read_job(args)
-    if document is None:
-        return None
     item = find_run(document, args.env, may_be_retired=True)
     if not clusters_of(args, ONCE).is_named:
         check_place(item.run, "delete")
@@ -242,16 +233,13 @@ def print_changes(args: Namespace, changes: Iterable[ObjectChange], *, is_detail
         print_json({"objects": rows})
 
 
-def read_all_runs(args: Namespace) -> Sequence[DeclaredRun] | None:
+def read_all_runs(args: Namespace) -> Sequence[DeclaredRun]:
     """Return the runs of all jobs in a folder, in all environments. The default folder is the repository.
 
-    If a job has errors, print the errors and return None.
+    Raises:
+        ProblemsError: a job has errors.
     """
     from tfgen.commands.cluster.declared_runs import all_jobs, declared_runs
-    from tfgen.problems import has_errors
 
-    jobs = check_jobs([args.job or all_jobs()])
-    if has_errors(jobs.problems):
-        report(args, jobs.problems)
-        return None
+    jobs = read_jobs([args.job or all_jobs()])
     return [item.run for item in declared_runs(jobs.documents, args.env, in_all=True)]

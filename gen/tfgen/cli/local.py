@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
-from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import COLOURS, is_in_colour, job_name_argument, number, path, print_json, print_message, report
+from tfgen.cli.command import OK, Command
+from tfgen.cli.output import COLOURS, is_in_colour, job_name_argument, number, path, print_json, print_message
 from tfgen.training_errors import TrainingError, find_error
 
 if TYPE_CHECKING:
@@ -87,15 +87,9 @@ def _run(args: Namespace) -> int:
     from tfgen.local.processes import LEAVES_NONE, Processes
 
     job = read_job(args.job, args.assignments, args.env, args.job_name)
-    if job.document is None:
-        report(args, job.problems)
-        return PROBLEMS
     options = _options(args)
     with new_root(job.document) as root:
-        plan = plan_local_job(job.document, options, root)
-        if plan.problems:
-            report(args, (*job.problems, *plan.problems))
-            return PROBLEMS
+        plan = plan_local_job(job, options, root)
         for note in plan.notes:
             print_message(f"note: {note}")
         if not LEAVES_NONE:

@@ -51,8 +51,6 @@ def _run(args: Namespace) -> int:
     from tfgen.report.status import as_line
 
     run = read_run(args)
-    if run is None:
-        return PROBLEMS
     check_role(args.role, run)
     clusters = clusters_of(args, FOLLOWING if args.follow else ONCE)
     run = clusters.named(run, args.release)

@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
+from tfgen.problems import stop_at_errors
 from tfgen.words import for_terminal
 
 if TYPE_CHECKING:
@@ -55,6 +56,18 @@ def jobs_argument(parser: ArgumentParser) -> None:
     parser.add_argument("jobs", nargs="+", type=path, metavar="JOB", help="a job.yaml, or a folder that contains jobs")
 
 
+def read_jobs(paths: Sequence[Path]) -> CheckedJobs:
+    """Read the jobs in files and folders.
+
+    Raises:
+        UsageError: a path cannot be read, or the paths contain no job.
+        ProblemsError: a job has errors.
+    """
+    jobs = check_jobs(paths)
+    stop_at_errors(jobs.problems)
+    return jobs
+
+
 def check_jobs(paths: Sequence[Path]) -> CheckedJobs:
     """Read and check the jobs in files and folders.
 
@@ -74,20 +87,16 @@ def job_name_argument(parser: ArgumentParser) -> None:
     )
 
 
-def read_job(args: Namespace) -> Document | None:
-    """Return the job in the file `args.job`. If the job has errors, print the errors and return None.
+def read_job(args: Namespace) -> Document:
+    """Return the job in the file `args.job`.
 
     Raises:
         UsageError: the file does not have the job, or the file has several jobs and --job is missing.
+        ProblemsError: the job has errors.
     """
     from tfgen.job.named_job import choose_job
-    from tfgen.problems import has_errors
 
-    jobs = check_jobs([args.job])
-    if has_errors(jobs.problems):
-        report(args, jobs.problems)
-        return None
-    return choose_job(jobs.documents, str(args.job), args.job_name)
+    return choose_job(read_jobs([args.job]).documents, str(args.job), args.job_name)
 
 
 def report(args: Namespace, problems: Iterable[Problem], *, written: Mapping[str, Any] | None = None) -> None:

@@ -12,13 +12,12 @@ from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, clusters_of
 from tfgen.cli.output import (
     COLOURS,
-    check_jobs,
     is_in_colour,
     path,
     print_json,
     print_message,
     print_result,
-    report,
+    read_jobs,
 )
 from tfgen.errors import UsageError
 
@@ -48,17 +47,13 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     from tfgen.commands.cluster.declared_runs import declared_runs
     from tfgen.job.output_root import output_root
-    from tfgen.problems import has_errors
     from tfgen.report.plan import rows
     from tfgen.report.plan_picture import node_rows
     from tfgen.scheduling.verdict import DOES_NOT_FIT
 
     if args.nodes and (args.kubeconfig, args.context, args.namespace) != (None,) * 3:
         raise UsageError("--kubeconfig, --context and --namespace need --cluster")
-    jobs = check_jobs(args.jobs or [output_root(Path())])
-    if has_errors(jobs.problems):
-        report(args, jobs.problems)
-        return PROBLEMS
+    jobs = read_jobs(args.jobs or [output_root(Path())])
     runs = []
     for item in declared_runs(jobs.documents, args.env):
         if item.run.is_enabled:
@@ -66,8 +61,6 @@ def _run(args: Namespace) -> int:
         else:
             print_message(f"{item.run.title}: skipped, because the job is retired in the environment (enabled: false)")
     plans = _of_file(args, runs) if args.nodes else _of_clusters(args, runs)
-    if plans is None:
-        return PROBLEMS
     verdicts = [verdict for plan in plans.values() for verdict in plan.verdicts]
     if args.format == "json":
         nodes = [{"cluster": context, **row} for context, plan in plans.items() for row in node_rows(plan.nodes)]
@@ -92,15 +85,12 @@ def _print_plans(plans: Mapping[str | None, Plan]) -> None:
             print(line)
 
 
-def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> dict[str | None, Plan] | None:
-    """Plan the runs on the nodes in a file. If the file has errors, print the errors and return None."""
+def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> dict[str | None, Plan]:
+    """Plan the runs on the nodes in a file."""
     from tfgen.commands.cluster.read_cluster_file import read_cluster_file
     from tfgen.commands.plan import plan_runs
 
-    objects, problems = read_cluster_file(args.nodes)
-    if problems:
-        report(args, problems)
-        return None
+    objects = read_cluster_file(args.nodes)
     _print_size(str(args.nodes), objects)
     return {None: plan_runs([(item, item.run.namespace) for item in runs], objects)}
 

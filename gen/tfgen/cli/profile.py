@@ -15,7 +15,7 @@ from tfgen.cli.live import (
     release_argument,
     seconds,
 )
-from tfgen.cli.output import number, path, print_json, print_message, print_result, read_job, report
+from tfgen.cli.output import number, path, print_json, print_message, print_result, read_job
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,17 +43,13 @@ def _run(args: Namespace) -> int:
     from datetime import datetime
 
     from tfgen.commands.cluster.declared_runs import find_run
-    from tfgen.commands.profile import may_end_workers, profile_run, refusal, task_profiles, write_profile
+    from tfgen.commands.profile import check_traceable, may_end_workers, profile_run, task_profiles, write_profile
     from tfgen.live.pauses import ONCE
     from tfgen.plural import count
     from tfgen.report.profile import as_table, rows
 
     document = read_job(args)
-    if document is None:
-        return PROBLEMS
-    if problem := refusal(document):
-        report(args, [problem])
-        return PROBLEMS
+    check_traceable(document)
     run = find_run(document, args.env).run
     request = _request(args, run)
     clusters = clusters_of(args, ONCE)

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.command import OK, Command
 from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, read_run, release_argument
 from tfgen.cli.output import print_json, print_result
 
@@ -33,8 +33,6 @@ def _run(args: Namespace) -> int:
     from tfgen.live.pauses import ONCE
 
     run = read_run(args, may_be_retired=True)
-    if run is None:
-        return PROBLEMS
     clusters = clusters_of(args, ONCE)
     if not clusters.is_named:
         check_place(run, "release")

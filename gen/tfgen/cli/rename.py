@@ -6,18 +6,16 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.command import OK, Command
 from tfgen.cli.output import (
     ends_data,
     job_name_argument,
     path,
     print_ends,
     print_json,
-    print_message,
     print_remaining,
     print_result,
     read_job,
-    report,
 )
 
 if TYPE_CHECKING:
@@ -42,19 +40,12 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.rename import find_job_file, rename_job
     from tfgen.job.facts import name_of
     from tfgen.job.output_root import output_root
-    from tfgen.problems import has_errors
 
     if not args.job.exists():
         args.job_name, args.job = str(args.job), find_job_file(str(args.job), args.out)
     document = read_job(args)
-    if document is None:
-        return PROBLEMS
     file, job = document.file, name_of(document)
     result = rename_job(document, args.name, args.out or output_root(Path(file).parent), keeps_data=args.keep_data)
-    if has_errors(result.problems):
-        report(args, result.problems)
-        print_message(f"{file}: nothing was written; the line numbers refer to the file with the new name")
-        return PROBLEMS
     if args.format == "json":
         names = {"before": job, "after": args.name}
         print_json(

@@ -23,7 +23,6 @@ from tfgen.plural import count
 
 if TYPE_CHECKING:
     from tfgen.commands.render import Written
-    from tfgen.tree.plan import WritePlan
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -53,18 +52,16 @@ def _write_files(args: Namespace) -> int:
     with render_paths(
         args.jobs, args.out, force=args.force, upgrade=args.upgrade, track=partial(with_progress, work="rendering")
     ) as written:
-        if written.plan is None:
-            report(args, written.problems)
-            return PROBLEMS
-        _print_written(args, written, written.plan)
+        _print_written(args, written)
     return OK
 
 
-def _print_written(args: Namespace, written: Written, plan: WritePlan) -> None:
+def _print_written(args: Namespace, written: Written) -> None:
     from tfgen.places import CHARTS
     from tfgen.tree.ledger import ledger_path
     from tfgen.tree.plan import FileAction
 
+    plan = written.plan
     for conflict in plan.lost:
         print_message(f"lost: {conflict.describe_past()}")
     for name in plan.recounted:

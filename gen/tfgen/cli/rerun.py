@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.command import OK, Command
 from tfgen.cli.output import (
     commit_data,
     job_name_argument,
     path,
     print_commit,
     print_json,
-    print_message,
     print_result,
     read_job,
     report,
 )
 from tfgen.errors import UsageError
-
-if TYPE_CHECKING:
-    from tfgen.commands.git.commit_steps import Outcome
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -40,7 +36,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.rerun import not_fresh, rerun
+    from tfgen.commands.rerun import commit_run, not_fresh, rerun
+    from tfgen.job.output_root import output_root_of
     from tfgen.report.problems import rows
     from tfgen.tree.disk_file import read_text, replace_text
 
@@ -49,17 +46,14 @@ def _run(args: Namespace) -> int:
     if args.enable and args.env is None:
         raise UsageError("--enable needs --env")
     document = read_job(args)
-    if document is None:
-        return PROBLEMS
     file = Path(document.file)
     text = read_text(file)
     result = rerun(text, document, args.env, resume=args.resume, enables=args.enable)
     warnings = [*not_fresh(document, args.env)] if args.fresh else []
     runs = [{"environment": run.environment, "before": run.before, "after": run.after} for run in result.runs]
     if args.commit:
-        commit = _commit(args, file, text, result.text)
-        if commit is None:
-            return PROBLEMS
+        out = args.out or output_root_of([file], [str(file)])
+        commit = commit_run(file, text, result.text, out=out, has_out_option=args.out is not None, pushes=args.push)
     else:
         replace_text(file, text, result.text)
         commit = None
@@ -75,21 +69,6 @@ def _run(args: Namespace) -> int:
     else:
         print_result(f"\nNext:\n\n  tfgen render {file}")
     return OK
-
-
-def _commit(args: Namespace, file: Path, before: str, after: str) -> Outcome | None:
-    """Commit the job with its new run name. If the job has errors, print the errors and return None."""
-    from tfgen.commands.git.commit_check import ProblemsError
-    from tfgen.commands.rerun import commit_run
-    from tfgen.job.output_root import output_root_of
-
-    try:
-        out = args.out or output_root_of([file], [str(file)])
-        return commit_run(file, before, after, out=out, has_out_option=args.out is not None, pushes=args.push)
-    except ProblemsError as error:
-        report(args, error.problems)
-        print_message(str(error))
-        return None
 
 
 COMMAND: Final = Command(

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Final
 
-from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.command import OK, Command
 from tfgen.cli.output import (
     check_jobs,
     ends_data,
@@ -50,8 +50,6 @@ def _retire(args: Namespace) -> int:
 
     check_is_file(args.job, args.out)
     document = read_job(args)
-    if document is None:
-        return PROBLEMS
     file = Path(document.file)
     before = read_text(file)
     after = retire(before, document, args.env)

@@ -39,6 +39,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
+    from tfgen.commands.cluster.read_cluster_file import read_cluster_file
     from tfgen.job.output_root import output_root
     from tfgen.plural import count
     from tfgen.problems import has_errors
@@ -49,9 +50,7 @@ def _run(args: Namespace) -> int:
         raise UsageError("--env needs --nodes")
     if not args.live and (args.kubeconfig, args.context, args.namespace) != (None,) * 3:
         raise UsageError("--kubeconfig, --context and --namespace need --live")
-    objects = _read_nodes(args) if args.nodes else ()
-    if objects is None:
-        return PROBLEMS
+    objects = read_cluster_file(args.nodes) if args.nodes else ()
     root = output_root(Path())
     jobs = check_jobs(args.jobs or [Path(os.path.relpath(root))])  # the pages show these paths
     site = _site(args, jobs, root, objects)
@@ -100,17 +99,6 @@ def _with_states(args: Namespace, site: Site, documents: Sequence[Document]) -> 
         notes=live.notes,
         live_at=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
     )
-
-
-def _read_nodes(args: Namespace) -> Sequence[Object] | None:
-    """Return the objects in the file of `--nodes`. If the file has problems, report the problems and return None."""
-    from tfgen.commands.cluster.read_cluster_file import read_cluster_file
-
-    objects, problems = read_cluster_file(args.nodes)
-    if problems:
-        report(args, problems)
-        return None
-    return objects
 
 
 COMMAND: Final = Command(

@@ -50,17 +50,14 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.status import read_states
     from tfgen.live.pauses import FOLLOWING, ONCE
 
-    runs: Sequence[DeclaredRun] | None
+    runs: Sequence[DeclaredRun]
     is_one = args.job is not None and not args.job.is_dir()
     if is_one:
-        run = read_run(args, may_be_retired=True)
-        runs = None if run is None else [run]
+        runs = [read_run(args, may_be_retired=True)]
     else:
         if args.job_name is not None:
             raise UsageError("--job needs a job file; pass the path of the file")
         runs = read_all_runs(args)
-    if runs is None:
-        return PROBLEMS
     clusters = clusters_of(args, FOLLOWING if args.watch else ONCE)
     if is_one:
         runs = [clusters.named(run, args.release) for run in runs]

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Final
 
-from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.command import OK, Command
 from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, read_run, release_argument
 from tfgen.cli.output import number, print_json, print_message
 from tfgen.errors import TfgenError
@@ -33,8 +33,6 @@ def _run(args: Namespace) -> int:
     from tfgen.live.task_pod import tensorboard_pod
 
     run = read_run(args)
-    if run is None:
-        return PROBLEMS
     port = run.tensorboard_port
     if port is None:
         raise TfgenError(

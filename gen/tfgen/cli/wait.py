@@ -23,8 +23,6 @@ def _run(args: Namespace) -> int:
     from tfgen.report.status import rows
 
     run = read_run(args)
-    if run is None:
-        return PROBLEMS
     state = wait_for_run(args, run, ends_when_running=False)
     if args.format == "json":
         print_json({"runs": rows([state])})

@@ -37,7 +37,7 @@ from tfgen.local.run import Ending
 from tfgen.local.task import Task
 from tfgen.local.variables import ConfigMaps, config_maps, unknown_sources, variables
 from tfgen.plural import count
-from tfgen.problems import Problem, has_errors, in_order
+from tfgen.problems import Problem, ProblemsError, in_order, stop_at_errors
 from tfgen.record import EMPTY, Record
 from tfgen.schema import workload_kinds as kinds
 from tfgen.text.document import Document
@@ -82,28 +82,26 @@ class LocalOptions(Record):
 
 
 class LocalJob(Record):
-    """A job that is ready to start, or the problems that prevent the start.
+    """A job that is ready to start.
 
     Attributes:
         tasks: the tasks.
         ending: the condition that ends the run.
         folders: volume name -> local folder, for the volumes that remain after the run.
         notes: the differences from a run in the cluster.
-        problems: the problems that prevent the start. A job with problems has no tasks.
     """
 
-    tasks: tuple[Task, ...] = ()
-    ending: Ending = Ending("Chief")
-    folders: Mapping[str, Path] = EMPTY
-    notes: tuple[str, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    tasks: tuple[Task, ...]
+    ending: Ending
+    folders: Mapping[str, Path]
+    notes: tuple[str, ...]
 
 
 class LocalDocument(Record):
-    """The job to run, with the values of --set, and the job's problems. The document is None if the job has errors."""
+    """The job to run, with the values of --set, and the warnings about the job."""
 
-    document: Document | None
-    problems: tuple[Problem, ...]
+    document: Document
+    warnings: tuple[Problem, ...]
 
 
 def read_job(file: Path, assignments: Sequence[str], environment: str | None, name: str | None = None) -> LocalDocument:
@@ -118,18 +116,17 @@ def read_job(file: Path, assignments: Sequence[str], environment: str | None, na
     Raises:
         UsageError: the file has several jobs and `name` is None, the environment does not exist, or an assignment is
             invalid.
+        ProblemsError: the job has errors.
     """
     if not file.is_file():
         raise UsageError(f"{file}: not a file; pass one job file")
     (source,) = read_sources([file])
     if assignments:
         edited = set_values(source, read_text(file), assignments, environment, name)
-        if has_errors(edited.problems):
-            return LocalDocument(None, edited.problems)
+        stop_at_errors(edited.problems)
         source = source.replaced(content=edited.text)
     jobs = check_all([source])
-    if has_errors(jobs.problems):
-        return LocalDocument(None, jobs.problems)
+    stop_at_errors(jobs.problems)
     document = choose_job(jobs.documents, str(file), name)
     if environment is not None:
         check_environment(document, environment)
@@ -161,31 +158,35 @@ def read_variables(file: Path) -> dict[str, str]:
     return values
 
 
-def plan_local_job(document: Document, options: LocalOptions, root: Path) -> LocalJob:
+def plan_local_job(job: LocalDocument, options: LocalOptions, root: Path) -> LocalJob:
     """Plan the local processes for the tasks of a job.
 
     Args:
-        document: the valid job.
+        job: the job, with its warnings.
         options: the options of the run.
         root: the folder for the logs and the volumes of the run.
 
     Raises:
         UsageError: an option does not match the job, or the workload kind of the job needs a cluster.
+        ProblemsError: this machine lacks a program, a package or a variable of a task.
     """
+    document = job.document
     if kinds.of_spec(document.data["spec"]) == "ElasticDL":
         raise UsageError(
             f"{document.file}: the master of an ElasticDL job creates its workers as pods of a cluster, so tfgen local "
             "cannot run this job"
         )
     built = task_objects(document.data, options.environment)
-    return _Planner(document, options, root, built).plan()
+    return _Planner(job, options, root, built).plan()
 
 
 class _Planner:
     """Plan the local processes of a job from its pod templates and the folders, programs and GPUs of this machine."""
 
-    def __init__(self, document: Document, options: LocalOptions, root: Path, built: TaskObjects) -> None:
-        self._document, self._options, self._root, self._built = document, options, root, built
+    def __init__(self, job: LocalDocument, options: LocalOptions, root: Path, built: TaskObjects) -> None:
+        document = job.document
+        self._document, self._warnings, self._options, self._root = document, job.warnings, options, root
+        self._built = built
         self._maps: ConfigMaps = config_maps(built.objects)
         self._pods = tuple(pods(built.objects, document.data["metadata"].get("namespace") or _DEFAULT_NAMESPACE))
         self._volumes = Volumes(built.structure, root, options.folders, options.workdir, self._maps)
@@ -204,7 +205,7 @@ class _Planner:
             for pod, share, number in zip(self._pods, shares(numbers, gpus), numbers, strict=True)
         ]
         if self._problems:
-            return LocalJob(problems=in_order(self._problems))
+            raise ProblemsError((*self._warnings, *in_order(self._problems)))
         (self._root / _LOGS).mkdir()
         return LocalJob(
             tuple(tasks),

@@ -15,7 +15,7 @@ from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.step_times import StepTimes, step_times
 from tfgen.live.task_pod import task_pod
 from tfgen.live.task_trace import trace_task
-from tfgen.problems import Problem
+from tfgen.problems import Problem, ProblemsError
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.tree.replace_folder import write_new_folder
@@ -32,11 +32,12 @@ _NO_SERVER: Final[Mapping[str, str]] = {
 """The reason and the fix for each strategy whose tasks answer no trace."""
 
 
-def refusal(document: Document) -> Problem | None:
-    """Return the problem of a job whose strategy has no TensorFlow server to trace; None for a traceable job."""
+def check_traceable(document: Document) -> None:
+    """Raise ProblemsError for a job whose strategy has no TensorFlow server to trace."""
     path = ("spec", "strategy")
     message = _NO_SERVER.get(data_path.at(document.data, path) or "")
-    return Problem(*document.place(path), f"tfgen profile: {message}", "profile") if message else None
+    if message:
+        raise ProblemsError([Problem(*document.place(path), f"tfgen profile: {message}", "profile")])
 
 
 class TaskProfile(Record):

@@ -27,7 +27,7 @@ from tfgen.job.facts import environments_of, name_of, rendered_branch
 from tfgen.job.output_root import output_root
 from tfgen.job.sources import read_sources
 from tfgen.places import CHARTS, OVERLAYS
-from tfgen.problems import Problem, has_errors
+from tfgen.problems import ProblemsError, stop_at_errors
 from tfgen.record import Record
 from tfgen.schema import tunables
 from tfgen.text.document import Document
@@ -39,13 +39,13 @@ from tfgen.tree.plan import ConflictsError
 from tfgen.tree.write import read_ledgers
 
 _NAME: Final = ("metadata", "name")
+_NOT_WRITTEN: Final = "{file}: nothing was written; the line numbers refer to the file with the new name"
 
 
 class Rename(Record):
     """The result of `tfgen rename`.
 
     Attributes:
-        problems: the problems of the renamed job. If a problem is an error, no file was changed.
         claims: the existing claims that the renamed job uses.
         ends: the runs that end, and the claims that remain unused in the cluster.
         has_runs: whether the job was rendered, in this branch or another branch, so that a run may exist.
@@ -54,7 +54,6 @@ class Rename(Record):
         remaining: the files that tfgen did not write and that remain in the folders of the old name.
     """
 
-    problems: tuple[Problem, ...]
     claims: tuple[str, ...] = ()
     ends: tuple[JobDiff, ...] = ()
     has_runs: bool = False
@@ -96,6 +95,7 @@ def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool) ->
     Raises:
         UsageError: the name is not valid, or the name is in use.
         ConflictsError: somebody edited a rendered file.
+        ProblemsError: the job with the new name has errors.
         TfgenError: the disk fails, a ledger is invalid, or the edit of the job file would change another value.
     """
     _check_new_name(document, name, out)
@@ -105,8 +105,7 @@ def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool) ->
     volumes = _volumes(document) if keeps_data else []
     after = assign(before, document, [Assignment(_NAME, name), *_claim_edits(document, volumes)])
     problems = check_all([source.replaced(content=after.removeprefix(BYTE_ORDER_MARK))]).problems
-    if has_errors(problems):
-        return Rename(problems)
+    stop_at_errors(problems, _NOT_WRITTEN.format(file=file))
     claims = tuple(_claim(document, volume) for volume in volumes)
     has_runs = name_of(document) in read_ledgers(out) or bool(rendered_branch(document))
     end = run_ends(Pair(document, None)) if has_runs else None
@@ -135,16 +134,16 @@ def _write(file: Path, before: str, after: str, job: str, out: Path) -> Rename:
     ledgers = read_ledgers(out)
     replace_text(file, before, after)
     if job not in ledgers:
-        return Rename(())
+        return Rename()
     is_written = False
     try:
         with render_paths([file], out, track=untracked) as written:
-            if written.plan is None:
-                return Rename(written.problems)
             is_written = True
-            return Rename(written.problems, created=len(written.plan.created), removed=len(written.plan.removed))
+            return Rename(created=len(written.plan.created), removed=len(written.plan.removed))
     except ConflictsError as error:
         raise ConflictsError(error.conflicts, "tfgen render --force") from error
+    except ProblemsError as error:
+        raise ProblemsError(error.problems, _NOT_WRITTEN.format(file=file)) from error
     finally:
         if not is_written and read_ledgers(out) == ledgers:
             replace_text(file, after, before)

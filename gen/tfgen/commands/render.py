@@ -17,8 +17,8 @@ from tfgen.errors import UsageError
 from tfgen.git.under_way import is_under_way
 from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import no_job_below, read_sources
-from tfgen.problems import Problem, has_errors, in_order
-from tfgen.record import EMPTY, Record
+from tfgen.problems import Problem, has_errors, in_order, stop_at_errors
+from tfgen.record import Record
 from tfgen.tree.ledger import Ledger, LedgerConflictError
 from tfgen.tree.plan import WritePlan, nothing_committed
 from tfgen.tree.rendering import Rendering
@@ -36,7 +36,8 @@ class Written(Record):
     """The result of `tfgen render`.
 
     Attributes:
-        plan: the plan of the write; None if a job has errors, so that nothing was written.
+        problems: the warnings about the jobs.
+        plan: the plan of the write.
         jobs: the number of jobs.
         resolved: the number of merge conflicts that the render resolved.
         unmanaged: name of each new job -> fields that controllers in the cluster change and that a GitOps tool would
@@ -44,10 +45,10 @@ class Written(Record):
     """
 
     problems: tuple[Problem, ...]
-    plan: WritePlan | None = None
-    jobs: int = 0
-    resolved: int = 0
-    unmanaged: Mapping[str, Sequence[ChangedField]] = EMPTY
+    plan: WritePlan
+    jobs: int
+    resolved: int
+    unmanaged: Mapping[str, Sequence[ChangedField]]
 
 
 @contextmanager
@@ -71,6 +72,7 @@ def render_paths(
         UsageError: a path cannot be read, the output folder is ambiguous, a job keeps its files in another branch, the
             paths contain neither a job nor the files of a removed job, or the policies of a tfgen.yaml need a package
             that is not installed.
+        ProblemsError: a job has errors.
         ConflictsError: a file was edited by hand, and `force` is false.
         TfgenError: the disk fails.
     """
@@ -85,9 +87,7 @@ def render_paths(
             _check_rendered(results.rendered, has_out_option=has_out_option)
             problems += (problem for file in results.rendered.values() for problem in file.object_report.problems)
             problems += (problem for file in cached.values() for problem in file.object_problems)
-        if has_errors(problems):
-            yield Written(in_order(problems))
-            return
+        stop_at_errors(in_order(problems))
         jobs = {record.job for file in results.checked.files for record in file.result.records}
         ledgers, merge = _read_ledgers(out)
         try:

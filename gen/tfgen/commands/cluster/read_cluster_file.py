@@ -13,7 +13,7 @@ import yaml
 from tfgen.commands.cluster.cluster_shapes import SHAPES
 from tfgen.errors import UsageError
 from tfgen.kubernetes.object import Object
-from tfgen.problems import Position, Problem
+from tfgen.problems import Position, Problem, stop_at_errors
 from tfgen.scheduling.amounts import counts_of, counts_of_pod
 from tfgen.text.document import MAX_DEPTH
 from tfgen.text.yaml_syntax import TOO_DEEP
@@ -38,13 +38,14 @@ class _Constructor(yaml.constructor.SafeConstructor):
     }
 
 
-def read_cluster_file(file: Path) -> tuple[list[Object], list[Problem]]:
-    """Return the objects in a YAML or JSON file, and the problems of invalid objects. A List is replaced by its items.
+def read_cluster_file(file: Path) -> list[Object]:
+    """Return the objects in a YAML or JSON file. A List is replaced by its items.
 
     The function accepts files of any size, because the objects of a thousand nodes need several megabytes.
 
     Raises:
         UsageError: the file cannot be read, or contains no node.
+        ProblemsError: the file is not YAML, or an object is invalid.
     """
     try:
         text = file.read_bytes().decode("utf-8-sig")
@@ -69,11 +70,12 @@ def read_cluster_file(file: Path) -> tuple[list[Object], list[Problem]]:
         reason = getattr(error, "problem", None) or str(error)
         reason = _TOO_DEEP if reason == TOO_DEEP else reason
         problems.append(Problem(str(file), position, f"the text is not YAML: {reason}", SYNTAX))
-    if not problems and not any(item["kind"] == "Node" for item in objects):
+    stop_at_errors(problems)
+    if not any(item["kind"] == "Node" for item in objects):
         raise UsageError(
             f"{file}: the file contains no node; create the file with kubectl get nodes,pods --all-namespaces -o yaml"
         )
-    return objects, problems
+    return objects
 
 
 def _check_depth(text: str) -> None:

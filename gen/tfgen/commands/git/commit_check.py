@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Final
 
 from tfgen.commands.pipeline.check_files import FileResults
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.full_check import full_check
 from tfgen.commands.pipeline.loosened_rails import find_loosened_rails
-from tfgen.errors import TfgenError
-from tfgen.problems import Problem, has_errors, in_order
+from tfgen.problems import in_order, stop_at_errors
 from tfgen.tree.spool import Spool
 
-
-class ProblemsError(TfgenError):
-    """The jobs have errors, so nothing was rendered, committed or pushed."""
-
-    exit_code: ClassVar[int] = 1
-
-    def __init__(self, problems: tuple[Problem, ...], message: str = "") -> None:
-        super().__init__(message or "nothing was committed: the jobs have errors")
-        self.problems = problems
+NOT_COMMITTED: Final = "nothing was committed: the jobs have errors"
 
 
 def check_for_commit(results: FileResults, spool: Spool, out: Path, against: str, pushed: str = "") -> Report:
@@ -39,11 +30,10 @@ def check_for_commit(results: FileResults, spool: Spool, out: Path, against: str
         TfgenError: `full_check` fails.
     """
     report = _check_with_rails(results, spool, out, against)
-    if has_errors(report.problems):
-        raise ProblemsError(report.problems)
-    if pushed and has_errors(problems := _check_with_rails(results, spool, out, pushed).problems):
-        raise ProblemsError(
-            problems,
+    stop_at_errors(report.problems, NOT_COMMITTED)
+    if pushed:
+        stop_at_errors(
+            _check_with_rails(results, spool, out, pushed).problems,
             "nothing was committed or pushed: the jobs have errors when compared with the last pushed commit "
             f"{pushed[:12]}",
         )

@@ -9,7 +9,6 @@ from typing import Final
 
 from tfgen.change.comparison import PairPlaces
 from tfgen.change.job_diff import JobDiff
-from tfgen.commands.git.commit_check import ProblemsError
 from tfgen.commands.git.commit_message import job_changes
 from tfgen.commands.git.replay_jobs import JobReplay
 from tfgen.commands.pipeline.check_report import Report
@@ -24,7 +23,7 @@ from tfgen.git.commit import (
     start_branch,
 )
 from tfgen.git.push import RebaseConflictError, Target, push
-from tfgen.problems import Problem
+from tfgen.problems import Problem, ProblemsError
 from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.tree.ledger import ledger_path

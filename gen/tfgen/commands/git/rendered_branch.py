@@ -19,7 +19,7 @@ from tfgen.change.committed_jobs import committed_jobs
 from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.change.rerendered import compare_overlays
 from tfgen.check.checked import Checked
-from tfgen.commands.git.commit_check import ProblemsError, check_for_commit
+from tfgen.commands.git.commit_check import NOT_COMMITTED, check_for_commit
 from tfgen.commands.git.commit_message import commit_message, job_changes
 from tfgen.commands.git.commit_steps import (
     CommitOptions,
@@ -46,7 +46,7 @@ from tfgen.git.push import ATTEMPTS, Target, find_pushed, push_commit, target
 from tfgen.job.documents import read_documents
 from tfgen.job.facts import rendered_branch, source_branch
 from tfgen.job.sources import no_job_below, read_sources
-from tfgen.problems import has_errors
+from tfgen.problems import stop_at_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.text.document import Document
@@ -257,8 +257,7 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
         if plan.conflicts:
             raise ConflictsError(plan.conflicts, "tfgen render --force")
         again = compare_overlays(pairs, plan, git.HEAD, is_written=True)
-        if has_errors(again.problems):
-            raise ProblemsError(again.problems)
+        stop_at_errors(again.problems, NOT_COMMITTED)
         apply(plan)
         touched = [job.rendering.job for job in plan.jobs if job.touches_files() or job.before != job.after]
         source = git.resolved(repository.root)

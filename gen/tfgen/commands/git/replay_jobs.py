@@ -13,14 +13,14 @@ At the end, tfgen checks the jobs against the remote branch, because a merged jo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from tfgen.check.manifests import read_foreign_manifests
-from tfgen.commands.git.commit_check import ProblemsError, check_for_commit
+from tfgen.commands.git.commit_check import check_for_commit
 from tfgen.commands.pipeline.check_files import check_files
 from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.track import untracked
@@ -43,7 +43,7 @@ from tfgen.git.replay import (
 from tfgen.job.defaults import FILE
 from tfgen.job.output_root import output_root
 from tfgen.job.sources import has_name_of_job, holds_job, read_sources
-from tfgen.problems import Problem
+from tfgen.problems import Problem, ProblemsError
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, job_of, parse_ledger
 from tfgen.tree.plan import ConflictsError
 from tfgen.tree.spool import Spool
@@ -177,15 +177,13 @@ def _render(tree: Repository, to: Target, files: _JobFiles) -> None:
         if not paths:
             continue
         try:
-            with render_paths(paths, out, upgrade=True, track=untracked) as written:
-                problems, is_written = written.problems, written.plan is not None
+            with _merge_errors(tree, to), render_paths(paths, out, upgrade=True, track=untracked):
+                pass
         except ConflictsError as error:
             raise RefusedError(
                 f"somebody edited rendered files in {_remote(to)}; the commit stays in the local branch {tree.branch} "
                 f"and is not pushed: {error}"
             ) from error
-        if not is_written:
-            raise _merged_problems(tree, to, problems)
     stage_all(tree)
 
 
@@ -199,18 +197,21 @@ def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: It
     paths = [tree.root / path for path in sorted(sources) if (tree.root / path).exists()]
     files = read_sources(paths, may_be_none=True)
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)))
-    with Spool(out) as spool:
-        try:
-            check_for_commit(check_files(files, {}, spool, CheckScope(find_manifests), untracked), spool, out, upstream)
-        except ProblemsError as error:
-            raise _merged_problems(tree, to, error.problems) from error
+    with Spool(out) as spool, _merge_errors(tree, to):
+        check_for_commit(check_files(files, {}, spool, CheckScope(find_manifests), untracked), spool, out, upstream)
 
 
-def _merged_problems(tree: Repository, to: Target, problems: Sequence[Problem]) -> ProblemsError:
-    message = (
-        f"nothing was pushed: the jobs have errors when merged with {_remote(to)}; the commit stays in {tree.branch}"
-    )
-    return ProblemsError(tuple(_without_root(tree, problem) for problem in problems), message)
+@contextmanager
+def _merge_errors(tree: Repository, to: Target) -> Iterator[None]:
+    """Add to the problems of merged jobs that nothing was pushed, and shorten the paths of the problems."""
+    try:
+        yield
+    except ProblemsError as error:
+        raise ProblemsError(
+            (_without_root(tree, problem) for problem in error.problems),
+            f"nothing was pushed: the jobs have errors when merged with {_remote(to)}; the commit stays in "
+            f"{tree.branch}",
+        ) from error
 
 
 def _without_root(tree: Repository, problem: Problem) -> Problem:

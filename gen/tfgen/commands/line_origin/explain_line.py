@@ -37,7 +37,7 @@ from tfgen.job.origin import Origin, as_rows, as_table
 from tfgen.job.sources import read_sources
 from tfgen.places import CHARTS, OVERLAYS, job_folder
 from tfgen.plural import count as plural
-from tfgen.problems import Problem, has_errors
+from tfgen.problems import stop_at_errors
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.chart_values import ENVIRONMENT, chart_values
@@ -74,18 +74,6 @@ class LineOrigin(Record):
     page: str
 
 
-class InvalidJobError(Exception):
-    """The job of a rendered file has errors, so the lines of the file cannot be explained.
-
-    Attributes:
-        problems: the problems of the job.
-    """
-
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        super().__init__()
-        self.problems = tuple(problems)
-
-
 def explain_line(place: str) -> LineOrigin:
     """Explain a line of a rendered file on disk.
 
@@ -95,7 +83,7 @@ def explain_line(place: str) -> LineOrigin:
     Raises:
         UsageError: tfgen did not render the file, or the file has fewer lines.
         TfgenError: the file differs from the file that the job renders to now.
-        InvalidJobError: the job has errors.
+        ProblemsError: the job has errors.
     """
     match = _PLACE.fullmatch(place)
     if match is None:
@@ -167,8 +155,7 @@ def _table(rows: tuple[Origin, ...]) -> str:
 def _document(rendered: RenderedText, file: str) -> Document:
     """Read the job of a rendered file, and check that the job still renders to this file."""
     jobs = check_all(read_sources([rendered.source]))
-    if has_errors(jobs.problems):
-        raise InvalidJobError(jobs.problems)
+    stop_at_errors(jobs.problems)
     document = choose_job(jobs.documents, str(rendered.source), rendered.job)
     files = render_document(document).following(rendered.ledger).tree.files
     if files.get(rendered.path) != rendered.text:
