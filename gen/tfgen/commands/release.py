@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.errors import TfgenError
-from tfgen.live.api import NOT_FOUND, Api, ApiError
+from tfgen.live.api import NOT_FOUND, Api, ApiError, find
 from tfgen.live.declared_run import DeclaredRun, Identity
 from tfgen.live.run_end import end_of, suspend_path
 from tfgen.live.workload import queue_of, workload_kind, workload_query
@@ -76,11 +76,8 @@ def _plan(api: Api, namespace: str, identity: Identity, run: DeclaredRun) -> _St
     if resource is None:
         return _Step(identity, _ABSENT)
     path = resource.at(namespace, identity[2], *(["scale"] if is_set else []))
-    try:
-        item = api.data("GET", path)
-    except ApiError as error:
-        if error.status != NOT_FOUND:
-            raise
+    item = find(api, path)
+    if item is None:
         return _Step(identity, _ABSENT)
     if not is_set and end_of({"apiVersion": identity[0], "kind": identity[1], **item}):
         return _Step(identity, _ENDED_BEFORE)

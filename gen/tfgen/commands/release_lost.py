@@ -13,7 +13,7 @@ from typing import Any, Final
 from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
-from tfgen.live.api import CONFLICT, NOT_FOUND, Api, ApiError, Resource
+from tfgen.live.api import CONFLICT, NOT_FOUND, Api, ApiError, Resource, find
 from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.lost_nodes import holds_a_node
 from tfgen.live.node_state import LEASE_NAMESPACE, sign_of_life
@@ -67,21 +67,11 @@ def release_lost(api: Api, namespace: str, run: DeclaredRun) -> Iterator[Release
 
 def _sign_of_life(api: Api, name: str) -> str:
     """Return the reason why a node may still run its pods; empty for a node that does not answer."""
-    node = _read(api, ("v1", "Node"), "", name)
+    node = find(api, _resource(api, ("v1", "Node")).at("", name))
     if node is None:
         return f"the cluster has no node {name}, so Kubernetes deletes its pods within a minute"
-    lease = _read(api, ("coordination.k8s.io/v1", "Lease"), LEASE_NAMESPACE, name)
+    lease = find(api, _resource(api, ("coordination.k8s.io/v1", "Lease")).at(LEASE_NAMESPACE, name))
     return sign_of_life(node, lease, api.time)
-
-
-def _read(api: Api, kind: tuple[str, str], namespace: str, name: str) -> Object | None:
-    try:
-        item: Object = api.data("GET", _resource(api, kind).at(namespace, name))
-    except ApiError as error:
-        if error.status != NOT_FOUND:
-            raise
-        return None
-    return item
 
 
 def _check_controllers(run: DeclaredRun, pods: Iterable[Object]) -> None:

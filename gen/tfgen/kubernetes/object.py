@@ -26,6 +26,11 @@ def group(item: Object) -> str:
     return api_version.rpartition("/")[0]
 
 
+def creation_time(item: Object) -> str:
+    """Return the creation time of an object in a cluster. Such texts sort by time."""
+    return str(item["metadata"]["creationTimestamp"])
+
+
 def literal_name(item: Object) -> str | None:
     """Return the key under `objects` in job.yaml that defines an object; None for an object that tfgen generates.
 

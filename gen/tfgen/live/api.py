@@ -264,6 +264,22 @@ class Api:
         )
 
 
+def find(api: Api, path: str) -> Object | None:
+    """Return the object at an API path; None if the object does not exist.
+
+    Raises:
+        ApiError: the account may not read the object.
+        TfgenError: the server does not answer in time.
+    """
+    try:
+        item: Object = api.data("GET", path)
+    except ApiError as error:
+        if error.status != NOT_FOUND:
+            raise
+        return None
+    return item
+
+
 def _time_of(headers: Mapping[str, str]) -> datetime:
     try:
         return parsedate_to_datetime(headers["Date"])

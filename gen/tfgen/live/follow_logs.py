@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from tfgen.graph.objects.names import CONTAINER
@@ -19,13 +19,13 @@ from tfgen.live.api import NOT_FOUND, Api, ApiError
 from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.kubernetes_client import urllib3
 from tfgen.live.log_text import LogLine, LogPosition, read_line
-from tfgen.live.missed_start import missed_start
+from tfgen.live.missed_start import end_of_run
 from tfgen.live.read_snapshot import read_progress
-from tfgen.live.run_end import End, end_of
+from tfgen.live.run_end import End
 from tfgen.live.snapshot import Snapshot
 from tfgen.live.task_pod import path_of
-from tfgen.live.task_state import ENDED, index_of, main_container, role_of, task_name
-from tfgen.record import EMPTY, Record
+from tfgen.live.task_state import ENDED, container_status, index_of, main_container, role_of, task_name
+from tfgen.record import Record
 
 _LOOK: Final = 2.0
 """Seconds between two requests for the list of pods."""
@@ -160,8 +160,7 @@ class Follower:
                         log.close()
         for (uid, _), log in self._followed.items():
             log.show(pods.get(uid), is_lost=is_lost)
-        lead = snapshot.objects.get(self._run.end) if self._run.end else None
-        self.end = (end_of(lead) if lead else None) or missed_start(self._run, snapshot)
+        self.end = end_of_run(self._run, snapshot)
         return self.end is not None and all(log.is_done for log in self._followed.values())
 
 
@@ -298,22 +297,13 @@ def _query(container: str, choice: LogChoice) -> dict[str, str]:
     return query
 
 
-def _status(pod: Object | None, container: str) -> Mapping[str, Any]:
-    status = pod["status"] if pod else EMPTY
-    statuses: Sequence[Mapping[str, Any]] = (
-        *status.get("initContainerStatuses", ()),
-        *status.get("containerStatuses", ()),
-    )
-    return next((item for item in statuses if item["name"] == container), EMPTY)
-
-
 def _restarts(pod: Object | None, container: str) -> int:
-    restarts: int = _status(pod, container).get("restartCount", 0)
+    restarts: int = container_status(pod, container).get("restartCount", 0) if pod else 0
     return restarts
 
 
 def _has_started(pod: Object, container: str) -> bool:
-    status = _status(pod, container)
+    status = container_status(pod, container)
     return bool(status.get("lastState")) or any(key in status.get("state", {}) for key in ("running", "terminated"))
 
 
@@ -321,7 +311,7 @@ def _has_ended(pod: Object, container: str) -> bool:
     """Test whether a container has ended and the kubelet does not restart it."""
     if pod["status"].get("phase") in ENDED:
         return True
-    end = _status(pod, container).get("state", {}).get("terminated")
+    end = container_status(pod, container).get("state", {}).get("terminated")
     init = [item for item in pod["spec"].get("initContainers", ()) if item["name"] == container]
     policy = init[0].get("restartPolicy", "OnFailure") if init else pod["spec"].get("restartPolicy")
     return end is not None and (policy == "Never" or (policy == "OnFailure" and not end["exitCode"]))

@@ -11,8 +11,7 @@ from tfgen.kubernetes.object import Object, identity
 from tfgen.live.api import NOT_FOUND, Api, ApiError
 from tfgen.live.declared_run import DeclaredRun, Identity
 from tfgen.live.lost_nodes import doubtful_nodes
-from tfgen.live.missed_start import missed_start
-from tfgen.live.run_end import end_of
+from tfgen.live.missed_start import end_of_run
 from tfgen.live.run_state import leading_pod
 from tfgen.live.snapshot import Snapshot
 from tfgen.live.task_errors import failed_pods
@@ -112,14 +111,8 @@ def _logged_pods(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Object]:
         yield leader
     yield from failed_pods(run, snapshot)[:_FAILED_TASKS]
     finisher = snapshot.finisher_pod(run)
-    if finisher and _is_over(run, snapshot):
+    if finisher and end_of_run(run, snapshot):
         yield finisher
-
-
-def _is_over(run: DeclaredRun, snapshot: Snapshot) -> bool:
-    """Test whether a run has ended or missed its start deadline, so that the finisher releases the tasks."""
-    lead = snapshot.objects.get(run.end) if run.end else None
-    return bool(lead and end_of(lead)) or missed_start(run, snapshot) is not None
 
 
 class _Reader:

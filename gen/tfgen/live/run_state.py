@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.object import Object, creation_time
 from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.log_text import last_step
 from tfgen.live.lost_nodes import LostNode, lost_nodes
-from tfgen.live.missed_start import missed_start
+from tfgen.live.missed_start import end_of_run
 from tfgen.live.run_end import End, end_of, is_suspended
 from tfgen.live.snapshot import Snapshot
 from tfgen.live.task_counts import differences, live_gang_size, live_task_counts
@@ -146,8 +146,7 @@ def judge(run: DeclaredRun, snapshot: Snapshot, namespace: str) -> RunState:
     pods = snapshot.pods_of(run)
     states = task_states(pods)
     roles = _roles(live_task_counts(run, snapshot), states)
-    lead = snapshot.objects.get(run.end) if run.end else None
-    end = (end_of(lead) if lead else None) or missed_start(run, snapshot)
+    lead, end = snapshot.lead_of(run), end_of_run(run, snapshot)
     leader = leading_pod(run, snapshot)
     return RunState(
         run=run,
@@ -178,7 +177,7 @@ def leading_pod(run: DeclaredRun, snapshot: Snapshot) -> Object | None:
     """Return the newest pod of the task that leads the training; None if the task has no pod."""
     role = leading_role(run)
     pods = [pod for pod in snapshot.pods_of(run) if role_of(pod) == role and index_of(pod) == 0]
-    return max(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None)
+    return max(pods, key=creation_time, default=None)
 
 
 def _roles(counts: Mapping[str, int], states: Sequence[TaskState]) -> tuple[RoleState, ...]:
@@ -291,7 +290,7 @@ def _gang_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
 
 def _queue_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
     """Yield the reason why a run waits in a queue of Kueue."""
-    lead = snapshot.objects.get(run.end) if run.end else None
+    lead = snapshot.lead_of(run)
     if lead is None or not queue_of(lead) or any(KIND in text for text in snapshot.unreadable):
         return
     reason = queue_reason(lead, workload_of(lead, snapshot.workloads))

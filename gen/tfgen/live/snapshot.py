@@ -8,7 +8,7 @@ from typing import Final
 
 from tfgen.graph.objects.finisher import ROLE as FINISHER
 from tfgen.kubernetes import keys
-from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.object import Object, creation_time
 from tfgen.live.declared_run import DeclaredRun, Identity
 from tfgen.record import EMPTY, Record
 
@@ -36,15 +36,22 @@ class Snapshot(Record):
     workloads: tuple[Object, ...] = ()
     nodes: Mapping[str, Object] = EMPTY
 
+    def lead_of(self, run: DeclaredRun) -> Object | None:
+        """Return the object that decides when a run ends; None if the cluster does not have the object."""
+        return self.objects.get(run.end) if run.end else None
+
+    def pods_with(self, labels: Mapping[str, str]) -> tuple[Object, ...]:
+        """Return the pods that have the given labels."""
+        return tuple(pod for pod in self.pods if labels.items() <= pod["metadata"].get("labels", {}).items())
+
     def pods_of(self, run: DeclaredRun) -> tuple[Object, ...]:
         """Return the pods of a run, including the pods of the finisher."""
-        labels = {keys.JOB: run.full_name, keys.RUN: run.run}
-        return tuple(pod for pod in self.pods if labels.items() <= pod["metadata"].get("labels", {}).items())
+        return self.pods_with({keys.JOB: run.full_name, keys.RUN: run.run})
 
     def finisher_pod(self, run: DeclaredRun) -> Object | None:
         """Return the newest pod of a run's finisher."""
         pods = [pod for pod in self.pods_of(run) if pod["metadata"]["labels"].get(keys.ROLE) == FINISHER]
-        return max(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None)
+        return max(pods, key=creation_time, default=None)
 
     def log_of_finisher(self, run: DeclaredRun) -> str:
         """Return the last lines of the log of a run's finisher; empty if tfgen did not read the log."""

@@ -11,8 +11,8 @@ from tfgen.kubernetes.object import Object
 from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.run_end import end_of
 from tfgen.live.snapshot import Snapshot
-from tfgen.live.task_state import index_of, main_container, role_of, task_name
-from tfgen.record import EMPTY, Record
+from tfgen.live.task_state import container_status, main_container, newest_pods, role_of, task_name
+from tfgen.record import Record
 from tfgen.training_errors import TrainingError, find_error
 
 _NOT_STARTED: Final = ("RunContainerError", "CreateContainerError")
@@ -35,14 +35,11 @@ def failed_pods(run: DeclaredRun, snapshot: Snapshot) -> list[Object]:
 
     TensorBoard counts as a task.
     """
-    lead = snapshot.objects.get(run.end) if run.end else None
+    lead = snapshot.lead_of(run)
     end = end_of(lead) if lead else None
     if end and end.result == "Succeeded":
         return []
-    newest: dict[tuple[str, int], Object] = {}
-    for pod in sorted(_task_pods(run, snapshot), key=lambda pod: str(pod["metadata"]["creationTimestamp"])):
-        newest[role_of(pod), index_of(pod)] = pod
-    failed = [pod for pod in newest.values() if _failure(pod) is not None]
+    failed = [pod for pod in newest_pods(_task_pods(run, snapshot)).values() if _failure(pod) is not None]
     return sorted(failed, key=lambda pod: str((_failure(pod) or {}).get("finishedAt") or ""))
 
 
@@ -66,15 +63,12 @@ def task_errors(pods: Iterable[Object], logs: Mapping[str, str]) -> Iterator[Tas
 def _task_pods(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Object]:
     yield from (pod for pod in snapshot.pods_of(run) if role_of(pod) in run.roles or not run.controllers)
     if run.tensorboard_port is not None:
-        labels = {keys.JOB: run.full_name, keys.ROLE: TENSORBOARD}
-        yield from (pod for pod in snapshot.pods if labels.items() <= pod["metadata"].get("labels", {}).items())
+        yield from snapshot.pods_with({keys.JOB: run.full_name, keys.ROLE: TENSORBOARD})
 
 
 def _failure(pod: Object) -> Mapping[str, Any] | None:
     """Return the state in which a pod's main container failed; None if the main container runs or has succeeded."""
-    name = main_container(pod)
-    statuses: Iterable[Mapping[str, Any]] = pod["status"].get("containerStatuses", ())
-    status = next((item for item in statuses if item["name"] == name), EMPTY)
+    status = container_status(pod, main_container(pod))
     state: Mapping[str, Any] = status.get("state") or {}
     waiting: Mapping[str, Any] = state.get("waiting") or {}
     if waiting.get("reason") in _NOT_STARTED:

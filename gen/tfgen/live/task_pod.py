@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tfgen.errors import TfgenError
 from tfgen.graph.objects.tensorboard import ROLE as TENSORBOARD
 from tfgen.kubernetes import keys
-from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.object import Object, creation_time
 from tfgen.live.api import Api
 from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.read_snapshot import read_pods
@@ -32,7 +32,7 @@ def task_pod(api: Api, namespace: str, run: DeclaredRun, role: str, index: int) 
     running = [pod for pod in task_pods if is_running(pod)]
     if not running:
         raise TfgenError(f"{run.title}: {role}-{index} does not run: {_state(task_pods)}")
-    return _newest(running)
+    return max(running, key=creation_time)
 
 
 def tensorboard_pod(api: Api, namespace: str, run: DeclaredRun) -> Object:
@@ -49,7 +49,7 @@ def tensorboard_pod(api: Api, namespace: str, run: DeclaredRun) -> Object:
     ready = [pod for pod in pods if task_state(pod).is_ready]
     if not ready:
         raise TfgenError(f"{run.title}: TensorBoard is not ready: {_state(pods)}")
-    return _newest(ready)
+    return max(ready, key=creation_time)
 
 
 def path_of(api: Api, namespace: str, pod: Object, subresource: str) -> str:
@@ -66,10 +66,6 @@ def path_of(api: Api, namespace: str, pod: Object, subresource: str) -> str:
 
 def _state(pods: Sequence[Object]) -> str:
     """Return a text with the state of the newest pod, and the reason for the state."""
-    state = task_state(_newest(pods))
+    state = task_state(max(pods, key=creation_time))
     parts = [state.word, *((state.reason.word, state.reason.message) if state.reason else ())]
     return ": ".join(part for part in dict.fromkeys(parts) if part)
-
-
-def _newest(pods: Sequence[Object]) -> Object:
-    return max(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.graph.gpu_count import gpu_count
 from tfgen.graph.objects.names import CONTAINER
 from tfgen.kubernetes import keys
-from tfgen.kubernetes.object import Object
-from tfgen.record import Record
+from tfgen.kubernetes.object import Object, creation_time
+from tfgen.record import EMPTY, Record
 
 _INDEXES: Final = (
     keys.STATEFUL_SET_INDEX,
@@ -89,21 +89,29 @@ def main_container(pod: Object) -> str:
     return CONTAINER if CONTAINER in names else names[0]
 
 
+def container_status(pod: Object, container: str) -> Mapping[str, Any]:
+    """Return the status of a container or an init container of a pod; empty for a container without a status."""
+    status = pod["status"]
+    statuses = (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ()))
+    return next((item for item in statuses if item["name"] == container), EMPTY)
+
+
 def is_running(pod: Object) -> bool:
     """Test whether a pod's main container runs and the pod is not being deleted."""
-    name = main_container(pod)
-    statuses = pod["status"].get("containerStatuses", ())
-    is_up = any(item["name"] == name and "running" in item.get("state", {}) for item in statuses)
+    is_up = "running" in container_status(pod, main_container(pod)).get("state", {})
     return is_up and "deletionTimestamp" not in pod["metadata"]
 
 
 def task_states(pods: Sequence[Object]) -> tuple[TaskState, ...]:
     """Return the state of each task, by role and index. Use the task's newest pod, because a Job keeps failed pods."""
-    newest: dict[tuple[str, int], Object] = {}
-    for pod in sorted(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"])):
-        newest[role_of(pod), index_of(pod)] = pod
-    earlier = {key: sum((role_of(pod), index_of(pod)) == key for pod in pods) - 1 for key in newest}
-    return tuple(task_state(pod, earlier[key]) for key, pod in sorted(newest.items()))
+    tasks = newest_pods(pods)
+    earlier = {key: sum((role_of(pod), index_of(pod)) == key for pod in pods) - 1 for key in tasks}
+    return tuple(task_state(pod, earlier[key]) for key, pod in sorted(tasks.items()))
+
+
+def newest_pods(pods: Iterable[Object]) -> dict[tuple[str, int], Object]:
+    """Return the newest pod of each task, by role and index."""
+    return {(role_of(pod), index_of(pod)): pod for pod in sorted(pods, key=creation_time)}
 
 
 def task_state(pod: Object, earlier: int = 0) -> TaskState:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from tfgen.kubernetes import keys
-from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.object import Object, creation_time
 from tfgen.live.api import Api
 from tfgen.live.run_end import is_suspended
 from tfgen.live.task_state import Reason
@@ -34,10 +34,8 @@ def workload_query(items: Iterable[Object]) -> Mapping[str, str]:
 def workload_of(item: Object, workloads: Iterable[Object]) -> Object | None:
     """Return the newest Workload of an object; None for an object without a Workload."""
     uid = item["metadata"]["uid"]
-    matches = [
-        workload for workload in workloads if workload["metadata"].get("labels", {}).get(keys.QUEUED_OBJECT) == uid
-    ]
-    return max(matches, key=lambda workload: str(workload["metadata"]["creationTimestamp"]), default=None)
+    matches = [item for item in workloads if item["metadata"].get("labels", {}).get(keys.QUEUED_OBJECT) == uid]
+    return max(matches, key=creation_time, default=None)
 
 
 def queue_of(item: Object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from tfgen.commands.cluster.declared_runs import RunObjects, declared_runs
+from tfgen.commands.cluster.declared_runs import declared_runs
 from tfgen.commands.cluster.inventory import read_inventory
 from tfgen.commands.cluster.target import Neighbor, Target, find_object
 from tfgen.job.facts import environments_of
@@ -17,7 +17,10 @@ def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor,
     """Return all environments of a job except for `environment`. None stands for the job without an environment."""
     names = [None, *environments_of(document)]
     return tuple(
-        _neighbor(name, item) for name in names if name != environment for item in declared_runs([document], name)
+        Neighbor(name, item.run.end, tuple(map(identity, item.objects)))
+        for name in names
+        if name != environment
+        for item in declared_runs([document], name)
     )
 
 
@@ -39,7 +42,3 @@ def objects_of_neighbors(target: Target, candidates: Collection[Identity]) -> di
         for item in applied:
             titles.setdefault(item, neighbor.title)
     return titles
-
-
-def _neighbor(name: str | None, item: RunObjects) -> Neighbor:
-    return Neighbor(name, item.run.end, tuple(map(identity, item.objects)))

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 from tfgen.change.field_diff import FieldChange
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
-from tfgen.live.api import NOT_FOUND, Api, ApiError, Resource
+from tfgen.live.api import NOT_FOUND, Api, ApiError, Resource, find
 from tfgen.live.declared_run import Identity
 from tfgen.live.owner import owner_of
 from tfgen.record import Record
@@ -94,15 +94,7 @@ def find_object(target: Target, item: Identity) -> Object | None:
         TfgenError: the server does not answer in time.
     """
     resource = target.api.resource(*item[:2])
-    if resource is None:
-        return None
-    try:
-        live: Object = target.api.data("GET", resource.at(target.namespace, item[2]))
-    except ApiError as error:
-        if error.status != NOT_FOUND:
-            raise
-        return None
-    return live
+    return find(target.api, resource.at(target.namespace, item[2])) if resource else None
 
 
 def apply_object(target: Target, item: Object, *, is_dry_run: bool) -> Object:
