@@ -8,7 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import jobs_argument, path, print_json, print_message, print_result, problem_text, with_progress
+from tfgen.cli.output import (
+    against_argument,
+    jobs_argument,
+    out_argument,
+    print_json,
+    print_message,
+    print_result,
+    problem_text,
+    with_progress,
+)
 from tfgen.plural import count
 
 if TYPE_CHECKING:
@@ -17,9 +26,7 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
-    parser.add_argument(
-        "--against", default="HEAD", metavar="REV", help="the git revision to compare with (default: HEAD)"
-    )
+    against_argument(parser)
     parser.add_argument(
         "--changed",
         action="store_true",
@@ -30,9 +37,7 @@ def _arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="render every job and compare the result with the files on disk, without the cache",
     )
-    parser.add_argument(
-        "--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (default: the repository)"
-    )
+    out_argument(parser)
     parser.add_argument(
         "--no-files",
         action="store_true",

@@ -7,14 +7,7 @@ from functools import partial
 from typing import Final
 
 from tfgen.cli.command import OK, Command
-from tfgen.cli.output import (
-    commit_data,
-    jobs_argument,
-    path,
-    print_commit,
-    print_json,
-    with_progress,
-)
+from tfgen.cli.output import commit_data, jobs_argument, out_argument, print_commit, print_json, with_progress
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -22,9 +15,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--message", default="", metavar="TEXT", help="the commit message (default: a summary)")
     parser.add_argument("--branch", default="", metavar="NAME", help="commit to a new branch with this name")
     parser.add_argument("--push", action="store_true", help="push the commit; rebase first if the remote has moved")
-    parser.add_argument(
-        "--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (default: the repository)"
-    )
+    out_argument(parser)
 
 
 def _run(args: Namespace) -> int:

@@ -10,6 +10,7 @@ from typing import Final
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, print_changes, read_target
 from tfgen.cli.output import (
+    against_argument,
     is_in_colour,
     job_name_argument,
     jobs_argument,
@@ -25,9 +26,7 @@ from tfgen.problems import stop_at_errors
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
-    parser.add_argument(
-        "--against", default="HEAD", metavar="REV", help="the git revision to compare with (default: HEAD)"
-    )
+    against_argument(parser)
     job_name_argument(parser)
     parser.add_argument("--live", action="store_true", help="compare one job with its cluster")
     parser.add_argument("--env", metavar="ENV", help="with --live: the environment (default: none)")

@@ -6,12 +6,12 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, Command
-from tfgen.cli.live import job_argument
+from tfgen.cli.live import run_arguments
 from tfgen.cli.output import print_json, read_job
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    job_argument(parser)
+    run_arguments(parser)
 
 
 def _run(args: Namespace) -> int:

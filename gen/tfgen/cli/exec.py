@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import Command
-from tfgen.cli.live import check_role, cluster_arguments, clusters_of, job_argument, read_run, release_argument
+from tfgen.cli.live import check_role, clusters_of, read_run, release_arguments, run_arguments
 from tfgen.cli.output import number, print_json, print_message
 from tfgen.errors import UsageError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    job_argument(parser)
+    run_arguments(parser)
     # With nargs=PARSER, argparse passes all words after the first word unchanged to the command, even a second --.
     parser.add_argument("command", nargs=PARSER, metavar="COMMAND", help="the command and its arguments, after --")
     parser.add_argument(
@@ -29,8 +29,7 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("-i", "--stdin", action="store_true", help="pass standard input to the command")
     parser.add_argument("-t", "--tty", action="store_true", help="allocate a terminal for the command; needs --stdin")
-    release_argument(parser)
-    cluster_arguments(parser)
+    release_arguments(parser)
 
 
 def _run(args: Namespace) -> int:

@@ -6,15 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tfgen.cli.output import (
-    job_name_argument,
-    path,
-    print_json,
-    print_message,
-    print_result,
-    read_job,
-    read_jobs,
-)
+from tfgen.cli.output import job_argument, print_json, print_message, print_result, read_job, read_jobs
 from tfgen.errors import UsageError
 from tfgen.problems import stop_at_errors
 from tfgen.words import either
@@ -31,10 +23,9 @@ if TYPE_CHECKING:
 _UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def job_argument(parser: ArgumentParser) -> None:
+def run_arguments(parser: ArgumentParser) -> None:
     """Add the arguments JOB, --job and --env, which select the run of a job."""
-    parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
-    job_name_argument(parser)
+    job_argument(parser)
     parser.add_argument("--env", metavar="ENV", help="the environment (default: none)")
 
 
@@ -47,11 +38,12 @@ def cluster_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-n", "--namespace", help="the namespace (default: of the job, or of the context)")
 
 
-def release_argument(parser: ArgumentParser) -> None:
-    """Add the argument --release, which selects a Helm release of the job."""
+def release_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments that select a Helm release of a job, a cluster and a namespace."""
     parser.add_argument(
         "--release", help="the Helm release (default: the release with the name of the job, or the only release)"
     )
+    cluster_arguments(parser)
 
 
 def seconds(text: str) -> int:
@@ -148,7 +140,7 @@ def change_arguments(parser: ArgumentParser, dry_run: str) -> None:
         parser: the parser of the command.
         dry_run: the help text of --dry-run.
     """
-    job_argument(parser)
+    run_arguments(parser)
     parser.add_argument("--dry-run", action="store_true", help=dry_run)
     parser.add_argument(
         "--force", action="store_true", help="also change objects and fields that another tool or user manages"

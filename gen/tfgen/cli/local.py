@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from tfgen.cli.command import OK, Command
-from tfgen.cli.output import COLOURS, is_in_colour, job_name_argument, number, path, print_json, print_message
+from tfgen.cli.live import run_arguments
+from tfgen.cli.output import COLOURS, is_in_colour, number, path, print_json, print_message
 from tfgen.training_errors import TrainingError, find_error
 
 if TYPE_CHECKING:
@@ -27,9 +28,7 @@ _STOPS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
-    job_name_argument(parser)
-    parser.add_argument("--env", metavar="ENV", help="the environment (default: none)")
+    run_arguments(parser)
     parser.add_argument(
         "--set",
         action="append",

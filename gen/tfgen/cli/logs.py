@@ -9,15 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import (
-    check_role,
-    cluster_arguments,
-    clusters_of,
-    job_argument,
-    read_run,
-    release_argument,
-    seconds,
-)
+from tfgen.cli.live import check_role, clusters_of, read_run, release_arguments, run_arguments, seconds
 from tfgen.cli.output import COLOURS, is_in_colour, number, print_message
 
 if TYPE_CHECKING:
@@ -30,7 +22,7 @@ _LAST_LINES: Final = 200
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    job_argument(parser)
+    run_arguments(parser)
     parser.add_argument("--role", metavar="ROLE", help="only the tasks of this role, such as worker")
     parser.add_argument("--index", type=number, metavar="N", help="only the task with this index in each role")
     parser.add_argument(
@@ -39,8 +31,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="include all containers of the tasks, and the finisher")
     parser.add_argument("--since", type=seconds, metavar="TIME", help="only lines of the last TIME, such as 10m")
     parser.add_argument("--tail", type=number, metavar="N", help="only the last N lines of each container")
-    release_argument(parser)
-    cluster_arguments(parser)
+    release_arguments(parser)
 
 
 def _run(args: Namespace) -> int:

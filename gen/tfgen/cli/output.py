@@ -51,9 +51,35 @@ def number(text: str) -> int:
     return int(text)
 
 
-def jobs_argument(parser: ArgumentParser) -> None:
-    """Add the argument JOB..., the job files and folders of a command, as `args.jobs`."""
-    parser.add_argument("jobs", nargs="+", type=path, metavar="JOB", help="a job.yaml, or a folder that contains jobs")
+def jobs_argument(parser: ArgumentParser, default: str = "") -> None:
+    """Add the argument JOB..., the job files and folders of a command, as `args.jobs`.
+
+    Args:
+        parser: the parser of the command.
+        default: the text for the help about a command line without JOB; empty if the command requires a JOB.
+    """
+    text = f"a job.yaml, or a folder that contains jobs{f' (default: {default})' if default else ''}"
+    parser.add_argument("jobs", nargs="*" if default else "+", type=path, metavar="JOB", help=text)
+
+
+def out_argument(parser: ArgumentParser) -> None:
+    """Add the argument --out, the output folder of a command, as `args.out`."""
+    parser.add_argument(
+        "--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (default: the repository)"
+    )
+
+
+def against_argument(parser: ArgumentParser) -> None:
+    """Add the argument --against, the git revision to compare with, as `args.against`."""
+    parser.add_argument(
+        "--against", default="HEAD", metavar="REV", help="the git revision to compare with (default: HEAD)"
+    )
+
+
+def job_argument(parser: ArgumentParser) -> None:
+    """Add the arguments JOB and --job, the job file and the name of the job, as `args.job` and `args.job_name`."""
+    parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
+    job_name_argument(parser)
 
 
 def read_jobs(paths: Sequence[Path]) -> CheckedJobs:

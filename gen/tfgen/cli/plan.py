@@ -13,6 +13,7 @@ from tfgen.cli.live import cluster_arguments, clusters_of
 from tfgen.cli.output import (
     COLOURS,
     is_in_colour,
+    jobs_argument,
     path,
     print_json,
     print_message,
@@ -28,13 +29,7 @@ if TYPE_CHECKING:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "jobs",
-        nargs="*",
-        type=path,
-        metavar="JOB",
-        help="a job.yaml, or a folder that contains jobs (default: the repository)",
-    )
+    jobs_argument(parser, default="the repository")
     nodes = parser.add_mutually_exclusive_group(required=True)
     nodes.add_argument(
         "--nodes", type=path, metavar="FILE", help="a file with nodes and pods, from kubectl get nodes,pods -A -o yaml"

@@ -7,14 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import (
-    check_role,
-    cluster_arguments,
-    clusters_of,
-    job_argument,
-    release_argument,
-    seconds,
-)
+from tfgen.cli.live import check_role, clusters_of, release_arguments, run_arguments, seconds
 from tfgen.cli.output import number, path, print_json, print_message, print_result, read_job
 from tfgen.errors import UsageError
 
@@ -27,7 +20,7 @@ _LONGEST: Final = 60
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    job_argument(parser)
+    run_arguments(parser)
     parser.add_argument("--role", metavar="ROLE", help="the role of the task (chief; worker in a job without a chief)")
     parser.add_argument("--index", type=number, metavar="N", help="the index of the task in its role (0)")
     parser.add_argument("--all", action="store_true", help="trace all tasks of the role together (worker)")
@@ -35,8 +28,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--out", type=path, default=Path("trace"), metavar="DIR", help="the log folder for TensorBoard (trace)"
     )
-    release_argument(parser)
-    cluster_arguments(parser)
+    release_arguments(parser)
 
 
 def _run(args: Namespace) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, Command
-from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, read_run, release_argument
+from tfgen.cli.live import clusters_of, read_run, release_arguments, run_arguments
 from tfgen.cli.output import print_json, print_result
 
 if TYPE_CHECKING:
@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    job_argument(parser)
+    run_arguments(parser)
     parser.add_argument(
         "--lost",
         action="store_true",
         help="delete only the pods on nodes that do not answer; their controllers create new pods",
     )
-    release_argument(parser)
-    cluster_arguments(parser)
+    release_arguments(parser)
 
 
 def _run(args: Namespace) -> int:

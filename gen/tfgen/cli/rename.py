@@ -10,6 +10,7 @@ from tfgen.cli.command import OK, Command
 from tfgen.cli.output import (
     ends_data,
     job_name_argument,
+    out_argument,
     path,
     print_ends,
     print_json,
@@ -31,9 +32,7 @@ def _arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="use the existing claims of the job, with their data, under the new name",
     )
-    parser.add_argument(
-        "--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (default: the repository)"
-    )
+    out_argument(parser)
 
 
 def _run(args: Namespace) -> int:

@@ -9,8 +9,8 @@ from typing import Final
 from tfgen.cli.command import OK, Command
 from tfgen.cli.output import (
     commit_data,
-    job_name_argument,
-    path,
+    job_argument,
+    out_argument,
     print_commit,
     print_json,
     print_result,
@@ -21,8 +21,7 @@ from tfgen.errors import UsageError
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
-    job_name_argument(parser)
+    job_argument(parser)
     parser.add_argument("--env", metavar="ENV", help="the environment of the new run (default: all environments)")
     folder = parser.add_mutually_exclusive_group()
     folder.add_argument("--resume", action="store_true", help="continue from the files of the last run")
@@ -30,9 +29,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--enable", action="store_true", help="with --env: enable the job again in this environment")
     parser.add_argument("--commit", action="store_true", help="check and render the job, and commit the result")
     parser.add_argument("--push", action="store_true", help="push the commit; rebase first if the remote has moved")
-    parser.add_argument(
-        "--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (default: the repository)"
-    )
+    out_argument(parser)
 
 
 def _run(args: Namespace) -> int:

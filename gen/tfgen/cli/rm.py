@@ -11,6 +11,7 @@ from tfgen.cli.output import (
     check_jobs,
     ends_data,
     job_name_argument,
+    out_argument,
     path,
     print_ends,
     print_json,
@@ -27,9 +28,7 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     job_name_argument(parser)
     parser.add_argument("--env", metavar="ENV", help="only retire the job in this environment; its claims remain")
-    parser.add_argument(
-        "--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (default: the repository)"
-    )
+    out_argument(parser)
     parser.add_argument(
         "--force",
         action="store_true",

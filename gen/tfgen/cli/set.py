@@ -6,13 +6,12 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import job_name_argument, path, print_message, print_result, report
+from tfgen.cli.output import job_argument, print_message, print_result, report
 from tfgen.errors import UsageError
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
-    job_name_argument(parser)
+    job_argument(parser)
     parser.add_argument(
         "assignments",
         nargs="+",

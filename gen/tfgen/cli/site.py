@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, clusters_of
-from tfgen.cli.output import check_jobs, path, print_message, report
+from tfgen.cli.output import check_jobs, jobs_argument, path, print_message, report
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "jobs",
-        nargs="*",
-        type=path,
-        metavar="JOB",
-        help="a job.yaml, or a folder that contains jobs (default: the repository)",
-    )
+    jobs_argument(parser, default="the repository")
     parser.add_argument("-o", "--out", type=path, required=True, metavar="DIR", help="the folder for the website")
     parser.add_argument("--title", metavar="TEXT", help="the title of the website (default: the folder name)")
     parser.add_argument(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import cluster_arguments, clusters_of, read_all_runs, read_run, release_argument
+from tfgen.cli.live import clusters_of, read_all_runs, read_run, release_arguments
 from tfgen.cli.output import is_in_colour, job_name_argument, path, print_json
 from tfgen.errors import UsageError
 from tfgen.words import for_terminal
@@ -42,8 +42,7 @@ def _arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="print each new state until the runs have ended; on a terminal, redraw a tree",
     )
-    release_argument(parser)
-    cluster_arguments(parser)
+    release_arguments(parser)
 
 
 def _run(args: Namespace) -> int:

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, Command
-from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, read_run, release_argument
+from tfgen.cli.live import clusters_of, read_run, release_arguments, run_arguments
 from tfgen.cli.output import number, print_json, print_message
 from tfgen.errors import TfgenError
 
@@ -16,15 +16,14 @@ _PORTS: Final = 1 << 16
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    job_argument(parser)
+    run_arguments(parser)
     parser.add_argument(
         "--port",
         type=_port,
         metavar="N",
         help="the local port; 0 for any free port (default: the port of TensorBoard, or a free port)",
     )
-    release_argument(parser)
-    cluster_arguments(parser)
+    release_arguments(parser)
 
 
 def _run(args: Namespace) -> int:

@@ -6,17 +6,16 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import cluster_arguments, job_argument, read_run, release_argument, seconds, wait_for_run
+from tfgen.cli.live import read_run, release_arguments, run_arguments, seconds, wait_for_run
 from tfgen.cli.output import print_json
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    job_argument(parser)
+    run_arguments(parser)
     parser.add_argument(
         "--timeout", type=seconds, metavar="TIME", help="the maximum time, such as 2h (default: no limit)"
     )
-    release_argument(parser)
-    cluster_arguments(parser)
+    release_arguments(parser)
 
 
 def _run(args: Namespace) -> int:
