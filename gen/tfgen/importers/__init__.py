@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from tfgen.importers import arena, elastic_dl, job_set, tf_job, train_job, volcano_job
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.import_report import ImportReport
+from tfgen.importers.objects import api_group, kind
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
 from tfgen.schema.workload_kinds.facts import WorkloadKind
@@ -24,49 +25,47 @@ class JobFormat(NamedTuple):
 
     Attributes:
         name: the usual name of the format.
-        source: the kind and the API group of the object, or the command.
         kind: the workload kind that tfgen renders for this format.
-        matches: returns whether an object has this format.
+        kinds: the kinds of the objects that have this format.
+        groups: the API groups of these objects. The object of an imported command line has the tool as its group.
         canonical: returns the object in the shape that tfgen renders, for a comparison with rendered objects.
         read: the reader of the format.
+        command: the command that submits the job; empty for a job in a manifest.
     """
 
     name: str
-    source: str
     kind: WorkloadKind
-    matches: Callable[[Part], bool]
+    kinds: Sequence[str]
+    groups: Sequence[str]
     canonical: Callable[[Part], Part]
     read: Read
+    command: str = ""
+
+    @property
+    def source(self) -> str:
+        """The kind and the API group of the object, or the command, for messages."""
+        return f"the command {self.command}" if self.command else f"{self.kinds[0]} of {self.groups[0]}"
+
+    def matches(self, item: Part) -> bool:
+        """Return whether an object has this format."""
+        return kind(item) in self.kinds and api_group(item) in self.groups
 
 
 FORMATS: Final = (
-    JobFormat("Arena job", "the command arena submit tfjob", "TFJob", arena.is_arena, arena.canonical, arena.read),
+    JobFormat("Arena job", "TFJob", ["TFJob"], [arena.GROUP], arena.canonical, arena.read, "arena submit tfjob"),
     JobFormat(
         elastic_dl.FORMAT,
-        "the command elasticdl train",
         "ElasticDL",
-        elastic_dl.is_elastic_dl,
+        ["Pod"],
+        [elastic_dl.GROUP],
         elastic_dl.canonical,
         elastic_dl.read,
+        "elasticdl train",
     ),
-    JobFormat("TFJob", "TFJob of kubeflow.org", "TFJob", tf_job.is_tf_job, tf_job.canonical, tf_job.read),
-    JobFormat("JobSet", f"JobSet of {job_set.GROUP}", "JobSet", job_set.is_job_set, job_set.canonical, job_set.read),
-    JobFormat(
-        train_job.FORMAT,
-        f"TrainJob of {train_job.GROUP}",
-        "JobSet",
-        train_job.is_train_job,
-        job_set.canonical,
-        train_job.read,
-    ),
-    JobFormat(
-        "Volcano Job",
-        f"Job of {volcano_job.GROUP}",
-        "VolcanoJob",
-        volcano_job.is_volcano_job,
-        volcano_job.canonical,
-        volcano_job.read,
-    ),
+    JobFormat("TFJob", "TFJob", tf_job.KINDS, tf_job.GROUPS, tf_job.canonical, tf_job.read),
+    JobFormat("JobSet", "JobSet", ["JobSet"], [job_set.GROUP], job_set.canonical, job_set.read),
+    JobFormat(train_job.FORMAT, "JobSet", ["TrainJob"], [train_job.GROUP], job_set.canonical, train_job.read),
+    JobFormat("Volcano Job", "VolcanoJob", ["Job"], [volcano_job.GROUP], volcano_job.canonical, volcano_job.read),
 )
 """The formats in which one object describes the whole job. An imported command line also becomes one object."""
 

@@ -18,15 +18,14 @@ from tfgen.importers.command_line import Word, shell_value_message
 from tfgen.importers.fields import FieldReader, Fields, carried, dropped
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.import_report import ImportReport
-from tfgen.importers.objects import api_version
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping, scalar_part, sequence
 from tfgen.record import Record
 from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import meant, nearest
 
-VERSION: Final = "arena"
-"""The apiVersion of the object that the import makes from a command. No cluster has this version."""
+GROUP: Final = "arena"
+"""The API group of the object that the import makes from a command. No cluster has this group."""
 _TYPES: Final = ("tf", "tfjob")
 
 _ALIASES: Final[Mapping[str, str]] = {
@@ -123,11 +122,6 @@ def is_command(words: Sequence[Word]) -> bool:
     return [word.text for word in words[:2]] == ["arena", "submit"] and len(words) > 2 and words[2].text in _TYPES
 
 
-def is_arena(item: Part) -> bool:
-    """Return whether an object was converted from a command line of Arena."""
-    return api_version(item) == VERSION
-
-
 def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
     """Convert an Arena command to a TFJob. Return None if the command has problems."""
     before = len(report.problems)
@@ -142,7 +136,7 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 def canonical(item: Part) -> Part:
     """Return the TFJob in the shape of kubeflow.org/v1, without the flags that have no field in a TFJob."""
-    fields = {key: part for key, part in item.value.items() if key != VERSION}
+    fields = {key: part for key, part in item.value.items() if key != GROUP}
     version = item.value["apiVersion"].replaced(value="kubeflow.org/v1")
     return tf_job.canonical(item.replaced(value={**fields, "apiVersion": version}))
 
@@ -159,7 +153,7 @@ class _ArenaJob(FieldReader):
     def __init__(self, item: Part, job: ForeignJob, options: Options, report: ImportReport) -> None:
         super().__init__(report)
         self.item, self.job, self.is_tf_job = item, job, options.kind == "TFJob"
-        self.flags = dict(item.entries(VERSION))
+        self.flags = dict(item.entries(GROUP))
         self.data = {"spec": dict(job.spec)}
         self.storage: Mapping[str, Any] = {}
 
@@ -176,7 +170,7 @@ class _ArenaJob(FieldReader):
             "sync-source": self._code,
             "tensorboard": self._tensorboard,
         }
-        self.fields(self.item.get(VERSION), table)
+        self.fields(self.item.get(GROUP), table)
         for key in ("logdir", "tensorboard-image"):
             if key in self.flags and "tensorboard" not in self.spec:
                 self.report.drop(self.flags[key], "the flag is for TensorBoard, but the job has no TensorBoard")
@@ -227,7 +221,7 @@ class _ArenaJob(FieldReader):
         self.report.carry(board, "spec", "tensorboard")
         board_fields = {"logdir": "logDir", "tensorboard-image": "image"}
         self.fields(
-            self.item.get(VERSION), {flag: carried("spec", "tensorboard", key) for flag, key in board_fields.items()}
+            self.item.get(GROUP), {flag: carried("spec", "tensorboard", key) for flag, key in board_fields.items()}
         )
         image = self.job.roles.get("worker", next(iter(self.job.roles.values()))).pod.role.get("image")
         if image and "tensorboard-image" not in self.flags:
@@ -510,13 +504,13 @@ def _tf_job(flags: _Flags) -> Part:
         extra["working-dir"] = flags.value("working-dir")
     spec = _built(_SPEC, flags) or flags.start
     shape = {
-        "apiVersion": VERSION,
+        "apiVersion": f"{GROUP}/v1",
         "kind": "TFJob",
         "metadata": {"name": _Flag(["name"]), "namespace": _Flag(["namespace"])},
     }
     head = _built(shape, flags) or flags.start
     fields = {
         "spec": spec.with_part(("tfReplicaSpecs",), mapping(flags.start, replicas)),
-        VERSION: mapping(flags.start, extra),
+        GROUP: mapping(flags.start, extra),
     }
     return mapping(flags.start, {**head.value, **fields}).replaced(path=())

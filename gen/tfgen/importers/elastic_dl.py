@@ -18,7 +18,6 @@ from tfgen.importers.command_line import Word, shell_value_message
 from tfgen.importers.fields import FieldReader, Fields, carried, changed, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole
 from tfgen.importers.import_report import ImportReport
-from tfgen.importers.objects import api_version
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping, scalar_part
 from tfgen.importers.pod_template import PodData
@@ -27,8 +26,8 @@ from tfgen.importers.volumes import volume_name
 from tfgen.job.training_job import RoleName
 
 FORMAT: Final = "ElasticDL job"
-VERSION: Final = "elasticdl"
-"""The apiVersion of the object that the import makes from a command. No cluster has this version."""
+GROUP: Final = "elasticdl"
+"""The API group of the object that the import makes from a command. No cluster has this group."""
 
 _COMMAND: Final = ("elasticdl", "train")
 _STRATEGY: Final = "ParameterServerStrategy"
@@ -70,11 +69,6 @@ def is_command(words: Sequence[Word]) -> bool:
     return tuple(word.text for word in words[:2]) == _COMMAND
 
 
-def is_elastic_dl(item: Part) -> bool:
-    """Return whether an object was converted from a command line of ElasticDL."""
-    return api_version(item) == VERSION
-
-
 def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
     """Convert an ElasticDL command to an object that contains the flags. Return None if the command has problems."""
     before = len(report.problems)
@@ -96,7 +90,7 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
         return None
     metadata = {key: flags[flag] for key, flag in (("name", "job_name"), ("namespace", "namespace")) if flag in flags}
     fields = {
-        "apiVersion": start.replaced(value=VERSION),
+        "apiVersion": start.replaced(value=f"{GROUP}/v1"),
         "kind": start.replaced(value="Pod"),
         "metadata": mapping(start, metadata),
         "flags": mapping(start, flags),

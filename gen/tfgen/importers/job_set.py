@@ -25,7 +25,6 @@ from tfgen.importers.job_reader import (
     command_of,
     read_pod,
 )
-from tfgen.importers.objects import api_group, kind
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping
 from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, refuse_misshapen
@@ -83,11 +82,6 @@ _SHAPE: Final = {
         "ttlSecondsAfterFinished": SCALAR,
     },
 }
-
-
-def is_job_set(item: Part) -> bool:
-    """Return whether an object is a JobSet."""
-    return kind(item) == "JobSet" and api_group(item) == GROUP
 
 
 def canonical(item: Part) -> Part:

@@ -65,9 +65,27 @@ def _with_blocks(pieces: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]
 
 
 def _split(script: str) -> Iterator[tuple[str, str]]:
-    start, quote, depth, position = 0, "", 0, 0
-    while position < len(script):
-        character = script[position]
+    start = 0
+    for position, character, depth in _bare_characters(script, "()", has_comments=True):
+        if depth > 0 or position < start:
+            continue
+        if script.startswith("&&", position):
+            yield script[start:position], " && "
+            start = position + 2
+        elif character in ";\n":
+            yield script[start:position], character
+            start = position + 1
+    yield script[start:], ""
+
+
+def _bare_characters(text: str, brackets: str, *, has_comments: bool = False) -> Iterator[tuple[int, str, int]]:
+    """Yield the position, the character and the depth of brackets, such as `(){}`, for characters outside of quotes.
+
+    Escaped characters are left out. With `has_comments`, comments are left out as well.
+    """
+    quote, depth, position = "", 0, 0
+    while position < len(text):
+        character = text[position]
         if character == "\\" and quote != "'":
             position += 2
             continue
@@ -75,27 +93,14 @@ def _split(script: str) -> Iterator[tuple[str, str]]:
             quote = "" if character == quote else quote
         elif character in "'\"`":
             quote = character
-        elif character == "(":
-            depth += 1
-        elif character == ")":
-            depth -= 1
-        elif character == "#" and not script[position - 1 : position].strip():
-            position = _end_of_line(script, position)
+        elif has_comments and character == "#" and not text[position - 1 : position].strip():
+            end = text.find("\n", position)
+            position = len(text) if end < 0 else end
             continue
-        elif script.startswith("&&", position) and depth <= 0:
-            yield script[start:position], " && "
-            position = start = position + 2
-            continue
-        elif character in ";\n" and depth <= 0:
-            yield script[start:position], character
-            start = position + 1
+        else:
+            depth += (character in brackets[::2]) - (character in brackets[1::2])
+            yield position, character, depth
         position += 1
-    yield script[start:], ""
-
-
-def _end_of_line(script: str, position: int) -> int:
-    end = script.find("\n", position)
-    return len(script) if end < 0 else end
 
 
 def assignment(statement: str) -> tuple[str, str] | None:
@@ -108,25 +113,8 @@ def assignment(statement: str) -> tuple[str, str] | None:
 
 
 def _has_second_word(value: str) -> bool:
-    quote, depth = "", 0
-    position = 0
-    while position < len(value):
-        character = value[position]
-        if character == "\\" and quote != "'":
-            position += 2
-            continue
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"`":
-            quote = character
-        elif character in "({":
-            depth += 1
-        elif character in ")}":
-            depth -= 1
-        elif character.isspace() and depth <= 0 and value[position:].strip():
-            return True
-        position += 1
-    return False
+    bare = _bare_characters(value, "(){}")
+    return any(character.isspace() and depth <= 0 and value[position:].strip() for position, character, depth in bare)
 
 
 def joined(parts: list[Statement]) -> str:

@@ -22,7 +22,7 @@ from tfgen.importers.fields import Fields, carried, changed, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, TrainingPlan, number_of_tasks, training_plan
 from tfgen.importers.import_report import ImportReport
 from tfgen.importers.job_reader import AS_PODS, AS_WORKLOAD, RESTARTS, ROLE_WORDS, JobReader, command_of, read_pod
-from tfgen.importers.objects import api_group, api_version, kind
+from tfgen.importers.objects import api_version
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping, sequence
 from tfgen.importers.pod_template import Program
@@ -35,8 +35,8 @@ from tfgen.schema.workload_kinds.facts import CompletionBy
 from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import either, meant, nearest
 
-_KINDS: Final = ("TFJob", "TfJob")
-_GROUPS: Final = ("kubeflow.org", "tensorflow.org")
+KINDS: Final = ("TFJob", "TfJob")
+GROUPS: Final = ("kubeflow.org", "tensorflow.org")
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha2", "v1alpha1")
 PORT_NAME: Final = "tfjob-port"
 
@@ -120,11 +120,6 @@ _SHAPE: Final = {
 }
 _COMPLETION: Final = ("spec", "completion")
 _TENSORBOARD_SHAPE: Final = {"logDir": SCALAR}
-
-
-def is_tf_job(item: Part) -> bool:
-    """Return whether an object is a TFJob of any version. The group of the first version was tensorflow.org."""
-    return kind(item) in _KINDS and api_group(item) in _GROUPS
 
 
 def canonical(item: Part) -> Part:

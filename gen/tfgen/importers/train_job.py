@@ -63,11 +63,6 @@ _RUNTIME_SHAPE: Final = {
 }
 
 
-def is_train_job(item: Part) -> bool:
-    """Return whether an object is a TrainJob."""
-    return kind(item) == "TrainJob" and api_group(item) == GROUP
-
-
 def read(item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
     """Read a TrainJob and its runtime. Return None if the import report has problems."""
     if refuse_misshapen(item, _SHAPE, report):

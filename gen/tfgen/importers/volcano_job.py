@@ -25,7 +25,6 @@ from tfgen.importers.job_reader import (
     command_of,
     read_pod,
 )
-from tfgen.importers.objects import api_group, kind
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping
 from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, TEXTS, refuse_misshapen
@@ -89,11 +88,6 @@ _SHAPE: Final = {
         "volumes": [{"mountPath": SCALAR, "volumeClaim": _CLAIM, "volumeClaimName": SCALAR}],
     },
 }
-
-
-def is_volcano_job(item: Part) -> bool:
-    """Return whether an object is a Volcano Job."""
-    return kind(item) == "Job" and api_group(item) == GROUP
 
 
 def canonical(item: Part) -> Part:

@@ -13,15 +13,7 @@ from tfgen.commands.git.commit_message import job_changes
 from tfgen.commands.git.replay_jobs import JobReplay
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.errors import UsageError
-from tfgen.git.commit import (
-    RefusedError,
-    Repository,
-    check_branch,
-    commit,
-    drop_branch,
-    open_repository,
-    start_branch,
-)
+from tfgen.git.commit import RefusedError, Repository, check_branch, commit, drop_branch, open_repository, start_branch
 from tfgen.git.push import RebaseConflictError, Target, push
 from tfgen.problems import Problem, ProblemsError
 from tfgen.real_path import real_path

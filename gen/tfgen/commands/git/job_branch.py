@@ -35,12 +35,7 @@ from tfgen.commands.pipeline.removed_sources import removed_sources
 from tfgen.commands.pipeline.run_ends import find_run_ends
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git import read as git
-from tfgen.git.commit import (
-    Repository,
-    changed,
-    check_paths,
-    would_change,
-)
+from tfgen.git.commit import Repository, changed, check_paths, would_change
 from tfgen.git.push import find_pushed, target
 from tfgen.job.sources import no_job_below
 from tfgen.places import EXTENDED_FILES, PROJECTS, REPOSITORY_FILES

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from tfgen.change.field_diff import NOTHING, FieldChange, Item, field_changes, in_words
 from tfgen.commands.importing.import_jobs import Imported, ImportedJob, Source, import_jobs
@@ -48,20 +48,6 @@ _NAMES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "tasks": (("chief",), "worker"),
 }
 """Field of `spec` that contains the roles -> the possible names of the chief role, and the name of the worker role."""
-
-
-class Normalization(NamedTuple):
-    """A harmless difference that every import may have.
-
-    Attributes:
-        path: the pattern of the path of the field.
-        matches: returns whether the original value and the rendered value have this difference.
-        why: the reason for the difference.
-    """
-
-    path: str
-    matches: _Matches
-    why: str
 
 
 def _is_new(before: Any, _after: Any) -> bool:
@@ -120,134 +106,114 @@ def _is_equal_text(before: Any, after: Any) -> bool:
     return not isinstance(before, (dict, list)) and str(before) == str(after)
 
 
-NORMALIZATIONS: Final = (
-    Normalization(
+_NORMALIZATIONS: Final[Sequence[tuple[str, _Matches, str]]] = (
+    (
         r"metadata\.name",
         lambda before, after: after == f"elasticdl-{before}-master",
         "tfgen renders the pod of the ElasticDL master",
     ),
-    Normalization(r"metadata\.(name|generateName)", _is_generated, "tfgen forms the name from the job and the run"),
-    Normalization(
+    (r"metadata\.(name|generateName)", _is_generated, "tfgen forms the name from the job and the run"),
+    (
         r"spec\.tasks\.[-\w]+\.policies",
         lambda before, after: (before, after) == ([], [{"event": "TaskCompleted", "action": "CompleteJob"}]),
         "tfgen sets the role whose end completes the job",
     ),
-    Normalization(
+    (
         r"kind",
         lambda before, after: (before, after) == ("TfJob", "TFJob"),
         "TFJob is the current name of the kind TfJob",
     ),
-    Normalization(r"apiVersion", _is_any, "tfgen uses a current API version"),
-    Normalization(
-        r"metadata\.namespace", _is_any, "the environment, or the command that applies the job, sets the namespace"
-    ),
-    Normalization(r"metadata\.(labels|annotations).+", _is_new, "tfgen adds labels and annotations to objects"),
-    Normalization(
-        rf"{_POD}metadata\.\w+\[\"{re.escape(keys.GROUP_NAME)}\"\]", _is_any, "the PodGroup has the name of the run"
-    ),
-    Normalization(rf"{_POD}metadata\.(labels|annotations).+", _is_new, "tfgen adds labels and annotations to pods"),
-    Normalization(
+    (r"apiVersion", _is_any, "tfgen uses a current API version"),
+    (r"metadata\.namespace", _is_any, "the environment, or the command that applies the job, sets the namespace"),
+    (r"metadata\.(labels|annotations).+", _is_new, "tfgen adds labels and annotations to objects"),
+    (rf"{_POD}metadata\.\w+\[\"{re.escape(keys.GROUP_NAME)}\"\]", _is_any, "the PodGroup has the name of the run"),
+    (rf"{_POD}metadata\.(labels|annotations).+", _is_new, "tfgen adds labels and annotations to pods"),
+    (
         rf"{_POD}spec\.(\w+\[[^]]+\]\.)?securityContext"
         r"\.(allowPrivilegeEscalation|capabilities|fsGroupChangePolicy|runAsNonRoot|seccompProfile)\b.*",
         _is_new,
         "tfgen sets the fields that the Pod Security Standard requires",
     ),
-    Normalization(
+    (
         rf"{_POD}spec\.\w+\[[^]]+\]\.securityContext\.readOnlyRootFilesystem",
         _is_default(False),
         "tfgen writes the defaults",
     ),
-    Normalization(
+    (
         rf"{_POD}spec\.(automountServiceAccountToken|enableServiceLinks)",
         _is_new,
         "tfgen gives pods no service account token and no Service variables",
     ),
-    Normalization(
-        rf"{_POD}spec\.terminationGracePeriodSeconds", _is_new, "tfgen sets the time that a task has to stop"
-    ),
-    Normalization(
+    (rf"{_POD}spec\.terminationGracePeriodSeconds", _is_new, "tfgen sets the time that a task has to stop"),
+    (
         rf"{_POD}spec\.(initContainers\[fetch-code\]|(containers\[{CONTAINER}\]\.)?volume(s|Mounts)\[.*/code/[^/\]]+\])",
         _is_new,
         "tfgen fetches the code from git",
     ),
-    Normalization(
+    (
         r"spec\.tasks\.\w+-\d+\.template\.spec\.(volumes|containers\[tensorflow\]\.volumeMounts)\[[^]]+\]",
         _is_new,
         "all tasks of a role mount the same volumes",
     ),
-    Normalization(rf"{_POD}spec\.volumes\[(at /)?tmp\]", _is_new, "tfgen adds a writable /tmp"),
-    Normalization(rf"{_POD}spec\.volumes\[[^]]+\]\.\w+\.readOnly", _is_any, "tfgen sets readOnly in the volume mount"),
-    Normalization(rf"{_MAIN}volumeMounts\[/tmp\]", _is_new, "tfgen adds a writable /tmp"),
-    Normalization(
+    (rf"{_POD}spec\.volumes\[(at /)?tmp\]", _is_new, "tfgen adds a writable /tmp"),
+    (rf"{_POD}spec\.volumes\[[^]]+\]\.\w+\.readOnly", _is_any, "tfgen sets readOnly in the volume mount"),
+    (rf"{_MAIN}volumeMounts\[/tmp\]", _is_new, "tfgen adds a writable /tmp"),
+    (
         rf"{_MAIN}env\[(HOME|NVIDIA_VISIBLE_DEVICES|OMP_NUM_THREADS|TF_NUM_\w+|TFGEN_RUN\w*)\]",
         _is_new,
         "tfgen sets variables of TensorFlow and of the run",
     ),
-    Normalization(
-        rf"{_POD}spec\.(\w+\[[^]]+\]\.)?\w+ \(order\)",
-        _is_any,
-        "the order of this list has no effect",
-    ),
-    Normalization(rf"{_MAIN}ports\[\d+\](\.name)?", _is_new, "tfgen lists the port of TensorFlow"),
-    Normalization(rf"{_MAIN}ports\[\d+\]\.name", _is_any, "tfgen names the port of TensorFlow"),
-    Normalization(rf"{_POD}spec\.\w+\[[^]]+\]\.resources\b.*", _is_equal_amount, "the quantities are equal"),
-    Normalization(
-        rf"{_POD}spec\.dnsPolicy", _is_new, "with this policy, a pod in the host's network can resolve Services"
-    ),
-    Normalization(rf"{_MAIN}volumeMounts\[[^]]+\]\.readOnly", _becomes_true, "tfgen sets readOnly in the volume mount"),
-    Normalization(
-        rf"{_POD}spec\.activeDeadlineSeconds",
-        _is_new,
-        "tfgen sets the deadline on the pod that ends the job",
-    ),
-    Normalization(rf"{_POD}spec\.subdomain", _is_new, "tfgen gives the tasks DNS names in one Service"),
-    Normalization(rf"{_POD}metadata\.(name|namespace)", _is_any, "the job sets the name and the namespace of a pod"),
-    Normalization(r".*\.env\[[^]]+\]\.value", _is_default(""), "tfgen writes the empty value of a variable"),
-    Normalization(r".*", _has_index, "tfgen writes the index of the task as the variable TASK_INDEX"),
-    Normalization(r".*", _is_removed_empty, "tfgen omits empty fields"),
-    Normalization(r".*", _is_equal_text, "the number and the text have the same value"),
-    Normalization(
+    (rf"{_POD}spec\.(\w+\[[^]]+\]\.)?\w+ \(order\)", _is_any, "the order of this list has no effect"),
+    (rf"{_MAIN}ports\[\d+\](\.name)?", _is_new, "tfgen lists the port of TensorFlow"),
+    (rf"{_MAIN}ports\[\d+\]\.name", _is_any, "tfgen names the port of TensorFlow"),
+    (rf"{_POD}spec\.\w+\[[^]]+\]\.resources\b.*", _is_equal_amount, "the quantities are equal"),
+    (rf"{_POD}spec\.dnsPolicy", _is_new, "with this policy, a pod in the host's network can resolve Services"),
+    (rf"{_MAIN}volumeMounts\[[^]]+\]\.readOnly", _becomes_true, "tfgen sets readOnly in the volume mount"),
+    (rf"{_POD}spec\.activeDeadlineSeconds", _is_new, "tfgen sets the deadline on the pod that ends the job"),
+    (rf"{_POD}spec\.subdomain", _is_new, "tfgen gives the tasks DNS names in one Service"),
+    (rf"{_POD}metadata\.(name|namespace)", _is_any, "the job sets the name and the namespace of a pod"),
+    (r".*\.env\[[^]]+\]\.value", _is_default(""), "tfgen writes the empty value of a variable"),
+    (r".*", _has_index, "tfgen writes the index of the task as the variable TASK_INDEX"),
+    (r".*", _is_removed_empty, "tfgen omits empty fields"),
+    (r".*", _is_equal_text, "the number and the text have the same value"),
+    (
         r"spec\.(tensorboard|terminationPolicy|tfReplicaSpecs\.\w+\.tfPort)",
         _is_any,
         "tfgen uses the current fields in place of those of v1alpha1",
     ),
-    Normalization(
+    (
         r"spec\.args\.(cluster_spec_json|job_name|namespace|need_tf_config|restart_policy|\w+_resource_limit)",
         _is_new,
         "tfgen passes the name of the run to the master, and sets limits equal to requests",
     ),
-    Normalization(r"spec\.args\.master_resource_(request|limit)", _has_more_amounts, "tfgen writes the defaults"),
-    Normalization(r"spec\.args\.ps_pod_priority", _is_new, "a ps has the priority of the master by default"),
-    Normalization(
-        r"spec\.args\.worker_pod_priority", _is_any, "tfgen writes only the fraction of workers with high priority"
-    ),
-    Normalization(r"spec\.tfReplicaSpecs\.\w+\.replicas", _is_default(1), "tfgen writes the defaults"),
-    Normalization(r"spec\.tfReplicaSpecs\.\w+\.restartPolicy", _is_default("Never"), "tfgen writes the defaults"),
-    Normalization(
-        r"spec\.(tasks\.[-\w]+\.)?(maxRetry|minAvailable|queue|schedulerName)", _is_new, "tfgen writes the defaults"
-    ),
-    Normalization(r"spec\.tasks\.[-\w]+\.replicas", _is_default(1), "tfgen writes the defaults"),
-    Normalization(
-        r"spec\.plugins(\.(env|svc|tensorflow))?", _is_plugin, "tfgen sets the plugins of Volcano and their arguments"
-    ),
-    Normalization(
+    (r"spec\.args\.master_resource_(request|limit)", _has_more_amounts, "tfgen writes the defaults"),
+    (r"spec\.args\.ps_pod_priority", _is_new, "a ps has the priority of the master by default"),
+    (r"spec\.args\.worker_pod_priority", _is_any, "tfgen writes only the fraction of workers with high priority"),
+    (r"spec\.tfReplicaSpecs\.\w+\.replicas", _is_default(1), "tfgen writes the defaults"),
+    (r"spec\.tfReplicaSpecs\.\w+\.restartPolicy", _is_default("Never"), "tfgen writes the defaults"),
+    (r"spec\.(tasks\.[-\w]+\.)?(maxRetry|minAvailable|queue|schedulerName)", _is_new, "tfgen writes the defaults"),
+    (r"spec\.tasks\.[-\w]+\.replicas", _is_default(1), "tfgen writes the defaults"),
+    (r"spec\.plugins(\.(env|svc|tensorflow))?", _is_plugin, "tfgen sets the plugins of Volcano and their arguments"),
+    (
         r"spec\.tasks\..*\.env\[(TF_CONFIG|TF_CLUSTER|JOB_NAME|TASK_INDEX|PS_HOSTS|WORKER_HOSTS)\]",
         _is_new,
         "tfgen sets the cluster configuration of the tasks",
     ),
-    Normalization(r"spec\.tasks\..*\.args", _are_flags, "tfgen sets the cluster configuration of the tasks"),
-    Normalization(
-        rf"{_POD}spec\.restartPolicy", _is_new, "tfgen sets a restart policy, so that a failed program restarts"
-    ),
-    Normalization(r"spec\.tasks\..*\.readinessProbe", _is_new, "a task is ready when its port answers"),
-    Normalization(
+    (r"spec\.tasks\..*\.args", _are_flags, "tfgen sets the cluster configuration of the tasks"),
+    (rf"{_POD}spec\.restartPolicy", _is_new, "tfgen sets a restart policy, so that a failed program restarts"),
+    (r"spec\.tasks\..*\.readinessProbe", _is_new, "a task is ready when its port answers"),
+    (
         r"spec\.runPolicy\.(cleanPodPolicy|backoffLimit|schedulingPolicy\.minAvailable)",
         _is_new,
         "tfgen writes the defaults",
     ),
-    Normalization(rf"{_POD}spec\.schedulerName", _is_any, "tfgen sets the scheduler of the gang"),
+    (rf"{_POD}spec\.schedulerName", _is_any, "tfgen sets the scheduler of the gang"),
 )
-"""Differences that do not change the behavior of a job. The first match is the explanation of a difference."""
+"""Differences that do not change the behavior of a job, and that every import may have.
+
+Each row has the pattern of the path of the field, the test of the original and the rendered value, and the reason. The
+first row that matches a difference explains the difference.
+"""
 
 
 _DNS_POLICY: Final = "ClusterFirst"
@@ -358,10 +324,12 @@ def _move_roles(original: dict[str, Any], rendered: Mapping[str, Any]) -> Iterat
 
 def _normalization(change: FieldChange) -> str:
     path = str(change.path)
-    for normalization in NORMALIZATIONS:
-        if re.fullmatch(normalization.path, path) and normalization.matches(change.before, change.after):
-            return normalization.why
-    return ""
+    matching = (
+        why
+        for pattern, matches, why in _NORMALIZATIONS
+        if re.fullmatch(pattern, path) and matches(change.before, change.after)
+    )
+    return next(matching, "")
 
 
 def _reported_pull_secrets(new: Any, root: Part, entries: Sequence[Entry]) -> str:

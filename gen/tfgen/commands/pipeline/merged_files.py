@@ -21,14 +21,7 @@ from tfgen.git.under_way import is_under_way
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
 from tfgen.tree.disk_file import read_text, replace_text
-from tfgen.tree.ledger import (
-    LEDGER_FOLDER,
-    Ledger,
-    job_of,
-    ledger_path,
-    merge_ledgers,
-    parse_ledger,
-)
+from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, job_of, ledger_path, merge_ledgers, parse_ledger
 from tfgen.tree.merge_conflict import conflict_sides
 from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import WritePlan
