@@ -8,7 +8,7 @@ Each worker computes gradients on its own images, all take the mean of these, an
 
 Worker 0 alone writes to MODEL_DIR: checkpoints/ to resume from, logs/ for TensorBoard, export/STEP/ (a SavedModel)
 at the end. No worker can go on without the others: when one is lost the others fail too, and all resume from the
-last checkpoint once all are started again.
+last checkpoint once all are started again. SIGTERM to one worker ends all workers with 42 after a common checkpoint.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-# Threads inherit the mask: SIGTERM is kept for `exit_on_sigterm`, also while TensorFlow is still being imported.
+# Threads inherit the mask: SIGTERM is kept for `Termination`, also while TensorFlow is still being imported.
 # Without it, process 1 of a container ignores SIGTERM until the grace period ends.
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
@@ -41,6 +41,9 @@ TRAINING_SPLIT, TEST_SPLIT = 0, 1
 
 LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError)
 """What a worker's part of a common operation fails with once another worker is gone."""
+
+PREEMPTED = 42
+"""Exit code of every worker after SIGTERM to one of them; job.yaml names it in restart.ignoreExitCodes."""
 
 Batches = Iterator[tuple[tf.Tensor, tf.Tensor]]
 
@@ -166,7 +169,42 @@ def training_step(
     return run_step
 
 
-def train(resolver: tf.distribute.cluster_resolver.ClusterResolver, options: argparse.Namespace) -> NoReturn:
+class Termination:
+    """SIGTERM to this worker: the end of the process before the training, and a common checkpoint of all during it."""
+
+    def __init__(self) -> None:
+        self._received = threading.Event()
+        self._saves = threading.Event()
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    def handler(
+        self,
+        resolver: tf.distribute.cluster_resolver.ClusterResolver,
+        manager: tf.train.CheckpointManager,
+        step: tf.Variable,
+    ) -> tf.distribute.experimental.PreemptionCheckpointHandler:
+        """Return TensorFlow's handler, with which the workers agree on a step, save it, and end with PREEMPTED."""
+
+        def leave() -> NoReturn:
+            log.info("saved step %d for a worker with SIGTERM: exit %d", int(step), PREEMPTED)
+            os._exit(PREEMPTED)
+
+        self._saves.set()
+        config = tf.distribute.experimental.TerminationConfig(self._received.is_set, leave)
+        return tf.distribute.experimental.PreemptionCheckpointHandler(resolver, manager, termination_config=config)
+
+    def _wait(self) -> None:
+        signal.sigwait({signal.SIGTERM})
+        if not self._saves.is_set():
+            log.info("SIGTERM: exit %d", 128 + signal.SIGTERM)
+            os._exit(128 + signal.SIGTERM)
+        log.info("SIGTERM: all workers save a checkpoint, and exit with %d", PREEMPTED)
+        self._received.set()
+
+
+def train(
+    resolver: tf.distribute.cluster_resolver.ClusterResolver, options: argparse.Namespace, termination: Termination
+) -> NoReturn:
     """Train to `options.steps`, from the last checkpoint if there is one; worker 0 exports the model."""
     log.info("waiting for all %d workers", resolver.cluster_spec().num_tasks("worker"))
     strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver)
@@ -187,6 +225,7 @@ def train(resolver: tf.distribute.cluster_resolver.ClusterResolver, options: arg
     if mean_over_workers(strategy, int(step)) != int(step):
         raise SystemExit(f"the workers found different checkpoints in {folder}: here that of step {int(step)}")
 
+    preemption = termination.handler(resolver, manager, step)
     run_step = training_step(strategy, model, step, options.learning_rate)
     batches = iter(
         strategy.distribute_datasets_from_function(
@@ -198,7 +237,11 @@ def train(resolver: tf.distribute.cluster_resolver.ClusterResolver, options: arg
     while (done := int(step)) < options.steps:
         start = time.monotonic()
         count = min(options.checkpoint_every, options.steps - done)
-        loss = np.mean([run_step(batches) for _ in range(count)])
+        losses = []
+        for _ in range(count):
+            losses.append(run_step(batches))
+            preemption.save_checkpoint_if_preempted(checkpoint_number=step)
+        loss = np.mean(losses)
         speed = count / (time.monotonic() - start)
         with summaries.as_default(step=int(step)):
             tf.summary.scalar("loss", loss)
@@ -224,17 +267,6 @@ def leave(strategy: tf.distribute.Strategy) -> NoReturn:
     with contextlib.suppress(*LOST):
         mean_over_workers(strategy, 0)
     os._exit(0)  # an orderly end would talk to workers that are gone, and wait long for their answer
-
-
-def exit_on_sigterm(code: int) -> None:
-    """End the process with `code` as soon as SIGTERM comes, whatever TensorFlow is doing."""
-
-    def wait() -> None:
-        signal.sigwait({signal.SIGTERM})
-        log.info("SIGTERM: exit %d", code)
-        os._exit(code)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def positive(text: str) -> int:
@@ -270,7 +302,7 @@ def main() -> int:
     tf.get_logger().handlers.clear()  # its messages go to the root logger's, in the same form
     tf.get_logger().setLevel(logging.ERROR)
     options = parse_arguments()
-    exit_on_sigterm(128 + signal.SIGTERM)
+    termination = Termination()
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver(rpc_layer="grpc")
     role = resolver.task_type
     if role != "worker":
@@ -278,7 +310,7 @@ def main() -> int:
         return 2
     log.info("worker %s of run %s", resolver.task_id, os.environ.get("TFGEN_RUN") or "(unnamed)")
     try:
-        train(resolver, options)
+        train(resolver, options, termination)
     except LOST as error:
         log.error("%s", error)
         log.error("lost a worker; once all are started again, they resume from the last checkpoint")

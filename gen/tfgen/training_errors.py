@@ -22,12 +22,14 @@ class TrainingError(Record):
         name: the id of the error, such as `port-in-use`.
         pattern: a regular expression for a line of the log.
         meaning: the explanation for the user.
+        is_silent: whether a task with the error can continue, and can even succeed.
         page: the page that describes the fix.
     """
 
     name: str
     pattern: re.Pattern[str]
     meaning: str
+    is_silent: bool = False
     page: str = _PAGE
 
     def __str__(self) -> str:
@@ -35,8 +37,8 @@ class TrainingError(Record):
         return f"{self.meaning}: see {self.page}"
 
 
-def _error(name: str, pattern: str, meaning: str) -> TrainingError:
-    return TrainingError(name, re.compile(pattern), meaning)
+def _error(name: str, pattern: str, meaning: str, *, is_silent: bool = False) -> TrainingError:
+    return TrainingError(name, re.compile(pattern), meaning, is_silent)
 
 
 # The order matters: the first matching error of the table is the cause, and a later error may be a consequence.
@@ -68,23 +70,25 @@ ERRORS: Final = (
     ),
     _error(
         "no-tf-config",
-        r"Cluster spec must be non-empty",
+        r"Cluster spec must be non-empty|KeyError: ['\"]TF_CONFIG",
         "the program found no cluster in TF_CONFIG",
     ),
     _error(
         "out-of-memory",
-        r"\b(ResourceExhaustedError|OOM when allocating tensor|CUDA_ERROR_OUT_OF_MEMORY|MemoryError|OOMKilled)\b",
+        r"ResourceExhaustedError|RESOURCE_EXHAUSTED|OOM when allocating tensor|CUDA_ERROR_OUT_OF_MEMORY|MemoryError"
+        r"|OOMKilled",
         "the task has too little memory for the model and the batch",
     ),
     _error(
         "nan-loss",
-        r"(?i:\bloss['\"]?\s*(?:[:=]|is)\s*nan\b)|Invalid loss, terminating training",
+        r"(?i:\bloss['\"]?\s*(?:[:=]|is)?\s*nan\b)|Invalid loss, terminating training",
         "the loss is not a number; the training diverges or the data has bad values",
+        is_silent=True,
     ),
     _error(
         "jax-peer-lost",
         r"the JAX distributed service detected fatal errors",
-        "another task of keras.distribution ended, so JAX ends this task; look at the log of the first task that ended",
+        "another task of keras.distribution ended or does not answer, so JAX ends this task; read the log of that task",
     ),
     _error(
         "no-connection",
@@ -94,7 +98,13 @@ ERRORS: Final = (
 )
 
 
-def find_error(lines: str | Iterable[str]) -> TrainingError | None:
-    """Return the first common error that occurs in the lines of a log; None if no line matches."""
+def find_error(lines: str | Iterable[str], *, has_failed: bool = True) -> TrainingError | None:
+    """Return the first common error that occurs in the lines of a task's log; None if no line matches.
+
+    Args:
+        lines: the log.
+        has_failed: whether the task has failed. A task that has not failed can only have a silent error.
+    """
     text = lines if isinstance(lines, str) else "\n".join(lines)
-    return next((error for error in ERRORS if error.pattern.search(text)), None)
+    candidates = (error for error in ERRORS if has_failed or error.is_silent)
+    return next((error for error in candidates if error.pattern.search(text)), None)

@@ -258,7 +258,8 @@ def _name(obj: Object) -> str:
 
 def _is_ready(node: Object) -> bool:
     # A new node is tainted until the controllers have seen that it is ready.
-    return _condition(node, "Ready") and not node["spec"].get("taints")
+    taints = node["spec"].get("taints", ())
+    return _condition(node, "Ready") and not any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)
 
 
 def _condition(obj: Object, name: str) -> bool:

@@ -6,9 +6,9 @@
         node.cluster.kubectl("apply", "-k", "overlays/dist-mnist/dev", "-n", namespace)
 
 containerd, kubelet, kube-proxy and CoreDNS are real, and so are the images' Debian, Python and TensorFlow; the GPUs are
-a number in the node's status, and policies are enforced by a test double. It needs root. All that it does to the
-machine is in namespaces of its own (tests/e2e/namespaces.py), but for the control groups of its pods, which are removed
-with it. One node runs at a time on a machine; a second one waits.
+a number in the node's status, policies are enforced by a test double, and a second node FAKE is KWOK's. It needs root.
+All that it does to the machine is in namespaces of its own (tests/e2e/namespaces.py), but for the control groups of its
+pods, which are removed with it. One node runs at a time on a machine; a second one waits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from tests.e2e.client import Client, eventually
-from tests.e2e.control_plane import ControlPlane
+from tests.e2e.control_plane import ControlPlane, fake_node
 from tests.e2e.images import examples, oci
 from tests.e2e.namespaces import BRIDGE, Namespaces
 from tests.e2e.servers import core_dns
@@ -46,6 +46,10 @@ PODS: Final = "10.244.0.0/24"
 STORAGE_CLASS: Final = "local"
 """The class of the volumes that `Node.volume` makes."""
 GPU_PRODUCT: Final = "NVIDIA-T4"
+
+FAKE: Final = "fake"
+"""A second node, of KWOK, for pods that tolerate FAKE_TAINT."""
+FAKE_TAINT: Final = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
 
 PROGRAMS: Final = ("containerd", "ctr", "ip", "nft", "nsenter", "runc", "sysctl", "unshare")
 """What must be installed."""
@@ -68,6 +72,7 @@ class Node:
         folder: the servers' logs and data.
     """
 
+    _kubelet: Kubelet
     cluster: ControlPlane
     machine: Namespaces
     folder: Path
@@ -111,8 +116,15 @@ class Node:
             for setting in ("net.ipv4.ip_forward", "net.bridge.bridge-nf-call-iptables"):
                 self.machine.run("sysctl", "--write", f"{setting}=1")
             copy_store(base.store, _FOLDER / "containerd")
+            fake = {**fake_node(FAKE), "spec": {"taints": [FAKE_TAINT]}}
             self.cluster = started.enter_context(
-                ControlPlane(self.folder / "cluster", address=_OUTSIDE, feature_gates=self._gates, apis=self._apis)
+                ControlPlane(
+                    self.folder / "cluster",
+                    address=_OUTSIDE,
+                    nodes=[fake],
+                    feature_gates=self._gates,
+                    apis=self._apis,
+                )
             )
             started.callback(self.machine.end)  # its pods' connections would hold up the API server's end
             self._start()
@@ -158,6 +170,16 @@ class Node:
         """Load an image into the node, as a registry would serve the image."""
         self._containerd.load([image])
 
+    @contextmanager
+    def without_kubelet(self) -> Iterator[None]:
+        """Stops the kubelet, so that the node does not answer; its containers go on. It is started again afterwards."""
+        self._kubelet.stop()
+        try:
+            yield
+        finally:
+            self._kubelet.start().wait_until_ready()
+            self._wait_until_ready()
+
     def logs(self, namespace: str) -> Iterator[tuple[Path, str]]:
         """The log of every start of every container of a namespace that is still kept, and its file.
 
@@ -177,8 +199,9 @@ class Node:
         self._containerd.load([core_dns.image(folder), *images])
         cluster.client.apply_all(core_dns.objects())
         labels = {"nvidia.com/gpu.product": GPU_PRODUCT} if self._gpus else {}
+        self._kubelet = Kubelet(folder, machine, NAME, cluster.url, cluster.authority, labels)
         servers = (
-            Kubelet(folder, machine, NAME, cluster.url, cluster.authority, labels),
+            self._kubelet,
             KubeProxy(folder, machine, NAME, cluster.url, cluster.authority),
             NetworkPolicyDouble(folder, machine, cluster.admin, PODS),
         )
@@ -186,12 +209,16 @@ class Node:
             cluster.start(server)
         for server in servers:
             server.wait_until_ready()
+        self._wait_until_ready()
+        eventually(self._has_names, "CoreDNS")
+
+    def _wait_until_ready(self) -> None:
+        """Returns when the node is ready, and has its GPUs: a kubelet that starts forgets them."""
         eventually(self._is_ready, "a ready node")
         if self._gpus:
             room = {"nvidia.com/gpu": str(self._gpus)}
             status = {"status": {"capacity": room, "allocatable": room}}
             self.client.patch("Node", NAME, None, status, subresource="status")
-        eventually(self._has_names, "CoreDNS")
 
     def _is_ready(self) -> bool:
         node = self.client.find("Node", NAME)

@@ -20,6 +20,9 @@ LINES = {
     "ValueError: Cluster spec must be non-empty in `tf.distribute.cluster_resolver.ClusterResolver`.": "no-tf-config",
     "tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor": "out-of-memory",
     "20/20 - 0s - loss: nan - accuracy: 0.1000 - 169ms/epoch": "nan-loss",
+    "2026-11-26 18:04:59,391 INFO step 224: loss nan, 19 steps/s, saved /model/checkpoints/ckpt-224": "nan-loss",
+    "KeyError: 'TF_CONFIG'": "no-tf-config",
+    "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 128. TiB for an array": "out-of-memory",
     "Batch 3: Invalid loss, terminating training": "nan-loss",
     "F1126 client.h:80] Terminating process because the JAX distributed service detected fatal errors. This most": (
         "jax-peer-lost"
@@ -28,6 +31,7 @@ LINES = {
 }
 HARMLESS = (
     "step 600: loss 0.02, 40 steps/s",
+    "loss is nanometres",
     "loss: 0.5023 - accuracy: 0.7656",
     "nanoseconds: 12",
     "no loss, nano run",
@@ -44,6 +48,11 @@ def test_a_line_of_a_program_is_known(line: str) -> None:
 @pytest.mark.parametrize("line", HARMLESS)
 def test_a_line_of_a_training_that_goes_well_is_no_error(line: str) -> None:
     assert find_error(line) is None
+
+
+def test_a_task_that_goes_on_can_have_only_a_loss_that_is_no_number() -> None:
+    known = {name: find_error(line, has_failed=False) for line, name in LINES.items()}
+    assert {name for name, error in known.items() if error} == {"nan-loss"}
 
 
 def test_the_page_has_a_row_for_each_error() -> None:

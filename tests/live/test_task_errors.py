@@ -70,9 +70,20 @@ def test_status_shows_the_error_in_the_log_of_a_failed_task() -> None:
     ]
 
 
-def test_a_running_task_has_no_error_whatever_its_log_has() -> None:
+def test_a_running_task_has_only_an_error_with_which_a_task_goes_on() -> None:
     snapshot, _, _ = read_recorded(FAILED / "cluster.json")
-    assert lines(snapshot, {"mnist-worker-0": LOG}) == []
+    (worker,) = (pod for pod in snapshot.pods if pod["metadata"]["name"] == "mnist-worker-0")
+    assert list(task_errors([worker], {"mnist-worker-0": LOG})) == []
+    (error,) = task_errors([worker], {"mnist-worker-0": f"{LOG}64/64 - 2s - loss: nan - accuracy: 0.1"})
+    assert (error.task, error.error.name) == ("worker-0", "nan-loss")
+
+
+def test_status_shows_the_loss_of_a_leading_task_that_succeeded() -> None:
+    snapshot, _, now = read_recorded(SUCCEEDED / "cluster.json")
+    run = read_run(SUCCEEDED / "job.yaml", None)
+    logs = {pod["metadata"]["name"]: "step 600: loss nan, 40 steps/s" for pod in snapshot.pods}
+    shown = as_text(judge(run, snapshot.replaced(logs=logs), "ml"), now)
+    assert "error:    chief-0: the loss is not a number" in shown
 
 
 def test_a_run_that_succeeded_has_no_error() -> None:

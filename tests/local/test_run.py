@@ -257,6 +257,12 @@ def test_an_ignored_exit_code_starts_the_task_again_without_a_retry(tmp_path: Pa
     ]
 
 
+def test_a_loss_that_is_no_number_is_named_after_a_run_that_succeeded(tmp_path: Path) -> None:
+    ran = run(write_job(tmp_path, "if name == 'chief-0': sys.exit(print('step 9: loss nan'))\ntime.sleep(600)"))
+    assert ran.code == 0
+    assert "chief-0: the loss is not a number; the training diverges or the data has bad values: " in ran.said
+
+
 def test_a_usual_error_is_named_after_the_run(tmp_path: Path) -> None:
     program = "if name == 'worker-1': sys.exit('Could not start gRPC server')\ntime.sleep(600)"
     ran = run(write_job(tmp_path, program))

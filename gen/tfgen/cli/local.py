@@ -184,10 +184,11 @@ def _status(run: Run) -> str:
 
 
 def _training_errors(run: Run) -> Iterator[tuple[str, TrainingError]]:
-    """Find common training errors in the logs of a failed run. Yield each error once, with the name of its task."""
+    """Find common training errors in the logs of a run. Yield each error once, with the name of its task."""
     names: set[str] = set()
-    for name, state in run.states.items() if run.code else ():
-        error = find_error(state.task.log.read_text(errors="replace")) if state.task.log.exists() else None
+    for name, state in run.states.items():
+        text = state.task.log.read_text(errors="replace") if state.task.log.exists() else ""
+        error = find_error(text, has_failed=bool(run.code))
         if error and error.name not in names:
             names.add(error.name)
             yield name, error

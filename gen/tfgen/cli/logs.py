@@ -83,11 +83,11 @@ class _LogEnds:
 
 
 def _print_errors(run: DeclaredRun, progress: Snapshot, choice: LogChoice, ends: _LogEnds) -> None:
-    """Print the common training errors in the logs of failed tasks, with the fix for each error."""
+    """Print the common training errors in the logs of tasks, with the fix for each error. Failed tasks come first."""
     from tfgen.live.task_errors import failed_pods, task_errors
     from tfgen.live.task_state import task_name
 
-    pods = [pod for pod in failed_pods(run, progress) if choice.takes(pod, run)]
+    pods = [pod for pod in (*failed_pods(run, progress), *progress.pods_of(run)) if choice.takes(pod, run)]
     for error in task_errors(pods, {pod["metadata"]["name"]: ends.text(task_name(pod)) for pod in pods}):
         print_message(str(error))
 

@@ -164,7 +164,7 @@ def judge(run: DeclaredRun, snapshot: Snapshot, namespace: str) -> RunState:
         differences=tuple(differences(run, snapshot)),
         unreadable=snapshot.unreadable,
         lost=tuple(lost_nodes(pods, snapshot.nodes)),
-        errors=tuple(task_errors(failed_pods(run, snapshot), snapshot.logs)),
+        errors=tuple(task_errors([*failed_pods(run, snapshot), *([leader] if leader else [])], snapshot.logs)),
     )
 
 

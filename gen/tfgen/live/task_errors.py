@@ -44,17 +44,17 @@ def failed_pods(run: DeclaredRun, snapshot: Snapshot) -> list[Object]:
 
 
 def task_errors(pods: Iterable[Object], logs: Mapping[str, str]) -> Iterator[TaskError]:
-    """Yield the common training errors of failed pods, each error once.
+    """Yield the common training errors of pods, each error once. A pod that has not failed can have a silent error.
 
     Args:
-        pods: failed pods.
+        pods: pods of tasks, the failed pods first.
         logs: last lines of the pods' logs, by the name of the pod. A pod may have no log.
     """
     printed: set[str] = set()
     for pod in pods:
         failure = _failure(pod) or {}
         texts = (logs.get(pod["metadata"]["name"], ""), failure.get("message", ""), failure.get("reason", ""))
-        error = find_error(texts)
+        error = find_error(texts, has_failed=bool(failure))
         if error and error.name not in printed:
             printed.add(error.name)
             yield TaskError(TENSORBOARD if role_of(pod) == TENSORBOARD else task_name(pod), error)

@@ -212,12 +212,15 @@ class NodeJob:
 
     # -- disturbing ----------------------------------------------------------------------------------------------
 
-    def kill(self, role: str, index: int = 0) -> None:
-        """Kills a task's process, as the kernel does when memory is short; its pod stays where it is."""
+    def kill(self, role: str, index: int = 0, signal: str = "SIGKILL") -> None:
+        """Kills a task's process, as the kernel does when memory is short; its pod stays where it is.
+
+        With SIGTERM, the task may end as before a drain of its node.
+        """
         statuses = self.pod(role, index)["status"]["containerStatuses"]
         container = next(status["containerID"] for status in statuses if status["name"] == CONTAINER)
         self._node.machine.run(
-            "ctr", "--namespace=k8s.io", "task", "kill", "--signal=SIGKILL", container.removeprefix("containerd://")
+            "ctr", "--namespace=k8s.io", "task", "kill", f"--signal={signal}", container.removeprefix("containerd://")
         )
 
     def delete_pod(self, role: str, index: int = 0) -> None:

@@ -1,40 +1,91 @@
-"""examples/mirrored-cifar trains in the pods that tfgen renders: three workers in step, and TensorBoard."""
+"""examples/mirrored-cifar trains in the pods that tfgen renders: workers in step, which SIGTERM and SIGKILL end."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable
+from typing import Final
 
-from tests.e2e.node.node_job import NodeJob
+from tests.e2e.client import Object, eventually
+from tests.e2e.node.node_job import CONTAINER, PATIENCE, NodeJob
 
 MakeJob = Callable[..., NodeJob]
 
-INDEX = "batch.kubernetes.io/job-completion-index"
+WORKERS: Final = 2
+STEPS, INTERVAL = 400, 25
+TERMINATIONS: Final = 3
+CODE: Final = 42
+"""Exit code of TensorFlow's PreemptionCheckpointHandler: failure_handling.py, BorgTerminationConfig."""
+
 GOOD = 0.75
 """Accuracy that a model exceeds after these steps; chance is 0.1."""
 
+RESUMED = re.compile(
+    rf"INFO saved step (\d+) for a worker with SIGTERM: exit {CODE}\n"
+    r"(?:(?!.*saved step).*\n)*?.*INFO resumed from \S+/ckpt-\1 at step \1\n(?:(?!.*saved step).*\n)*?.*INFO step \d+:"
+)
+"""A worker that saves a step before its end, and trains from this step on after its next start."""
 
-def test_a_lost_worker_of_three_is_waited_for(job: MakeJob) -> None:
+END_ONCE = "[ -e /model/$TASK_INDEX ] || { touch /model/$TASK_INDEX; exit 42; }"
+"""A program that ends with CODE, and succeeds at its next start."""
+
+
+def resumed_step(training: NodeJob, after: int) -> int:
+    """Return the step with which worker 0 goes on after SIGTERM to a worker, once it trains again."""
+
+    def look() -> int:
+        steps = [int(match[1]) for match in RESUMED.finditer(training.log("worker"))]
+        return steps[-1] if steps and steps[-1] > after else 0
+
+    return eventually(look, f"a worker that goes on after step {after}", PATIENCE)
+
+
+def test_a_preempted_worker_costs_no_step_and_no_retry_and_a_lost_worker_is_waited_for(job: MakeJob) -> None:
     training = job(
         "mirrored-cifar",
-        {"args": ["--steps=300", "--checkpoint-every=25"], "roles": {"worker": {"replicas": 3}}},
+        {"args": [f"--steps={STEPS}", f"--checkpoint-every={INTERVAL}"], "roles": {"worker": {"replicas": WORKERS}}},
+        spec={"restart": {"inPlace": True}},
     )
     training.apply()
-    training.wait_for_line(r"INFO step 25:", "worker")
+    training.wait_for_line(rf"INFO step {INTERVAL}:", "worker")
+    step = 0
+    for number in range(TERMINATIONS):
+        training.kill("worker", number % WORKERS, "SIGTERM")
+        step = resumed_step(training, step)
+    # Each worker started again in its pod, also without a signal, and the Job has seen no failure.
+    assert [restarts(pod) for pod in training.pods("worker")] == [TERMINATIONS] * WORKERS
+    assert failures(training) == 0
+
     training.kill("worker", 1)
-    training.wait_for_line(r"INFO resumed from ", "worker")
-    # All began again; one that came before another had seen the loss may have done so twice. This is asked before the
-    # end: once the first worker succeeds, the Job removes the pods of the others that still run.
-    starts = Counter(pod["metadata"]["labels"][INDEX] for pod in training.pods("worker"))
-    assert {index for index, number in starts.items() if number >= 2} == {"0", "1", "2"}
     assert training.wait_for_end("worker") == "Complete"
+    assert failures(training) >= WORKERS
     log = training.log("worker")
-    resumed = re.search(r"resumed from \S+/ckpt-(\d+) at step (\d+)$", log, re.MULTILINE)
-    assert resumed, log
-    steps = [int(step) for step in re.findall(r"INFO step (\d+):", log)]
-    assert steps == [*range(25, 301, 25)]
-    accuracy = re.search(r"done: step 300, accuracy ([\d.]+)", log)
+    lost, _, resumed = log.rpartition("INFO resumed from ")
+    # All began again where they saved last.
+    saved = re.findall(r"INFO step (\d+):", lost)[-1]
+    assert re.match(rf"\S+/ckpt-{saved} at step {saved}$", resumed, re.MULTILINE), log
+    steps = [int(step) for step in re.findall(r"INFO (?:saved )?step (\d+)\b", log)]
+    assert steps == sorted(steps)
+    accuracy = re.search(rf"done: step {STEPS}, accuracy ([\d.]+)", resumed)
     assert accuracy, log
     assert float(accuracy[1]) > GOOD
-    assert (training.folders["model"] / "1" / "checkpoints" / "ckpt-300.index").exists()
+    assert (training.folders["model"] / "1" / "checkpoints" / f"ckpt-{STEPS}.index").exists()
+
+
+def test_an_exit_code_that_job_yaml_names_costs_no_retry(job: MakeJob) -> None:
+    once = {"command": ["sh", "-c", END_ONCE], "args": [], "retries": 0, "roles": {"worker": {"replicas": WORKERS}}}
+    training = job("mirrored-cifar", once)
+    training.apply()
+    assert training.wait_for_end("worker") == "Complete"
+    assert len(training.pods("worker")) >= WORKERS + 1
+    assert failures(training) == 0
+
+
+def failures(training: NodeJob) -> int:
+    return int(training.object("Job", "worker")["status"].get("failed", 0))
+
+
+def restarts(pod: Object) -> int:
+    """Return how often the kubelet has started the program of a pod again."""
+    (status,) = (status for status in pod["status"]["containerStatuses"] if status["name"] == CONTAINER)
+    return int(status["restartCount"])

@@ -1,12 +1,11 @@
-"""Jobs that do not start: where nobody has an image, or no node has room, the finisher frees the rest in time."""
+"""Jobs that do not start in time: at their deadline, all their pods and GPUs are released."""
 
 from __future__ import annotations
 
 import calendar
 import re
 import time
-
-import pytest
+from collections.abc import Mapping
 
 from tests.e2e.node.conftest import GPUS
 from tests.e2e.node.node_job import NodeJob, merge
@@ -16,27 +15,27 @@ IMAGE = "registry.example.com/ml/dist-mnist:1.4.0"
 MISSPELT = "registry.example.com/ml/dist-minst:1.4.0"
 DEADLINE = 60
 
-CASES = {
-    "of-the-chief-alone": {"roles": {"chief": {"image": MISSPELT}}},
-    "of-all-and-the-finisher-has-its-own": {"image": MISSPELT, "completion": {"image": IMAGE}},
+
+CASES: Mapping[str, object] = {
+    "of-the-chief": {"roles": {"chief": {"image": MISSPELT}}},
+    "of-all": {"image": MISSPELT, "completion": {"image": IMAGE}},
 }
+"""Images that cannot be pulled. The finisher has its image."""
 
 
-@pytest.mark.parametrize("more", CASES.values(), ids=CASES)
-def test_an_image_that_cannot_be_pulled_releases_the_gpus(job: MakeJob, more: object) -> None:
-    training = job("dist-mnist", late(more, workers=2))
-    training.apply()
-    assert_released_in_time(training)
-
-
-def test_a_worker_without_a_node_releases_the_gpus_of_the_others(job: MakeJob) -> None:
-    """The chief runs meanwhile, and waits for it."""
-    training = job("dist-mnist", late({}, workers=GPUS + 1))
-    training.apply()
-    training.pod("chief")
-    assert_released_in_time(training)
+def test_jobs_that_do_not_start_in_time_release_their_gpus(job: MakeJob) -> None:
+    """The jobs wait for the same minute: for an image, and for a node for a worker."""
+    without_node = job("dist-mnist", late({}, workers=GPUS + 1))
+    jobs = [without_node, *(job("dist-mnist", late(more, workers=2), name=name) for name, more in CASES.items())]
+    for training in jobs:
+        training.apply()
+    # The chief runs meanwhile, and waits for the worker.
+    without_node.pod("chief")
+    for training in jobs:
+        assert_released_in_time(training)
     # On a slow machine there may be more that has not started.
-    assert re.search(r"for want of .*statefulsets/dist-mnist-worker", training.log("finisher", container="finisher"))
+    log = without_node.log("finisher", container="finisher")
+    assert re.search(r"for want of .*statefulsets/dist-mnist-worker", log)
 
 
 def late(more: object, workers: int) -> object:

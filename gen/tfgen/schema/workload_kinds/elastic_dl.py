@@ -68,7 +68,7 @@ FACTS: Final = Facts(
             "the pods use the service account default of the namespace; add the secret to this account",
         ),
         Without("resumeFrom", "use --checkpoint_dir_for_init in args"),
-        Without("serviceAccount", "the pods use the service account default of the namespace; remove the key"),
+        Without("serviceAccount", "the pods use the service account default; remove the key, or use the kind Job"),
         Without("deadline", "the deadline would end the master, but not the pods of the master; remove the key"),
         Without("restart.inPlace", "the master replaces each failed pod; use the kind Job, JobSet or StatefulSet"),
         Without("restart.ignoreExitCodes", "the master counts every failure; use the kind Job, JobSet or StatefulSet"),
@@ -84,7 +84,7 @@ FACTS: Final = Facts(
         *NO_LEGACY,
     ),
     only=(
-        Only("strategy", ("ParameterServer",), "the master creates only ps and workers; use a different workload kind"),
+        Only("strategy", ("ParameterServer",), "the master creates only ps and workers; use Job or JobSet"),
         Only(
             "security.profile",
             ("baseline", "privileged"),

@@ -27,5 +27,5 @@ FACTS: Final = Facts(
         WHOLE_BUDGET,
     ),
     makes_pods=True,
-    only=(Only("strategy", ("Single",), "a Pod has one task; use a different workload kind"),),
+    only=(Only("strategy", ("Single",), "a Pod has one task; use the kind StatefulSet, Job or JobSet"),),
 )

@@ -1,0 +1,30 @@
+"""model.fit trains in the pods that tfgen renders: tf_keras under both strategies, and Keras 3 on JAX."""
+
+from __future__ import annotations
+
+import re
+
+from tests.e2e.node.test_dist_mnist import MakeJob
+
+DONE = r"done: .*accuracy (0\.9\d+|1\.0+), model in /model/(\d/)?"
+LOSS = re.compile(r"64/64 - .* - loss: ([\d.e-]+)")
+
+
+def test_model_fit_trains_and_the_tasks_are_released(job: MakeJob) -> None:
+    """The jobs of the three examples train at the same time."""
+    epochs = {"args": ["--epochs=3"]}
+    mirrored, jax = job("keras-mirrored", epochs), job("keras-distribution", epochs)
+    ps = job("keras-ps", {**epochs, "roles": {"ps": {"replicas": 1}, "worker": {"replicas": 1}}})
+    ends = {mirrored: "worker", jax: "worker", ps: "chief"}
+    for training in ends:
+        training.apply()
+    for training, role in ends.items():
+        assert training.wait_for_end(role) == "Complete"
+        assert re.search(DONE, training.log(role)), training.log(role)
+        training.wait_until_released()
+        assert "all tasks are released" in training.log("finisher", container="finisher")
+    assert (ps.replicas("ps"), ps.replicas("worker")) == (0, 0)
+    # The workers on JAX have different samples, so equal losses prove that they train one model.
+    losses = [LOSS.findall(jax.log("worker", index)) for index in range(2)]
+    assert len(losses[0]) == 3
+    assert losses[0] == losses[1]
