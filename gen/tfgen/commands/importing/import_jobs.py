@@ -19,6 +19,7 @@ from tfgen.importers.job_text import job_text
 from tfgen.importers.objects import drop_server_fields, keep_object, kind, name, objects
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, scalar_part
+from tfgen.importers.service_account import with_service_account
 from tfgen.job.training_job import PROFILES
 from tfgen.problems import Position, Problem, has_errors, in_order
 from tfgen.record import EMPTY, Record
@@ -280,14 +281,18 @@ def _jobs(
         sources = [job_format.source for job_format in FORMATS]
         expected = either([*sources, "objects that configure a TensorFlow cluster"])
         report.refuse(parts[0], f"no job that tfgen can import: found {kinds}, expected {expected}")
+    # Two jobs cannot create the same ServiceAccount.
+    is_only = len(jobs) + bool(tasks) == 1
     for part, job_format in jobs:
         job_report = ImportReport(report)
         companions = [item for item in parts if item is not part]
-        yield job_format.read(part, companions, options, job_report), job_report
+        job = job_format.read(part, companions, options, job_report)
+        yield job and with_service_account(job, companions if is_only else (), job_report), job_report
     if tasks:
         job_report = ImportReport(report)
         companions = [item for item in parts if not any(item is task for task in tasks)]
-        yield hand_written.read(tasks, companions, options, job_report), job_report
+        job = hand_written.read(tasks, companions, options, job_report)
+        yield job and with_service_account(job, companions if is_only else (), job_report), job_report
 
 
 def _kind_in_words(item: Part) -> str:

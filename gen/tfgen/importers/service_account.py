@@ -1,0 +1,48 @@
+"""Reader of the ServiceAccount of a foreign job. Its annotations give the pods an identity in a cloud.
+
+metadata: {name: trainer, annotations: {iam.gke.io/gcp-service-account: trainer@ml.iam.gserviceaccount.com}}
+    -> serviceAccount: {annotations: {iam.gke.io/gcp-service-account: trainer@ml.iam.gserviceaccount.com}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from tfgen.data_path import Path
+from tfgen.importers.foreign_job import ForeignJob
+from tfgen.importers.import_report import ImportReport
+from tfgen.importers.objects import api_group, drop_server_fields, kind, name
+from tfgen.importers.part import Part
+from tfgen.importers.pod_template import user_keys
+from tfgen.schema import workload_kinds
+
+_TARGET: Final[Path] = ("spec", "serviceAccount")
+_FIELDS: Final = {"apiVersion", "kind", "metadata", "automountServiceAccountToken"}
+"""The fields of an account that the job can create. A list of secrets has no equivalent."""
+
+
+def with_service_account(job: ForeignJob, companions: Iterable[Part], report: ImportReport) -> ForeignJob:
+    """Return the job with `serviceAccount`, if all pods use one account whose annotations the files contain."""
+    accounts = {role.pod.role.get("serviceAccountName", "default") for role in job.roles.values()} - {"default"}
+    part = next((item for item in companions if _is_account(item, job) and {name(item)} == accounts), None)
+    if part is None or workload_kinds.lacking(job.spec, _TARGET[1:]):
+        return job
+    drop_server_fields(part, report)
+    if labels := part.get("metadata", "labels"):
+        report.drop(labels, "tfgen sets the labels of the account")
+    if token := part.get("automountServiceAccountToken"):
+        report.drop(token, "the pods of tfgen set automountServiceAccountToken")
+    annotations = user_keys(part.value["metadata"].value["annotations"], (*_TARGET, "annotations"), report)
+    report.carry(part.value["metadata"].value["name"], "spec", "serviceAccountName")
+    if namespace := part.get("metadata", "namespace"):
+        report.carry(namespace, "metadata", "namespace")
+    return job.replaced(spec={**job.spec, _TARGET[-1]: {"annotations": annotations}})
+
+
+def _is_account(item: Part, job: ForeignJob) -> bool:
+    """Return whether an object is a ServiceAccount of the job's namespace that has annotations, and no secrets."""
+    is_account = kind(item) == "ServiceAccount" and not api_group(item)
+    namespace = item.text_at("metadata", "namespace")
+    has_fields = is_account and {key for key, _ in item.entries()} <= _FIELDS
+    return has_fields and namespace in ("", job.namespace) and any(item.entries("metadata", "annotations"))
