@@ -208,6 +208,10 @@ class NodeJob:
     def wait_until_released(self) -> None:
         """Returns when the finisher is done, and no pod of the run holds anything any more."""
         assert self.wait_for_end("finisher") == "Complete"
+        self.wait_until_free()
+
+    def wait_until_free(self) -> None:
+        """Returns when no pod of the run holds anything any more. A Job of equal workers needs no finisher for it."""
         eventually(lambda: not [*filter(_holds, self.pods())], f"the end of the pods of {self.name}", PATIENCE)
 
     # -- disturbing ----------------------------------------------------------------------------------------------
