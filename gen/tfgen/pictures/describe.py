@@ -47,7 +47,11 @@ def describe(document: Document, environment: str | None) -> Picture:
     """
     if environment is not None:
         check_environment(document, environment)
-    built = build(document.data, None if environment is None else (environment,))
+    return describe_built(document, build(document.data, None if environment is None else (environment,)))
+
+
+def describe_built(document: Document, built: BuiltJob) -> Picture:
+    """Return the description of a job's picture, with the built environments, or with the job itself."""
     names: Sequence[str | None] = [*built.environments] or [None]
     return Picture(built.job.name, tuple(_panel(document, built, name) for name in names))
 

@@ -15,7 +15,7 @@ from tfgen.kubernetes import quantity
 from tfgen.kubernetes.object import Object
 from tfgen.kubernetes.pod_requests import gpu_product, pod_requests
 from tfgen.kubernetes.queue import queue_name
-from tfgen.pictures.describe import describe
+from tfgen.pictures.describe import describe_built
 from tfgen.pictures.picture import Picture
 from tfgen.pictures.svg import as_svg
 from tfgen.site.facts import Change, EnvironmentFacts, JobFacts, ObjectText, ProblemLine, Requests, ValueOrigin
@@ -46,7 +46,7 @@ def job_facts(
     """
     built = build(document.data)
     names: Sequence[str | None] = [*built.environments] or [None]
-    picture = describe(document, None)
+    picture = describe_built(document, built)
     return JobFacts(
         name=built.job.name,
         file=document.file,
