@@ -105,6 +105,15 @@ def test_a_line_has_all_reasons_and_a_failed_probe_last() -> None:
     assert line.endswith(", ps-0: Unhealthy: Readiness probe failed")
 
 
+def test_a_refused_pod_is_no_reason_after_its_stateful_set_is_scaled_to_0() -> None:
+    folder, identity = Path(__file__).parent / "quota", ("apps/v1", "StatefulSet", "mnist-worker")
+    snapshot, _, _ = read_recorded(folder / "cluster.json")
+    worker = snapshot.objects[identity]
+    released = {**snapshot.objects, identity: worker | {"spec": worker["spec"] | {"replicas": 0}}}
+    state = judge(read_run(folder / "job.yaml", None), snapshot.replaced(objects=released), "ml")
+    assert [cause.subjects for cause in state.causes] == [("finisher",)]
+
+
 def test_the_finisher_writes_the_annotation_by_which_a_start_is_known() -> None:
     assert finisher.STARTED == keys.STARTED
 

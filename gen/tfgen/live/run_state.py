@@ -15,7 +15,7 @@ from tfgen.live.lost_nodes import LostNode, lost_nodes
 from tfgen.live.missed_start import end_of_run
 from tfgen.live.run_end import End, end_of, is_suspended
 from tfgen.live.snapshot import Snapshot
-from tfgen.live.task_counts import differences, live_gang_size, live_task_counts
+from tfgen.live.task_counts import differences, live_gang_size, live_task_counts, task_counts
 from tfgen.live.task_errors import TaskError, failed_pods, task_errors
 from tfgen.live.task_state import ENDED, Reason, TaskState, index_of, role_of, task_state, task_states
 from tfgen.live.workload import KIND, queue_of, queue_reason, workload_of
@@ -246,7 +246,8 @@ def _reasons(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState]) -
                 yield Cause((task.task,), reason)
         controller = run.controllers.get(role.role)
         item = snapshot.objects.get(controller) if controller else None
-        if item and len(role.tasks) < role.requested and not is_suspended(item) and not end_of(item):
+        missing = task_counts(item).get(role.role, 0) - len(role.tasks) if item else 0
+        if item and missing > 0 and not is_suspended(item) and not end_of(item):
             warning = _warning(snapshot, item)
             if warning:
                 yield Cause((role.role,), warning)
