@@ -31,7 +31,7 @@ DISCOVERY: Answer = (200, JSON, json.dumps({"kind": "APIResourceList", "resource
 NO_PODS: Answer = (200, JSON, b'{"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": []}')
 NO_NAME = b'{"kind": "PodList", "metadata": {}, "items": [{"metadata": {}}]}'
 ODD: Mapping[str, tuple[Answer, str]] = {
-    "an empty body": ((200, JSON, b""), "200: application/json instead of JSON"),
+    "an empty body": ((200, JSON, b""), "200: the body is not JSON (application/json)"),
     "null": ((200, JSON, b"null"), "200: JSON that is not a Kubernetes list"),
     "a list": ((200, JSON, b"[]"), "200: JSON that is not a Kubernetes list"),
     "no items": ((200, JSON, b'{"kind": "PodList", "metadata": {}, "items": null}'), "200: JSON that is not"),
@@ -48,9 +48,9 @@ ODD: Mapping[str, tuple[Answer, str]] = {
         (200, JSON, b'{"kind": "Status", "metadata": {}, "status": "Failure", "message": "no leader"}'),
         "200: a failure with a success code: no leader",
     ),
-    "invalid UTF-8": ((200, JSON, b'{"kind": "\xff"}'), "200: application/json instead of JSON"),
-    "deep nesting": ((200, JSON, b"[" * 100_000), "200: application/json instead of JSON"),
-    "a page": ((200, {"Content-Type": "text/html"}, b"<html>log in</html>"), "200: text/html instead of JSON"),
+    "invalid UTF-8": ((200, JSON, b'{"kind": "\xff"}'), "200: the body is not JSON (application/json)"),
+    "deep nesting": ((200, JSON, b"[" * 100_000), "200: the body is not JSON (application/json)"),
+    "a page": ((200, {"Content-Type": "text/html"}, b"<html>log in</html>"), "200: the body is not JSON (text/html)"),
     "a redirect": (
         (302, {"Location": "https://login.example.com"}, b""),
         "302: a redirect to https://login.example.com",

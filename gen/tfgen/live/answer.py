@@ -29,8 +29,8 @@ def read_answer(response: Any, shape: Shape) -> Any:
     try:
         data = json.loads(response.data)
     except (ValueError, RecursionError) as error:
-        content_type = response.headers.get("Content-Type") or "an answer without a type"
-        raise UnexpectedAnswerError(f"{response.status}: {content_type} instead of JSON") from error
+        content_type = response.headers.get("Content-Type") or "without a content type"
+        raise UnexpectedAnswerError(f"{response.status}: the body is not JSON ({content_type})") from error
     if _is_failure(data):
         message = f"{data.get('message') or data.get('reason') or 'no message'}"
         raise UnexpectedAnswerError(f"{response.status}: a failure with a success code: {message:.300}")

@@ -20,12 +20,13 @@ import yaml
 from tests.e2e.client import Client, Object, eventually
 from tests.e2e.conftest import dns_label, up
 from tests.e2e.control_plane import ControlPlane, fake_node
-from tests.e2e.custom_kinds import REAL, operators_definitions
+from tests.e2e.custom_kinds import REAL, definitions, operators_definitions
 from tests.e2e.finisher import running
 from tests.e2e.jobs import write_job
 from tests.e2e.servers.job_set import job_set_controller
 from tests.e2e.servers.kueue import NAMESPACE as KUEUE
 from tests.e2e.servers.kueue import kueue_controllers
+from tests.e2e.servers.training_operator import TrainingOperator
 from tests.e2e.servers.volcano import start_volcano
 from tests.e2e.ways import WAYS
 from tests.support.command import CommandError
@@ -91,6 +92,13 @@ def _start_kueue_alone(cluster: ControlPlane, kueue: Path) -> None:
         cluster.client.apply({"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec})
 
 
+def _start_kueue_with_tf_jobs(cluster: ControlPlane, kueue: Path) -> None:
+    cluster.install(definitions(cluster.client, [{"apiVersion": "kubeflow.org/v1", "kind": "TFJob"}]))
+    kubeconfig = cluster.kubectl("config", "view", "--raw", "--flatten")
+    cluster.start(TrainingOperator(cluster.folder, cluster.address, kubeconfig, cluster.client)).wait_until_ready()
+    _start_kueue_alone(cluster, kueue)
+
+
 OPERATORS = {
     "volcano": Operator(
         ("VOLCANO_BIN",), ("volcano.sh",), start_volcano, VOLCANO, {"workload": {"kind": "VolcanoJob"}}
@@ -115,6 +123,13 @@ QUEUED = {
         {"gang": {"scheduler": "kueue", "queue": "research"}},
     ),
     "JobSet": OPERATORS["kueue"],
+    "TFJob": Operator(
+        ("KUEUE_BIN",),
+        ("kueue.x-k8s.io",),
+        _start_kueue_with_tf_jobs,
+        "kubeflow.org/v1/TFJob",
+        {"workload": {"kind": "TFJob"}, "gang": {"scheduler": "kueue", "queue": "research"}},
+    ),
 }
 """Kueue with each kind that waits in a queue, by the kind's name."""
 
@@ -305,7 +320,8 @@ def test_a_released_run_gives_its_quota_back_to_kueue(
 ) -> None:
     """Kueue itself starts an object again that somebody suspends, so the Workload of the object is deactivated."""
     cluster, client, kind = kueue.cluster, kueue.cluster.client, kueue.operator.kind
-    title, name = ("JobSet", "mnist") if kind == JOB_SET else ("Job", "mnist-worker")
+    title = kind.rpartition("/")[2]
+    name = "mnist-worker" if title == "Job" else "mnist"
     namespace = cluster.namespace(dns_label(request.node.name))
     document = {
         "apiVersion": "tfgen/v1alpha1",
@@ -341,7 +357,8 @@ def test_a_released_run_gives_its_quota_back_to_kueue(
     created = client.list("v1/Event", namespace, fields="reason=SuccessfulCreate")
     time.sleep(QUIET)
     assert _ids(client.list("v1/Event", namespace, fields="reason=SuccessfulCreate")) == _ids(created)
-    assert client.get(kind, name, namespace)["spec"]["suspend"] is True
+    spec = client.get(kind, name, namespace)["spec"]
+    assert (spec["runPolicy"] if title == "TFJob" else spec)["suspend"] is True
     assert not _workers(client, namespace)
     assert ": Suspended for" in (status := shown())
     assert "queue research: Deactivated: The workload is deactivated" in status

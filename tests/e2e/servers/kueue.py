@@ -15,7 +15,7 @@ from tests.e2e.servers.webhooks import Webhook
 
 PORT: Final = 16505
 NAMESPACE: Final = "kueue-system"
-_JOB_SETS, _JOBS = "jobset.x-k8s.io/v1alpha2/jobsets", "batch/v1/jobs"
+_JOB_SETS, _JOBS, _TF_JOBS = "jobset.x-k8s.io/v1alpha2/jobsets", "batch/v1/jobs", "kubeflow.org/v1/tfjobs"
 _QUEUES, _FLAVORS = "kueue.x-k8s.io/v1beta2/clusterqueues", "kueue.x-k8s.io/v1beta2/resourceflavors"
 _WORKLOADS: Final = "kueue.x-k8s.io/v1beta2/workloads"
 WEBHOOKS: Final = (
@@ -23,6 +23,8 @@ WEBHOOKS: Final = (
     Webhook("/validate-jobset-x-k8s-io-v1alpha2-jobset", _JOB_SETS),
     Webhook("/mutate-batch-v1-job", _JOBS),
     Webhook("/validate-batch-v1-job", _JOBS),
+    Webhook("/mutate-kubeflow-org-v1-tfjob", _TF_JOBS),
+    Webhook("/validate-kubeflow-org-v1-tfjob", _TF_JOBS),
     Webhook("/mutate-kueue-x-k8s-io-v1beta2-clusterqueue", _QUEUES),
     Webhook("/validate-kueue-x-k8s-io-v1beta2-clusterqueue", _QUEUES),
     Webhook("/mutate-kueue-x-k8s-io-v1beta2-resourceflavor", _FLAVORS),
@@ -38,7 +40,7 @@ def kueue_controllers(cluster: ControlPlane, programs: Path) -> Controller:
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
         "namespace": NAMESPACE,
-        "integrations": {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset"]},
+        "integrations": {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "kubeflow.org/tfjob"]},
         "featureGates": {"VisibilityOnDemand": False},
     }
     return Controller(
