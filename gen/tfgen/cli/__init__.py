@@ -70,8 +70,7 @@ def run(argv: Sequence[str]) -> int:
         args = _read_arguments(argv)
         is_debug = args.debug
         _check_working_directory()
-        command: Run = args.run
-        code = command(args)
+        code = _run_command(args)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of the output, such as `head`, has exited early. This is no error.
@@ -81,30 +80,40 @@ def run(argv: Sequence[str]) -> int:
         return INTERRUPTED
     except _Terminated:
         return TERMINATED
+    except Exception as error:
+        if is_debug:
+            raise
+        return _print_error(error, argv)
+    return code
+
+
+def _run_command(args: Namespace) -> int:
+    """Run a command and return its exit code. Print the problems of the input that stop the command."""
+    command: Run = args.run
+    try:
+        return command(args)
     except ProblemsError as error:
         report(args, error.problems)
         if message := str(error):
             print_message(message)
         return PROBLEMS
-    except TfgenError as error:
-        if is_debug:
-            raise
-        if _wants_json(argv):
-            print_json({"error": {"message": str(error), "exitCode": error.exit_code}})
-        print_message(f"tfgen: error: {error}")
-        return error.exit_code
-    except OSError as error:
-        if is_debug:
-            raise
-        discard_output()
-        print_message(f"tfgen: error: {error.filename or 'standard output'}: {error.strerror}")
-        return FAILED
-    except Exception as error:
-        if is_debug:
-            raise
-        print_message(f"tfgen: internal error: {type(error).__name__}: {error}\nTo see the traceback, add --debug.")
-        return FAILED
-    return code
+
+
+def _print_error(error: Exception, argv: Sequence[str]) -> int:
+    """Print the message of an error without a traceback, and return the exit code."""
+    match error:
+        case TfgenError():
+            if _wants_json(argv):
+                print_json({"error": {"message": str(error), "exitCode": error.exit_code}})
+            print_message(f"tfgen: error: {error}")
+            return error.exit_code
+        case OSError():
+            discard_output()
+            print_message(f"tfgen: error: {error.filename or 'standard output'}: {error.strerror}")
+        case _:
+            name = type(error).__name__
+            print_message(f"tfgen: internal error: {name}: {error}\nTo see the traceback, add --debug.")
+    return FAILED
 
 
 def _read_arguments(argv: Sequence[str]) -> Namespace:

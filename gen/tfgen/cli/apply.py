@@ -9,6 +9,9 @@ from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import change_arguments, print_changes, read_run, read_target, seconds, wait_for_run
 from tfgen.errors import UsageError
 
+_SUMMARY: Final = "apply the objects of a job to a cluster, without a GitOps tool"
+_EXAMPLE: Final = "tfgen apply job.yaml --env dev --dry-run"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     change_arguments(parser, dry_run="print the fields that the server would change, and apply nothing")
@@ -37,10 +40,4 @@ def _wait(args: Namespace) -> int:
     return OK if is_ok else PROBLEMS
 
 
-COMMAND: Final = Command(
-    "apply",
-    "apply the objects of a job to a cluster, without a GitOps tool",
-    _arguments,
-    _run,
-    example="tfgen apply job.yaml --env dev --dry-run",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

@@ -23,6 +23,10 @@ from tfgen.plural import count
 if TYPE_CHECKING:
     from tfgen.commands.pipeline.check_report import Report
 
+_SUMMARY: Final = "report the problems of jobs and of their rendered files, and the changes that need a new run"
+_EXAMPLE: Final = "tfgen check jobs --against origin/main --format github"
+_FORMATS: Final = ("text", "json", "github", "sarif")
+
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
@@ -94,11 +98,4 @@ def _print(args: Namespace, report: Report) -> None:
             )
 
 
-COMMAND: Final = Command(
-    "check",
-    "report the problems of jobs and of their rendered files, and the changes that need a new run",
-    _arguments,
-    _run,
-    example="tfgen check jobs --against origin/main --format github",
-    formats=("text", "json", "github", "sarif"),
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE, _FORMATS)

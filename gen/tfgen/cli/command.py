@@ -1,6 +1,6 @@
-"""The record that describes a command of tfgen: its name, its arguments, and the function that runs the command.
+"""The record that describes a command of tfgen: its summary, its arguments, and the function that runs the command.
 
-    COMMAND = Command("schema", "print the JSON Schema of job.yaml", _arguments, _run, "tfgen schema > job.schema.json")
+    COMMAND: Final = Command("print the JSON Schema of job.yaml", _arguments, _run, "tfgen schema > job.schema.json")
 
 ``tfgen --help`` imports the modules of all commands. To keep the help text fast, a command imports the modules for its
 work inside its functions.
@@ -26,7 +26,6 @@ class Command(Record):
     """A command of tfgen.
 
     Attributes:
-        name: the name of the command.
         summary: the description of the command in ``tfgen --help``: lower case, no full stop.
         arguments: adds the arguments of the command to a parser, which already has ``--format`` and ``--debug``.
         run: runs the command, and returns its exit code.
@@ -34,7 +33,6 @@ class Command(Record):
         formats: the allowed values of ``--format``; the first format is the default.
     """
 
-    name: str
     summary: str
     arguments: Callable[[ArgumentParser], None]
     run: Run

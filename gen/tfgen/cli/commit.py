@@ -9,6 +9,9 @@ from typing import Final
 from tfgen.cli.command import OK, Command
 from tfgen.cli.output import commit_data, jobs_argument, out_argument, print_commit, print_json, with_progress
 
+_SUMMARY: Final = "check and render jobs, and commit the job files with the rendered files"
+_EXAMPLE: Final = "tfgen commit jobs --push"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
@@ -40,10 +43,4 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command(
-    "commit",
-    "check and render jobs, and commit the job files with the rendered files",
-    _arguments,
-    _run,
-    example="tfgen commit jobs --push",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

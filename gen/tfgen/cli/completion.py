@@ -22,6 +22,9 @@ from tfgen.cli.output import print_json
 if TYPE_CHECKING:
     from tfgen.cli.candidates import Candidate
 
+_SUMMARY: Final = "print the script that completes tfgen command lines in bash, zsh or fish"
+_EXAMPLE: Final = "source <(tfgen completion bash)"
+
 SHELLS: Final = ("bash", "zsh", "fish")
 
 _SCRIPTS: Final = Path(__file__).parent / "shells"
@@ -119,10 +122,4 @@ def _with_text(shell: str, items: Sequence[Candidate]) -> Iterator[str]:
         yield f"{escaped}\t{' '.join(text.split())}".rstrip("\t")
 
 
-COMMAND: Final = Command(
-    "completion",
-    "print the script that completes tfgen command lines in bash, zsh or fish",
-    _arguments,
-    _run,
-    example="source <(tfgen completion bash)",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

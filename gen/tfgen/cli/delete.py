@@ -8,6 +8,9 @@ from typing import Final
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import change_arguments, print_changes, read_deletion_target
 
+_SUMMARY: Final = "delete the objects of a job from a cluster, except the claims"
+_EXAMPLE: Final = "tfgen delete job.yaml --env dev"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     change_arguments(parser, dry_run="print the objects that the command would delete, and delete nothing")
@@ -25,10 +28,4 @@ def _run(args: Namespace) -> int:
     return PROBLEMS if any(change.outcome == "left" for change in changes) else OK
 
 
-COMMAND: Final = Command(
-    "delete",
-    "delete the objects of a job from a cluster, except the claims",
-    _arguments,
-    _run,
-    example="tfgen delete job.yaml --env dev",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

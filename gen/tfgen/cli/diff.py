@@ -23,6 +23,10 @@ from tfgen.errors import UsageError
 from tfgen.plural import count
 from tfgen.problems import stop_at_errors
 
+_SUMMARY: Final = "print the changes of each object of a job"
+_EXAMPLE: Final = "tfgen diff jobs --format markdown"
+_FORMATS: Final = ("text", "json", "markdown")
+
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
@@ -83,11 +87,4 @@ def _run_in_git(args: Namespace) -> int:
     return PROBLEMS if diff.changed and args.exit_code else OK
 
 
-COMMAND: Final = Command(
-    "diff",
-    "print the changes of each object of a job",
-    _arguments,
-    _run,
-    example="tfgen diff jobs --format markdown",
-    formats=("text", "json", "markdown"),
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE, _FORMATS)

@@ -9,6 +9,10 @@ from tfgen.cli.command import OK, Command
 from tfgen.cli.live import run_arguments
 from tfgen.cli.output import print_json, read_job
 
+_SUMMARY: Final = "draw a picture of a job: tasks, gang, volumes, network and delivery"
+_EXAMPLE: Final = "tfgen draw job.yaml --env prod > job.svg"
+_FORMATS: Final = ("svg", "mermaid", "dot", "json")
+
 
 def _arguments(parser: ArgumentParser) -> None:
     run_arguments(parser)
@@ -31,11 +35,4 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command(
-    "draw",
-    "draw a picture of a job: tasks, gang, volumes, network and delivery",
-    _arguments,
-    _run,
-    example="tfgen draw job.yaml --env prod > job.svg",
-    formats=("svg", "mermaid", "dot", "json"),
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE, _FORMATS)

@@ -16,6 +16,9 @@ from tfgen.errors import UsageError
 if TYPE_CHECKING:
     from tfgen.live.execution import LocalStreams
 
+_SUMMARY: Final = "run a command in the container of a task, and exit with the exit code of the command"
+_EXAMPLE: Final = "tfgen exec job.yaml --env prod --role worker --index 1 -- nvidia-smi"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     run_arguments(parser)
@@ -96,10 +99,4 @@ def _streams(args: Namespace, output: dict[int, bytes]) -> Iterator[LocalStreams
     yield streams
 
 
-COMMAND: Final = Command(
-    "exec",
-    "run a command in the container of a task, and exit with the exit code of the command",
-    _arguments,
-    _run,
-    example="tfgen exec job.yaml --env prod --role worker --index 1 -- nvidia-smi",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

@@ -10,6 +10,9 @@ from tfgen.cli.command import OK, Command
 from tfgen.cli.output import columns, print_json, print_result, read_jobs
 from tfgen.errors import UsageError
 
+_SUMMARY: Final = "explain a key of job.yaml or a rule, or print the source of a value or of a rendered line"
+_EXAMPLE: Final = "tfgen explain spec.roles.worker.resources.gpu"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
@@ -98,10 +101,4 @@ def _origin(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command(
-    "explain",
-    "explain a key of job.yaml or a rule, or print the source of a value or of a rendered line",
-    _arguments,
-    _run,
-    example="tfgen explain spec.roles.worker.resources.gpu",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

@@ -10,6 +10,9 @@ from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import jobs_argument, print_message, print_result, report
 from tfgen.plural import count
 
+_SUMMARY: Final = "format job files, without a change of their values and comments"
+_EXAMPLE: Final = "tfgen fmt jobs --check"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
@@ -41,10 +44,4 @@ def _run(args: Namespace) -> int:
     return PROBLEMS if args.check and changed else OK
 
 
-COMMAND: Final = Command(
-    "fmt",
-    "format job files, without a change of their values and comments",
-    _arguments,
-    _run,
-    example="tfgen fmt jobs --check",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

@@ -16,6 +16,9 @@ from tfgen.plural import count
 if TYPE_CHECKING:
     from tfgen.commands.importing.import_jobs import Source
 
+_SUMMARY: Final = "convert a TFJob or other manifests to a job.yaml"
+_EXAMPLE: Final = "tfgen import tfjob.yaml --out mnist/job.yaml"
+
 _KINDS: Final = ("StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet")
 
 
@@ -154,10 +157,4 @@ def _environment(text: str) -> tuple[str, Path]:
     return name, path(file)
 
 
-COMMAND: Final = Command(
-    "import",
-    "convert a TFJob or other manifests to a job.yaml",
-    _arguments,
-    _run,
-    example="tfgen import tfjob.yaml --out mnist/job.yaml",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

@@ -10,6 +10,9 @@ from tfgen.cli.command import OK, Command
 from tfgen.cli.output import path, print_json, print_message, print_result
 from tfgen.errors import UsageError
 
+_SUMMARY: Final = "write a commented job.yaml as a starting point, or a whole repository"
+_EXAMPLE: Final = "tfgen init mnist --repo"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the name of the job")
@@ -82,10 +85,4 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command(
-    "init",
-    "write a commented job.yaml as a starting point, or a whole repository",
-    _arguments,
-    _run,
-    example="tfgen init mnist --repo",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tfgen.local.processes import Processes
     from tfgen.local.run import Run
 
+_SUMMARY: Final = "run a job on this machine, with one process for each task"
+_EXAMPLE: Final = "tfgen local job.yaml --env dev --set roles.worker.replicas=2"
+
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -259,10 +262,4 @@ def _failure(text: str) -> Failure:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-COMMAND: Final = Command(
-    "local",
-    "run a job on this machine, with one process for each task",
-    _arguments,
-    _run,
-    example="tfgen local job.yaml --env dev --set roles.worker.replicas=2",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from tfgen.live.follow_logs import LogChoice, TaskLine
     from tfgen.live.snapshot import Snapshot
 
+_SUMMARY: Final = "print the output of the tasks of a run"
+_EXAMPLE: Final = "tfgen logs job.yaml --env prod --role worker --index 0 --follow --since 10m"
+
 _LAST_LINES: Final = 200
 """Number of the last log lines of a task in which tfgen searches for common errors."""
 
@@ -117,10 +120,4 @@ def _as_json(lines: Iterable[TaskLine]) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=False)
 
 
-COMMAND: Final = Command(
-    "logs",
-    "print the output of the tasks of a run",
-    _arguments,
-    _run,
-    example="tfgen logs job.yaml --env prod --role worker --index 0 --follow --since 10m",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

@@ -7,6 +7,9 @@ from typing import Final
 
 from tfgen.cli.command import OK, Command
 
+_SUMMARY: Final = "run a language server, which checks job.yaml and tfgen.yaml in an editor"
+_EXAMPLE: Final = "tfgen lsp --stdio"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--stdio", action="store_true", help="use standard input and output (the only mode)")
@@ -19,10 +22,4 @@ def _run(_args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command(
-    "lsp",
-    "run a language server, which checks job.yaml and tfgen.yaml in an editor",
-    _arguments,
-    _run,
-    example="tfgen lsp --stdio",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

@@ -8,6 +8,9 @@ from typing import Final
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import path, print_json
 
+_SUMMARY: Final = "merge a rendered file when git merges two branches"
+_EXAMPLE: Final = "tfgen merge-driver .merge_O .merge_A .merge_B charts/cifar/Chart.yaml"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("base", type=path, metavar="BASE", help="the version of the common ancestor")
@@ -27,10 +30,4 @@ def _run(args: Namespace) -> int:
     return OK if is_merged else PROBLEMS
 
 
-COMMAND: Final = Command(
-    "merge-driver",
-    "merge a rendered file when git merges two branches",
-    _arguments,
-    _run,
-    example="tfgen merge-driver .merge_O .merge_A .merge_B charts/cifar/Chart.yaml",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

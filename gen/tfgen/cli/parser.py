@@ -132,7 +132,7 @@ def parsers(names: Iterable[str]) -> Parsers:
     for name in names:
         command = command_of(name)
         parser = subparsers.add_parser(
-            command.name,
+            name,
             parents=[common],
             help=command.summary,
             description=f"{command.summary[0].upper()}{command.summary[1:]}.",

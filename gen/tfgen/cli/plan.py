@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from tfgen.kubernetes.object import Object
     from tfgen.scheduling.verdict import Plan
 
+_SUMMARY: Final = "print whether jobs fit on the nodes of a cluster, and name the missing resources"
+_EXAMPLE: Final = "tfgen plan jobs --env prod --nodes nodes.yaml"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser, default="the repository")
@@ -118,10 +121,4 @@ def _print_size(source: str, objects: Iterable[Object]) -> None:
     print_message(f"{source}: {count(kinds.count('Node'), 'node')} and {count(kinds.count('Pod'), 'pod')}")
 
 
-COMMAND: Final = Command(
-    "plan",
-    "print whether jobs fit on the nodes of a cluster, and name the missing resources",
-    _arguments,
-    _run,
-    example="tfgen plan jobs --env prod --nodes nodes.yaml",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

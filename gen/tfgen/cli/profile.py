@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tfgen.commands.profile import TraceRequest
     from tfgen.live.declared_run import DeclaredRun
 
+_SUMMARY: Final = "trace the training of a task or of all workers, and print the step times"
+_EXAMPLE: Final = "tfgen profile job.yaml --env prod --role worker --index 1 --seconds 5 --out trace"
+
 _LONGEST: Final = 60
 """Default time in seconds after which TensorFlow's profiler client gives up."""
 
@@ -86,10 +89,4 @@ def _request(args: Namespace, run: DeclaredRun) -> TraceRequest:
     return TraceRequest(role, indexes, args.seconds)
 
 
-COMMAND: Final = Command(
-    "profile",
-    "trace the training of a task or of all workers, and print the step times",
-    _arguments,
-    _run,
-    example="tfgen profile job.yaml --env prod --role worker --index 1 --seconds 5 --out trace",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

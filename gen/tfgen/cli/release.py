@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from tfgen.commands.release import Released
     from tfgen.commands.release_lost import ReleasedPod
 
+_SUMMARY: Final = "free the GPUs of a run, even if the run has not ended"
+_EXAMPLE: Final = "tfgen release job.yaml --env prod"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     run_arguments(parser)
@@ -67,10 +70,4 @@ def _lost_rows(items: Iterable[ReleasedPod]) -> Iterator[Mapping[str, str]]:
         yield {"kind": "Pod", "name": item.pod, "outcome": outcome, "node": item.node, "reason": item.reason}
 
 
-COMMAND: Final = Command(
-    "release",
-    "free the GPUs of a run, even if the run has not ended",
-    _arguments,
-    _run,
-    example="tfgen release job.yaml --env prod",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

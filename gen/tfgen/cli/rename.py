@@ -22,6 +22,9 @@ from tfgen.cli.output import (
 if TYPE_CHECKING:
     from tfgen.commands.rename import Rename
 
+_SUMMARY: Final = "rename a job in its file and in the rendered files"
+_EXAMPLE: Final = "tfgen rename job.yaml video --keep-data"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("job", type=path, metavar="JOB|NAME", help="a job.yaml, or the name of a job in the repository")
@@ -77,10 +80,4 @@ def _print_result(file: str, job: str, result: Rename) -> None:
     print_result(f"\nNext:\n\n  tfgen {'commit' if result.has_runs else 'render'} {file}")
 
 
-COMMAND: Final = Command(
-    "rename",
-    "rename a job in its file and in the rendered files",
-    _arguments,
-    _run,
-    example="tfgen rename job.yaml video --keep-data",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

@@ -24,6 +24,9 @@ from tfgen.plural import count
 if TYPE_CHECKING:
     from tfgen.commands.render import Written
 
+_SUMMARY: Final = "write the charts and overlays of jobs"
+_EXAMPLE: Final = "tfgen render jobs"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
@@ -132,6 +135,4 @@ def _print_objects(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command(
-    "render", "write the charts and overlays of jobs", _arguments, _run, example="tfgen render jobs"
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

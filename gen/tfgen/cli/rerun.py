@@ -19,6 +19,9 @@ from tfgen.cli.output import (
 )
 from tfgen.errors import UsageError
 
+_SUMMARY: Final = "write the name of the next run into job.yaml"
+_EXAMPLE: Final = "tfgen rerun job.yaml --env prod --resume"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
@@ -68,10 +71,4 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command(
-    "rerun",
-    "write the name of the next run into job.yaml",
-    _arguments,
-    _run,
-    example="tfgen rerun job.yaml --env prod --resume",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

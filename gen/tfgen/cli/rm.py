@@ -21,6 +21,9 @@ from tfgen.cli.output import (
     read_job,
 )
 
+_SUMMARY: Final = "remove a job from git, or retire the job in one environment"
+_EXAMPLE: Final = "tfgen rm job.yaml --env prod"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
@@ -93,10 +96,4 @@ def _remove(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command(
-    "rm",
-    "remove a job from git, or retire the job in one environment",
-    _arguments,
-    _run,
-    example="tfgen rm job.yaml --env prod",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

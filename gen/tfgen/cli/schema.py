@@ -7,6 +7,9 @@ from typing import Final
 
 from tfgen.cli.command import OK, Command
 
+_SUMMARY: Final = "print the JSON Schema of job.yaml, or of tfgen.yaml"
+_EXAMPLE: Final = "tfgen schema > job.schema.json"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--defaults", action="store_true", help="print the schema of tfgen.yaml")
@@ -20,10 +23,4 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command(
-    "schema",
-    "print the JSON Schema of job.yaml, or of tfgen.yaml",
-    _arguments,
-    _run,
-    example="tfgen schema > job.schema.json",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

@@ -9,6 +9,9 @@ from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import job_argument, print_message, print_result, report
 from tfgen.errors import UsageError
 
+_SUMMARY: Final = "set values in a job file, without a change of other text"
+_EXAMPLE: Final = "tfgen set job.yaml --env prod roles.worker.replicas=8"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
@@ -48,10 +51,4 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command(
-    "set",
-    "set values in a job file, without a change of other text",
-    _arguments,
-    _run,
-    example="tfgen set job.yaml --env prod roles.worker.replicas=8",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

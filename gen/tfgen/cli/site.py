@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tfgen.site.facts import Site
     from tfgen.text.document import Document
 
+_SUMMARY: Final = "write a static website about all jobs: requests, pictures, values and history"
+_EXAMPLE: Final = "tfgen site --out public"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser, default="the repository")
@@ -95,10 +98,4 @@ def _with_states(args: Namespace, site: Site, documents: Sequence[Document]) -> 
     )
 
 
-COMMAND: Final = Command(
-    "site",
-    "write a static website about all jobs: requests, pictures, values and history",
-    _arguments,
-    _run,
-    example="tfgen site --out public",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tfgen.live.declared_run import DeclaredRun
     from tfgen.live.run_state import RunState
 
+_SUMMARY: Final = "print the state of a run in its cluster, and the reason why the run waits"
+_EXAMPLE: Final = "tfgen status job.yaml"
+
 _SECONDS: Final = 2.0
 """Time in seconds between two requests of `--watch`."""
 _CLEAR: Final = "\033[2J"
@@ -110,10 +113,4 @@ def _redraw(states: Sequence[RunState]) -> None:
     print(f"{_HOME}{drawn}{_CLEAR_BELOW}", end="", flush=True)
 
 
-COMMAND: Final = Command(
-    "status",
-    "print the state of a run in its cluster, and the reason why the run waits",
-    _arguments,
-    _run,
-    example="tfgen status job.yaml",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

@@ -12,6 +12,9 @@ from tfgen.cli.live import clusters_of, read_run, release_arguments, run_argumen
 from tfgen.cli.output import number, print_json, print_message
 from tfgen.errors import TfgenError
 
+_SUMMARY: Final = "forward a local port to the TensorBoard of a job, until you press Ctrl-C"
+_EXAMPLE: Final = "tfgen tensorboard job.yaml --env prod"
+
 _PORTS: Final = 1 << 16
 
 
@@ -60,10 +63,4 @@ def _port(text: str) -> int:
     return port
 
 
-COMMAND: Final = Command(
-    "tensorboard",
-    "forward a local port to the TensorBoard of a job, until you press Ctrl-C",
-    _arguments,
-    _run,
-    example="tfgen tensorboard job.yaml --env prod",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

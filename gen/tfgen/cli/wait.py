@@ -9,6 +9,9 @@ from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import read_run, release_arguments, run_arguments, seconds, wait_for_run
 from tfgen.cli.output import print_json
 
+_SUMMARY: Final = "wait until a run ends, and exit with code 0 if the run succeeded"
+_EXAMPLE: Final = "tfgen wait job.yaml --env prod --timeout 2h"
+
 
 def _arguments(parser: ArgumentParser) -> None:
     run_arguments(parser)
@@ -28,10 +31,4 @@ def _run(args: Namespace) -> int:
     return OK if state.end and state.end.result == "Succeeded" and not state.is_stuck else PROBLEMS
 
 
-COMMAND: Final = Command(
-    "wait",
-    "wait until a run ends, and exit with code 0 if the run succeeded",
-    _arguments,
-    _run,
-    example="tfgen wait job.yaml --env prod --timeout 2h",
-)
+COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)
