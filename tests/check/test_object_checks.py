@@ -326,8 +326,16 @@ def test_a_schema_of_kubernetes() -> None:
     wrong = JOB.replace("ps: {}", "ps: {podTemplate: {spec: {hostAliases: [{ip: 10.0.0.1, names: [a]}]}}}")
     assert problems(wrong) == ""
     assert problems(wrong, "1.33") == (
-        "job.yaml:7:62: StatefulSet mnist-ps: spec.template.spec.hostAliases[0]: Additional properties are not allowed "
+        "job.yaml:7:77: StatefulSet mnist-ps: spec.template.spec.hostAliases[0]: Additional properties are not allowed "
         "('names' was unexpected) [object-schema]\n"
+    )
+
+
+def test_an_unknown_field_of_pods_is_one_problem_of_all_environments() -> None:
+    unknown = JOB.replace("ps: {}", "ps: {podTemplate: {spec: {hostAlias: []}}}")
+    assert problems(unknown, "1.33") == (
+        "job.yaml:7:48: StatefulSet mnist-ps: spec.template.spec: Additional properties are not allowed "
+        "('hostAlias' was unexpected) [object-schema]\n"
     )
 
 

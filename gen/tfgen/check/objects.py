@@ -275,12 +275,18 @@ def _origin(document: Document, environment: str | None, fault: Fault) -> Path |
     if (patched := _in_patch(document, environment, fault)) is not None:
         return patched
     role = _role(fault.item)
+    paths = [path for path in _paths(document.root) if path[:1] == ("spec",) and _is_of(path, environment, role)]
+    # The validator reports an unknown field at its parent, and quotes the field.
+    fields = [*((*fault.path, key) for key in _QUOTED.findall(fault.message)), fault.path]
+    return next((origin for field in fields if (origin := _longest_match(paths, field))), None)
+
+
+def _longest_match(paths: Sequence[Path], field: FieldPath) -> Path | None:
+    """Return the path with the most last steps of a field, or the common parent of several such paths."""
     matches: list[Path] = []
     best = _MIN_COMMON_STEPS
-    for path in _paths(document.root):
-        if path[:1] != ("spec",) or not _is_of(path, environment, role):
-            continue
-        steps = _common_steps(path, fault.path)
+    for path in paths:
+        steps = _common_steps(path, field)
         if steps > best:
             matches, best = [path], steps
         elif steps == best:
