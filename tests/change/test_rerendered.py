@@ -30,7 +30,7 @@ CHIEF = "overlays/mnist/base/chief.yaml"
 CLAIM = "overlays/mnist/base/claim-model.yaml"
 POLICY = "overlays/mnist/base/networkpolicy.yaml"
 OLDER = "0.0.9"
-SINCE = f"since tfgen {OLDER} rendered the files, and this is tfgen {__version__}"
+SINCE = f"since the version of tfgen changed from {OLDER} to {__version__}"
 
 Printed = pytest.CaptureFixture[str]
 

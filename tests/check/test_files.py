@@ -174,7 +174,7 @@ def test_an_edited_file_that_is_rendered_no_longer(out: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"tool": "0.0.1"}, "tfgen 0.0.1 rendered the files, and this is tfgen "),
+        ({"tool": "0.0.1"}, "the version of tfgen changed from 0.0.1 to "),
         ({"defaults": "a" * 64}, "the defaults of the job changed"),
         ({}, ".tfgen/mnist.json has the files of a different build of this version"),
     ],

@@ -146,7 +146,7 @@ def test_a_forgery_that_is_committed_is_seen_by_verify_alone(capsys: Printed) ->
     commit()
     code, out, err = checked(capsys)
     assert (code, out) == (cli.OK, "")
-    assert "note: mnist keeps its committed files until the job changes: tfgen 0.0.9 rendered the files" in err
+    assert "note: mnist keeps its committed files until the job changes: the version of tfgen changed from 0.0.9" in err
     code, out, _ = checked(capsys, "--verify")
     assert code == cli.PROBLEMS
     assert out.startswith(path)

@@ -1,7 +1,7 @@
 """Changes of rendered files that need a new run, and that a newer tfgen or a layer causes, not the job itself.
 
-    job.yaml:3:18: StatefulSet mnist-ps: spec.template.spec.enableServiceLinks was true and is false, since tfgen 0.1.0
-    rendered the files, and this is tfgen 0.2.0: the pods of the StatefulSet mnist-ps would stay unchanged; for a ...
+    job.yaml:3:18: StatefulSet mnist-ps: spec.template.spec.enableServiceLinks was true and is false, since the version
+    of tfgen changed from 0.1.0 to 0.2.0: the pods of the StatefulSet mnist-ps would stay unchanged; for a ...
 
 `new_run` renders the old job and the new job with this tfgen, and so reports the changes of the job. This module
 compares the committed overlays with the overlays on disk, or with the overlays that tfgen is about to write. It does

@@ -116,7 +116,7 @@ class Ledger(Record):
         """Return the reasons why a later ledger of the same job differs: changed defaults or a new version of tfgen."""
         causes = []
         if self.tool_version != later.tool_version:
-            causes.append(f"tfgen {self.tool_version} rendered the files, and this is tfgen {later.tool_version}")
+            causes.append(f"the version of tfgen changed from {self.tool_version} to {later.tool_version}")
         if self.defaults_digest != later.defaults_digest:
             causes.append("the defaults of the job changed")
         return causes
