@@ -162,6 +162,14 @@ def test_a_new_run_changes_the_kustomization_alone(tmp_path):
         assert {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)} == {"kustomization.yaml"}
 
 
+def test_the_patches_of_a_run_omit_the_references_that_kustomize_updates(tmp_path):
+    rendered = Rendered.write(saying(JOB, {"environments": {"prod": {"run": "2"}}}), tmp_path)
+    rendered.assert_equal("prod")
+    kustomization = (rendered.overlay("prod") / "kustomization.yaml").read_text(encoding="utf-8")
+    updated = ("serviceName", "configMapKeyRef", "configMap:", "serviceAccountName", "roleRef", "subjects")
+    assert [field for field in updated if field in kustomization] == []
+
+
 def files_below(folder: Path) -> Mapping[str, str]:
     files = (path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files}

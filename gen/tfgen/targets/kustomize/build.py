@@ -19,6 +19,7 @@ from tfgen.kubernetes.merge import JSON_MERGE, kustomize, merge
 from tfgen.kubernetes.object import Object, group, identity
 from tfgen.targets.kustomize.images import Image, with_images
 from tfgen.targets.kustomize.patch_entry import merges_by_key
+from tfgen.targets.kustomize.references import new_names, with_new_names
 from tfgen.text.parse import parse
 
 BASE: Final = "base"
@@ -58,6 +59,7 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
     for entry in kustomization.get("configMapGenerator", ()):
         item = _generated(files, folder, entry)
         objects[identity(item)] = item
+    names: dict[tuple[str, str], str] = {}
     for entry in kustomization.get("patches", ()):
         patch = _parsed(entry["patch"], folder) if "patch" in entry else _read(files, f"{folder}/{entry['path']}")
         key = _target(objects.values(), entry["target"]) if "target" in entry else identity(patch)
@@ -71,9 +73,10 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
         else:
             changed = merge(item, patch, kustomize(item["kind"]) if merges_by_key(item) else JSON_MERGE)
         objects[identity(changed)] = changed
+        names |= new_names([(item, changed)])
     counts = {entry["name"]: entry["count"] for entry in kustomization.get("replicas", ())}
     images = {entry["name"]: entry for entry in kustomization.get("images", ())}
-    for item in objects.values():
+    for item in (with_new_names(item, names) for item in objects.values()):
         count = counts.get(item["metadata"]["name"]) if item["kind"] == "StatefulSet" else None
         sized = item if count is None else {**item, "spec": {**item["spec"], "replicas": count}}
         yield with_images(sized, lambda image: _changed(images, image))

@@ -1,18 +1,23 @@
-"""Finds the references to object names that kustomize updates after the rename of an object.
+"""Finds and updates the references to object names that kustomize updates after the rename of an object.
 
 >>> list(references({"spec": {"serviceName": "mnist"}}))
 [('Service', 'mnist')]
 
-If a patch renames an object, kustomize replaces the old name in the references of all objects. References in the
-objects of tfgen already contain the new name. A reference of the user may name an object in another environment, and
-must not change. kustomize updates the references in these fields:
+If a patch renames an object, kustomize replaces the old name in the references of all objects. So the patches that
+rename the objects of tfgen omit these references. A reference of the user may name an object in another environment,
+and must not change. kustomize updates the references in these fields:
 https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/namereference.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from tfgen.kubernetes.object import Object
+
+NewNames: TypeAlias = Mapping[tuple[str, str], str]
+"""The new name of each renamed object, by the kind and the old name."""
 
 # The kinds whose names contain the run. The value of a field is a name, a mapping with `name`, or a list of both.
 _KINDS: Final[Mapping[str, str]] = {
@@ -25,6 +30,54 @@ _KINDS: Final[Mapping[str, str]] = {
     "serviceName": "Service",
     "subjects": "ServiceAccount",
 }
+
+_POD_FIELDS: Final = (
+    ("ServiceAccount", ("serviceAccountName",)),
+    ("ConfigMap", ("volumes", "configMap", "name")),
+    ("ConfigMap", ("volumes", "projected", "sources", "configMap", "name")),
+    *(
+        ("ConfigMap", (containers, *path))
+        for containers in ("containers", "initContainers")
+        for path in (("env", "valueFrom", "configMapKeyRef", "name"), ("envFrom", "configMapRef", "name"))
+    ),
+)
+"""The kind and the path of each reference in a pod specification to an object whose name contains the run."""
+
+_TEMPLATE_FIELDS: Final = tuple((kind, ("spec", "template", "spec", *path)) for kind, path in _POD_FIELDS)
+
+_FIELDS: Final[Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]] = {
+    "Deployment": _TEMPLATE_FIELDS,
+    "Job": _TEMPLATE_FIELDS,
+    "Pod": tuple((kind, ("spec", *path)) for kind, path in _POD_FIELDS),
+    "RoleBinding": (("Role", ("roleRef", "name")), ("ServiceAccount", ("subjects", "name"))),
+    "StatefulSet": (("Service", ("spec", "serviceName")), *_TEMPLATE_FIELDS),
+}
+"""The kind and the path of each reference that kustomize updates, by the kind of the object with the reference."""
+
+
+def new_names(pairs: Iterable[tuple[Object, Object]]) -> NewNames:
+    """Return the new names of the renamed objects among pairs of an object before and after a rename."""
+    names = ((old["kind"], old["metadata"]["name"], new["metadata"]["name"]) for old, new in pairs)
+    return {(kind, old): new for kind, old, new in names if old != new}
+
+
+def with_new_names(item: Object, names: NewNames) -> Object:
+    """Return the object with the new names in the references that kustomize updates."""
+    for kind, path in _FIELDS.get(item["kind"], ()) if names else ():
+        item = _replaced(item, path, lambda name, kind=kind: names.get((kind, name), name))
+    return item
+
+
+def _replaced(node: Any, path: Sequence[str], change: Callable[[Any], Any]) -> Any:
+    """Return the node with changed texts at a path. A list has the path in each item."""
+    if isinstance(node, list):
+        return [_replaced(child, path, change) for child in node]
+    if not path:
+        return change(node) if isinstance(node, str) else node
+    key, *remaining = path
+    if not isinstance(node, Mapping) or key not in node:
+        return node
+    return {**node, key: _replaced(node[key], remaining, change)}
 
 
 def references(node: Any) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,8 @@
 """Renames the objects of an environment that has a separate run.
 
 An overlay first changes the objects of the base, under the names of the base. The last patches then rename the objects
-for the run of the environment. So a new run changes these patches, and no other file of the overlay.
+for the run of the environment. So a new run changes these patches, and no other file of the overlay. The patches omit
+the references to renamed objects, which kustomize updates.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from tfgen.graph.built import Objects
 from tfgen.kubernetes.object import Object, identity
 from tfgen.record import Record
 from tfgen.targets.kustomize.pairs import object_pairs
-from tfgen.targets.kustomize.patch_entry import delete_patch, object_patch, patch_target, patch_text
+from tfgen.targets.kustomize.patch_entry import Patch, delete_patch, object_patch, patch_target, patch_text
+from tfgen.targets.kustomize.references import new_names, with_new_names
 
 Identity: TypeAlias = tuple[str, str, str]
 
@@ -61,11 +63,17 @@ class Rename(Record):
     def entries(self, from_base: Collection[Identity]) -> Iterator[dict[str, Any]]:
         """Yield entries of ``patches``. An entry renames an object, or deletes an object that cannot be renamed."""
         added = self._added(from_base)
-        for key, item in self.before.items():
-            if key not in added and identity(item) not in from_base:
-                continue
-            _, new = self.pairs.get(key, (item, None))
-            patch = delete_patch(item) if new is None else object_patch(item, new) if new is not item else None
+        pairs = [
+            (item, self.pairs.get(key, (item, None))[1])
+            for key, item in self.before.items()
+            if key in added or identity(item) in from_base
+        ]
+        names = new_names((item, new) for item, new in pairs if new is not None)
+        for item, new in pairs:
+            if new is None:
+                patch: Patch | None = delete_patch(item)
+            else:
+                patch = None if new is item else object_patch(with_new_names(item, names), new)
             if patch:
                 yield {"patch": patch_text(item, patch), **patch_target(item, patch)}
 
