@@ -11,7 +11,7 @@ https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/bui
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tfgen.kubernetes.object import Object
@@ -64,20 +64,20 @@ def new_names(pairs: Iterable[tuple[Object, Object]]) -> NewNames:
 def with_new_names(item: Object, names: NewNames) -> Object:
     """Return the object with the new names in the references that kustomize updates."""
     for kind, path in _FIELDS.get(item["kind"], ()) if names else ():
-        item = _replaced(item, path, lambda name, kind=kind: names.get((kind, name), name))
+        item = _replaced(item, path, {old: new for (renamed_kind, old), new in names.items() if renamed_kind == kind})
     return item
 
 
-def _replaced(node: Any, path: Sequence[str], change: Callable[[Any], Any]) -> Any:
-    """Return the node with changed texts at a path. A list has the path in each item."""
+def _replaced(node: Any, path: Sequence[str], names: Mapping[str, str]) -> Any:
+    """Return the node with new names at a path. A list has the path in each item."""
     if isinstance(node, list):
-        return [_replaced(child, path, change) for child in node]
+        return [_replaced(child, path, names) for child in node]
     if not path:
-        return change(node) if isinstance(node, str) else node
+        return names.get(node, node) if isinstance(node, str) else node
     key, *remaining = path
     if not isinstance(node, Mapping) or key not in node:
         return node
-    return {**node, key: _replaced(node[key], remaining, change)}
+    return {**node, key: _replaced(node[key], remaining, names)}
 
 
 def references(node: Any) -> Iterator[tuple[str, str]]:
