@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -19,6 +20,8 @@ from tfgen.tree import cache
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+    from xdist.workermanage import WorkerController
 
 E2E = "e2e"
 TIERS = ("train", E2E)
@@ -61,6 +64,22 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionstart() -> None:
     # The option --hypothesis-profile has had its effect.
     bound_shrinking(hypothesis.settings.get_current_profile_name())
+
+
+@pytest.hookimpl(optionalhook=True)  # pytest-xdist calls the hook
+def pytest_configure_node(node: WorkerController) -> None:
+    """Discard each command to a worker that has died.
+
+    pytest-xdist can send a command before the event of the worker's death arrives. The error of the send would end the
+    run without the name of the test that was running. The event names the test, and returns the worker's other tests.
+    """
+    send = node.sendcommand
+
+    def send_to_living_worker(name: str, **options: object) -> None:
+        with contextlib.suppress(OSError):
+            send(name, **options)
+
+    node.sendcommand = send_to_living_worker  # type: ignore[method-assign]
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

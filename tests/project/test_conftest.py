@@ -107,16 +107,37 @@ def test_a_test_in_the_folder_of_a_tier_has_its_marker(folder):
     assert "1 passed, 5 deselected" in pytest_in(folder, "-m", "train", "--ignore=unit/test_skipped_module.py")
 
 
+LATE_END = """
+import time
+
+def pytest_configure_node(node):
+    process = node.process_from_remote
+
+    def process_late(event):
+        if not isinstance(event, tuple): time.sleep(1)
+        process(event)
+
+    node.process_from_remote = process_late
+"""
+"""A conftest.py that delays the event of a worker's death, so that pytest-xdist sends commands to a dead worker."""
+
+
 @pytest.mark.long
-def test_a_worker_that_dies_fails_the_run_by_the_name_of_its_test(tmp_path):
-    """Also where the files of tests have changed since, so that a second worker would not find the same tests."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
-    restart = [option for option in shlex.split(settings["addopts"]) if "worker" in option]
+@pytest.mark.parametrize("settings", ["", LATE_END], ids=["at once", "late"])
+def test_a_worker_that_dies_fails_the_run_by_the_name_of_its_test(tmp_path, settings):
+    """The files of the tests change before the worker dies, so that a new worker would collect different tests."""
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
+    restart = [option for option in shlex.split(options["addopts"]) if "worker" in option]
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "conftest.py").write_text(settings)
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    shutil.copy(ROOT / "tests/conftest.py", tests)
     for letter in "abcd":
-        (tmp_path / f"test_{letter}.py").write_text(
+        (tests / f"test_{letter}.py").write_text(
             "import pytest\n@pytest.mark.parametrize('number', range(8))\ndef test_passes(number): pass\n"
         )
-    (tmp_path / "test_c.py").write_text("""
+    (tests / "test_c.py").write_text("""
 import os, pathlib, signal
 
 def test_dies():
@@ -125,12 +146,20 @@ def test_dies():
     os.kill(os.getpid(), signal.SIGKILL)
 """)
     with pytest.raises(CommandError) as failure:
-        pytest_in(tmp_path, "-n", "2", "--dist", "worksteal", *restart)
+        pytest_in(tmp_path, "-n", "2", "--dist", "worksteal", *restart, "tests")
     report = failure.value.stdout
-    assert "crashed while running 'test_c.py::test_dies'" in report
+    assert "crashed while running 'tests/test_c.py::test_dies'" in report
     assert "1 failed" in report
     assert "INTERNALERROR" not in report
     assert "ERROR collecting" not in report
+
+
+@pytest.mark.long
+def test_without_pytest_s_cache_no_file_is_left_out(folder):
+    assert "2 passed, 4 skipped, 1 xfailed" in pytest_in(folder, "-p", "no:cacheprovider")
+    with pytest.raises(CommandError) as failure:
+        pytest_in(folder, "-p", "no:cacheprovider", "--again")
+    assert "--again needs pytest's cache" in failure.value.stderr
 
 
 @pytest.mark.long

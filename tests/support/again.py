@@ -52,7 +52,10 @@ class Again:
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         if not config.option.again:
             return
-        done = set(_cache(config).get(CACHE_KEY, []))
+        cache = _cache(config)
+        if cache is None:
+            raise pytest.UsageError("--again needs pytest's cache")
+        done = set(cache.get(CACHE_KEY, []))
         chosen: list[pytest.Item] = []
         left_out: list[pytest.Item] = []
         for item in items:
@@ -63,14 +66,15 @@ class Again:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         config = session.config
         # A process of pytest-xdist sees its own tests alone; the one that started it sees all.
-        if not (hasattr(config, "workerinput") or config.option.again):
-            _cache(config).set(CACHE_KEY, sorted(self.ran - self.wanting))
+        cache = _cache(config)
+        if cache is not None and not (hasattr(config, "workerinput") or config.option.again):
+            cache.set(CACHE_KEY, sorted(self.ran - self.wanting))
 
 
 def _file(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]
 
 
-def _cache(config: pytest.Config) -> pytest.Cache:
-    assert config.cache, "needs pytest's cache"
-    return config.cache
+def _cache(config: pytest.Config) -> pytest.Cache | None:
+    """Return pytest's cache; the option `-p no:cacheprovider` removes the cache."""
+    return getattr(config, "cache", None)
