@@ -172,7 +172,7 @@ def test_a_deleted_job_that_is_put_back_is_waited_for(server, log):
 
 def test_a_job_that_is_not_made_yet_is_waited_for(server, log):
     server.delete(CHIEF)
-    with Finisher(server, log, ENDS, *SCALE, faster=20) as finisher:
+    with Finisher(server, log, ENDS, *SCALE) as finisher:
         server.wait_for(f"get {CHIEF}", times=10)  # after 45 s, more than the 30 of a deleted one
         server.put(CHIEF, COMPLETE)
         assert finisher.end() == 0
@@ -250,7 +250,7 @@ def test_a_watch_begins_also_where_the_server_has_forgotten_the_job_s_last_chang
 
 def test_an_end_during_a_broken_watch_is_seen(server, log):
     server.faults[f"watch {CHIEF}"] = [Fault(hangs=True)]
-    with Finisher(server, log, ENDS, *SCALE, WATCH=1, ANSWER=5) as finisher:
+    with Finisher(server, log, ENDS, *SCALE, WATCH=1, ANSWER=2) as finisher:
         server.wait_for(f"watch {CHIEF}")
         server.put(CHIEF, COMPLETE)
         assert finisher.end() == 0
@@ -361,7 +361,7 @@ def test_what_the_role_lacks_is_named_and_holds_up_nothing_else(server, log):
 def test_a_server_that_does_not_answer_holds_up_no_other(server, log):
     server.put(CHIEF, COMPLETE)
     server.faults[f"patch {PS}/scale"] = [Fault(hangs=True)]
-    assert run(server, log, *SCALE, ANSWER=5)[2:5] == [
+    assert run(server, log, *SCALE, ANSWER=2)[2:5] == [
         f"{WORKER}: scaled to 0",
         f"{PS}: The read operation timed out; TimeoutError, trying again",
         f"{PS}: scaled to 0",
@@ -611,6 +611,7 @@ def test_a_start_that_cannot_be_noted_is_noted_later_and_not_forgotten(server, l
 def test_a_start_that_cannot_be_seen_is_not_missed_and_the_end_is_seen_all_the_same(server, log):
     server.put(CHIEF, READY)
     server.faults[f"get {PS}"] = [Fault(403, status(403, "Forbidden", "no"))] * 1000
+    server.faster = 50
     with Finisher(server, log, ENDS, *SCALE, *STARTS, "--start-deadline=600") as finisher:
         server.wait_for(f"get {PS}", times=3)
         server.put(CHIEF, COMPLETE)

@@ -76,8 +76,8 @@ def test_volumes_are_folders(tmp_path: Path) -> None:
     open(os.environ["CACHE"] + "/" + name, "w").close()
     meet()
     print(*sorted(os.listdir(os.environ["MODEL_DIR"])), *os.listdir(os.environ["CACHE"]), flush=True)
-    if name == "chief-0": time.sleep(1)
-    else: time.sleep(600)
+    meet("end")
+    if name != "chief-0": time.sleep(600)
     """
     ran = run(write_job(tmp_path, program, VOLUMES), "--mount", "data=images")
     assert ran.code == 0, ran

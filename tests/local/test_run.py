@@ -130,7 +130,11 @@ def test_a_worker_that_ends_well_does_not_end_the_job(tmp_path: Path) -> None:
     program = """\
     meet()
     if name == "ps-0": time.sleep(600)
-    if name == "chief-0": time.sleep(2)
+    if name == "chief-0":
+        while not all(os.path.exists(f"worker-{index}.end") for index in (0, 1)): time.sleep(0.02)
+        time.sleep(0.5)  # the workers exit, and tfgen sees it
+    else:
+        open(name + ".end", "w").close()
     print("end")
     """
     ran = run(write_job(tmp_path, program))
@@ -212,9 +216,9 @@ if starts == 2: open(os.environ["MODEL_DIR"] + "/again", "w").close()
 time.sleep(600)
 """
     )
-    ran = run(write_job(tmp_path, program, JOB + MODEL), "--fail", "worker=1@2s")
+    ran = run(write_job(tmp_path, program, JOB + MODEL), "--fail", "worker=1@20s", faster=10)
     assert ran.code == 0
-    assert ran.lines["worker-1"] == ["start 1", "tfgen: killed after 2 s", "start 2"]
+    assert ran.lines["worker-1"] == ["start 1", "tfgen: killed after 20 s", "start 2"]
     assert ran.lines["worker-0"] == ["start 1"]
 
 
@@ -223,13 +227,13 @@ def test_after_a_failure_on_purpose_the_others_come_back_as_often_as_the_job_say
         COUNTS
         + """
 if name == "chief-0":
-    time.sleep(3)
+    if starts == 1: time.sleep(2)
     sys.exit(1 if starts < 3 else 0)
 time.sleep(600)
 """
     )
     path = write_job(tmp_path, program, JOB + MODEL + "  retries: 5\n")
-    ran = run(path, "--fail", "ps=0@1s")
+    ran = run(path, "--fail", "ps=0@1s", faster=10)
     assert ran.code == 0
     assert ran.lines["chief-0"] == AGAIN
 
@@ -239,7 +243,7 @@ def test_a_task_that_fails_is_started_again_as_often_as_asked(
     tmp_path: Path, retries: str, code: int, starts: int
 ) -> None:
     program = COUNTS + "if name == 'chief-0': sys.exit(starts < 3)\ntime.sleep(600)"
-    ran = run(write_job(tmp_path, program, JOB + MODEL), "--retries", retries)
+    ran = run(write_job(tmp_path, program, JOB + MODEL), "--retries", retries, faster=10)
     assert ran.code == code
     assert ran.lines["chief-0"] == AGAIN[: 2 * starts - 1], "the last failure has no retry"
 
@@ -248,7 +252,7 @@ def test_an_ignored_exit_code_starts_the_task_again_without_a_retry(tmp_path: Pa
     """The codes of a program that exits and of a program that a signal ends; neither is a failure."""
     program = COUNTS + "if starts < 3: sys.exit(42) if starts == 1 else os.kill(os.getpid(), 15)"
     job = f"{JOB}{MODEL}  completion: {{by: AllWorkers}}\n  restart: {{ignoreExitCodes: [42, 143]}}\n"
-    ran = run(write_job(tmp_path, program, job.replace("chief: {}, ps: {}, ", "ps: {}, ")), "--retries", "0")
+    ran = run(write_job(tmp_path, program, job.replace("chief: {}, ps: {}, ", "ps: {}, ")), "--retries", "0", faster=10)
     assert ran.code == 0
     again = "which uses no retry; starts again in 1 s"
     assert ran.lines["worker-0"] == [
@@ -283,9 +287,8 @@ import subprocess
 # One in a session of its own, one whose parent has gone, one that heeds no signal.
 subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "GRANDCHILD"], start_new_session=True)
 os.system(f"({sys.executable} -c 'import time; time.sleep(600)' GRANDCHILD &) ")
-DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"
-subprocess.Popen([sys.executable, "-c", DEAF, "GRANDCHILD"])
-time.sleep(1)
+DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+subprocess.Popen([sys.executable, "-c", DEAF, "GRANDCHILD"], stdout=subprocess.PIPE).stdout.readline()
 print("up", flush=True)
 time.sleep(600)
 """
@@ -348,7 +351,11 @@ def test_what_a_task_leaves_behind_ends_with_the_job(tmp_path: Path) -> None:
 
 
 def test_a_second_ctrl_c_waits_no_longer(tmp_path: Path) -> None:
-    program = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(600)"
+    program = """\
+    signal.signal(signal.SIGTERM, lambda *_: print("told", flush=True))
+    print("up", flush=True)
+    time.sleep(600)
+    """
     job = JOB.replace("chief: {}", "chief: {terminationGracePeriodSeconds: 500}")
     process = start(write_job(tmp_path, program, job))
     assert process.stdout
@@ -356,7 +363,8 @@ def test_a_second_ctrl_c_waits_no_longer(tmp_path: Path) -> None:
         process.stdout.readline()
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
-    time.sleep(1)
+    for _ in range(4):
+        assert "told" in process.stdout.readline()
     process.send_signal(signal.SIGINT)
     try:
         _, said = process.communicate(timeout=60)
