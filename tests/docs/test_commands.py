@@ -98,7 +98,7 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             # tests/train/test_local.py runs each of these examples so.
             trained = (ROOT / "tests" / "train" / "test_local.py").read_text(encoding="utf-8")
             assert (ROOT / path).is_file()
-            assert f'("{Path(path).parent.name}", ' in trained
+            assert f'"{Path(path).parent.name}"' in trained
         case ["tfgen", "local", path, *options] if (ROOT / path).parent.parent.name == "examples":
             assert " ".join(options) == RUNS[Path(path).parent.name]  # `make curves` runs the command
         case _ if "tfgen import" in command:

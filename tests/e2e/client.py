@@ -182,7 +182,7 @@ class Client:
         return found.subresources[subresource] if subresource else found
 
 
-def eventually(look: Callable[[], T | None], what: str, patience: float = PATIENCE) -> T:
+def eventually(look: Callable[[], T | None], what: str, patience: float = PATIENCE, pause: float = 0.1) -> T:
     """The first thing that `look` finds which is true, looking several times a second.
 
     eventually(lambda: client.find("Pod", "mnist-worker-0", "ml"), "the pod")
@@ -196,7 +196,7 @@ def eventually(look: Callable[[], T | None], what: str, patience: float = PATIEN
         if found:
             return found
         assert time.monotonic() < end, f"{what}: not within {patience:.0f} s; the last look found {found!r}"
-        time.sleep(0.1)
+        time.sleep(pause)
 
 
 def _dry(dry_run: bool) -> dict[str, str]:

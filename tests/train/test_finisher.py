@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,11 +33,17 @@ def rendered_arguments() -> Sequence[str]:
     return arguments
 
 
-@pytest.fixture
-def server() -> Iterator[ApiServer]:
+@contextmanager
+def serving() -> Iterator[ApiServer]:
     with ApiServer() as server:
         for role in SERVING:
             server.put(f"statefulsets/dist-mnist-{role}", {"spec": {"replicas": 1}})
+        yield server
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    with serving() as server:
         yield server
 
 
@@ -82,20 +89,27 @@ def test_a_chief_that_fails_and_comes_back_releases_the_rest_once_it_is_done(
     ]
 
 
-@pytest.mark.parametrize(("on_failure", "released"), [("Release", RELEASES), ("Keep", [])])
-def test_a_chief_that_fails_for_good(
-    on_failure: str, released: Sequence[str], server: ApiServer, tmp_path: Path
-) -> None:
+def test_a_chief_that_fails_for_good(tmp_path: Path) -> None:
+    """One training has two finishers: one releases the tasks of a failed run, and one keeps the tasks."""
     cluster = local_cluster(tmp_path, tmp_path / "model", steps=1_000_000)  # more than it comes to
     arguments = [text for text in rendered_arguments() if not text.startswith("--on-failure")]
-    finisher = Finisher(server, tmp_path / "finisher.log", *arguments, f"--on-failure={on_failure}", faster=1)
-    with cluster, finisher:
-        server.put(CHIEF, {"status": {"active": 1, "ready": 1}})
+    with ExitStack() as stack:
+        servers = {on_failure: stack.enter_context(serving()) for on_failure in ("Release", "Keep")}
+        for server in servers.values():
+            server.put(CHIEF, {"status": {"active": 1, "ready": 1}})
+        finishers = [
+            stack.enter_context(
+                Finisher(server, tmp_path / f"{on_failure}.log", *arguments, f"--on-failure={on_failure}", faster=1)
+            )
+            for on_failure, server in servers.items()
+        ]
+        stack.enter_context(cluster)
         cluster.wait_for_line(r"INFO step 100:", "chief", timeout=TIMEOUT)
         cluster.kill("chief")
         assert cluster.wait("chief", timeout=TIMEOUT) == -signal.SIGKILL
-        server.put(CHIEF, {"status": {**ended("FailureTarget", "Failed"), "failed": 1}})
-        assert finisher.end() == 0
+        for server in servers.values():
+            server.put(CHIEF, {"status": {**ended("FailureTarget", "Failed"), "failed": 1}})
+        assert [finisher.end() for finisher in finishers] == [0, 0]
         assert {name.partition("-")[0] for name in cluster.stop()} == {*SERVING}
-    assert patches(server) == released
-    assert f"{CHIEF}: is Failed" in finisher.log
+        assert all(f"{CHIEF}: is Failed" in finisher.log for finisher in finishers)
+    assert {name: patches(server) for name, server in servers.items()} == {"Release": RELEASES, "Keep": []}

@@ -45,7 +45,9 @@ spec:
 """
 
 PATIENCE = 1800.0
-"""Seconds: a machine of two cores makes the 2,000 pods of 500 jobs in minutes."""
+"""Seconds: a machine of two cores makes the 1,000 pods of 250 jobs in minutes."""
+
+JOBS = 250
 
 
 @pytest.fixture(scope="module")
@@ -73,33 +75,32 @@ def test_scale_of_one_job(large: ControlPlane, tmp_path: Path) -> None:
         "worker": 1000,
     }
     print(f"its TF_CONFIG has {len(config):,} of 131,071 bytes")
-    large.client.delete("Namespace", namespace)
-    eventually(lambda: not large.client.list("Pod", namespace), "the end of all pods", PATIENCE)
 
 
 def test_scale_of_many_jobs(large: ControlPlane, tmp_path: Path) -> None:
-    """Five hundred small jobs at once, each a chief, a ps, a worker and a finisher."""
+    """Many small jobs at once, each a chief, a ps, a worker and a finisher."""
     namespace = large.namespace("many-jobs")
     small = [*write_job(SMALL, tmp_path).by_tfgen(None).values()]
     stream = "\n---\n".join(
-        json.dumps(obj).replace("small", f"small-{number:03}") for number in range(500) for obj in small
+        json.dumps(obj).replace("small", f"small-{number:03}") for number in range(JOBS) for obj in small
     )
     began = time.monotonic()
     large.kubectl("create", "-n", namespace, "-f", "-", stdin=stream, timeout=PATIENCE)
     made = time.monotonic()
-    _await_running(large, 500 * 4, namespace)
+    _await_running(large, JOBS * 4, namespace)
     print(
-        f"500 jobs of 3 tasks are {len(small) * 500:,} objects, made in {made - began:.0f} s; "
+        f"{JOBS} jobs of 3 tasks are {len(small) * JOBS:,} objects, made in {made - began:.0f} s; "
         f"all run after {time.monotonic() - began:.0f} s; {_memory(large)}"
     )
-    assert len({pod["metadata"]["labels"]["tfgen/job"] for pod in large.client.list("Pod", namespace)}) == 500
+    assert len({pod["metadata"]["labels"]["tfgen/job"] for pod in large.client.list("Pod", namespace)}) == JOBS
 
 
 def _await_running(cluster: ControlPlane, number: int, namespace: str) -> None:
     def running() -> int:
         return len(cluster.client.list("Pod", namespace, fields="status.phase=Running"))
 
-    eventually(lambda: running() == number, f"{number} running pods", PATIENCE)
+    # A list of a thousand pods occupies the API server and this process, so the looks are few.
+    eventually(lambda: running() == number, f"{number} running pods", PATIENCE, pause=3)
 
 
 def _memory(cluster: ControlPlane) -> str:
