@@ -21,7 +21,7 @@ from tfgen.tree import cache
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from xdist.workermanage import WorkerController
+    from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
 E2E = "e2e"
 TIERS = ("train", E2E)
@@ -48,7 +48,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-skips", action="store_true", help="a test that skips itself fails, unless marked may_skip")
-    parser.addoption("--again", action="store_true", help="leave out the files that wanted no tool in the run before")
+    parser.addoption("--again", action="store_true", help="leave out the tests that wanted no tool in the run before")
     parser.addoption("--golden-update", action="store_true", help="write what is expected instead of comparing with it")
 
 
@@ -79,7 +79,7 @@ def pytest_configure_node(node: WorkerController) -> None:
         with contextlib.suppress(OSError):
             send(name, **options)
 
-    node.sendcommand = send_to_living_worker  # type: ignore[method-assign]
+    node.sendcommand = send_to_living_worker
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -136,6 +136,7 @@ def test_what_costs_twice_as_much_for_twice_as_many_lies_on_the_broken_line() ->
     assert [end == of_slope for end, of_slope in ends] == [True, False, False, False, False, False]
 
 
+@pytest.mark.long
 def test_the_time_of_a_plan_has_a_bound(tmp_path: Path) -> None:
     """The goal is 10 CPU seconds for four times this work, the start and the files included."""
     write_plan(tmp_path, nodes=500, jobs=50)

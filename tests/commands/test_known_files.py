@@ -168,7 +168,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(root)
         patch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
         patch.setattr(cache, "folder", lambda: place / "cache")
-        git("init", "--quiet", "--initial-branch=main")
+        git("init", "--quiet", "--template=", "--initial-branch=main")
         write(root / "jobs" / "a.yaml", job("a"))
         write(root / "jobs" / "b.yaml", job("b", GITOPS))
         write(root / "jobs" / "d.yaml", job("d", GITOPS.replace("dev: {", "prod: {cluster: far, ")))
@@ -176,6 +176,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert cli.run(["render", "jobs"]) == cli.OK
         commit()
         assert cli.run(["check", "jobs"]) == cli.OK
+        git("gc", "--quiet")  # one pack is cheaper to copy than a folder for each object
     for name in ("repository", "cache"):
         shutil.copytree(place / name, place / "saved" / name, symlinks=True)
     return place

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 LONGEST = (
     "node",
     "gitops",
-    *(f"server/test_{name}.py" for name in ("scale", "finisher", "accepted", "gangs", "live", "plan", "tf_config")),
+    *(
+        f"server/test_{name}.py"
+        for name in ("scale", "finisher", "accepted", "gangs", "tf_job", "live", "plan", "tf_config")
+    ),
 )
 """The folders and modules whose tests take longest, in the order in which they begin."""
 

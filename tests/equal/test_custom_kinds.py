@@ -66,6 +66,7 @@ def with_text(kind: str, text: str, change: str) -> Document:
     return {**job, "spec": {**job["spec"], "roles": {**job["spec"]["roles"], "chief": chief}, "sidecars": [sidecar]}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @drawn(12)
 @given(text=TEXT | BLOCKS, change=st.sampled_from([*CHANGES]))

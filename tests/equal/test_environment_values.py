@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,6 +84,7 @@ def with_environment(structure: str, values: Mapping[str, Any]) -> dict[str, Any
     return {**job, "spec": {**job["spec"], "environments": {"dev": values}}}
 
 
+@pytest.mark.long
 @drawn(1500)
 @given(structure=st.sampled_from([*STRUCTURES]), path=st.sampled_from([*all_leaves()]), value=VALUES)
 def test_helm_takes_a_value_that_check_takes_in_an_environment(structure: str, path: Any, value: Any) -> None:

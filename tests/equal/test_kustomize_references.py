@@ -44,6 +44,7 @@ def builds(item: dict[str, Any], folder: Path) -> bool:
     return True
 
 
+@pytest.mark.long
 @drawn(100)
 @given(place=st.sampled_from(PLACES), value=st.sampled_from(VALUES))
 @example(place=("batch/v1 CronJob", "spec"), value="text")
@@ -90,6 +91,7 @@ def refused(objects: dict[str, Any]) -> set[str]:
     return {name for problem in problems for name in re.findall(r"\bobjects\.(x\d+)\b", problem.message)}
 
 
+@pytest.mark.long
 def test_kustomize_builds_all_accepted_objects(tmp_path: Path) -> None:
     drafts = [custom(*place, value) for place in PLACES for value in ("text", [["text"]], {"a": 1})]
     objects = {f"x{number}": item for number, item in enumerate(drafts)}

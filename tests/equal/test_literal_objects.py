@@ -174,6 +174,7 @@ _NODES = st.recursive(
 )
 
 
+@pytest.mark.long
 @drawn(15)
 @given(before=_NODES, after=_NODES)
 @example(before={"spec": 1}, after={"spec": [OLD]})

@@ -209,9 +209,9 @@ def test_a_patch_does_what_kustomize_does_with_it(patch, tmp_path):
     data = checked(JOB.replace("PATCH", patch))
     plain = build({**data, "spec": {key: value for key, value in data["spec"].items() if key != "patches"}})
     patched = build(data)
-    for name in (None, "dev", "prod"):
-        before, after = (job.environments[name] if name else job.base for job in (plain, patched))
-        assert by_kustomize(before, data["spec"]["patches"]["one"], tmp_path / str(name)) == normal_objects(after)
+    before, after = (by_namespace(job) for job in (plain, patched))
+    built = by_kustomize(before, data["spec"]["patches"]["one"], tmp_path)
+    assert built == {namespace: normal_objects(objects) for namespace, objects in after.items()}
 
 
 def test_a_patch_is_one_of_the_chart_too_for_values_that_no_environment_has(tmp_path):
@@ -265,20 +265,38 @@ def checked(job):
     return result.documents[0].data
 
 
+def by_namespace(job):
+    """Return the objects of the job and of two environments, each in a namespace with the name of the environment."""
+    variants = {"base": job.base, **{name: job.environments[name] for name in ("dev", "prod")}}
+    return {
+        namespace: {
+            stem: {**item, "metadata": {**item["metadata"], "namespace": namespace}} for stem, item in objects.items()
+        }
+        for namespace, objects in variants.items()
+    }
+
+
 def by_kustomize(objects, patch, folder):
-    """Apply a patch to objects with kustomize."""
-    folder.mkdir()
-    names = [
-        item["metadata"]["name"]
-        for stem, item in objects.items()
-        if item["kind"] == patch["target"]["kind"] and patch["target"].get("name", stem) == stem
+    """Apply a patch to the objects of all namespaces with kustomize, whose start costs more than its work."""
+    kind, text = patch["target"]["kind"], json.dumps(patch.get("json") or head(patch))
+    patches = [
+        {"target": {"kind": kind, "name": "|".join(names), "namespace": namespace}, "patch": text}
+        for namespace, items in objects.items()
+        if (names := [item["metadata"]["name"] for stem, item in items.items() if is_target(patch, stem, item)])
     ]
-    text = json.dumps(patch.get("json") or head(patch))
-    target = {"kind": patch["target"]["kind"], "name": "|".join(names)}
-    kustomization = {"resources": ["objects.yaml"], "patches": [{"target": target, "patch": text}] if names else []}
-    (folder / "objects.yaml").write_text(documents(objects), encoding="utf-8")
+    kustomization = {"resources": [f"{namespace}.yaml" for namespace in objects], "patches": patches}
+    for namespace, items in objects.items():
+        (folder / f"{namespace}.yaml").write_text(documents(items), encoding="utf-8")
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
-    return {key: sorted_items(item) for key, item in normal.read(tools.kustomize_build(folder)).items()}
+    built = tools.kustomize_build(folder).split("\n---\n")
+    return {
+        namespace: read("\n---\n".join(text for text in built if f"\n  namespace: {namespace}\n" in f"{text}\n"))
+        for namespace in objects
+    }
+
+
+def is_target(patch, stem, item):
+    return item["kind"] == patch["target"]["kind"] and patch["target"].get("name", stem) == stem
 
 
 def documents(objects):
@@ -291,8 +309,11 @@ def head(patch):
 
 
 def normal_objects(objects):
-    read = normal.read(documents(objects))
-    return {key: sorted_items(item) for key, item in read.items()}
+    return read(documents(objects))
+
+
+def read(manifest):
+    return {key: sorted_items(item) for key, item in normal.read(manifest).items()}
 
 
 def sorted_items(value, key=""):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -37,6 +38,7 @@ def at(data: Any, path: Sequence[Any]) -> Any:
     return data
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_a_value_of_another_type_is_imported_or_refused(data: st.DataObject) -> None:

@@ -163,12 +163,22 @@ def test_without_pytest_s_cache_no_file_is_left_out(folder):
 
 
 @pytest.mark.long
-def test_again_runs_the_files_that_wanted_a_tool(folder):
+def test_again_runs_the_tests_that_wanted_a_tool(folder):
     (folder / "unit/test_helm.py").write_text("""
 from tests.support.again import want
 
 def test_uses_a_library_in_place_of_helm(): want()
 def test_beside_it(): pass
+""")
+    (folder / "unit/test_fixture.py").write_text("""
+import pytest
+from tests.support.again import want
+
+@pytest.fixture(scope="module")
+def rendered(): want()
+
+def test_with_the_fixture(rendered): pass
+def test_shares_the_fixture(rendered): pass
 """)
     (folder / "unit/test_alone.py").write_text("def test_wants_nothing(): pass")
     (folder / "unit/test_rare.py").write_text("""
@@ -185,7 +195,7 @@ from tests.support.tools import skip_without
 def test_wants_both(): skip_without("a tool", "tools")
 """)
     processes = ("-n", "2")
-    assert "5 passed, 6 skipped, 1 xfailed" in pytest_in(folder, *processes)
+    assert "7 passed, 6 skipped, 1 xfailed" in pytest_in(folder, *processes)
     (folder / "unit/test_alone.py").write_text("""
 import pytest
 
@@ -194,8 +204,9 @@ def test_wants_nothing(): pass
 def test_runs_for_the_first_time(): pass
 """)
     report = pytest_in(folder, *processes, "--again")
-    assert "4 passed, 5 skipped, 1 xfailed" in report
+    assert "4 passed, 4 skipped, 1 xfailed" in report
     assert "test_trains" not in report
     assert "test_wants_nothing" not in report
-    assert "test_beside_it" in report
+    assert "test_beside_it" not in report
+    assert "test_shares_the_fixture" in report
     assert "test_runs_for_the_first_time" in report

@@ -224,6 +224,7 @@ def trees(*more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(st.sampled_from("abc"), node, max_size=3)
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(under=trees(), over=trees(st.none()))
 def test_helm_merges_values_the_same(tmp_path_factory, under, over):

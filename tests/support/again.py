@@ -1,9 +1,9 @@
-"""`--again`: leaves out the files of tests that the run before ended without want of a tool.
+"""`--again`: leaves out the tests that the run before ended without want of a tool.
 
-CI runs all tests twice: as a newcomer, and with all tools. A file of which no test was skipped, and none took
-Helm's library for Helm, has in the second run nothing to say that the first has not said. A test that may skip, for
-want of what is no part of the repository, would skip again. No test of `make long` is left out: the run
-before was `make test`, and had none of them.
+CI runs all tests twice: as a newcomer, and with all tools. A test that was not skipped, and that did not use Helm's
+library for Helm, has nothing new to report in the second run. If a fixture used the library, the second run has all
+tests of the file, because the tests may share the fixture. A test that may skip, for want of what is no part of the
+repository, would skip again. No test of `make long` is left out: the run before was `make test`, and had none of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Again:
 
     def __init__(self) -> None:
         self.ran: set[str] = set()
-        self.wanting: set[str] = set()
+        self.wanting: set[str] = set()  # tests, and files
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -44,10 +44,10 @@ class Again:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        file = report.nodeid.partition("::")[0]
-        self.ran.add(file)
+        test = report.nodeid
+        self.ran.add(test)
         if any(name == PROPERTY for name, _ in report.user_properties):
-            self.wanting.add(file)
+            self.wanting.add(_file(test) if report.when == "setup" and report.passed else test)
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         if not config.option.again:
@@ -59,7 +59,7 @@ class Again:
         chosen: list[pytest.Item] = []
         left_out: list[pytest.Item] = []
         for item in items:
-            (left_out if _file(item) in done and not item.get_closest_marker("long") else chosen).append(item)
+            (left_out if item.nodeid in done and not item.get_closest_marker("long") else chosen).append(item)
         items[:] = chosen
         config.hook.pytest_deselected(items=left_out)
 
@@ -68,11 +68,11 @@ class Again:
         # A process of pytest-xdist sees its own tests alone; the one that started it sees all.
         cache = _cache(config)
         if cache is not None and not (hasattr(config, "workerinput") or config.option.again):
-            cache.set(CACHE_KEY, sorted(self.ran - self.wanting))
+            cache.set(CACHE_KEY, sorted(test for test in self.ran if not {test, _file(test)} & self.wanting))
 
 
-def _file(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[0]
+def _file(test: str) -> str:
+    return test.partition("::")[0]
 
 
 def _cache(config: pytest.Config) -> pytest.Cache | None:

@@ -37,7 +37,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     path = tmp_path / "job.yaml"
     path.write_text(JOB, encoding="utf-8")
-    git("init", "--quiet", "--initial-branch=main")
+    git("init", "--quiet", "--template=", "--initial-branch=main")
     commit()
     return path
 

@@ -55,14 +55,16 @@ def _prepared(prepare: Prepared) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="tfgen-repositories-"))
     atexit.register(shutil.rmtree, folder)
     before = Path.cwd()
-    git("init", "--quiet", "--bare", "--initial-branch=main", folder / "remote.git", folder=folder)
-    git("clone", "--quiet", folder / "remote.git", folder / "clone", folder=folder)
+    git("init", "--quiet", "--bare", "--template=", "--initial-branch=main", folder / "remote.git", folder=folder)
+    git("clone", "--quiet", "--template=", folder / "remote.git", folder / "clone", folder=folder)
     os.chdir(folder / "clone")
     try:
         git("checkout", "--quiet", "-B", "main")
         prepare()
         commit_all()
         git("push", "--quiet", "--set-upstream", "origin", "main")
+        for path in (folder / "remote.git", folder / "clone"):
+            git("gc", "--quiet", folder=path)  # one pack is cheaper to copy than a folder for each object
     finally:
         os.chdir(before)
     return folder

@@ -67,10 +67,7 @@ def kustomize_build(folder: Path) -> str:
     Raises:
         CommandError: Where kustomize refuses the folder, or warns, as it does of deprecated fields.
     """
-    program, *words = _kustomize()
-    if words == ["kustomize"]:
-        want()
-    return Command((program, *words, folder), env=WITHOUT_COLLECTION).run(silent=True)
+    return Command((*_kustomize(), folder), env=WITHOUT_COLLECTION).run(silent=True)
 
 
 def kubeconform(
