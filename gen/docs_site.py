@@ -17,6 +17,8 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("*.md", "docs/*.md", "examples/*/README.md")
+FENCE = re.compile(r"^( *`{3,}\w+) [^\n`]+$", re.MULTILINE)
+"""The start of a block with words after the language: a mark such as ``console training``, or a file name."""
 STYLE = Path(__file__).with_suffix(".css")
 LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 """A link to a path in the repository: the text, the path and the anchor."""
@@ -40,9 +42,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Return the text of a page with links to README.md in place of links to folders.
+    """Return the text of a page with links to README.md in place of links to folders, and with plain blocks.
 
-    A link to a folder without a README.md becomes plain text, because the site has no page for the folder.
+    A link to a folder without a README.md becomes plain text, because the site has no page for the folder. Superfences
+    does not recognize a block with words after the language.
     """
     folder = Path(page.file.abs_src_path or "").parent
 
@@ -54,7 +57,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
             return f"[{text}]({path.rstrip('/')}/README.md{anchor})"
         return text
 
-    return LINK.sub(replaced, markdown)
+    return FENCE.sub(r"\1", LINK.sub(replaced, markdown))
 
 
 def linked_files(pages: Iterable[Path]) -> set[Path]:

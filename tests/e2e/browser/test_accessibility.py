@@ -6,6 +6,7 @@ https://github.com/dequelabs/axe-core/blob/develop/doc/rule-descriptions.md list
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from tests.support.command import Command
 from tests.support.tools import ROOT
 from tfgen import cli
 
+PREFORMATTED = re.compile(r"<pre>.*?</pre>", re.DOTALL)
 WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 Scheme: TypeAlias = Literal["light", "dark"]
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
