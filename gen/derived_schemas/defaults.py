@@ -31,14 +31,14 @@ _REGISTRY: Final = {
     ),
     "type": "string",
     "pattern": r"^([a-z0-9]+([.-][a-z0-9]+)*)(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$",
-    "x-pattern-says": 'a host, and folders after it, such as registry.example.com/ml, without a "/" at the end',
+    "x-pattern-says": 'a host with optional folders, such as registry.example.com/ml, without a "/" at the end',
     "maxLength": 255,
     "examples": ["registry.example.com/ml"],
 }
 _ROOT: Final = {
     "description": (
-        "Whether this folder is a root, such as the root of a git repository. charts/ and overlays/ of the jobs below "
-        "are in a root folder, and no tfgen.yaml above the root applies to the jobs."
+        "Whether this folder is a root, such as the root of a git repository. A root folder contains charts/ and "
+        "overlays/ of its jobs, and no tfgen.yaml in a parent folder applies to these jobs."
     ),
     "type": "boolean",
     "default": False,
@@ -52,9 +52,9 @@ _ENFORCED_PATH: Final = {
 }
 _ENFORCE: Final = {
     "description": (
-        "Fields that no job below may override: registry, or paths of spec. This file sets the enforced value. A job "
-        "may not set an enforced path without a value in this file. For a map, the keys in this file are enforced. An "
-        "entry with except enforces a whole block."
+        "Fields that no job in this folder and its subfolders may override: registry, or paths of spec. This file "
+        "sets the enforced values. No job may set an enforced path that has no value in this file. For a map, only "
+        "the keys in this file are enforced. An entry with except enforces all keys of a block except the listed keys."
     ),
     "type": "array",
     "uniqueItems": True,
@@ -67,7 +67,7 @@ _ENFORCE: Final = {
         "required": ["path", "except"],
         "properties": {
             "path": {
-                "description": "A path of spec. A job below may set no key of the block.",
+                "description": "Path of the block in spec. A job may set only the keys in except.",
                 **_ENFORCED_PATH,
                 "examples": ["spec.gitops"],
             },
@@ -94,14 +94,16 @@ _ENFORCE: Final = {
 def _argocd(schema: Schema) -> dict[str, Any]:
     project = schema["properties"]["spec"]["properties"]["gitops"]["properties"]["argocd"]["properties"]["project"]
     return {
-        "description": "Settings for each job below that Argo CD applies.",
+        "description": "Settings for the jobs in this folder and its subfolders that Argo CD applies.",
         "type": "object",
         "additionalProperties": False,
         "required": ["project"],
         "properties": {
             "project": {
                 "$ref": project["$ref"],
-                "description": "AppProject of all Applications. A job or a nearer tfgen.yaml may not change the name.",
+                "description": (
+                    "AppProject of all Applications. No job and no tfgen.yaml in a subfolder may change the name."
+                ),
                 "examples": ["ads"],
             },
         },
@@ -111,12 +113,15 @@ def _argocd(schema: Schema) -> dict[str, Any]:
 
 def _allowed(names: str, name: Schema, example: Sequence[str]) -> dict[str, Any]:
     return {
-        "description": f"The {names} that the jobs below may name. A nearer tfgen.yaml lists only some of these names.",
+        "description": (
+            f"{names.capitalize()} that the jobs in this folder and its subfolders may use. A tfgen.yaml in a subfolder "
+            "may only shorten the list."
+        ),
         "type": "array",
         "minItems": 1,
         "uniqueItems": True,
         "maxItems": 1000,
-        "items": {"description": f"An entry of the {names}.", **name, "examples": example[:1]},
+        "items": {"description": f"An entry of the list of {names}.", **name, "examples": example[:1]},
         "examples": [example],
     }
 
@@ -133,7 +138,7 @@ _MOST_OF: Final = {
     "gpus": _number("GPUs and counted fractions of GPUs. A share of a GPU by memory counts as a whole GPU.", 16),
     "cpu": _quantity("CPUs that the pods request.", "128"),
     "memory": _quantity("Memory that the pods request.", "512Gi"),
-    "replicas": _number("Tasks of all roles together.", 32),
+    "replicas": _number("Number of the tasks of all roles.", 32),
     "storage": _quantity("Size of all claims, including the claims under objects.", "2Ti"),
 }
 
@@ -149,22 +154,25 @@ def _amounts(description: str) -> dict[str, Any]:
 
 
 _LIMITS: Final = {
-    "description": "Largest requests of the jobs below. A nearer tfgen.yaml may lower a limit, but not raise a limit.",
+    "description": (
+        "Largest requests of the jobs in this folder and its subfolders. A tfgen.yaml in a subfolder may lower a limit, "
+        "but not raise a limit."
+    ),
     "type": "object",
     "additionalProperties": False,
     "properties": {
         "job": _amounts("Limits for a single job, in each environment of the job."),
         "environments": {
-            "description": "Limits for all jobs below this folder together, by environment.",
+            "description": "Limits for the sum of all jobs in this folder and its subfolders, by environment.",
             "type": "object",
-            "additionalProperties": _amounts("Limits for all jobs together in the environment."),
+            "additionalProperties": _amounts("Limits for the sum of all jobs in the environment."),
             "maxProperties": 50,
             "examples": [{"prod": {"gpus": 64}}],
         },
         "namespaces": {
-            "description": "Limits for all jobs below this folder together, by namespace of a cluster.",
+            "description": "Limits for the sum of all jobs in this folder and its subfolders, by namespace of a cluster.",
             "type": "object",
-            "additionalProperties": _amounts("Limits for all jobs together in the namespace."),
+            "additionalProperties": _amounts("Limits for the sum of all jobs in the namespace."),
             "maxProperties": 1000,
             "examples": [{"ml-ads": {"gpus": 24}}],
         },
@@ -174,7 +182,7 @@ _LIMITS: Final = {
 _RULES: Final = {
     "description": (
         "Severity of the warnings of a rule, by the id of the rule. An error remains an error, because the cluster "
-        "refuses the job. A nearer tfgen.yaml may raise a severity, but never lower a severity."
+        "refuses the job. A tfgen.yaml in a subfolder may raise a severity, but never lower a severity."
     ),
     "type": "object",
     "additionalProperties": {
@@ -195,7 +203,7 @@ _RULES: Final = {
             "ignorable": {
                 "description": (
                     "Whether a comment `# tfgen: ignore RULE REASON` in a job may ignore the problems of the rule. A "
-                    "nearer tfgen.yaml cannot change false to true."
+                    "tfgen.yaml in a subfolder cannot change false to true."
                 ),
                 "type": "boolean",
                 "default": True,
@@ -218,12 +226,12 @@ _RULES: Final = {
 _POLICIES: Final = {
     "description": (
         "Folder of ValidatingAdmissionPolicies, their bindings and their parameters, relative to the folder of this "
-        "file. tfgen validates the objects of all jobs below against these policies, and against the policies of each "
-        "tfgen.yaml above."
+        "file. tfgen validates the objects of the jobs in this folder and its subfolders against these policies, and "
+        "against the policies of each tfgen.yaml in a parent folder."
     ),
     "type": "string",
     "pattern": r"^(?!/)(?!(.*/)?\.\.(/|$)).*[^/]$",
-    "x-pattern-says": "a folder below the folder of the file, such as policies",
+    "x-pattern-says": "a subfolder of the folder of this file, such as policies",
     "maxLength": 255,
     "examples": ["policies"],
 }
@@ -247,7 +255,10 @@ _UNLISTED_FILES: Final = {
     "examples": [["overlays/argocd/root.yaml", "overlays/shared/"]],
 }
 _WARNINGS_AS_ERRORS: Final = {
-    "description": "Whether warnings of the jobs below are errors, unless a comment in the job ignores a warning.",
+    "description": (
+        "Whether warnings of the jobs in this folder and its subfolders are errors. A comment in a job can still "
+        "ignore a warning."
+    ),
     "type": "boolean",
     "default": False,
     "examples": [True],
@@ -271,7 +282,7 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
     derived = {
         "$schema": schema["$schema"],
         "title": "Defaults",
-        "description": "Defaults of the jobs in a folder and below. A value in a job replaces the default.",
+        "description": "Defaults of the jobs in a folder and its subfolders. A value in a job replaces the default.",
         "type": "object",
         "additionalProperties": False,
         "required": ["apiVersion", "kind"],

@@ -170,8 +170,8 @@ def test_what_is_wrong_with_a_policy_comes_at_once(repository: Path, capsys: Pri
     [
         ("missing", "the folder missing does not exist [guard-rail]"),
         ("empty", "the folder empty has no policy [guard-rail]"),
-        ("../policies", "expected a folder below the folder of the file, such as policies [wrong-format]"),
-        ("/etc", "expected a folder below the folder of the file, such as policies [wrong-format]"),
+        ("../policies", "expected a subfolder of the folder of this file, such as policies [wrong-format]"),
+        ("/etc", "expected a subfolder of the folder of this file, such as policies [wrong-format]"),
     ],
 )
 def test_the_folder_is_one_below_the_defaults(repository: Path, capsys: Printed, policies: str, message: str) -> None:

@@ -28,7 +28,7 @@ def test_a_record(path):
         Keys:
 
           KEY           TYPE                          DEFAULT                   TUNABLE
-          count         an integer from 0 to 1048576  0                         yes      GPUs of each task: the amount of the resource, which may also be a fraction of a GPU or the memory of a shared GPU.
+          count         an integer from 0 to 1048576  0                         yes      GPUs of each task. If resource is a fraction or the memory of a GPU, the amount of this resource.
           product       text                          ""                        yes      GPU product of the node.
           productLabel  text                          "nvidia.com/gpu.product"  yes      Node label with the GPU product.
           resource      text                          "nvidia.com/gpu"          yes      Resource name of the device plugin for a GPU or a fraction of a GPU.

@@ -137,8 +137,8 @@ def said_of_spec(spec: str) -> str:
         ),
         (
             'labels: {tfgen/run: x, 08: 1, "8": x}\nroles: {chief: {}}',
-            '5:12: spec.labels: found the key "tfgen/run", expected a key of your own: this one tfgen or a'
-            " controller sets, or it tells kustomize, Argo CD or Flux to treat the object otherwise [reserved-name]\n"
+            '5:12: spec.labels: found the key "tfgen/run", expected a different key: tfgen or a controller'
+            " sets this key, or the key changes how kustomize, Argo CD or Flux treats the object [reserved-name]\n"
             '5:30: spec.labels.08: found the number 1, expected text; quote it: "1" [wrong-type]\n',
         ),
         (

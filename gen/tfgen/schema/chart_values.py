@@ -20,14 +20,14 @@ ENVIRONMENT: Final = "environment"
 
 _NAMES: Final[Mapping[str, Schema]] = {
     "nameOverride": {
-        "description": "Name in place of the chart's, in the objects' names behind the release's, and in their labels.",
+        "description": "Replaces the name of the chart in the names and labels of the objects.",
         "type": "string",
         "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$",
         "maxLength": _NAME_MAX,
         "default": "",
     },
     "fullnameOverride": {
-        "description": "Name in place of both the release's and the chart's, with which the objects' names begin.",
+        "description": "Replaces RELEASE-CHART at the start of the names of the objects.",
         "type": "string",
         "pattern": "^([a-z]([-a-z0-9]*[a-z0-9])?)?$",
         "maxLength": _NAME_MAX,
@@ -45,7 +45,7 @@ def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
     if not environments:
         return _NAMES
     environment = {
-        "description": "Environment whose patches the objects have. Empty means those of the job itself.",
+        "description": "Environment whose patches apply to the objects. Empty means that only the patches of the job apply.",
         "type": "string",
         "enum": ["", *environments],
         "default": "",
