@@ -114,8 +114,8 @@ def _argocd(schema: Schema) -> dict[str, Any]:
 def _allowed(names: str, name: Schema, example: Sequence[str]) -> dict[str, Any]:
     return {
         "description": (
-            f"{names.capitalize()} that the jobs in this folder and its subfolders may use. A tfgen.yaml in a subfolder "
-            "may only shorten the list."
+            f"{names.capitalize()} that the jobs in this folder and its subfolders may use. A tfgen.yaml in a "
+            "subfolder may only shorten the list."
         ),
         "type": "array",
         "minItems": 1,
@@ -155,8 +155,8 @@ def _amounts(description: str) -> dict[str, Any]:
 
 _LIMITS: Final = {
     "description": (
-        "Largest requests of the jobs in this folder and its subfolders. A tfgen.yaml in a subfolder may lower a limit, "
-        "but not raise a limit."
+        "Largest requests of the jobs in this folder and its subfolders. A tfgen.yaml in a subfolder may lower a "
+        "limit, but not raise a limit."
     ),
     "type": "object",
     "additionalProperties": False,
@@ -170,7 +170,9 @@ _LIMITS: Final = {
             "examples": [{"prod": {"gpus": 64}}],
         },
         "namespaces": {
-            "description": "Limits for the sum of all jobs in this folder and its subfolders, by namespace of a cluster.",
+            "description": (
+                "Limits for the sum of all jobs in this folder and its subfolders, by namespace of a cluster."
+            ),
             "type": "object",
             "additionalProperties": _amounts("Limits for the sum of all jobs in the namespace."),
             "maxProperties": 1000,

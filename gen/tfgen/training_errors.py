@@ -12,7 +12,7 @@ from typing import Final
 
 from tfgen.record import Record
 
-_PAGE: Final = "docs/keras.md#errors-and-cures"
+_PAGE: Final = "docs/keras.md#errors-and-fixes"
 
 
 class TrainingError(Record):

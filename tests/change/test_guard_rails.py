@@ -467,7 +467,7 @@ def test_the_base_sets_the_severity_and_no_comment_counts(capsys: Printed) -> No
     code, lines = checked(capsys, "--against", "main")
     assert code == cli.PROBLEMS
     assert LINE.format("", "main", " (tfgen.yaml:4:41 makes this an error)") in lines
-    assert [line for line in lines if "no comment ignores guard-rail-loosened; remove the comment" in line] == [
+    assert [line for line in lines if "comments cannot ignore guard-rail-loosened; remove the comment" in line] == [
         line for line in lines if "[ignore-comment]" in line
     ]
     assert sum("rules.guard-rail-loosened.severity: found off" in line for line in lines) == 1
@@ -498,7 +498,7 @@ def test_a_file_with_errors_holds_no_rail(capsys: Printed) -> None:
     assert checked(capsys) == (
         cli.OK,
         [
-            "jobs/video/tfgen.yaml:3:1: warning: tfgen cannot read the guard rails of a file with errors, but "
-            "jobs/video/tfgen.yaml:3:1 of HEAD sets allowedNamespaces [guard-rail-loosened]"
+            "jobs/video/tfgen.yaml:3:1: warning: the file has errors, so tfgen cannot read its guard rails, but "
+            "jobs/video/tfgen.yaml:3:1 of HEAD sets allowedNamespaces; correct the errors [guard-rail-loosened]"
         ],
     )

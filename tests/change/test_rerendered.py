@@ -287,7 +287,7 @@ def test_an_edited_file_of_another_name_stops_the_upgrade(capsys: Printed) -> No
     edited = OTHER_NAMES["overlays/mnist/base/worker.yaml"]
     Path(edited).write_text("# mine\n", encoding="utf-8")
     assert cli.run(["render", "--upgrade", "job.yaml"]) == 1
-    assert f"{edited}: edited since tfgen wrote it" in capsys.readouterr().err
+    assert f"{edited}: the file was edited by hand" in capsys.readouterr().err
     assert not Path("overlays/mnist/base/worker.yaml").exists()
 
 

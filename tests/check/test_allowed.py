@@ -331,8 +331,11 @@ def test_a_path_that_matches_something(path: str) -> None:
     [
         ({"path": "spec.gitop", "except": []}, 'did you mean "spec.gitops"?'),
         ({"path": "spec.gitops", "except": ["sorce"]}, 'did you mean "spec.gitops.source"?'),
-        ({"path": "spec.image", "except": ["tag"]}, "except applies only to mappings; write the entry as spec.image"),
-        ({"path": "registry", "except": ["a"]}, "except applies only to mappings, and registry is a text"),
+        (
+            {"path": "spec.image", "except": ["tag"]},
+            "except applies only to mappings; replace the entry by the text spec.image",
+        ),
+        ({"path": "registry", "except": ["a"]}, "except applies only to mappings, but registry is a text"),
         ({"path": "spec.gitops"}, 'missing key "except" in enforce[0]'),
         ({"path": "spec.environments.stage", "except": ["env"]}, "no job has the environment stage, which"),
         ({"except": []}, 'missing key "path" in enforce[0]'),

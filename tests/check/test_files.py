@@ -176,7 +176,7 @@ def test_an_edited_file_that_is_rendered_no_longer(out: Path) -> None:
     [
         ({"tool": "0.0.1"}, "the version of tfgen changed from 0.0.1 to "),
         ({"defaults": "a" * 64}, "the defaults of the job changed"),
-        ({}, ".tfgen/mnist.json has the files of a different build of this version"),
+        ({}, ".tfgen/mnist.json lists the files of a different build of this version"),
     ],
 )
 def test_what_only_another_tfgen_or_other_defaults_change_is_a_note(
@@ -206,7 +206,7 @@ def test_a_file_that_is_not_committed_is_what_this_tfgen_renders(out: Path) -> N
     edit_ledger(files={**ledger["files"], SERVICE: digest}, tool="0.0.1")
     assert as_text(found(base=Base(revision="main")).problems) == (
         f'{SERVICE}:22:1: "    port: 2223" where tfgen {__version__} renders "    port: 2222"; a job with files that '
-        "differ from main must have the files that this version of tfgen renders, and the ledger names tfgen 0.0.1; "
+        "differ from main must have the files that this version of tfgen renders (the ledger names tfgen 0.0.1); "
         "run: tfgen render --upgrade job.yaml [not-reproduced]\n"
     )
     assert found(base=COMMITTED).problems == ()
@@ -221,7 +221,9 @@ def test_many_files_that_differ_are_counted(out: Path) -> None:
     edit_ledger(files=digests)
     problems = found(base=NOTHING_COMMITTED).problems
     assert [problem.file for problem in problems] == [*sorted(digests)[:11]]
-    assert problems[-1].message.startswith("found 2 more files of mnist with a difference; a job must have the files ")
+    assert problems[-1].message.startswith(
+        "2 more files of mnist differ from the render of this version; a job must have the files "
+    )
 
 
 def test_a_changed_job_is_rendered_by_the_tfgen_of_now(out: Path) -> None:

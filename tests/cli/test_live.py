@@ -91,7 +91,7 @@ def test_the_words_of_a_command_are_its_own(line: str, words: list[str]) -> None
 @pytest.mark.parametrize(
     ("port", "message"),
     [
-        ("65536", "65536 is not a port; write a number from 0 to 65535"),
+        ("65536", "65536 is not a port; write an integer of at least 0 to 65535"),
         ("-1", "'-1' is not a valid number; write an integer of at least 0"),
         ("http", "'http' is not a valid number; write an integer of at least 0"),
     ],

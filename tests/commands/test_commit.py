@@ -440,7 +440,7 @@ def test_nothing_for_a_new_branch(clone: Path, remote: Path, capsys: Printed) ->
     assert not rendered.exists()
     assert lines("branch", "--list", folder=remote) == ["* main"]
     write(rendered, "# mine\n")
-    assert "edited since tfgen wrote it" in refused(capsys, "jobs", "--branch", "nights", "--push")
+    assert "the file was edited by hand" in refused(capsys, "jobs", "--branch", "nights", "--push")
     rendered.unlink()
     run(capsys, "jobs", "--push")
     assert rendered.exists()
@@ -530,7 +530,7 @@ def test_a_file_that_was_edited_by_hand(clone: Path, capsys: Printed) -> None:
     write(name, "# mine\n")
     write("jobs/mnist.yaml", QUEUE)
     error = refused(capsys, "jobs")
-    assert f"nothing was written:\n{name}: edited since tfgen wrote it; tfgen render --force replaces it" in error
+    assert f"nothing was written:\n{name}: the file was edited by hand; tfgen render --force replaces it" in error
     assert git("status", "--porcelain") == f" M jobs/mnist.yaml\n M {name}\n"
 
 
@@ -813,7 +813,7 @@ def test_a_file_that_somebody_edited_by_hand_and_pushed_stops_the_push(
     other_clone(remote, tmp_path, theirs)
     write("jobs/mnist.yaml", QUEUE)
     printed = run(capsys, "jobs", "--push", code=1)
-    assert "charts/mnist/Chart.yaml: edited since tfgen wrote it" in printed
+    assert "charts/mnist/Chart.yaml: the file was edited by hand" in printed
     assert "the commit stays in the local branch main and is not pushed" in printed
     assert subject(remote) == "theirs"
     assert lines("status", "--porcelain") == lines("worktree", "list")[1:] == []
@@ -943,7 +943,7 @@ def test_a_remote_that_is_always_ahead(
 
 @pytest.mark.long
 def test_twenty_committers_at_once_all_land(clone: Path, remote: Path, tmp_path: Path) -> None:
-    """Each in a clone of its own, with a job of its own."""
+    """Each in a clone of its own, with a separate job."""
     names = [f"job-{number:02}" for number in range(20)]
     for name in names:
         git("clone", "--quiet", remote, tmp_path / name, folder=tmp_path)
@@ -1067,7 +1067,7 @@ def test_a_rerun_that_is_not_committed_leaves_the_job_as_it_was(clone: Path, cap
     with Path("charts/mnist/Chart.yaml").open("a", encoding="utf-8") as chart:
         chart.write("edited: true\n")
     assert cli.run(["rerun", "jobs/mnist.yaml", "--commit"]) == 1
-    assert "edited since tfgen wrote it" in capsys.readouterr().err
+    assert "the file was edited by hand" in capsys.readouterr().err
     assert lines("status", "--porcelain") == [" M charts/mnist/Chart.yaml"]
 
 

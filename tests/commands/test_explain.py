@@ -28,7 +28,7 @@ def test_a_record(path):
         Keys:
 
           KEY           TYPE                          DEFAULT                   TUNABLE
-          count         an integer from 0 to 1048576  0                         yes      GPUs of each task. If resource is a fraction or the memory of a GPU, the amount of this resource.
+          count         an integer from 0 to 1048576  0                         yes      Number of GPUs of each task, or the amount of resource if resource is a fraction or the memory of a GPU.
           product       text                          ""                        yes      GPU product of the node.
           productLabel  text                          "nvidia.com/gpu.product"  yes      Node label with the GPU product.
           resource      text                          "nvidia.com/gpu"          yes      Resource name of the device plugin for a GPU or a fraction of a GPU.
@@ -52,7 +52,7 @@ def test_the_end_of_one_path_is_that_key():
 
 
 def test_a_key_of_the_defaults():
-    assert explain("registry").startswith("registry: text\nAllowed: a host, and folders after it, such as ")
+    assert explain("registry").startswith("registry: text\nAllowed: a host with optional folders, such as ")
     assert explain("root").startswith("root: true or false\nDefault: false\n")
 
 

@@ -193,7 +193,7 @@ def test_a_line_of_a_chart(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
         Reason: Number of tasks.
         Page: docs/environments.md
         """)
-    assert "Reason: All pods start at once. A gang that starts its pods one by one never starts.\n" in explained(
+    assert "Reason: All pods start together. A gang whose pods start one by one never starts.\n" in explained(
         f"charts/mnist/templates/worker.yaml:{number + 3}", capsys
     )
 

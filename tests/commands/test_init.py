@@ -92,7 +92,7 @@ def test_every_form_has_no_problem_and_asks_for_what_was_named(strategy: str, ga
     ("options", "message"),
     [
         (["--team", "ads"], "--team and --ci need --repo"),
-        (["--gpu", "-1"], "--gpu -1: write a number from 0"),
+        (["--gpu", "-1"], "--gpu -1: write an integer of at least 0"),
         (
             ["--gang", "volcano", "--strategy", "Single"],
             "--gang needs several tasks, but a job with --strategy Single has one task",

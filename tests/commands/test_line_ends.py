@@ -73,7 +73,7 @@ def test_an_edit_is_still_one(capsys: Printed) -> None:
     rules = sorted(line.rpartition(" ")[2] for line in checked(capsys))
     assert rules == ["[hand-edited]", "[line-ends]"]
     assert cli.run(["render", "jobs"]) == 1
-    assert "edited since tfgen wrote it" in capsys.readouterr().err
+    assert "the file was edited by hand" in capsys.readouterr().err
 
 
 def test_a_jobs_file_with_other_line_ends_is_as_git_has_it(capsys: Printed) -> None:

@@ -232,7 +232,7 @@ def test_a_file_that_somebody_edited_after_the_merge_is_not_lost(clone: Path, ca
     write(edited, f"{edited.read_text(encoding='utf-8')}# mine\n")
     before = LEDGER.read_bytes()
     printed = run(capsys, "render", "jobs", code=1)
-    assert "overlays/mnist/base/worker.yaml: edited since tfgen wrote it" in printed
+    assert "overlays/mnist/base/worker.yaml: the file was edited by hand" in printed
     assert LEDGER.read_bytes() == before
     assert edited.read_text(encoding="utf-8").endswith("# mine\n")
 

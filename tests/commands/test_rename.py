@@ -180,8 +180,10 @@ def test_a_job_that_no_file_has(capsys: PRINTED) -> None:
 def test_a_rendered_file_that_somebody_edited(capsys: PRINTED) -> None:
     write("overlays/ads/base/worker.yaml", "# mine\n")
     printed = refused(capsys, "ads", "adverts", code=1)
-    assert "overlays/ads/base/worker.yaml: edited since tfgen wrote it, and no longer rendered" in printed
-    assert "tfgen render --force removes it" in printed
+    assert (
+        "overlays/ads/base/worker.yaml: the file was edited by hand, and the job no longer renders the file" in printed
+    )
+    assert "tfgen render --force removes the file" in printed
 
 
 def test_a_job_with_errors(capsys: PRINTED) -> None:

@@ -129,7 +129,7 @@ def test_a_shared_file_is_changed_by_any_that_has_it(repo: Path, capsys: pytest.
     path.write_text(f"{text}# by hand\n", encoding="utf-8")
     capsys.readouterr()
     assert cli.run(["render", "jobs/a"]) == 1
-    assert "argocd-cm.yaml: edited since tfgen wrote it" in capsys.readouterr().err
+    assert "argocd-cm.yaml: the file was edited by hand" in capsys.readouterr().err
 
 
 # -- jobs that are gone --------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def test_what_was_edited_by_hand_is_not_taken_away(repo: Path, capsys: pytest.Ca
     (repo / "charts" / "a" / "Chart.yaml").write_text("mine: true\n", encoding="utf-8")
     (repo / "jobs" / "a" / "job.yaml").unlink()
     assert cli.run(["render", "jobs"]) == 1
-    assert "no longer rendered; --force removes it" in capsys.readouterr().err
+    assert "no longer renders the file; --force removes the file" in capsys.readouterr().err
     assert len(of_job(repo, "a")) > 10
 
 

@@ -164,7 +164,7 @@ def test_each_problem_stands_at_its_own_file() -> None:
 write it without quotes [wrong-type]
         job.yaml:1:143: unknown key "wroker" in spec.roles; did you mean "worker"? \
 (allowed: chief, evaluator, ps, worker) [unknown-key]
-        tfgen.yaml:3:11: registry: found "registry.example.com/ml/", expected a host, and folders after it, such as \
+        tfgen.yaml:3:11: registry: found "registry.example.com/ml/", expected a host with optional folders, such as \
 registry.example.com/ml, without a "/" at the end [wrong-format]
         tfgen.yaml:5:3: unknown key "run" in spec; only a job file can set this key, \
 for the job and for its environments [unknown-key]

@@ -23,7 +23,7 @@ CHIEF = "mnist-chief-0-fqxlj"
 LOG = "Epoch 1/2\nValueError: Attempt to convert a value (PerReplica:{\n  0: 1.0}) with an unsupported type\n"
 LINE = (
     "chief-0: model.fit of Keras 3 does not train under MultiWorkerMirroredStrategy; use tf_keras: "
-    "see docs/keras.md#errors-and-cures"
+    "see docs/keras.md#errors-and-fixes"
 )
 STOPPED = {"terminated": {"exitCode": 1, "reason": "Error", "finishedAt": "2026-11-22T09:45:20Z"}}
 REFUSED_EARLIER = {"terminated": {**STOPPED["terminated"], "finishedAt": "2026-11-22T09:45:10Z"}}
@@ -65,7 +65,7 @@ def test_status_shows_the_error_in_the_log_of_a_failed_task() -> None:
             "task": "chief-0",
             "error": "keras-3-mirrored",
             "meaning": "model.fit of Keras 3 does not train under MultiWorkerMirroredStrategy; use tf_keras",
-            "page": "docs/keras.md#errors-and-cures",
+            "page": "docs/keras.md#errors-and-fixes",
         }
     ]
 
@@ -109,7 +109,7 @@ def test_a_message_of_the_kubelet_is_enough_where_nobody_may_read_logs() -> None
         {"terminated": {"exitCode": 1, "reason": "Error", "message": "E0000 Could not start gRPC server\n"}},
     )
     assert lines(again, {}) == [
-        "ps-0: another process already uses the port of the task: see docs/keras.md#errors-and-cures"
+        "ps-0: another process already uses the port of the task: see docs/keras.md#errors-and-fixes"
     ]
 
 
@@ -142,7 +142,7 @@ def test_a_tensorboard_whose_image_lacks_the_program_is_named(tmp_path: Path) ->
     errors = task_errors(failed_pods(run, snapshot.replaced(pods=(*snapshot.pods, pod))), {})
     assert [str(error) for error in errors] == [
         "tensorboard: the image has no tensorboard; install the package, or set tensorboard.image: "
-        "see docs/keras.md#errors-and-cures"
+        "see docs/keras.md#errors-and-fixes"
     ]
 
 

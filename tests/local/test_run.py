@@ -272,7 +272,7 @@ def test_a_usual_error_is_named_after_the_run(tmp_path: Path) -> None:
     ran = run(write_job(tmp_path, program))
     assert ran.code == 1
     assert (
-        "worker-1: another process already uses the port of the task: see docs/keras.md#errors-and-cures\n" in ran.said
+        "worker-1: another process already uses the port of the task: see docs/keras.md#errors-and-fixes\n" in ran.said
     )
 
 

@@ -18,7 +18,7 @@ from tfgen.lsp.phrases import phrases
         ('found "3"; write it without quotes', ["write it without quotes"]),
         ("found null; write {} for an empty value", ["write {}"]),
         ('found x; write {a: "x, or y; z"}, or [b, c]', ['write {a: "x, or y; z"}', "write [b, c]"]),
-        ("found a; write them by name: {A: b}", ["write them by name: {A: b}"]),
+        ("found a; write the items by name: {A: b}", ["write the items by name: {A: b}"]),
         ("found a; write it in its place, {A: b}", ["write A: b"]),
         ("found a; write it in its place, {A: ...}", []),
         ('found the number 1; quote it: "1"', ['quote it: "1"']),

@@ -86,8 +86,8 @@ def test_two_runs_and_a_waiting_pod(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (
         capsys.readouterr().out
         == """\
-mnist: not known: chief and worker: the nodes have room, but pods that are scheduled earlier may use it
-pong: not known: chief and worker: the nodes have room, but pods that are scheduled earlier may use it
+mnist: not known: chief and worker: the nodes have free resources, but pods that are scheduled earlier may use them
+pong: not known: chief and worker: the nodes have free resources, but pods that are scheduled earlier may use them
 
 NODES  SLOTS           TASKS
 a      [C ???]         mnist: finisher, chief, 2 ps; pong: finisher, 2 ps; waiting: notebook

@@ -51,7 +51,7 @@ def test_a_section_of_an_environment_is_switched_off(section: str, kind: str) ->
 
 def test_no_environment_lacks_a_role() -> None:
     (message,) = errors(job({"roles": {"worker": None}}))
-    assert "each environment has all roles of the job: remove the key, or make dev a job of its own" in message
+    assert "each environment has all roles of the job: remove the key, or make dev a separate job" in message
     assert errors(job({"roles": {}})) == []
 
 

@@ -201,12 +201,13 @@ def test_a_mistake_is_said(spec, expected):
         ),
         (
             "{dev: {port: 1, image: null, roles: {chief: {ports: [], replicas: 1}}}}",
-            "8:24: port must be the same in every environment; set spec.port, or make spec.environments.dev a job of"
-            " its own [not-tunable]\n"
+            "8:24: port must be the same in every environment; set spec.port, or make spec.environments.dev a"
+            " separate job [not-tunable]\n"
             '8:40: spec.environments.dev.image: found null, expected text; write "" for an empty value [wrong-type]\n'
             "8:62: roles.chief.ports must be the same in every environment; set spec.roles.chief.ports, or make"
-            " spec.environments.dev a job of its own [not-tunable]\n"
-            '8:73: unknown key "replicas" in spec.environments.dev.roles.chief; there is always one chief; remove it'
+            " spec.environments.dev a separate job [not-tunable]\n"
+            '8:73: unknown key "replicas" in spec.environments.dev.roles.chief; the chief is always a single task; '
+            "remove it"
             " [unknown-key]\n",
         ),
         (
@@ -240,7 +241,7 @@ def test_a_mistake_in_an_environment_is_said(environments, expected):
         (
             "apiVersion: kubeflow.org/v1\nkind: TFJob\nspec: {tfReplicaSpecs: {}}",
             'job.yaml:2:7: found a document of kind "TFJob" of "kubeflow.org/v1", expected kind TrainingJob of'
-            " tfgen/v1alpha1; tfgen import job.yaml makes a job.yaml from it [wrong-kind]\n",
+            " tfgen/v1alpha1; to convert the document to a job.yaml: tfgen import job.yaml [wrong-kind]\n",
         ),
         (
             "apiVersion: tfgen/v1\nkind: Trainingjob\nmetadata: {name: flux}\nspec: {roles: {chief: {}}}",

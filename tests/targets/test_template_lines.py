@@ -36,5 +36,5 @@ def test_a_line_has_the_node_that_it_prints_and_the_reason_above_it() -> None:
     assert sources(replicas.node, replicas.context.bindings) == {("spec", "roles", "worker", "replicas")}
     (policy,) = [line for line in lines if line.startswith("  podManagementPolicy:")]
     assert isinstance(policy, Line)
-    assert policy.context.reason == "All pods start at once. A gang that starts its pods one by one never starts."
+    assert policy.context.reason == "All pods start together. A gang whose pods start one by one never starts."
     assert replicas.context.reason == ""

@@ -243,7 +243,7 @@ def test_force_that_is_killed_takes_no_more_than_it_took(tmp_path: Path, tree: d
             render(out, tree, dies_at(step), force=True)
         except KilledError:
             if files(out).get("b") == "mine\n":
-                with pytest.raises(ConflictsError, match="b: edited since tfgen wrote it"):
+                with pytest.raises(ConflictsError, match="b: the file was edited by hand"):
                     render(out, tree)
                 render(out, tree, force=True)
             else:

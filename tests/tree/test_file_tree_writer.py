@@ -191,20 +191,22 @@ def test_all_that_is_the_users_stops_all_jobs_and_says_what_would_be_lost(tmp_pa
         job("other", {"fine": "1\n"}),
     )
     assert conflicts(tmp_path, *jobs) == [
-        "cut: edited since tfgen wrote it; --force replaces it, and no line is lost, "
+        "cut: the file was edited by hand; --force replaces the file, and no line is lost, "
         "but lines that were deleted or moved come back",
-        "edited: edited since tfgen wrote it; --force replaces it, and line 2 'mine: 5' and 2 more lines are lost",
-        "foreign: not written by tfgen; --force replaces it, and line 1 '\ufffd\ufffd' is lost",
-        "stale: edited since tfgen wrote it, and no longer rendered; --force removes it, "
+        "edited: the file was edited by hand; --force replaces the file, and line 2 'mine: 5' and 2 more lines are "
+        "lost",
+        "foreign: tfgen did not write the file; --force replaces the file, and line 1 '\ufffd\ufffd' is lost",
+        "stale: the file was edited by hand, and the job no longer renders the file; --force removes the file, "
         "and line 1 '1' and 1 more line are lost",
     ]
     plan = render(tmp_path, *jobs, force=True)
     assert [conflict.describe_past() for conflict in plan.lost] == [
-        "cut: edited since tfgen wrote it; replaced, and no line was lost, "
+        "cut: the file was edited by hand; replaced, and no line was lost, "
         "but lines that were deleted or moved came back",
-        "edited: edited since tfgen wrote it; replaced, and line 2 'mine: 5' and 2 more lines were lost",
-        "foreign: not written by tfgen; replaced, and line 1 '\ufffd\ufffd' was lost",
-        "stale: edited since tfgen wrote it, and no longer rendered; removed, and line 1 '1' and 1 more line were lost",
+        "edited: the file was edited by hand; replaced, and line 2 'mine: 5' and 2 more lines were lost",
+        "foreign: tfgen did not write the file; replaced, and line 1 '\ufffd\ufffd' was lost",
+        "stale: the file was edited by hand, and the job no longer renders the file; removed, and line 1 '1' and 1 "
+        "more line were lost",
     ]
     assert files(tmp_path) == {"cut": "1\n2\n", "edited": "1\n2\n3\n4\n", "fine": "1\n", "foreign": "1\n"}
 
@@ -270,7 +272,7 @@ def test_what_is_put_in_the_place_of_a_staged_folder_is_left_as_it_is(
 def test_a_file_of_another_job_is_not_taken_even_by_force(tmp_path: Path) -> None:
     render(tmp_path, job("mnist", {"a": "1\n"}))
     for other in (job("other", {"a": "1\n"}), job("other", {"A": "2\n"})):
-        said = f"{next(iter(other.tree.files))}: belongs to job mnist (.tfgen/mnist.json)"
+        said = f"{next(iter(other.tree.files))}: the file belongs to the job mnist (.tfgen/mnist.json)"
         assert conflicts(tmp_path, other) == [said]
         assert conflicts(tmp_path, other, force=True) == [said]
         # Nor where that job gives it up in the same run: who is first would matter.
@@ -416,7 +418,7 @@ def test_a_plan_that_another_tfgen_overtook_is_made_anew(tmp_path: Path) -> None
     taken = plan_write(tmp_path, [job("other", {"a": "3\n"})])
     assert apply(first).created == ("a",)
     assert apply(second).changed == ("a",)
-    with pytest.raises(ConflictsError, match="a: belongs to job mnist"):
+    with pytest.raises(ConflictsError, match="a: the file belongs to the job mnist"):
         apply(taken)
     assert files(tmp_path) == {"a": "2\n"}
 

@@ -6,7 +6,8 @@
     .Values.run }}{{ end }}
 {{- end }}
 
-{{/* The name of the job: fullnameOverride, or RELEASE-CHART. RELEASE alone if it contains the name of the chart. */}}
+{{/* The name of the job: fullnameOverride, or RELEASE-CHART, or RELEASE if the name of the release contains the
+     name of the chart. */}}
 {{- define "mirrored-cifar.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{ .Values.fullnameOverride }}

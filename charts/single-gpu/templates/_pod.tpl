@@ -114,7 +114,7 @@ containers:
   {{- include "single-gpu.pod.container" (dict "root" .root "role" .role "values" .values "limits" $limits "gpus" $gpus) | nindent 2 }}
 {{- end }}
 
-{{/* The main container of a task, except for the field name. Takes root, role, values, limits, gpus. */}}
+{{/* The main container of a task, without its field name. Takes root, role, values, limits, gpus. */}}
 {{- define "single-gpu.pod.container" -}}
 image: {{ .values.image | default .root.Values.image | quote }}
 {{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}

@@ -1,4 +1,4 @@
-{{- /* The test that keeps the tasks of a finished run released in an upgrade. */}}
+{{- /* The condition under which an upgrade does not start the tasks of a finished run again. */}}
 
 {{/* Non-empty text if the run in the cluster has ended and the object is released: with 0 replicas, suspended, or
      deleted after the end. Takes root, ends, kind, name. */}}

@@ -5,7 +5,8 @@
 {{ include "volcano-job.fullname" . }}{{ if include "volcano-job.text" .Values.run }}-{{ include "volcano-job.text" .Values.run }}{{ end }}
 {{- end }}
 
-{{/* The name of the job: fullnameOverride, or RELEASE-CHART. RELEASE alone if it contains the name of the chart. */}}
+{{/* The name of the job: fullnameOverride, or RELEASE-CHART, or RELEASE if the name of the release contains the
+     name of the chart. */}}
 {{- define "volcano-job.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{ .Values.fullnameOverride }}

@@ -20,9 +20,10 @@ OBJECT_CHANGE: Final = "object-change"
 PRIORITY_CLASS_CHANGE: Final = "priority-class-change"
 
 RULES: Final[Mapping[str, str]] = {
-    CLAIM_CHANGE: "A change makes an existing claim smaller, or changes a field of the claim that is immutable.",
+    CLAIM_CHANGE: "A change makes an existing claim smaller, or changes an immutable field of the claim.",
     NEW_RUN: (
-        "A change of a run in git needs a new run: Kubernetes refuses the change, or running tasks ignore the change."
+        "A change of a committed run needs a new run, because Kubernetes refuses the change or the running tasks "
+        "ignore it."
     ),
     OBJECT_CHANGE: "A change of an object under `objects` changes an immutable field.",
     PRIORITY_CLASS_CHANGE: "A change of an existing priority class changes an immutable field.",

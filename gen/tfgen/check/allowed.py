@@ -92,7 +92,10 @@ def _other_projects(document: Document, layer: Document) -> Iterator[Problem]:
         if group(item) != _ARGO_CD:
             continue
         if item["kind"] == "AppProject":
-            message = f"{path_name(path)} is an AppProject, but {place} confines the jobs to the project {enforced}"
+            message = (
+                f"{path_name(path)} is an AppProject, but {place} confines the jobs to the project {enforced}; remove "
+                "the object"
+            )
             yield _problem(document, environment, path, message)
         for field, value in _fields(item, path) if item["kind"] in _PROJECTS else ():
             if field[-1] == "templatePatch" or (field[-1] == "project" and value != enforced):

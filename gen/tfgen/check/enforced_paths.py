@@ -116,11 +116,11 @@ def _fault(text: str, defaults: Document) -> str:
 def _block_fault(text: str) -> str:
     path = _read(text)
     if path == REGISTRY:
-        return "except applies only to mappings, and registry is a text; write the entry as registry"
+        return "except applies only to mappings, but registry is a text; replace the entry by the text registry"
     node = schema_file.node(schema_file.load(), path) or {}
     if "properties" in node or "additionalProperties" in node:
         return ""
-    return f"except applies only to mappings; write the entry as {path_name(path)}"
+    return f"except applies only to mappings; replace the entry by the text {path_name(path)}"
 
 
 def _key_fault(block: str, key: str) -> str:

@@ -45,7 +45,7 @@ RULES: Final[Mapping[str, str]] = {
     HAND_EDITED: "A user edited or removed a file that tfgen rendered.",
     LINE_ENDS: "The lines of rendered files end with CRLF.",
     NOT_RENDERED: "A user changed a job, but did not render the files of the job again.",
-    NOT_REPRODUCED: "A ledger lists a changed file, but the running tfgen renders a different file.",
+    NOT_REPRODUCED: "A changed file matches its ledger, but not the file that this version of tfgen renders.",
 }
 """The summary of each rule, which begins the section of the rule in docs/rules.md."""
 
@@ -217,7 +217,10 @@ def _not_reproduced(
             difference = f"{_line(on_disk)} where tfgen {__version__} renders {_line(rendered)}"
         yield Problem(_shown(plan.out, change.path), Position(line, 1), f"{difference}; {cure}", NOT_REPRODUCED)
     if further := changes[_MAX_FILES:]:
-        message = f"found {count(len(further), 'more file')} of {job.rendering.job} with a difference; {cure}"
+        verb = "differs" if len(further) == 1 else "differ"
+        message = (
+            f"{count(len(further), 'more file')} of {job.rendering.job} {verb} from the render of this version; {cure}"
+        )
         yield Problem(_shown(plan.out, further[0].path), Position(1, 1), message, NOT_REPRODUCED)
 
 
@@ -230,7 +233,7 @@ def _cure(source: str, job: JobPlan, base: Base) -> str:
     """Return the end of a message: the reason for the error, and the command that renders the job again."""
     differs = f"a job with files that differ from {base.revision}" if base.revision else "a job"
     versions = (job.before.tool_version if job.before else "", job.target.tool_version)
-    named = f", and the ledger names tfgen {versions[0]}" if versions[0] != versions[1] else ""
+    named = f" (the ledger names tfgen {versions[0]})" if versions[0] != versions[1] else ""
     return (
         f"{differs} must have the files that this version of tfgen renders{named}; run: tfgen render --upgrade {source}"
     )
@@ -269,7 +272,7 @@ def _note(folder: OutputFolder, plan: WritePlan, job: JobPlan, pending: Sequence
     """Return a note on the committed files that tfgen will render differently after the next change of the job."""
     causes = job.before.causes_of_change(job.target) if job.before else []
     cause = (
-        " and ".join(causes) or f"{ledger_path(job.rendering.job)} has the files of a different build of this version"
+        " and ".join(causes) or f"{ledger_path(job.rendering.job)} lists the files of a different build of this version"
     )
     return (
         f"{job.rendering.job} keeps its committed files until the job changes: {cause}; "

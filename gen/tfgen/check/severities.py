@@ -144,7 +144,7 @@ def find_unused(documents: Iterable[Document], ignored: Iterable[Problem]) -> It
             if (document.file, directive.line, rule) in used:
                 continue
             if rule in rules and (place := rules[rule].not_ignorable):
-                message = f"{place} lets no comment ignore {rule}; remove the comment"
+                message = f"{place} forbids comments that ignore {rule}; remove the comment"
             else:
                 message = f"line {directive.line} has no warning of {rule}; remove the comment"
             yield Problem(document.file, directive.position, message, UNUSED_IGNORE, "warning")
@@ -241,7 +241,7 @@ def _fault(directive: Directive) -> str:
     syntax = "write # tfgen: ignore RULE REASON"
     match directive.words.split():
         case ["ignore", rule, *_] if rule == LOOSENED:
-            return f"no comment ignores {rule}; remove the comment"
+            return f"comments cannot ignore {rule}; remove the comment"
         case ["ignore", rule, *_] if rule not in WARNINGS:
             return f"{shown(rule)} is not the id of a warning, but comments ignore only warnings{_nearest(rule)}"
         case ["ignore", _, _, *_]:

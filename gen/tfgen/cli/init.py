@@ -56,7 +56,7 @@ def _run(args: Namespace) -> int:
     if (args.team or args.ci) and not args.repo:
         raise UsageError("--team and --ci need --repo")
     if args.gpu < 0:
-        raise UsageError(f"--gpu {args.gpu}: write a number from 0")
+        raise UsageError(f"--gpu {args.gpu}: write an integer of at least 0")
     if args.gang and args.strategy == "Single":
         raise UsageError("--gang needs several tasks, but a job with --strategy Single has one task; remove --gang")
     options = JobOptions(args.name, args.strategy, args.gpu, args.gang)

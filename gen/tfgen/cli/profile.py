@@ -25,11 +25,20 @@ _LONGEST: Final = 60
 def _arguments(parser: ArgumentParser) -> None:
     run_arguments(parser)
     parser.add_argument("--role", metavar="ROLE", help="the role of the task (chief; worker in a job without a chief)")
-    parser.add_argument("--index", type=number, metavar="N", help="the index of the task in its role (0)")
-    parser.add_argument("--all", action="store_true", help="trace all tasks of the role together (worker)")
-    parser.add_argument("--seconds", type=seconds, default=5, metavar="TIME", help="the time of the trace (5)")
+    parser.add_argument("--index", type=number, metavar="N", help="the index of the task in its role (default: 0)")
     parser.add_argument(
-        "-o", "--out", type=path, default=Path("trace"), metavar="DIR", help="the log folder for TensorBoard (trace)"
+        "--all", action="store_true", help="trace all tasks of the role together (default role: worker)"
+    )
+    parser.add_argument(
+        "--seconds", type=seconds, default=5, metavar="TIME", help="the duration of the trace (default: 5)"
+    )
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=path,
+        default=Path("trace"),
+        metavar="DIR",
+        help="the log folder for TensorBoard (default: trace)",
     )
     release_arguments(parser)
 

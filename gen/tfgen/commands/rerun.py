@@ -164,8 +164,8 @@ def _not_fresh(document: Document, merged: Mapping[str, Any]) -> Problem:
     else:
         path = _JOB
         message = (
-            "no volume stores the files of a run; if the program stores files in a different place, a fresh run finds "
-            "these files, unless the program uses a folder with the name of the run (the variable TFGEN_RUN)"
+            "no volume stores the files of a run; a program that stores files in a different place must use a folder "
+            "with the name of the run (the variable TFGEN_RUN), or a fresh run finds the files of earlier runs"
         )
     return Problem(*document.place(path), message, "not-fresh", "warning")
 

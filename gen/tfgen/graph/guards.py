@@ -245,7 +245,7 @@ def _spot_price_guard() -> Guard:
         message=Text(
             (
                 f"{spot}.strategy is SpotWithPriceLimit, but {spot}.priceLimit is empty; "
-                "set the maximum price of an hour, or the strategy SpotAsPriceGo",
+                "set the maximum price per hour, or the strategy SpotAsPriceGo",
             )
         ),
     )

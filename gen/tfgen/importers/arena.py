@@ -54,7 +54,7 @@ _DROPPED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("model-name", "model-source"), "the flag is for Arena's model registry"),
     "queue": "to submit the job to a queue of Kueue, set spec.gang",
     "retry": "Arena's chart for TFJobs ignores the flag; use spec.retries",
-    "role-sequence": "tfgen starts all tasks at once, and TensorFlow waits until each ps is ready",
+    "role-sequence": "tfgen starts all tasks together, and TensorFlow waits until each ps is ready",
     "sync-image": "tfgen uses its own image to fetch the code; to change the image, set spec.code.git.image",
     **{
         f"{role}-affinity-{key}": "to choose nodes for the tasks, set spec.placement"

@@ -249,7 +249,7 @@ def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, 
         if word.expands or value_word.expands:
             report.refuse(part, shell_value_message(value_word))
         elif name in flags:
-            report.drop(flags[name], "the command sets the flag again, and the last value counts")
+            report.drop(flags[name], "the command sets the flag again, and the last value applies")
         flags[name] = part
     return flags
 

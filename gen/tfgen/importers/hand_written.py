@@ -41,7 +41,7 @@ _METADATA: Final[Fields] = {
     "namespace": carried("metadata", "namespace"),
     **dict.fromkeys(
         ("labels", "annotations"),
-        dropped("the key belongs to one of several objects, and the import merges them to one job"),
+        dropped("the import merges several objects into one job, and drops this key of a single object"),
     ),
 }
 _SHARED_LIMIT: Final = changed(

@@ -45,7 +45,7 @@ _SPEC: Final[Fields] = {
     "managedBy": dropped("the field selects another controller for the JobSet"),
     "network": dropped("tfgen gives each task a host name, even before the task is ready"),
     "replicatedJobs": None,
-    "startupPolicy": dropped("tfgen starts all tasks at once, and TensorFlow waits until each ps is ready"),
+    "startupPolicy": dropped("tfgen starts all tasks together, and TensorFlow waits until each ps is ready"),
     "successPolicy": None,
     "suspend": dropped("the job starts as soon as it is applied; import with --workload JobSet to keep suspend"),
     "volumeClaimPolicies": dropped("the list is empty, and has no effect"),

@@ -327,7 +327,7 @@ class _PodReader(FieldReader):
     def _grace_period(self, key: str, part: Part) -> None:
         if part.value == 0:
             self.report.drop(
-                part, "with 0, Kubernetes kills a task at once; tfgen gives each task 5 or 30 seconds to stop"
+                part, "with 0, Kubernetes kills a task immediately; tfgen gives each task 5 or 30 seconds to stop"
             )
         else:
             self.apply_row(part, _ROLE_FIELD, key)
@@ -385,7 +385,7 @@ class _PodReader(FieldReader):
                 continue
             if name.as_text in parts:
                 self.report.drop(
-                    parts[name.as_text], f"the list contains {name.as_text} again, and the last entry counts"
+                    parts[name.as_text], f"the list contains {name.as_text} again, and the last entry applies"
                 )
             parts[name.as_text] = item
             value = _variable(item, self.name)

@@ -393,7 +393,7 @@ class _TFJob(JobReader):
         restarts = "a stopped ps always restarts" if role == "ps" else RESTARTS
         if policy != "ExitCode":
             return restarts
-        codes = "under the operator, an exit code below 128 failed the job at once"
+        codes = "under the operator, an exit code below 128 failed the job immediately"
         if self.options.operator is None or self.options.operator < (1, 5):
             codes += " (up to version 1.4: all exit codes except 130, 137, 138 and 143)"
         return f"{restarts}, after any exit code; {codes}"

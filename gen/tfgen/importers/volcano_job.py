@@ -39,7 +39,7 @@ GROUP: Final = "batch.volcano.sh"
 _FOREIGN_PLUGINS: Final = ("mpi", "pytorch", "ray", "hcclrank")
 _PORT_NAMES: Final = ("tfjob-port", "tensorflow")
 _TASK: Final[Fields] = {
-    "dependsOn": dropped("tfgen starts all tasks at once, and TensorFlow waits until each ps is ready"),
+    "dependsOn": dropped("tfgen starts all tasks together, and TensorFlow waits until each ps is ready"),
     "maxRetry": dropped("in tfgen, the limit applies to all tasks of a job; set spec.retries"),
     "minAvailable": dropped("in tfgen, the minimum applies to the whole job; set spec.gang.minAvailable"),
     "partitionPolicy": dropped("tfgen does not support partitions of a role"),

@@ -55,7 +55,10 @@ def _free_ports(number: int) -> range:
         ports = range(first, first + number)
         if all(map(_is_free, ports)):
             return ports
-    raise TfgenError(f"{number} consecutive free ports do not exist between {_PORTS.start} and {_PORTS.stop}")
+    raise TfgenError(
+        f"found no {number} consecutive free ports between {_PORTS.start} and {_PORTS.stop}; stop a program that uses "
+        "these ports"
+    )
 
 
 def _is_free(port: int) -> bool:

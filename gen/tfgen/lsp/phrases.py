@@ -30,7 +30,7 @@ _SECOND_EDIT: Final = ", and "
 
 _VALUE: Final = r'(?:"(?:[^"\\]|\\.)*"|\{.*\}|\[.*\]|[^\s{\["]\S*)'
 _ONE_EDIT: Final = {
-    "write": re.compile(rf"(?:them by name: )?(?:[^\s:]+: )?{_VALUE}|it without quotes|a blank|[\"']"),
+    "write": re.compile(rf"(?:the items by name: )?(?:[^\s:]+: )?{_VALUE}|it without quotes|a blank|[\"']"),
     "add": re.compile(rf"[^\s:]+: {_VALUE}|[a-z]+"),
     "set": re.compile(rf"[\w.]+ to {_VALUE}|[a-z][\w.]* of the job|the \w+ only in \w+"),
     "remove": re.compile(r"it|this|this entry|this line|the key|the comment|the variable|[a-z]\w+"),

@@ -208,7 +208,7 @@ def _assignments(document: Document, path: Path, problem: Problem, phrase: Phras
         case "write" if words == "it without quotes":
             yield [Assignment(path, _value(str(value)))]
         case "write" if not _REFERENCE.fullmatch(words):
-            written = _value(words.removeprefix("them by name: "))
+            written = _value(words.removeprefix("the items by name: "))
             yield [Assignment(path, written)]
             yield [Assignment(path, words)]
             if isinstance(written, list):

@@ -127,7 +127,9 @@ def _fields(part: Part, role: RoleName, overriding: tuple[str, ...], lists: tupl
     for field in part.data:
         if field in overriding:
             key = _job_key(part, role, field)
-            message = f"podTemplate sets {field}, and no environment could change it there; set {key} of the job"
+            message = (
+                f"podTemplate sets {field}, which an environment cannot change in podTemplate; set {key} of the job"
+            )
             yield Finding((*part.path, field), message)
         elif field in lists and part.data[field] is None:
             yield _refusal((*part.path, field), f"set {field} to null", "tfgen adds items to the list")

@@ -25,4 +25,8 @@ def _check(view: View) -> Iterator[Finding]:
         yield Finding(("gang", "minAvailable"), message)
 
 
-RULES: Final = (Rule("gang-partial", "warning", "A gang starts before the cluster has room for all tasks.", _check),)
+RULES: Final = (
+    Rule(
+        "gang-partial", "warning", "A gang starts before the cluster has enough free resources for all tasks.", _check
+    ),
+)

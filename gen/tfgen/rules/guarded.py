@@ -23,7 +23,9 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "egress-unlimited": "The job limits egress, but disables the network policy that would limit egress.",
     "elasticdl-priority": "ElasticDL does not accept the priority of the workers.",
     "finisher-name": "The name of the finisher exceeds the maximum length of a label value.",
-    "gang-all-workers": "A gang starts before the cluster has room for all workers, but no worker can train alone.",
+    "gang-all-workers": (
+        "A gang starts before the cluster has enough free resources for all workers, but no worker can train alone."
+    ),
     "gang-field": "The scheduler of a gang does not support a key of `gang`.",
     "gang-label": "A name in a label of Kueue exceeds the maximum length of a label value.",
     "gang-min-available": "A gang waits for more tasks than the gang has.",

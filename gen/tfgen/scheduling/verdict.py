@@ -297,7 +297,9 @@ def _acceptance(board: Board, certain: set[int], run: PlannedRun) -> Verdict:
         if left:
             doubts.append((f"tfgen finds no node for {left} of {count(item.count, 'pod')}", item.role))
         elif number not in certain:
-            doubts.append(("the nodes have room, but pods that are scheduled earlier may use it", item.role))
+            doubts.append(
+                ("the nodes have free resources, but pods that are scheduled earlier may use them", item.role)
+            )
     return Verdict(run, NOT_KNOWN, doubts=_by_reason(doubts)) if doubts else Verdict(run, FITS)
 
 

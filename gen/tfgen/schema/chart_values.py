@@ -45,7 +45,9 @@ def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
     if not environments:
         return _NAMES
     environment = {
-        "description": "Environment whose patches apply to the objects. Empty means that only the patches of the job apply.",
+        "description": (
+            "Environment whose patches apply to the objects. Empty means that only the patches of the job apply."
+        ),
         "type": "string",
         "enum": ["", *environments],
         "default": "",

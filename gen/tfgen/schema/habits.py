@@ -3,7 +3,7 @@
     >>> instead(("spec", "roles", "worker", "resources", "nvidia.com/gpu"), 2)
     '; write gpu: {count: 2}'
     >>> instead(("spec", "env"), [{"name": "DATA_DIR", "value": "/data"}, {"name": "SEED", "value": "1"}])
-    '; write them by name: {DATA_DIR: /data, ...}'
+    '; write the items by name: {DATA_DIR: /data, ...}'
 
 A table in this module has one line per notation. The advice repeats the values of the user, except possible secrets.
 """
@@ -43,11 +43,11 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
     ("resources", "ephemeral-storage"): "write requests: {{ephemeral-storage: {value}}}",
     ("resources", "nvidia.com/gpu"): "write gpu: {{count: {value}}}",
     ("resources", "gpu"): "write gpu: {{count: {value}}}",
-    ("roles", "chief", "replicas"): "there is always one chief; remove it",
-    ("roles", "evaluator", "replicas"): "there is always one evaluator; remove it",
+    ("roles", "chief", "replicas"): "the chief is always a single task; remove it",
+    ("roles", "evaluator", "replicas"): "the evaluator is always a single task; remove it",
     ("security", "allowPrivilegeEscalation"): "profile restricted, the default, forbids it; remove it",
     ("security", "capabilities"): "profile restricted, the default, drops them; remove it",
-    ("security", "privileged"): "write profile: privileged for what no other profile allows",
+    ("security", "privileged"): "write profile: privileged for settings that no other profile allows",
     ("security", "runAsNonRoot"): "profile restricted, the default, sets it; remove it",
     ("security", "seccompProfile"): "profile restricted, the default, sets it, and so does baseline; remove it",
     **{
@@ -121,7 +121,7 @@ def instead(path: Path, value: Any) -> str:
             words = _shown(value, around if end[-1] in _WRAPPERS else "")
             return f"; {advice.format(name=_scalar(around), value=words, named=_shown(named))}"
     if isinstance(value, list) and _by_name(value):
-        return f"; write them by name: {_shown(value)}"
+        return f"; write the items by name: {_shown(value)}"
     return ""
 
 

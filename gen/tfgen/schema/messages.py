@@ -206,9 +206,9 @@ def _not_tunable(checked: CheckedData, path: Path) -> Problem:
     section = inside[:1]
     if _can_be_off(checked.schema, section) and not data_path.has(checked.data, ("spec", *section)):
         values = {inside[-1]: checked.value(path)} if len(inside) == len(section) + 1 else {}
-        cure = f"write {_off(section, values)}, and enabled: true in {environment} in its place"
+        cure = f"write {_off(section, values)} in the job, and enabled: true in {environment}"
     else:
-        cure = f"set {path_name(('spec', *inside))}, or make {environment} a job of its own"
+        cure = f"set {path_name(('spec', *inside))}, or make {environment} a separate job"
     message = f"{path_name(inside)} must be the same in every environment; {cure}"
     return checked.problem(path, message, "not-tunable", at_key=True)
 
@@ -268,7 +268,7 @@ def _instead_of_null(path: Path, node: Schema) -> str:
     if "enabled" in node.get("properties", {}):
         return "; write {enabled: false} to switch the section off"
     if keys[0] == "roles" and len(keys) == len(("roles", "ROLE")):
-        return f"; each environment has all roles of the job: remove the key, or make {environment} a job of its own"
+        return f"; each environment has all roles of the job: remove the key, or make {environment} a separate job"
     return "; remove the key: the environment then has the values of the job"
 
 
@@ -398,7 +398,7 @@ def _other_kind(checked: CheckedData) -> Problem | None:
     of = f" of {shown(version)}" if isinstance(version, str) else ""
     message = f"found a document of kind {shown(kind)}{of}, expected kind {expected_kind} of tfgen/v1alpha1"
     if is_importable:
-        message += f"; tfgen import {checked.document.file} makes a job.yaml from it"
+        message += f"; to convert the document to a job.yaml: tfgen import {checked.document.file}"
     return checked.problem(("kind",), message, "wrong-kind")
 
 

@@ -87,9 +87,9 @@ class Loss(Record):
     following: int = 0
 
     def describe(self, force: str) -> str:
-        """Return the message that warns before a write, such as "--force replaces it, and line 3 'x' is lost"."""
+        """Return the message that warns before a write, such as "--force replaces the file, and line 3 'x' is lost"."""
         is_lost = "are lost" if self.following else "is lost"
-        return f"{force} {self.action[0]} it, and {self._lines(is_lost, 'is lost', 'come')}"
+        return f"{force} {self.action[0]} the file, and {self._lines(is_lost, 'is lost', 'come')}"
 
     def describe_past(self) -> str:
         """Return the message that reports a write, such as "replaced, and line 3 'x' was lost"."""
@@ -394,7 +394,7 @@ def _decide_rendered(path: str, rendering: Rendering, around: Surroundings) -> _
     """Plan the change of a rendered file."""
     entry, digest, is_shared = around.on_disk[path], rendering.tree.digests[path], path in rendering.shared
     if not is_shared and (another := around.owner(path, rendering.job)):
-        return None, Conflict(path, f"belongs to job {another} ({ledger_path(another)})")
+        return None, Conflict(path, f"the file belongs to the job {another} ({ledger_path(another)})")
     if entry.obstacle:
         return None, Conflict(path, entry.obstacle)
     if entry.digest is None:
@@ -410,7 +410,7 @@ def _decide_rendered(path: str, rendering: Rendering, around: Surroundings) -> _
     text = around.read(path)
     if before and path in before.paths() and has_conflict(text):
         return change, None
-    what = "edited since tfgen wrote it" if before and path in before.paths() else "not written by tfgen"
+    what = "the file was edited by hand" if before and path in before.paths() else "tfgen did not write the file"
     return change, Conflict(path, what, _loss(text, rendering.tree.files[path], _REPLACE))
 
 
@@ -422,7 +422,7 @@ def _decide_stale(path: str, rendering: Rendering, around: Surroundings) -> _Dec
     change = FileChange(path, FileAction.REMOVE, entry.digest, None, entry.unix_digest)
     if around.any_wrote(path, rendering.job) or has_conflict(text := around.read(path)):
         return change, None
-    what = "edited since tfgen wrote it, and no longer rendered"
+    what = "the file was edited by hand, and the job no longer renders the file"
     return change, Conflict(path, what, _loss(text, "", _REMOVE))
 
 

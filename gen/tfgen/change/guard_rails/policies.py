@@ -93,9 +93,7 @@ def _weaker_fields(layers: Layers, old: Document, new: Document) -> Iterator[tup
     for index, item in enumerate(after.get("matchConditions") or ()):
         if item["expression"] not in conditions:
             path = ("spec", "matchConditions", index, "expression")
-            message = (
-                f"the condition {shown(item['expression'])} is new, so the policy now allows all objects that fail it"
-            )
+            message = f"the new condition {shown(item['expression'])} exempts objects from the policy"
             yield path, f"{_name(old)}: {path_name(path)}: {message}"
 
 

@@ -113,6 +113,9 @@ def _of_broken_file(before: Document | None, problem: Problem, against: str) -> 
     for layer in () if before is None else before.layers():
         if rail := next((key for key in (*GUARD_RAILS, UNLISTED_FILES) if key in layer.data), None):
             place = layer.place((rail,))
-            message = f"tfgen cannot read the guard rails of a file with errors, but {place} of {against} sets {rail}"
+            message = (
+                f"the file has errors, so tfgen cannot read its guard rails, but {place} of {against} sets {rail}; "
+                "correct the errors"
+            )
             yield Loosening(place, problem.place, message)
             return

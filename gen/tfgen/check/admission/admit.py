@@ -79,7 +79,8 @@ def find_policy_problems(document: Document, folders: PolicyFolders) -> Iterator
         name = binding.data["spec"]["policyName"]
         if not any(policy.data["metadata"]["name"] == name for policy in _of_kind(manifests, POLICY)):
             message = (
-                f"this folder, and the folders of tfgen.yaml files in parent folders, have no {POLICY} {shown(name)}"
+                f"found no {POLICY} {shown(name)} in this folder or in the folders of policies of parent folders; add "
+                "the policy, or correct policyName"
             )
             yield _not_evaluated(binding, ("spec", "policyName"), message)
 

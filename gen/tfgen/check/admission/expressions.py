@@ -115,7 +115,7 @@ def _compiled(expression: str) -> Any:
 def _failure(error: Exception) -> str:
     """Return the reason why the CEL library fails: the expression exceeds a limit, or returns an optional value."""
     if "Iteration budget exceeded" in str(error):
-        return "the expression needs more iterations than the 10,000 of the CEL library of tfgen"
+        return "the expression exceeds the limit of 10,000 iterations of tfgen's CEL library"
     if isinstance(error, TypeError):
         return "the expression returns a value that the CEL library of tfgen cannot convert, such as an optional value"
     first, *_ = str(error).splitlines() or [type(error).__name__]

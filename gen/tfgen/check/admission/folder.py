@@ -210,7 +210,7 @@ def _read(file: Path) -> bytes:
     try:
         return read_file(file, MAX_BYTES + 1)
     except TfgenError as error:
-        raise TfgenError(f"{error}; the folder of policies contains the file; correct or remove the file") from error
+        raise TfgenError(f"{error}; correct or remove this file of the folder of policies") from error
 
 
 def _faults(document: Document) -> Iterator[Problem]:
@@ -238,4 +238,4 @@ def _faults(document: Document) -> Iterator[Problem]:
             message = "spec: expected validations or auditAnnotations"
             yield Problem(*document.place(("spec",)), message, GUARD_RAIL)
     elif not isinstance(data_path.at(data, ("metadata", "labels")) or {}, Mapping):
-        yield Problem(*document.place(("metadata", "labels")), "expected labels, by key", GUARD_RAIL)
+        yield Problem(*document.place(("metadata", "labels")), "expected a mapping of labels", GUARD_RAIL)

@@ -122,7 +122,10 @@ def as_text(origin: LineOrigin) -> str:
     if origin.values:
         paragraphs += ["Set by:", _table(origin.values)]
     elif origin.tests:
-        paragraphs += ["No key sets the line. These keys decide that the file has the line:", _table(origin.tests)]
+        paragraphs += [
+            "No key sets the value of the line. The line exists because of these keys:",
+            _table(origin.tests),
+        ]
     else:
         paragraphs.append("No key sets the line.")
     reason = textwrap.fill(f"Reason: {origin.reason}", _WIDTH, break_on_hyphens=False, break_long_words=False)

@@ -177,7 +177,7 @@ def _kustomization_line(
         about_file = _purpose_of_file(parts, environment, entry)
         if about_file is None:
             return about
-        return about.replaced(reason=f"The file has {about_file.text}.", page=about_file.page)
+        return about.replaced(reason=f"The file contains {about_file.text}.", page=about_file.page)
     if field == "configMapGenerator":
         key = next(key for key, item in objects.items() if item[()].value["metadata"]["name"] == entry["name"])
         generated = f"The generator makes {purpose(key).text}."

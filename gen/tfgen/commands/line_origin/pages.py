@@ -60,7 +60,7 @@ _BY_SUFFIX: Final = {
 }
 
 _PAGES: Final = {
-    "metadata.name": "docs/git.md#another-name-another-place-a-merge",
+    "metadata.name": "docs/git.md#renames-moves-and-merges",
     "spec.serviceAccount": "docs/cloud.md#identity-of-the-pods",
     "spec.storage": "docs/storage.md",
     "spec.code": "docs/storage.md#code-from-git",

@@ -33,7 +33,8 @@ _FULL = Value("fullnameOverride", "string")
 
 JOB = Named(
     "fullname",
-    "The name of the job: fullnameOverride, or RELEASE-CHART. RELEASE alone if it contains the name of the chart.",
+    "The name of the job: fullnameOverride, or RELEASE-CHART, or RELEASE if the name of the release contains the name "
+    "of the chart.",
     When(_FULL, _FULL, When(Contains(RELEASE, NAME), RELEASE, Text((RELEASE, "-", NAME)))),
 )
 

@@ -91,7 +91,7 @@ def containers(profile: Profile, index_label: str) -> ForEach:
     volume = {_NAME.name: _NAME, _STORAGE.name: Bound("storage", "map")}
     part = Named(
         "pod.runLock",
-        "The container that holds the lock of a volume, except for the field name.",
+        "The container that holds the lock of a volume, without its field name.",
         _container(profile, index_label),
         file="run-lock",
         parameters=(ROLE_VALUES.name, *volume),

@@ -54,7 +54,7 @@ _FIELDS_BY_KIND: Final[Mapping[str, Mapping[Path, str]]] = {
     "RoleBinding": dict.fromkeys([("roleRef",), ("subjects",)], "the finisher has only the permissions that it needs"),
     "StatefulSet": {
         ("spec", "ordinals"): "the tasks find each other by their index",
-        ("spec", "podManagementPolicy"): "a gang that starts its pods one by one never starts",
+        ("spec", "podManagementPolicy"): "a gang whose pods start one by one never starts",
         ("spec", "selector"): "the selector matches the pods, and rejects a new pod template",
         ("spec", "serviceName"): _SERVICE_REASON,
         ("spec", "updateStrategy"): "no update may restart a single task of a run",

@@ -229,7 +229,7 @@ def _main_container(container: Node) -> Node:
             divided[Splice("resources")] = _call(amounts, _CONTAINER_ARGUMENTS)
         elif key != "name":
             divided[key] = node
-    doc = "The main container of a task, except for the field name."
+    doc = "The main container of a task, without its field name."
     calls: dict[Key, Node] = {
         "env": _call(env, _CONTAINER_ARGUMENTS),
         "volumeMounts": _call(mounts, _CONTAINER_ARGUMENTS),

@@ -28,7 +28,7 @@ def stateful_set(role: Role, template: Named) -> Node:
     spec: dict[Key, Node] = {
         "serviceName": names.RUN,
         "replicas": cluster_spec.replicas(role.name),
-        Comment("All pods start at once. A gang that starts its pods one by one never starts."): None,
+        Comment("All pods start together. A gang whose pods start one by one never starts."): None,
         "podManagementPolicy": "Parallel",
         Comment("No update restarts a single task of a run, so all tasks have the same pod template."): None,
         "updateStrategy": {"type": "OnDelete"},

@@ -40,7 +40,7 @@ FILE_HEADS: Final[Mapping[str, str]] = {
     "scheduling": "The scheduling fields of a pod.",
     "run-lock": "The containers that keep two runs from writing to one folder at the same time.",
     "volumes": "The volumes of a pod and their mounts.",
-    "released": "The test that keeps the tasks of a finished run released in an upgrade.",
+    "released": "The condition under which an upgrade does not start the tasks of a finished run again.",
     "finisher": "The pod of the finisher, which releases the tasks when the training ends.",
 }
 """The comment at the top of each file of helpers."""

@@ -22,7 +22,9 @@ from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import argument
 from tfgen.targets.chart.go_template.go_text import Lines
 
-_HEAD: Final = "{{- /* Changes that a run cannot take over. Helm checks these changes only in a cluster. */}}"
+_HEAD: Final = (
+    "{{- /* Changes that need a new run. Helm detects these changes only in a cluster, not in helm template. */}}"
+)
 
 _Path = tuple[str, ...]
 

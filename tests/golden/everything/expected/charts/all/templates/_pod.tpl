@@ -153,7 +153,7 @@ hostAliases:
   ip: "10.0.0.1"
 {{- end }}
 
-{{/* The main container of a task, except for the field name. Takes root, role, values, limits, gpus. */}}
+{{/* The main container of a task, without its field name. Takes root, role, values, limits, gpus. */}}
 {{- define "all.pod.container" -}}
 image: {{ .values.image | default .root.Values.image | quote }}
 {{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}

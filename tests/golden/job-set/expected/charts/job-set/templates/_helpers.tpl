@@ -5,7 +5,8 @@
 {{ include "job-set.fullname" . }}{{ if include "job-set.text" .Values.run }}-{{ include "job-set.text" .Values.run }}{{ end }}
 {{- end }}
 
-{{/* The name of the job: fullnameOverride, or RELEASE-CHART. RELEASE alone if it contains the name of the chart. */}}
+{{/* The name of the job: fullnameOverride, or RELEASE-CHART, or RELEASE if the name of the release contains the
+     name of the chart. */}}
 {{- define "job-set.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{ .Values.fullnameOverride }}

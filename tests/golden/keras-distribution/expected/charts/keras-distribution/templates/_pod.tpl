@@ -116,7 +116,7 @@ containers:
       2 }}
 {{- end }}
 
-{{/* The main container of a task, except for the field name. Takes root, role, values, limits, gpus. */}}
+{{/* The main container of a task, without its field name. Takes root, role, values, limits, gpus. */}}
 {{- define "keras-distribution.pod.container" -}}
 image: {{ .values.image | default .root.Values.image | quote }}
 {{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
