@@ -303,7 +303,7 @@ def test_a_rerun_of_an_environment_of_the_teams_is_said_in_the_job(
     said = team.read_text(encoding="utf-8")
     team.write_text(said.replace("    prod:", "    canary: {namespace: ml-canary}\n    prod:"), encoding="utf-8")
     before, text = team.read_bytes(), job.read_text(encoding="utf-8")
-    job.write_text(text[: text.index("  # What is different where")], encoding="utf-8")
+    job.write_text(text[: text.index("  # Differences of each environment")], encoding="utf-8")
     assert cli.run(["rerun", str(job), "--env", "canary"]) == 0
     assert '  environments: {canary: {run: "2"}}\n' in job.read_text(encoding="utf-8")
     assert cli.run(["rerun", str(job), "--env", "canary"]) == 0
