@@ -17,21 +17,20 @@ _EVERYWHERE = ("--help", "--debug")
 _HEAD = """\
 # The command line
 
-The command `make cli` writes this page from the help texts of the commands. The command `tfgen COMMAND --help` prints
-the same help text on a terminal.
+`make cli` writes this page from the help texts of the commands. On a terminal, `tfgen COMMAND --help` prints the same
+text.
 
 {exit_codes}
 
-Each command prints data on standard output, and messages on standard error. With the option `--format json`, a command
-prints a single JSON object. With the option `--debug`, a command prints the Python traceback of an error.
+Data goes to standard output, and messages go to standard error. `--format json` prints a single JSON object, and
+`--debug` prints the Python traceback of an error.
 
-If the output is a terminal, tfgen prints each problem with the line of the file that causes the problem, and shows the
-progress of long work. The environment variable `COLUMNS` sets the width of the output if tfgen cannot read the width of
-the terminal. The environment variable `NO_COLOR` turns the colours off: see <https://no-color.org>.
+On a terminal, tfgen shows the progress of long work, and prints each problem with its line of the file. The variable
+`COLUMNS` sets the width of the output if tfgen cannot read the width of the terminal. The variable `NO_COLOR` turns the
+colours off: see <https://no-color.org>.
 
-The command `tfgen completion` prints a script for a shell. When a shell has read this script, the shell completes
-commands, options, job files, environments and the keys of a job. The following table shows the line that loads the
-script when the shell starts:
+`tfgen completion` prints a script with which a shell completes commands, options, job files, environments and the keys
+of a job. To load the script, add a line to the start-up file of the shell:
 
 | Shell | Line for its start-up file |
 |---|---|
@@ -77,7 +76,11 @@ def _written(action: Action) -> str:
 
 def _help(action: Action) -> str:
     text = action.help or ""
-    return f"{text} ({action.default})" if action.choices and action.default and action.default not in text else text
+    return (
+        f"{text} (default: {action.default})"
+        if action.choices and action.default and action.default not in text
+        else text
+    )
 
 
 def _code(text: str) -> str:

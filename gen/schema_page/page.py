@@ -26,7 +26,7 @@ _JOB: Final = """\
 # Keys of job.yaml
 
 `make cli` writes this page from [the schema](../schemas/trainingjob.v1alpha1.schema.json). `tfgen explain PATH` prints
-the same for one key.
+the section of a single key.
 
 A tunable key may differ in each environment, and a user of the chart may set it. `NAME` is a name of your choice, and
 `[]` is an item of a list. Each section begins with an example.
@@ -43,9 +43,9 @@ _DEFAULTS: Final = """\
 `make cli` writes this page from [the schema](../schemas/defaults.v1alpha1.schema.json). `tfgen schema --defaults`
 prints the schema.
 
-Each `tfgen.yaml` is a [layer](gitops.md#an-empty-repository) of the jobs in its folder and below. `NAME` is a name of
-your choice, and `[]` is an item of a list. Each section begins with an example. The keys of `spec` are those of
-[job.yaml](job-reference.md).
+Each `tfgen.yaml` is a [layer](gitops.md#an-empty-repository): it applies to the jobs in its folder and subfolders.
+`NAME` is a name of your choice, and `[]` is an item of a list. Each section begins with an example. The keys of `spec`
+are those of [job.yaml](job-reference.md).
 """
 
 

@@ -10,7 +10,7 @@ from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import jobs_argument, print_message, print_result, report
 from tfgen.plural import count
 
-_SUMMARY: Final = "format job files, without a change of their values and comments"
+_SUMMARY: Final = "format job files, and keep their values and comments"
 _EXAMPLE: Final = "tfgen fmt jobs --check"
 
 

@@ -9,7 +9,7 @@ from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import job_argument, print_message, print_result, report
 from tfgen.errors import UsageError
 
-_SUMMARY: Final = "set values in a job file, without a change of other text"
+_SUMMARY: Final = "set values in a job file, and keep all other text"
 _EXAMPLE: Final = "tfgen set job.yaml --env prod roles.worker.replicas=8"
 
 
