@@ -208,8 +208,8 @@ def test_a_repository_with_files_keeps_them_and_gets_what_it_lacks(capsys: Print
     run("init", "mnist", "--repo")
     printed = capsys.readouterr()
     assert text(".gitignore") == (
-        "# ours\n*.log\n.venv/\n# charts/, overlays/ and .tfgen/ are not here: they are what the cluster is made of, "
-        "and reviewed like code.\n__pycache__/\n"
+        "# ours\n*.log\n.venv/\n# Commit charts/, overlays/ and .tfgen/: the clusters apply these files, and reviews "
+        "include them.\n__pycache__/\n"
     )
     assert [line.split()[0] for line in text(".gitattributes").splitlines() if line[0] == "/"] == [
         "/charts/**",
