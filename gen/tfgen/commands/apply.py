@@ -22,6 +22,8 @@ from tfgen.commands.cluster.target import (
     check_owner,
     delete_object,
     find_object,
+    foreign_reason,
+    has_job_labels,
     in_apply_order,
     name_of,
 )
@@ -134,6 +136,10 @@ def _refusal(target: Target, item: Object, error: ApiError) -> str:
         except ApiError as refusal:
             return _refusal(target, item, refusal) if refusal.status != CONFLICT else str(refusal)
         return f"{error}; to take over the fields, add --force"
+    live = find_object(target, identity(item))
+    if live is not None and not has_job_labels(live, target.job):
+        reason = foreign_reason(live, target.job)
+        return f"{error}; {reason}: rename the job, or delete the object by kubectl"
     if is_immutable(str(error)) and item["kind"] in _KINDS_OF_RUN:
         return f"{error}; the pods of a run cannot change; for a new run: {target.rerun}"
     return str(error)

@@ -22,14 +22,14 @@ from tfgen.commands.cluster.target import (
     check_owner,
     delete_object,
     find_object,
+    foreign_reason,
+    has_job_labels,
     in_apply_order,
     is_kept,
 )
 from tfgen.errors import TfgenError, UsageError
-from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
 from tfgen.live.declared_run import Identity, is_finisher
-from tfgen.live.owner import owner_of
 from tfgen.words import either
 
 _NAME: Final = re.compile(r"[a-z0-9.-]+")
@@ -140,18 +140,12 @@ def _removal(
         neighbor: the title of another environment that has the object; empty if no other environment has the object.
     """
     item = identity(live)
-    if not (_has_labels(live, target.job) or (is_listed and _is_applied(live))):
-        return ObjectChange(item, "left", reason=_foreign(live, target.job))
+    if not (has_job_labels(live, target.job) or (is_listed and _is_applied(live))):
+        return ObjectChange(item, "left", reason=foreign_reason(live, target.job))
     is_named = item[:2] == CLAIM and item[2] in claims
     if neighbor and (is_named or not is_kept(live)):
         return ObjectChange(item, "left" if is_named else "kept", reason=f"{neighbor} also has the object")
     return ObjectChange(item, "kept" if is_kept(live) and not is_named else "deleted")
-
-
-def _has_labels(live: Object, job: str) -> bool:
-    """Return whether an object has the two labels that tfgen sets on all objects of a job."""
-    labels = live["metadata"].get("labels") or {}
-    return {keys.NAME: job, keys.MANAGED_BY: MANAGER}.items() <= labels.items()
 
 
 def _is_applied(live: Object) -> bool:
@@ -161,12 +155,6 @@ def _is_applied(live: Object) -> bool:
     """
     fields = live["metadata"].get("managedFields") or ()
     return any(entry.get("manager") == MANAGER and entry.get("operation") == "Apply" for entry in fields)
-
-
-def _foreign(live: Object, job: str) -> str:
-    owner = owner_of(live)
-    manager = f", and {owner} manages it" if owner else ""
-    return f"the job {job} did not create the object{manager}"
 
 
 def _hint(live_objects: Collection[Identity]) -> str:

@@ -1190,7 +1190,10 @@ def test_delete_leaves_objects_that_tfgen_did_not_create(
     uids = {item["kind"]: cluster.client.create(item, namespace)["metadata"]["uid"] for item in foreign}
     where = [str(job), "--kubeconfig", str(cluster.admin)]
     assert cli.run(["apply", *where]) == cli.FAILED
-    assert "nothing was applied" in capsys.readouterr().err
+    refused = capsys.readouterr().err
+    assert "nothing was applied" in refused
+    cure = "the job mnist did not create the object: rename the job, or delete the object by kubectl"
+    assert refused.count(cure) == 2, "the StatefulSet and the claim; the Service has a conflict"
     left = {f"{item['kind']} {item['metadata']['name']}: the job mnist did not create the object" for item in foreign}
     for more in ([], ["--dry-run"], ["--force"], ["--claim", "mnist-model"]):
         assert cli.run(["delete", *where, *more]) == cli.PROBLEMS

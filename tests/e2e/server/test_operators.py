@@ -350,6 +350,8 @@ def test_a_released_run_gives_its_quota_back_to_kueue(
     eventually(lambda: len(_workers(client, namespace)) == 2, "two workers")
     assert "queue research" not in shown()
     eventually(lambda: _reserved(client) == 1, "a Workload that holds quota")
+    assert cli.run(["diff", "--live", "--exit-code", *options]) == cli.OK, "the fields that Kueue writes differ"
+    assert capsys.readouterr().out == ""
 
     assert cli.run(["release", *options]) == cli.OK
     assert capsys.readouterr().out == f"{title} {name} released\n"

@@ -153,6 +153,19 @@ def is_kept(live: Object) -> bool:
     return identity(live)[:2] == CLAIM or keys.KEEP.items() <= annotations.items()
 
 
+def has_job_labels(live: Object, job: str) -> bool:
+    """Return whether an object has the two labels that tfgen sets on all objects of a job."""
+    labels = live["metadata"].get("labels") or {}
+    return {keys.NAME: job, keys.MANAGED_BY: MANAGER}.items() <= labels.items()
+
+
+def foreign_reason(live: Object, job: str) -> str:
+    """Return the reason why tfgen does not change an object that the job did not create."""
+    owner = owner_of(live)
+    manager = f", and {owner} manages it" if owner else ""
+    return f"the job {job} did not create the object{manager}"
+
+
 def name_of(item: Identity) -> str:
     """Return the kind and the name of an object as text, such as "ConfigMap mnist"."""
     return f"{item[1]} {item[2]}"
