@@ -219,7 +219,7 @@ def valid_template(template: Part, report: ImportReport) -> Part | None:
         part = at(path)
         return (part.text if part else None) or ""
 
-    for misfit in kubernetes_fields.misfits((), _plain_data(template), "PodTemplateSpec", text):
+    for misfit in kubernetes_fields.misfits((), volumes.plain_data(template, keeps_null=True), "PodTemplateSpec", text):
         part = at(misfit.path)
         if part is None:
             continue
@@ -230,15 +230,6 @@ def valid_template(template: Part, report: ImportReport) -> Part | None:
             report.drop(part, f"{misfit.message}; Kubernetes drops this field as well")
             valid = valid.without_path(misfit.path)
     return valid if is_valid else None
-
-
-def _plain_data(part: Part) -> Any:
-    """Return the plain data of a part. As in Kubernetes (YAML 1.1), file modes such as 0644 are octal numbers."""
-    if isinstance(part.value, Mapping):
-        return {key: _plain_data(child) for key, child in part.value.items()}
-    if isinstance(part.value, list):
-        return [_plain_data(child) for child in part.value]
-    return volumes.octal_value(part)
 
 
 class _PodReader(FieldReader):

@@ -404,23 +404,21 @@ class _TFJob(JobReader):
             if plan.completion_by == "Worker0":
                 self.comments[(*_COMPLETION, "by")] = "Without a chief, the job ends when worker 0 ends."
         spec, policy = self.item.value["spec"], self.job.get("spec", "runPolicy", "cleanPodPolicy")
+        operator = self.options.operator
         if policy:
             self._clean(policy)
-        elif self._cleans_no_pods():
+        elif self.version == "v1" and operator is not None and operator >= _CLEANS_NO_PODS:
             self.set_value("Keep", *_COMPLETION, "release")
-            version = ".".join(map(str, self.options.operator or _CLEANS_NO_PODS))
+            version = ".".join(map(str, operator))
             self.report.note(
                 spec, f"the TFJob has no cleanPodPolicy, so version {version} of the operator deletes no pods"
             )
-        elif self.version == "v1" and self.options.operator is None:
+        elif self.version == "v1" and operator is None:
             why = (
                 "the TFJob has no cleanPodPolicy; when the job ends, tfgen releases the running tasks, as the operator "
                 "up to version 1.5 did; from 1.6 the operator deletes no pods: set --operator-version for this behavior"
             )
             self.report.note(spec, why)
-
-    def _cleans_no_pods(self) -> bool:
-        return self.version == "v1" and self.options.operator is not None and self.options.operator >= _CLEANS_NO_PODS
 
     def _clean(self, part: Part) -> None:
         release = (*_COMPLETION, "release")

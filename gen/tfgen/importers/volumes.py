@@ -39,8 +39,18 @@ class VolumeData(Record):
     names: Mapping[str, str]
 
 
-def octal_value(part: Part) -> Any:
-    """Return the value of a scalar. Convert a file mode such as 0644 from an octal to a decimal number."""
+def plain_data(part: Part, *, keeps_null: bool = False) -> Any:
+    """Return the plain data of a part. As in Kubernetes (YAML 1.1), file modes such as 0644 are octal numbers.
+
+    Args:
+        part: the part.
+        keeps_null: whether the mappings of the data contain the keys whose value is null.
+    """
+    if isinstance(part.value, Mapping):
+        fields = {key: child for key, child in part.value.items() if keeps_null or child.value is not None}
+        return {key: plain_data(child, keeps_null=keeps_null) for key, child in fields.items()}
+    if isinstance(part.value, list):
+        return [plain_data(child, keeps_null=keeps_null) for child in part.value]
     if part.path and part.path[-1] in _MODES and re.fullmatch("0o?[0-7]{1,4}", part.text or ""):
         return int(part.as_text.replace("o", ""), 8)
     return part.value
@@ -175,18 +185,9 @@ def _storage_source(source: Part) -> dict[str, Any] | None:
         claim = part.get("claimName")
         return {"claim": {"name": claim.as_text}} if claim else None
     node = schema_file.node(schema_file.load(), ("spec", "storage", "volume", kind))
-    data = _data(part)
+    data = plain_data(part)
     if node is None or kind in ("mountPath", "for", "claim") or not data.keys() <= node.get("properties", {}).keys():
         return None
     if kind == "hostPath":
         data["path"] = clean_path(data.get("path", ""))
     return {kind: data}
-
-
-def _data(part: Part) -> Any:
-    """Return the plain data of a part, with octal file modes such as 0644 converted to decimal numbers."""
-    if isinstance(part.value, Mapping):
-        return {key: _data(child) for key, child in part.value.items() if child.value is not None}
-    if isinstance(part.value, list):
-        return [_data(child) for child in part.value]
-    return octal_value(part)
