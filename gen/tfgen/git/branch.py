@@ -58,7 +58,7 @@ def find_tip(repository: Repository, branch: str, to: Target | None) -> str:
     if _is_ancestor(repository, theirs, ours):
         return ours
     raise RefusedError(
-        f"{branch} and {to.remote}/{to.branch} have diverged; reset the local branch to the remote branch, and "
+        f"{branch} and {to} have diverged; reset the local branch to the remote branch, and "
         f"render the files again: git branch --force {branch} {theirs[:12]}"
     )
 

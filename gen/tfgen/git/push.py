@@ -42,6 +42,10 @@ class Target(Record):
     branch: str
     is_upstream: bool
 
+    def __str__(self) -> str:
+        """Return the name of the remote branch, such as `origin/main`."""
+        return f"{self.remote}/{self.branch}"
+
 
 class RebaseConflictError(RefusedError):
     """Error for a remote branch and local commits that change the same files.
@@ -52,7 +56,7 @@ class RebaseConflictError(RefusedError):
 
     def __init__(self, repository: Repository, to: Target, files: tuple[str, ...]) -> None:
         super().__init__(
-            f"{to.remote}/{to.branch} also changed {_some(files)}; the commit stays in the local branch "
+            f"{to} also changed {_some(files)}; the commit stays in the local branch "
             f"{repository.branch} and is not pushed"
         )
         self.files = files

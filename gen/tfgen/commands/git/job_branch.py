@@ -96,14 +96,14 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
         to = None  # another process has committed the change, or a git filter removed the difference
     if to:
         if sources := push_branch(repository, to).sources:
-            notes.append(f"rendered again over {to.remote}/{to.branch}: {', '.join(sorted(sources))}")
+            notes.append(f"rendered again over {to}: {', '.join(sorted(sources))}")
         written = written and git.resolved(repository.root)
     return Outcome(
         commit=written,
         message=message,
         files=tuple(changed_paths),
         branch=repository.branch,
-        pushed_to=f"{to.remote}/{to.branch}" if to else "",
+        pushed_to=str(to) if to else "",
         problems=work.report.problems,
         notes=tuple(notes),
         ends=ends,

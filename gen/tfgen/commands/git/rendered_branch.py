@@ -192,7 +192,7 @@ def _commit_sources(
         message=message,
         files=tuple(changed_paths),
         branch=repository.branch,
-        pushed_to=f"{to.remote}/{to.branch}" if to else "",
+        pushed_to=str(to) if to else "",
         problems=(),
         notes=(),
         ends=ends,
@@ -236,7 +236,7 @@ def _render_into(repository: Repository, branch: str, to: Target | None, work: _
         if to is None or not commit or push_commit(repository, to, commit, f"nothing is committed to {branch}"):
             if commit:
                 move_branch(repository, branch, commit)
-            return outcome.replaced(pushed_to=f"{to.remote}/{to.branch}" if to and commit else "")
+            return outcome.replaced(pushed_to=str(to) if to and commit else "")
         longest_s = max(longest_s, time.monotonic() - began)
         wait(attempt, longest_s)
     raise RefusedError(f"{branch} had new commits in each of {ATTEMPTS} attempts, and nothing is committed: try again")

@@ -181,7 +181,7 @@ def _render(tree: Repository, to: Target, files: _JobFiles) -> None:
                 pass
         except ConflictsError as error:
             raise RefusedError(
-                f"somebody edited rendered files in {_remote(to)}; the commit stays in the local branch {tree.branch} "
+                f"somebody edited rendered files in {to}; the commit stays in the local branch {tree.branch} "
                 f"and is not pushed: {error}"
             ) from error
     stage_all(tree)
@@ -209,8 +209,7 @@ def _merge_errors(tree: Repository, to: Target) -> Iterator[None]:
     except ProblemsError as error:
         raise ProblemsError(
             (_without_root(tree, problem) for problem in error.problems),
-            f"nothing was pushed: the jobs have errors when merged with {_remote(to)}; the commit stays in "
-            f"{tree.branch}",
+            f"nothing was pushed: the jobs have errors when merged with {to}; the commit stays in {tree.branch}",
         ) from error
 
 
@@ -218,10 +217,6 @@ def _without_root(tree: Repository, problem: Problem) -> Problem:
     """Replace the paths of the temporary working tree in a problem by paths from the root of the repository."""
     root = f"{tree.root}/"
     return problem.replaced(file=problem.file.removeprefix(root), message=problem.message.replace(root, ""))
-
-
-def _remote(to: Target) -> str:
-    return f"{to.remote}/{to.branch}"
 
 
 def _joined(folder: str, path: str) -> str:
