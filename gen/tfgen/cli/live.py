@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.output import job_argument, print_json, print_message, print_result, read_job, read_jobs
@@ -231,7 +232,8 @@ def read_all_runs(args: Namespace) -> Sequence[DeclaredRun]:
     Raises:
         ProblemsError: a job has errors.
     """
-    from tfgen.commands.cluster.declared_runs import all_jobs, declared_runs
+    from tfgen.commands.cluster.declared_runs import declared_runs
+    from tfgen.job.output_root import output_root
 
-    jobs = read_jobs([args.job or all_jobs()])
+    jobs = read_jobs([args.job or output_root(Path())])
     return [item.run for item in declared_runs(jobs.documents, args.env, in_all=True)]

@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tfgen.errors import UsageError
@@ -79,29 +80,25 @@ def explain(path: str, width: int = WIDTH) -> str:
         keys = [*_keys_that_end(schema, end)]
         if len(keys) > 1:
             return _list(path, keys)
-        job_text = "".join(_explanation(schema, key, width) for key in keys)
-        if end[0] not in defaults["properties"].keys() - schema["properties"].keys():
-            if keys:
-                return job_text
+        texts = [_explanation(schema, key, width) for key in keys]
+        if end[0] in defaults["properties"].keys() - schema["properties"].keys():
+            with suppress(UsageError):
+                text = _explanation(defaults, _follow(defaults, end), width)
+                texts.append(f"In tfgen.yaml:\n\n{text}" if keys else text)
+        if not texts:
             raise
-        try:
-            defaults_text = _explanation(defaults, _follow(defaults, end), width)
-        except UsageError:
-            if keys:
-                return job_text
-            raise
-        return f"{job_text}\n\nIn tfgen.yaml:\n\n{defaults_text}" if keys else defaults_text
+        return "\n\n".join(texts)
     return _explanation(schema, key, width)
 
 
-def explain_at(path: Sequence[str | int], name: str = schema_file.NAME, width: int = WIDTH) -> str:
+def explain_at(path: Sequence[str | int], name: str) -> str:
     """Return the explanation of the key at a full path of a schema.
 
     Raises:
         UsageError: the schema does not have the key. The message suggests the most similar key.
     """
     schema = schema_file.load(name)
-    return _explanation(schema, _follow(schema, path), width)
+    return _explanation(schema, _follow(schema, path), WIDTH)
 
 
 def _explanation(schema: Schema, key: _Key, width: int) -> str:

@@ -62,11 +62,6 @@ class JobOptions(Record):
     gpus: int = 0
     gang: str = ""
 
-    @property
-    def computing_role(self) -> str:
-        """The role that uses the GPUs: worker, or chief in a job with a single task."""
-        return "chief" if self.strategy == "Single" else "worker"
-
 
 class NewJob(Record):
     """The files of a new job.
@@ -153,7 +148,7 @@ def _job_text(options: JobOptions, place: Place) -> str:
         "job.yaml",
         name=options.name,
         strategy=options.strategy,
-        computes=options.computing_role,
+        computes="chief" if options.strategy == "Single" else "worker",
         gpus=options.gpus,
         gang=options.gang,
         schema=place.schema or f"./{JOB_SCHEMA}",

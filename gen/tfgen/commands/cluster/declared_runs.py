@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from tfgen import data_path
 from tfgen.errors import TfgenError
 from tfgen.graph.built import BuiltJob, build, task_objects
 from tfgen.job.facts import check_environment
-from tfgen.job.output_root import output_root
 from tfgen.job.training_job import Environment
 from tfgen.kubernetes.object import Object
 from tfgen.live.declared_run import DeclaredRun, declared_run
@@ -24,15 +22,6 @@ class RunObjects(Record):
 
     run: DeclaredRun
     objects: tuple[Object, ...]
-
-
-def all_jobs() -> Path:
-    """Return the root folder of the repository that contains the working directory.
-
-    Raises:
-        UsageError: the working directory is not in a repository.
-    """
-    return output_root(Path())
 
 
 def declared_runs(documents: Iterable[Document], environment: str | None, *, in_all: bool = False) -> list[RunObjects]:
@@ -58,7 +47,9 @@ def declared_runs(documents: Iterable[Document], environment: str | None, *, in_
             if name is None or places[name].enabled:
                 runs.append(_run_objects(document.data, built, name))
             else:
-                data = _enabled(document.data, name)
+                data: Mapping[str, Any] = data_path.with_value(
+                    document.data, ("spec", "environments", name, "enabled"), True
+                )
                 item = _run_objects(data, build(data, (name,)), name)
                 live_runs = _live_runs(places[name], built.job.environments)
                 runs.append(item.replaced(run=item.run.replaced(is_enabled=False, live_runs=live_runs)))
@@ -107,9 +98,3 @@ def check_place(run: DeclaredRun, command: str) -> None:
             f"environment {either(names, 'and')}; for these objects: tfgen {command} JOB --env {names[0]}; for a "
             "different cluster or namespace, add --context or --namespace"
         )
-
-
-def _enabled(data: Mapping[str, Any], environment: str) -> Mapping[str, Any]:
-    """Return a copy of a job's data in which an environment is enabled."""
-    enabled: Mapping[str, Any] = data_path.with_value(data, ("spec", "environments", environment, "enabled"), True)
-    return enabled
