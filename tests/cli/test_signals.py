@@ -92,6 +92,7 @@ def temporary_files() -> list[Path]:
     return list(Path().rglob(".tfgen-*.tmp"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "begun"), [(signal.SIGINT, "charts"), (signal.SIGTERM, ".tfgen")])
 def test_render(number: signal.Signals, begun: str) -> None:
     interrupted(number, lambda _: Path(begun).is_dir(), "render", "jobs")

@@ -223,6 +223,7 @@ def files(root: Path) -> Iterator[Path]:
     return (path for path in sorted(root.rglob("*")) if path.is_file() and ".git" not in path.parts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_all_is_said_and_written_as_without_the_cache(
     edit: Edit,

@@ -196,6 +196,7 @@ spec:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES)
 def test_the_three_outputs_are_equal(patch, tmp_path):
     data = checked(JOB.replace("PATCH", patch))
