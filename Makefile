@@ -100,8 +100,9 @@ rooms: $(VENV)/.installed ## Draws docs/rooms.svg anew, the picture of which roo
 	@$(PYTHON) -m house
 
 .PHONY: pictures
-pictures: $(VENV)/.installed ## Draws docs/dist-mnist.svg again
+pictures: $(VENV)/.installed ## Draws docs/dist-mnist.svg and docs/readme.svg again
 	@$(TFGEN) draw examples/dist-mnist/job.yaml > docs/dist-mnist.svg
+	@$(PYTHON) -m readme_picture
 
 .PHONY: curves
 curves: $(VENV)/.installed $(VENV)/.with-examples ## Trains examples, kills a task, and draws the loss into examples/*/curve.svg (minutes)

@@ -9,6 +9,7 @@ from itertools import combinations
 
 import pytest
 
+from readme_picture import readme_picture
 from tests.support.tools import ROOT
 from tfgen import cli
 from tfgen.pictures.dot import as_dot
@@ -83,6 +84,15 @@ def test_the_picture_of_the_documents_is_up_to_date(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == (ROOT / "docs" / "dist-mnist.svg").read_text(encoding="utf-8"), (
         "run 'make pictures'"
     )
+
+
+def test_the_picture_of_the_readme_is_up_to_date() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme_picture(readme) == (ROOT / "docs" / "readme.svg").read_text(encoding="utf-8"), "run 'make pictures'"
+    root = ElementTree.fromstring(readme_picture(readme))
+    code = ["".join(text.itertext()) for text in root.iter(f"{SVG}text") if text.get("class") == "code"]
+    assert len(code) == 12
+    assert "\n".join(code) in readme
 
 
 def test_svg_follows_the_scheme_and_has_words_for_a_screen_reader() -> None:
