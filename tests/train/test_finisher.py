@@ -90,7 +90,7 @@ def test_a_chief_that_fails_and_comes_back_releases_the_rest_once_it_is_done(
 
 
 def test_a_chief_that_fails_for_good(tmp_path: Path) -> None:
-    """One training has two finishers: one releases the tasks of a failed run, and one keeps the tasks."""
+    """A training has two finishers: the first releases the tasks of a failed run, and the second keeps the tasks."""
     cluster = local_cluster(tmp_path, tmp_path / "model", steps=1_000_000)  # more than it comes to
     arguments = [text for text in rendered_arguments() if not text.startswith("--on-failure")]
     with ExitStack() as stack:
