@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tfgen import cli
 from tfgen.graph.graph import graph
 from tfgen.job.training_job import Structure, TrainingJob
+from tfgen.targets.chart import print_templates, templates
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.template_file import template_file
 from tfgen.targets.chart.templates import template_files
 from tfgen.targets.chart.wrap import wrap
+from tfgen.tree import cache
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: ml.example.org/mnist:1.4.0
+  roles: {chief: {}, ps: {}, worker: {}}
+"""
 
 
 def structure(name: str) -> Structure:
@@ -25,3 +39,24 @@ def test_the_lines_of_a_template_are_broken_for_the_name_that_is_in_them(name: s
     printed = {f"templates/{one.name}.yaml": wrap(template_file(one.node, Context(name))) for one in graph(job)}
     assert {path: files[path] for path in printed} == printed
     assert f'{{{{- define "{name}.fullname" -}}}}' in files["templates/_helpers.tpl"]
+
+
+def test_cached_templates_equal_printed_templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    job = structure("mnist")
+    printed = template_files(job)
+    assert template_files(job, uses_cache=True) == printed
+    templates._printed.cache_clear()
+    monkeypatch.setattr(print_templates, "print_templates", None)
+    assert template_files(job, uses_cache=True) == printed
+    assert template_files(structure("mnest"), uses_cache=True)["templates/_helpers.tpl"].count('"mnest.fullname"')
+
+
+def test_verify_prints_the_templates_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    Path("job.yaml").write_text(JOB, encoding="utf-8")
+    assert cli.run(["render", "job.yaml"]) == cli.OK
+    templates._printed.cache_clear()
+    monkeypatch.setattr(cache, "cached_result", lambda _: pytest.fail("the command reads the cache"))
+    assert cli.run(["check", "--verify", "job.yaml"]) == cli.OK

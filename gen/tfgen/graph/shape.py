@@ -14,6 +14,10 @@ MAX_CACHED: Final = 64
 """Maximum number of structures in the cache of a function. The least recently used structure is evicted."""
 
 
+NAME: Final = "\ufdd0"
+"""The placeholder for the name of the job in cached texts. A text of a job cannot contain the placeholder."""
+
+
 class Shape:
     """A structure as a cache key, without the name of the job.
 
@@ -22,13 +26,13 @@ class Shape:
 
     def __init__(self, structure: Structure) -> None:
         self.structure = structure
-        self._text = structure.text
+        self.text = structure.text
 
     def __eq__(self, value: object) -> bool:
-        return isinstance(value, Shape) and self._text == value._text
+        return isinstance(value, Shape) and self.text == value.text
 
     def __hash__(self) -> int:
-        return hash(self._text)
+        return hash(self.text)
 
 
 def cached_by_shape(function: Callable[[Structure], _Result]) -> Callable[[Structure], _Result]:

@@ -26,7 +26,11 @@ _SEVERAL_JOBS: Final = "several jobs"
 
 
 def render(
-    data: Mapping[str, Any], job_data: Mapping[str, Any] | None = None, built: BuiltJob | None = None
+    data: Mapping[str, Any],
+    job_data: Mapping[str, Any] | None = None,
+    built: BuiltJob | None = None,
+    *,
+    uses_cache: bool = False,
 ) -> Rendering:
     """Render all outputs of a job in which the checks find no error.
 
@@ -35,6 +39,7 @@ def render(
         job_data: the job without its layers; None for a job without layers. The ledger uses this data to distinguish a
             change of the job from a change of a layer.
         built: the result of `build` for `data`; None if the caller has not called `build`.
+        uses_cache: as in `chart`.
     """
     built = built or build(data)
     job, environments = built.job, built.environments
@@ -43,7 +48,7 @@ def render(
     parts: dict[str, Mapping[str, str]] = {f"the objects of {name}": tree for name, tree in delivery.items()}
     version: Revision | None = None
     if "charts" in job.outputs:
-        parts["the chart"], version = chart(job, data["spec"])
+        parts["the chart"], version = chart(job, data["spec"], uses_cache=uses_cache)
     if "overlays" in job.outputs:
         parts["the overlays"] = kustomize(built, sources)
     return Rendering(
@@ -65,9 +70,10 @@ def input_digest(document: Document) -> str:
     return _digest(own_data(document))
 
 
-def render_document(document: Document, built: BuiltJob | None = None) -> Rendering:
+def render_document(document: Document, built: BuiltJob | None = None, *, uses_cache: bool = False) -> Rendering:
     """Render the job of a document. The ledger contains the path of the document's file."""
-    return render(document.data, document.unmerged, built).replaced(source=source_name(Path(document.file)))
+    rendering = render(document.data, document.unmerged, built, uses_cache=uses_cache)
+    return rendering.replaced(source=source_name(Path(document.file)))
 
 
 def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, dict[str, str]]:

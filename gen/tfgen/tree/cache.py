@@ -15,13 +15,15 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tfgen import __version__
 from tfgen.tree.disk_file import temporary_name
+
+_Result = TypeVar("_Result")
 
 MOST: Final = 80
 """Maximum number of cache entries in one subfolder.
@@ -30,7 +32,7 @@ A subfolder contains the entries whose keys begin with the same two hexadecimal 
 subfolders. tfgen deletes the oldest entries first.
 """
 _LONGEST: Final = 100_000
-"""Maximum size of a cache entry in bytes. The result of a usual job has two kilobytes."""
+"""Maximum size of a cache entry in bytes. The results of a usual job have two kilobytes, and its templates 50."""
 
 
 def cache_key(parts: Iterable[bytes]) -> str:
@@ -53,6 +55,22 @@ def cached_result(entry: str) -> Any:
         return json.loads(body) if head.decode() == _seal(entry, body) else None
     except (OSError, ValueError):
         return None
+
+
+def cached_or_computed(parts: Iterable[bytes], compute: Callable[[], _Result]) -> _Result:
+    """Return the cached result for some inputs. If the result is not in the cache, compute and store the result.
+
+    Args:
+        parts: the inputs.
+        compute: returns the result as JSON data.
+    """
+    entry = cache_key(parts)
+    cached: _Result | None = cached_result(entry)
+    if cached is not None:
+        return cached
+    result = compute()
+    store_results({entry: result})
+    return result
 
 
 def store_results(values: Mapping[str, Any]) -> None:

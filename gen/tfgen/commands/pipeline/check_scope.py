@@ -23,7 +23,7 @@ class CheckScope(Record):
         find_unchanged: returns a function that tests whether a job is unchanged. Unchanged jobs are not rendered. The
             check calls `find_unchanged` once, before the first job.
         ends_with_errors: whether the check renders no more files after the first file with errors.
-        cache_out: the output folder whose ledgers belong to the cached results; None to store no results in the cache.
+        cache_out: the output folder whose ledgers belong to the cached results; None to use no cache.
     """
 
     find_manifests: Callable[[], Sequence[Manifest]] = tuple

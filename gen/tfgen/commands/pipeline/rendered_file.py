@@ -125,7 +125,11 @@ def _render_file(
     if error := next(filter(None, (error_of(document, policies) for document in documents)), None):
         return RenderedFile(file.result, jobs=(), uses=(), unused=(), error=error)
     manifests = scope.find_manifests()
-    jobs = tuple(render_job(spool, scope.kubernetes_version, manifests, policies, document) for document in documents)
+    uses_cache = scope.cache_out is not None
+    jobs = tuple(
+        render_job(spool, scope.kubernetes_version, manifests, policies, document, uses_cache=uses_cache)
+        for document in documents
+    )
     object_report = merged_reports(job.reported for job in jobs)
     unused = report_unused(documents, (*file.result.reported.ignored, *object_report.ignored))
     if scope.cache_out is not None and not skipped:

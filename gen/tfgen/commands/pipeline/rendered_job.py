@@ -51,6 +51,8 @@ def render_job(
     manifests: Sequence[Manifest],
     policies: PolicyFolders,
     document: Document,
+    *,
+    uses_cache: bool,
 ) -> RenderedJob:
     """Render one job, and check its objects.
 
@@ -61,6 +63,7 @@ def render_job(
         manifests: the hand-written manifests of the repository, such as quotas.
         policies: the admission policies of the platform.
         document: the job.
+        uses_cache: whether to cache the texts that depend only on the structure of the job on disk.
     """
     schemas = ObjectSchemas(kubernetes_version)
     built = build(document.data)
@@ -73,6 +76,6 @@ def render_job(
         reported=set_severities(document, problems),
         kinds_without_schema=schemas.kinds_without_schema(items),
         uses=uses(built) if has_limited_sums(document) else (),
-        rendering=spool.store(render_document(document, built).spooled(spool)),
+        rendering=spool.store(render_document(document, built, uses_cache=uses_cache).spooled(spool)),
         unmanaged=tuple(controller_fields(items)) if built.job.gitops is None else (),
     )

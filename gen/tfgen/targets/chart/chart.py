@@ -8,30 +8,31 @@ from typing import Any, Final
 
 from tfgen.job.training_job import TrainingJob
 from tfgen.places import CHARTS
-from tfgen.schema.values_form import values_form
-from tfgen.schema.values_schema import values_schema_text
+from tfgen.schema.values_form import ValuesForm, once_a_form, values_form
 from tfgen.targets.chart.chart_yaml import chart_yaml
-from tfgen.targets.chart.notes import environment_notes
+from tfgen.targets.chart.notes import NOTES, environment_notes
 from tfgen.targets.chart.readme import readme
-from tfgen.targets.chart.templates import NOTES, template_files
+from tfgen.targets.chart.templates import template_files
 from tfgen.targets.chart.values_yaml import values_yaml
 from tfgen.targets.generated_note import generated_note
 from tfgen.text import yaml_text
+from tfgen.tree.cache import cached_or_computed
 from tfgen.tree.rendering import Revision
 
 _STRAY_FILES: Final = (".DS_Store", ".git/", ".idea/", ".vscode/", "*.bak", "*.orig", "*.swp", "*.tmp", "*~")
 """Patterns of files that Helm ignores: https://helm.sh/docs/chart_template_guide/helm_ignore_file/."""
 
 
-def chart(job: TrainingJob, spec: Mapping[str, Any]) -> tuple[dict[str, str], Revision]:
+def chart(job: TrainingJob, spec: Mapping[str, Any], *, uses_cache: bool = False) -> tuple[dict[str, str], Revision]:
     """Return a job's chart: the text of each file by its path in the output folder, and the chart's revision.
 
     Args:
         job: the job.
         spec: the spec of the job, from which the schema of the values is made.
+        uses_cache: whether to cache the texts that depend only on the structure of the job on disk.
     """
     environments = [environment for environment in job.environments if environment.enabled]
-    files = template_files(job.structure)
+    files = template_files(job.structure, uses_cache=uses_cache)
     files[NOTES] += environment_notes(environment.name for environment in environments)
     form, note = values_form(spec), generated_note(job.name)
     files["values.yaml"] = (
@@ -39,13 +40,24 @@ def chart(job: TrainingJob, spec: Mapping[str, Any]) -> tuple[dict[str, str], Re
     )
     for environment in environments:
         files[f"values-{environment.name}.yaml"] = note + _environment_values(environment.name, environment.overrides)
-    files["values.schema.json"] = values_schema_text(form)
+    files["values.schema.json"] = _values_schema(form, uses_cache)
     files["README.md"] = readme(job, form)
     files[".helmignore"] = _helm_ignore(files)
     version = chart_yaml(job, files)
     folder = f"{CHARTS}/{job.name}"
     tree = {f"{folder}/{path}": text for path, text in files.items()}
     return {**tree, version.path: version.text(0)}, version
+
+
+@once_a_form
+def _values_schema(form: ValuesForm, uses_cache: bool) -> str:
+    def write_schema() -> str:
+        from tfgen.schema.values_schema import values_schema_text  # takes 2 ms, which a cached schema saves
+
+        return values_schema_text(form)
+
+    parts = (b"values.schema.json", repr(form).encode())
+    return cached_or_computed(parts, write_schema) if uses_cache else write_schema()
 
 
 def _helm_ignore(files: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from tfgen.graph.holes import ChartOnly, Node, Text, When
 from tfgen.graph.objects import names
@@ -10,6 +11,9 @@ from tfgen.graph.objects.values import value
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
+
+NOTES: Final = "templates/NOTES.txt"
+"""The path of the notes in the chart."""
 
 
 def notes(structure: Structure) -> Node:

@@ -19,8 +19,8 @@ from tfgen.targets.chart.go_template.parts import helpers_lines
 from tfgen.targets.chart.go_template.template_file import template_lines
 from tfgen.targets.chart.go_template.texts import text_of
 from tfgen.targets.chart.guards_file import guards_lines
-from tfgen.targets.chart.notes import environment_notes, notes
-from tfgen.targets.chart.templates import FILE_HEADS, NOTES
+from tfgen.targets.chart.notes import NOTES, environment_notes, notes
+from tfgen.targets.chart.print_templates import FILE_HEADS
 from tfgen.targets.chart.wrap import wrap
 
 

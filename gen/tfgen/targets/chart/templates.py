@@ -1,102 +1,39 @@
-"""Prints the files of a chart that depend only on the structure of a job: templates, helpers, guards and notes.
+"""The files of a chart that depend only on the structure of a job: templates, helpers, guards and notes.
 
 tfgen prints these files once for all jobs of a structure, with a placeholder for the name of the chart, and then
 replaces the placeholder. The wrapping of lines depends on the length of the name, so tfgen wraps the lines once for all
-names of the same length.
+names of the same length. The cache on disk contains the files, because most edits of a job do not change its structure.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Final
 
-from tfgen.graph.graph import graph
-from tfgen.graph.guards import guards
-from tfgen.graph.holes import Named, Node, cached_on_record, chart_files, named_parts
-from tfgen.graph.shape import MAX_CACHED, Shape, cached_by_shape
-from tfgen.graph.template import Template
+from tfgen.graph.shape import MAX_CACHED, NAME, Shape
 from tfgen.job.training_job import Structure
-from tfgen.record import Record
-from tfgen.targets.chart.go_template.context import Context
-from tfgen.targets.chart.go_template.parts import define, helpers_file
-from tfgen.targets.chart.go_template.template_file import template_file
-from tfgen.targets.chart.go_template.texts import text_of
-from tfgen.targets.chart.guards_file import guards_file
-from tfgen.targets.chart.notes import notes
-from tfgen.targets.chart.wrap import wrap
-
-NOTES: Final = "templates/NOTES.txt"
-
-_NAME: Final = "\ufdd0"
-"""The placeholder for the name of the chart: a character that no text of a job contains (`yaml_text.UNCARRIED`)."""
-
-_CONTEXT: Final = Context(_NAME)
-
-FILE_HEADS: Final[Mapping[str, str]] = {
-    "helpers": "Names, labels and the cluster. A named template takes the root context or a dict with the listed keys.",
-    "pod": "The pod of a task. The template of a role includes the pod with the name and values of the role.",
-    "environment": "The environment variables of a task.",
-    "scheduling": "The scheduling fields of a pod.",
-    "run-lock": "The containers that keep two runs from writing to one folder at the same time.",
-    "volumes": "The volumes of a pod and their mounts.",
-    "released": "The condition under which an upgrade does not start the tasks of a finished run again.",
-    "finisher": "The pod of the finisher, which releases the tasks when the training ends.",
-}
-"""The comment at the top of each file of helpers."""
+from tfgen.tree.cache import cached_or_computed
 
 
-def template_files(structure: Structure) -> dict[str, str]:
-    """Return the text of each template, helper file, guard file and notes file, by its path in the chart."""
+def template_files(structure: Structure, *, uses_cache: bool = False) -> dict[str, str]:
+    """Return the text of each template, helper file, guard file and notes file, by its path in the chart.
+
+    Args:
+        structure: the structure of the job.
+        uses_cache: whether to read the files from the cache on disk, and to write new files to the cache.
+    """
     name = structure.name
-    mark = _NAME * len(name)
-    templates = {path: text.replace(mark, name) for path, text in _wrapped(Shape(structure), len(name)).items()}
-    return {**templates, **_printed(structure).files}
+    mark = NAME * len(name)
+    templates, files = _printed(Shape(structure), len(name), uses_cache)
+    return {**{path: text.replace(mark, name) for path, text in templates.items()}, **files}
 
 
 @functools.lru_cache(maxsize=MAX_CACHED)
-def _wrapped(shape: Shape, length: int) -> Mapping[str, str]:
-    """Return the templates with wrapped lines. As many placeholders as `length` replace the chart's name."""
-    mark = _NAME * length
-    return {path: wrap(text.replace(_NAME, mark)) for path, text in _printed(shape.structure).templates.items()}
+def _printed(shape: Shape, length: int, uses_cache: bool) -> Sequence[Mapping[str, str]]:
+    def print_files() -> Sequence[Mapping[str, str]]:
+        from tfgen.targets.chart.print_templates import print_templates  # takes 10 ms, which cached templates save
 
+        return print_templates(shape.structure, length)
 
-class _Printed(Record):
-    """The printed files of all jobs with one structure.
-
-    Attributes:
-        templates: the templates by path, with a placeholder for the name of the chart.
-        files: the files that the templates read, by path.
-    """
-
-    templates: Mapping[str, str]
-    files: Mapping[str, str]
-
-
-@cached_by_shape
-def _printed(structure: Structure) -> _Printed:
-    templates, checks, notes_text = graph(structure), guards(structure), notes(structure)
-    nodes = [*templates, *checks, notes_text]
-    files = {f"templates/{template.name}.yaml": _template_text(template) for template in templates}
-    files["templates/guards.yaml"] = guards_file(checks, templates, _CONTEXT)
-    files[NOTES] = text_of(notes_text, _CONTEXT)
-    return _Printed({**files, **_helper_files(nodes)}, chart_files(nodes))
-
-
-@cached_on_record
-def _template_text(template: Template) -> str:
-    return template_file(template.node, _CONTEXT)
-
-
-@cached_on_record
-def _define(part: Named) -> str:
-    return define(part, _CONTEXT)
-
-
-def _helper_files(nodes: Sequence[Node | Record]) -> dict[str, str]:
-    """Return the helper files that contain the named parts which the nodes use."""
-    parts = named_parts(nodes).values()
-    return {
-        f"templates/_{file}.tpl": helpers_file(FILE_HEADS[file], [_define(part) for part in parts if part.file == file])
-        for file in sorted({part.file for part in parts})
-    }
+    parts = (b"templates", shape.text.encode(), b"%d" % length)
+    return cached_or_computed(parts, print_files) if uses_cache else print_files()

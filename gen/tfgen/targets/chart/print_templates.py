@@ -1,0 +1,85 @@
+"""Prints the files of a chart that depend only on the structure of a job: templates, helpers, guards and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tfgen.graph.graph import graph
+from tfgen.graph.guards import guards
+from tfgen.graph.holes import Named, Node, cached_on_record, chart_files, named_parts
+from tfgen.graph.shape import NAME, cached_by_shape
+from tfgen.graph.template import Template
+from tfgen.job.training_job import Structure
+from tfgen.record import Record
+from tfgen.targets.chart.go_template.context import Context
+from tfgen.targets.chart.go_template.parts import define, helpers_file
+from tfgen.targets.chart.go_template.template_file import template_file
+from tfgen.targets.chart.go_template.texts import text_of
+from tfgen.targets.chart.guards_file import guards_file
+from tfgen.targets.chart.notes import NOTES, notes
+from tfgen.targets.chart.wrap import wrap
+
+_CONTEXT: Final = Context(NAME)
+
+FILE_HEADS: Final[Mapping[str, str]] = {
+    "helpers": "Names, labels and the cluster. A named template takes the root context or a dict with the listed keys.",
+    "pod": "The pod of a task. The template of a role includes the pod with the name and values of the role.",
+    "environment": "The environment variables of a task.",
+    "scheduling": "The scheduling fields of a pod.",
+    "run-lock": "The containers that keep two runs from writing to one folder at the same time.",
+    "volumes": "The volumes of a pod and their mounts.",
+    "released": "The condition under which an upgrade does not start the tasks of a finished run again.",
+    "finisher": "The pod of the finisher, which releases the tasks when the training ends.",
+}
+"""The comment at the top of each file of helpers."""
+
+
+def print_templates(structure: Structure, length: int) -> tuple[dict[str, str], Mapping[str, str]]:
+    """Return the templates with wrapped lines, and the files that the templates read, by path.
+
+    As many placeholders as `length` replace the name of the chart.
+    """
+    printed, mark = _printed(structure), NAME * length
+    return {path: wrap(text.replace(NAME, mark)) for path, text in printed.templates.items()}, printed.files
+
+
+class _Printed(Record):
+    """The printed files of all jobs with one structure.
+
+    Attributes:
+        templates: the templates by path, with a placeholder for the name of the chart.
+        files: the files that the templates read, by path.
+    """
+
+    templates: Mapping[str, str]
+    files: Mapping[str, str]
+
+
+@cached_by_shape
+def _printed(structure: Structure) -> _Printed:
+    templates, checks, notes_text = graph(structure), guards(structure), notes(structure)
+    nodes = [*templates, *checks, notes_text]
+    files = {f"templates/{template.name}.yaml": _template_text(template) for template in templates}
+    files["templates/guards.yaml"] = guards_file(checks, templates, _CONTEXT)
+    files[NOTES] = text_of(notes_text, _CONTEXT)
+    return _Printed({**files, **_helper_files(nodes)}, chart_files(nodes))
+
+
+@cached_on_record
+def _template_text(template: Template) -> str:
+    return template_file(template.node, _CONTEXT)
+
+
+@cached_on_record
+def _define(part: Named) -> str:
+    return define(part, _CONTEXT)
+
+
+def _helper_files(nodes: Sequence[Node | Record]) -> dict[str, str]:
+    """Return the helper files that contain the named parts which the nodes use."""
+    parts = named_parts(nodes).values()
+    return {
+        f"templates/_{file}.tpl": helpers_file(FILE_HEADS[file], [_define(part) for part in parts if part.file == file])
+        for file in sorted({part.file for part in parts})
+    }
