@@ -8,12 +8,14 @@ the job, tfgen looks for the job in the committed versions of the other files, b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import TypeAlias
 
 from tfgen.change.committed import with_committed
 from tfgen.change.new_run import environments_enabled_again, find_new_runs
 from tfgen.change.run_back import Runs, earlier_runs, find_runs_back
+from tfgen.check.cached_files import CachedFile, read_cached_files
 from tfgen.check.checked import Checked, CheckedFile
 from tfgen.check.jobs import check_all
 from tfgen.git import command
@@ -24,6 +26,9 @@ from tfgen.problems import Problem, has_errors, in_order
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.workers import map_items
+
+FindCached: TypeAlias = Callable[[Sequence[Source]], Mapping[str, CachedFile]]
+"""A function that returns the cached results of job files, by file name."""
 
 
 class Pair(Record):
@@ -122,14 +127,19 @@ class Comparison(Record):
     notes: tuple[str, ...]
 
 
-def compare(checked: Checked, revision: str) -> Comparison:
+def compare(checked: Checked, revision: str, find_cached: FindCached = read_cached_files) -> Comparison:
     """Compare each changed job with its committed version. Jobs in files with errors are skipped.
+
+    Args:
+        checked: current jobs.
+        revision: revision of the committed versions.
+        find_cached: returns the cached results of committed job files.
 
     Raises:
         UsageError: the revision does not exist.
         TfgenError: git fails.
     """
-    matched = pair_jobs(checked, revision)
+    matched = pair_jobs(checked, revision, find_cached=find_cached)
     pairs = tuple(pair for pair in matched.pairs if pair.before and pair.after)
     problems = map_items(_new_runs, [pair for pair in pairs if not pair.is_unchanged])
     return Comparison(in_order(chain.from_iterable(problems)), pairs, matched.notes)
@@ -139,13 +149,16 @@ def _new_runs(pair: PairPlaces) -> tuple[Problem, ...]:
     return tuple(pair.read().new_runs)
 
 
-def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pairs:
+def pair_jobs(
+    checked: Checked, revision: str, gone: Sequence[str] = (), find_cached: FindCached = read_cached_files
+) -> Pairs:
     """Pair each job with its committed version, and add the removed jobs. Jobs in files with errors are skipped.
 
     Args:
         checked: current jobs.
         revision: revision of the committed versions.
         gone: files that exist in the revision, but no longer on disk.
+        find_cached: returns the cached results of committed job files.
 
     Raises:
         UsageError: the revision does not exist.
@@ -156,9 +169,13 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
     of_files = [*with_committed(checked.sources, [*now, *gone], revision)]
     unchanged = {earlier.file for source, earlier in of_files if source and source.identity == earlier.identity}
     changed = [earlier for _, earlier in of_files if earlier.file not in unchanged]
+    names: dict[str, tuple[str, ...] | None] = {
+        file: tuple(record.job for record in cached.records) for file, cached in find_cached(changed).items()
+    }
+    uncached = [earlier for earlier in changed if earlier.file not in names]
+    names |= zip((earlier.file for earlier in uncached), map_items(_committed_jobs, uncached), strict=True)
     committed = {
-        earlier.file: None if jobs is None else _places(earlier, jobs)
-        for earlier, jobs in zip(changed, map_items(_committed_jobs, changed), strict=True)
+        earlier.file: None if (jobs := names[earlier.file]) is None else _places(earlier, jobs) for earlier in changed
     }
     before: dict[tuple[str, str], JobPlace] = {}
     for _, earlier in of_files:

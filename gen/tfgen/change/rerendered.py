@@ -15,10 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tfgen.change.comparison import PairPlaces
+from tfgen.change.comparison import FindCached, PairPlaces
 from tfgen.change.field_diff import FieldChange, field_changes, in_words
 from tfgen.change.immutable import NEW_RUN, Loss, find_losses
 from tfgen.change.new_run import cure, environments_at_work
+from tfgen.check.cached_files import read_cached_files
 from tfgen.errors import TfgenError
 from tfgen.git import read as git
 from tfgen.graph.built import plain_objects
@@ -31,6 +32,7 @@ from tfgen.record import Record
 from tfgen.targets.kustomize.build import build_objects, has_overlay
 from tfgen.targets.render import input_digest
 from tfgen.text.document import Document
+from tfgen.tree.file_tree import digest_of
 from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
 from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import FileAction, JobPlan, WritePlan
@@ -55,7 +57,14 @@ class Rerendered(Record):
     notes: tuple[str, ...]
 
 
-def compare_overlays(pairs: Sequence[PairPlaces], plan: WritePlan, revision: str, *, is_written: bool) -> Rerendered:
+def compare_overlays(
+    pairs: Sequence[PairPlaces],
+    plan: WritePlan,
+    revision: str,
+    *,
+    is_written: bool,
+    find_cached: FindCached = read_cached_files,
+) -> Rerendered:
     """Compare the overlays of jobs with the committed overlays.
 
     Args:
@@ -64,6 +73,7 @@ def compare_overlays(pairs: Sequence[PairPlaces], plan: WritePlan, revision: str
         revision: revision of the committed overlays.
         is_written: True to compare the overlays that tfgen is about to write. False to compare the overlays on disk
             for each job that is unchanged since its last render.
+        find_cached: returns the cached results of committed job files.
 
     Raises:
         TfgenError: git or the disk fails.
@@ -76,7 +86,10 @@ def compare_overlays(pairs: Sequence[PairPlaces], plan: WritePlan, revision: str
     overlays_changed = {path.partition("/")[0] for path in git.changed(plan.out / OVERLAYS, revision)}
     concerned = planned.keys() | overlays_changed
     changed_pairs = [pair for pair in pairs if pair.before and pair.after and pair.name in concerned]
-    compare_job = partial(_compare_job, plan, revision, planned, overlays_changed, is_written=is_written)
+    sources = [pair.before.source for pair in changed_pairs if pair.before]
+    rendered = {job: digest for file in find_cached(sources).values() for job, digest in file.ledgers.items()}
+    concerned_jobs = _Concerned(planned, overlays_changed, rendered)
+    compare_job = partial(_compare_job, plan, revision, concerned_jobs, is_written=is_written)
     compared = [*map_items(compare_job, changed_pairs)]
     return Rerendered(
         in_order(problem for result in compared for problem in result.problems),
@@ -84,26 +97,34 @@ def compare_overlays(pairs: Sequence[PairPlaces], plan: WritePlan, revision: str
     )
 
 
+class _Concerned(Record):
+    """The jobs whose overlays may differ from the committed overlays.
+
+    Attributes:
+        planned: position of each job whose files the plan changes, in the list of jobs of the plan, by the job name.
+        overlays_changed: names of the jobs whose overlays on disk differ from the committed overlays.
+        rendered: digest of the ledger that this tfgen writes for a committed job, by the job name. Only jobs whose
+            results are cached.
+    """
+
+    planned: Mapping[str, int]
+    overlays_changed: Collection[str]
+    rendered: Mapping[str, str]
+
+
 def _compare_job(
-    plan: WritePlan,
-    revision: str,
-    planned: Mapping[str, int],
-    overlays_changed: Collection[str],
-    pair: PairPlaces,
-    *,
-    is_written: bool,
+    plan: WritePlan, revision: str, concerned: _Concerned, pair: PairPlaces, *, is_written: bool
 ) -> Rerendered:
     """Compare the overlays of a job.
 
     Args:
         plan: as in `compare_overlays`.
         revision: as in `compare_overlays`. The revision of the pair may be a revision of a different branch.
-        planned: position of each job whose files the plan changes, in the list of jobs of the plan, by the job name.
-        overlays_changed: names of the jobs whose overlays on disk differ from the committed overlays.
+        concerned: the jobs whose overlays may differ.
         pair: locations of the versions of the job.
         is_written: as in `compare_overlays`.
     """
-    name = pair.name
+    name, planned = pair.name, concerned.planned
     job = plan.jobs[planned[name]] if name in planned else None
     ledger = plan.ledgers.get(name)
     files: _Files | None = None
@@ -111,10 +132,12 @@ def _compare_job(
         ledger, files = job.target, _overlays_of(job.rendering.tree.files, name)
     versions_of_job = pair.read()
     old, new = versions_of_job.before, versions_of_job.after
-    if not (old and new and ledger and (files or name in overlays_changed)):
+    if not (old and new and ledger and (files or name in concerned.overlays_changed)):
         return Rerendered((), ())
     try:
         before = _committed_overlays(plan.out, name, revision)
+        if before and files and _is_as_cached(name, *before, concerned.rendered.get(name)):
+            return Rerendered((), ())  # only the job itself causes the changes, and `new_run` reports these changes
         files = files or overlays_on_disk(plan.out, name, ledger)
         versions = _Versions(*before, files, ledger) if before and files else None
         return Rerendered(tuple(_problems_of_job(old, new, versions)) if versions else (), ())
@@ -133,6 +156,13 @@ class _Versions(Record):
 
 def _is_as_rendered(job: JobPlan) -> bool:
     return job.before is not None and job.before.is_of_same_job(job.target)
+
+
+def _is_as_cached(name: str, files: _Files, ledger: Ledger, digest: str | None) -> bool:
+    """Return whether committed overlays are exactly the overlays that this tfgen renders from the committed job."""
+    if digest != digest_of(ledger.to_text()):
+        return False
+    return _overlays_of(ledger.files, name) == {path: digest_of(text) for path, text in files.items()}
 
 
 def _changes_overlays(job: JobPlan) -> bool:

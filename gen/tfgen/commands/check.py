@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from tfgen.change.committed import find_committed
 from tfgen.change.committed_jobs import committed_jobs
+from tfgen.check.cached_files import CachedFile
 from tfgen.check.checked import Checked
 from tfgen.check.manifests import Manifest, read_foreign_manifests
-from tfgen.commands.pipeline.cached_files import CachedFile
 from tfgen.commands.pipeline.check_files import FileResults, check_files
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.check_scope import CheckScope

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tfgen.check.cached_files import CachedFile, from_cache
 from tfgen.check.checked import Checked, CheckedFile
 from tfgen.check.jobs import Checker
-from tfgen.commands.pipeline.cached_files import CachedFile, from_cache
 from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.track import Track
 from tfgen.job.sources import Source

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tfgen.check.cached_files import CachedFile, read_cached_files
 from tfgen.check.manifests import Manifest
-from tfgen.commands.pipeline.cached_files import CachedFile, read_cached_files
 from tfgen.job.sources import Source
 from tfgen.tree.write import find_unchanged
 

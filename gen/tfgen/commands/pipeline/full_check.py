@@ -6,13 +6,15 @@ errors is not rendered, because its objects and files would repeat the errors.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from tfgen.change.committed_jobs import changed_files, committed_jobs
 from tfgen.change.comparison import compare
 from tfgen.change.rerendered import compare_overlays
 from tfgen.check.admission.folder import read_folders_of
+from tfgen.check.cached_files import CachedFile, read_cached_files
 from tfgen.check.checked import CheckedFile
 from tfgen.check.files import Base, FileComparison, compare_files
 from tfgen.check.limits import JobUse
@@ -24,6 +26,7 @@ from tfgen.commands.pipeline.rendered_file import RenderedFile, render_files
 from tfgen.commands.pipeline.sums import find_sums
 from tfgen.git import read as git
 from tfgen.job.facts import name_of
+from tfgen.job.sources import Source
 from tfgen.problems import Problem, in_order
 from tfgen.tree.plan import FileAction, WritePlan, nothing_committed
 from tfgen.tree.rendering import Rendering
@@ -62,7 +65,8 @@ def full_check(
     files = [(file, rendered[file.source.file]) for file in changed]
     for _, file in files:
         file.require_policies()
-    compared = compare(checked, against)
+    find_cached = _nothing_cached if is_verified else partial(read_cached_files, manifests=scope.find_manifests())
+    compared = compare(checked, against, find_cached)
     problems = [*checked.problems, *compared.problems]
     problems += (problem for _, file in files for problem in file.object_report.problems)
     problems += (problem for file, result in files for problem in _find_unused(results, file, result))
@@ -75,7 +79,7 @@ def full_check(
         renderings: Spooled[Rendering] = Spooled(job.rendering for job in local_jobs)
         find_committed = committed_jobs(out, git.HEAD) if is_written else nothing_committed
         plan = plan_write(out, renderings, find_committed=find_committed, store=spool.store)
-        overlays = compare_overlays(compared.pairs, plan, against, is_written=is_written)
+        overlays = compare_overlays(compared.pairs, plan, against, is_written=is_written, find_cached=find_cached)
         base = Base() if is_written or is_verified else _base(out, against, plan)
         places = {job.name: job.place for job in local_jobs}
         on_disk = FileComparison((), ()) if is_written else compare_files(places, plan, base)
@@ -88,6 +92,10 @@ def full_check(
             uses |= {file: _with_uses(uses[file], result.uses) for file, result in committed.items()}
     problems += find_sums(results.checker, checked.sources, uses)
     return Report(in_order(problems), tuple(notes), len(compared.pairs), tuple(jobs))
+
+
+def _nothing_cached(_: Sequence[Source]) -> Mapping[str, CachedFile]:
+    return {}
 
 
 def _base(out: Path, against: str, plan: WritePlan) -> Base:

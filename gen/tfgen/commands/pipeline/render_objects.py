@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from tfgen.check.cached_files import CachedFile, from_cache, read_cached_files, read_cached_jobs
 from tfgen.check.jobs import check_all
-from tfgen.commands.pipeline.cached_files import CachedFile, from_cache, read_cached_files, read_cached_jobs
 from tfgen.graph.built import BuiltJob, build
 from tfgen.job.facts import check_environment
 from tfgen.job.sources import Source

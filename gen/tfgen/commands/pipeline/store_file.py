@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from tfgen.check.admission.folder import folder_paths
+from tfgen.check.cached_files import CachedFile, store
 from tfgen.check.checked import ReadFile, Reported
 from tfgen.check.limits import has_limited_sums
 from tfgen.check.manifests import Manifest
-from tfgen.commands.pipeline.cached_files import CachedFile, store
 from tfgen.job.facts import rendered_branch
 from tfgen.problems import Problem, has_errors
 
