@@ -17,9 +17,16 @@ from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.change.field_diff import NOTHING, in_words
-from tfgen.change.immutable import CLAIM_CHANGE, NEW_RUN, OBJECT_CHANGE, PRIORITY_CLASS_CHANGE, find_losses
+from tfgen.change.immutable import (
+    CLAIM_CHANGE,
+    NEW_RUN,
+    OBJECT_CHANGE,
+    PRIORITY_CLASS_CHANGE,
+    Loss,
+    find_losses,
+)
 from tfgen.data_path import Path
-from tfgen.graph.built import plain_objects
+from tfgen.graph.built import build, plain_objects, variant_objects
 from tfgen.job.facts import data_of, environments_of, run_of
 from tfgen.job.job_data import JobData
 from tfgen.problems import Problem
@@ -56,10 +63,12 @@ def find_new_runs(before: Document, after: Document) -> Iterator[Problem]:
     environments = tuple(environments_at_work(before, after))
     following = [name for name in environments if "run" not in _spec_of(after.data, name)]
     runs_itself = not environments_of(before)
+    committed, current = build(before.data), build(after.data)
     for environment in (None, *environments):
         names_run = environment is not None and environment not in following
+        losses = find_losses(variant_objects(committed, environment), variant_objects(current, environment))
         # `tfgen rerun` without --env changes the run of each environment that does not set `run`.
-        for blame in _blames(before, after, environment, {} if names_run else reported):
+        for blame in _blames(before, after, environment, losses, {} if names_run else reported):
             if environment is None:
                 if not runs_itself and not any(_reaches(before, after, name, blame) for name in following):
                     continue
@@ -104,16 +113,20 @@ def _variant_data(document: Document, environment: str | None) -> JobData:
 
 
 def _blames(
-    before: Document, after: Document, environment: str | None, reported: Mapping[Path, set[str]]
+    before: Document,
+    after: Document,
+    environment: str | None,
+    losses: dict[str, Loss],
+    reported: Mapping[Path, set[str]],
 ) -> Iterator[_Blame]:
     """Yield the changes of one variant of a job that a rule forbids, without the changes in `reported`."""
+    if not losses:
+        return
     was, now = _variant_data(before, environment), _variant_data(after, environment)
     runs = {("spec", "run"), ("spec", "environments", environment, "run")}
     changed = [path for path in _changed_paths(was["spec"], now["spec"], ("spec",)) if path not in runs]
     if not changed:
         return
-    committed = plain_objects(was, environment)
-    losses = find_losses(committed, plain_objects(now, environment))
     if run_of(was, environment) != run_of(now, environment):
         losses.pop(NEW_RUN, None)
     unexplained = dict(losses)
@@ -125,7 +138,7 @@ def _blames(
         tried = _with_change(was, now, path)
         if schema.check(before.replaced(data=tried)):
             continue  # an incomplete change, such as a removed source without the new source
-        path_losses = find_losses(committed, plain_objects(tried, environment))
+        path_losses = find_losses(plain_objects(was, environment), plain_objects(tried, environment))
         for rule in path_losses.keys() & losses.keys():
             unexplained.pop(rule, None)
             yield _Blame(path, rule, path_losses[rule].effect, is_alone=True)

@@ -29,7 +29,7 @@ from tfgen.check.object_checks import faults
 from tfgen.check.object_checks.fault import Fault, FieldPath, Objects
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.data_path import Path
-from tfgen.graph.built import BuiltJob
+from tfgen.graph.built import BuiltJob, variant_objects
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.limits import OBJECT_MAX
 from tfgen.kubernetes.object import Object, literal_name
@@ -128,7 +128,7 @@ def check_guard_rails(
     policy_problems = [*find_policy_problems(document, policies)]
     variants = [(item.name, item.namespace) for item in job.environments if item.name in built.environments]
     for environment, namespace in variants if job.environments else [(None, job.namespace)]:
-        items = tuple((built.base if environment is None else built.environments[environment]).values())
+        items = variant_objects(built, environment)
         for verdict in find_policy_faults(document, policies, items, namespace):
             if isinstance(verdict, Problem):
                 policy_problems.append(verdict)

@@ -48,6 +48,11 @@ def build(data: Mapping[str, Any], environments: Collection[str] | None = None) 
     return BuiltJob(job, templates, objects(templates, _scope(job, job.values, filled)), by_environment)
 
 
+def variant_objects(built: BuiltJob, environment: str | None) -> tuple[Mapping[str, Any], ...]:
+    """Return the plain objects of a built job, or of an environment of the job."""
+    return tuple((built.base if environment is None else built.environments[environment]).values())
+
+
 def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Sequence[Mapping[str, Any]]:
     """Return the plain objects of a job, or of an environment of the job.
 

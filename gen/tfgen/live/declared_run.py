@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from tfgen import data_path
-from tfgen.graph.built import BuiltJob, TaskObjects
+from tfgen.graph.built import BuiltJob, TaskObjects, variant_objects
 from tfgen.graph.objects import finisher, tensorboard
 from tfgen.graph.task_pods import pods
 from tfgen.job.training_job import Structure
@@ -106,7 +106,7 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
     """
     job, structure = built.job, built.job.structure
     place = next((item for item in job.environments if item.name == environment), None)
-    objects = tuple((built.base if environment is None else built.environments[environment or ""]).values())
+    objects = variant_objects(built, environment)
     values = job.values if place is None else place.values
     controllers = {
         item["metadata"]["labels"][keys.COMPONENT]: identity(item)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tfgen.check.object_checks.pods import pods_of
 from tfgen.check.totals import amount
-from tfgen.graph.built import BuiltJob, build, task_objects
+from tfgen.graph.built import BuiltJob, build, task_objects, variant_objects
 from tfgen.graph.objects.storage import SHM, TMP
 from tfgen.graph.task_pods import pods
 from tfgen.job.facts import check_environment
@@ -73,7 +73,7 @@ class _Variant(Record):
 
 
 def _panel(document: Document, built: BuiltJob, environment: str | None) -> Panel:
-    objects = tuple((built.base if environment is None else built.environments[environment]).values())
+    objects = variant_objects(built, environment)
     plain = task_objects(document.data, environment)
     run = declared_run(built, plain, environment)
     specs = {pod.role: pod.spec for pod in pods(plain.objects, "")} | _pod_specs(objects)

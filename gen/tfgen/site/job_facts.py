@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tfgen import data_path
 from tfgen.check.object_checks.pods import pods_of
 from tfgen.check.totals import totals
-from tfgen.graph.built import BuiltJob, build
+from tfgen.graph.built import BuiltJob, build, variant_objects
 from tfgen.job.origin import origins
 from tfgen.kubernetes import quantity
 from tfgen.kubernetes.object import Object
@@ -80,7 +80,7 @@ def _team(document: Document) -> str:
 def _environment(document: Document, built: BuiltJob, name: str | None) -> EnvironmentFacts:
     job = built.job
     variant = next((item for item in job.environments if item.name == name), None)
-    objects = [*(built.base if name is None else built.environments[name]).values()]
+    objects = variant_objects(built, name)
     return EnvironmentFacts(
         name=name or "",
         namespace=(variant.namespace if variant else job.namespace) or "",
