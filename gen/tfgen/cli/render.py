@@ -106,6 +106,8 @@ def _next_steps(args: Namespace) -> str:
     """Return the commands that a user at a terminal can run next, with a description of each command."""
     import shlex
 
+    from tfgen.text.columns import columns
+
     out = f" --out {shlex.quote(str(args.out))}" if args.out else ""
     jobs = shlex.join(map(str, args.jobs))
     steps = {
@@ -113,8 +115,8 @@ def _next_steps(args: Namespace) -> str:
         f"tfgen check {jobs}{out}": "report problems, and changes that need a new run",
         f"tfgen commit {jobs}{out} --push": "commit to git; Argo CD or Flux then applies the files",
     }
-    width = max(map(len, steps))
-    return "\nNext:\n\n" + "\n".join(f"  {command:<{width}}  {text}" for command, text in steps.items())
+    # The empty first column indents the table.
+    return f"\nNext:\n\n{columns([('', *step) for step in steps.items()])}".rstrip("\n")
 
 
 def _print_objects(args: Namespace) -> int:

@@ -29,6 +29,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema.file import entry, first_sentence, is_record
 from tfgen.schema.hints import choices, expected, hint_for_key, json_types
 from tfgen.schema.job_path import read_path
+from tfgen.text.columns import columns
 from tfgen.text.yaml_text import dump
 from tfgen.words import either, path_name, shown
 
@@ -127,11 +128,8 @@ def _keys_that_end(schema: Schema, steps: Sequence[str | int]) -> Iterator[_Key]
 
 def _list(path: str, keys: Sequence[_Key]) -> str:
     """List several keys as text: the path of each key, and the first sentence of its description."""
-    names = [_name(key.path) for key in keys]
-    width = max(map(len, names))
-    lines = (f"{name:<{width}}  {first_sentence(key.node)}" for name, key in zip(names, keys, strict=True))
-    body = "\n".join(lines)
-    return f"{len(keys)} keys end with {path}:\n\n{_indented(body)}\n"
+    table = columns([(_name(key.path), first_sentence(key.node)) for key in keys])
+    return f"{len(keys)} keys end with {path}:\n\n{_indented(table)}"
 
 
 def _follow(schema: Schema, steps: Sequence[str | int]) -> _Key:
@@ -217,10 +215,7 @@ def _table(schema: Schema, parent: _Key) -> Iterator[str]:
     record = _Key(parent.path, node, parent.tunable)
     rows += (_row(_child(schema, record, name)) for name in node.get("properties", ()))
     if len(rows) > 1:
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-        body = "\n".join(lines)
-        yield f"{heading}\n\n{_indented(body)}"
+        yield f"{heading}\n\n{_indented(columns(rows).rstrip())}"
 
 
 def _entries(schema: Schema, node: Schema) -> Schema:

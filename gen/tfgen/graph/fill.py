@@ -115,11 +115,6 @@ def evaluate(node: Node, scope: Scope) -> Any:
     return compile_expression(node)(scope)
 
 
-def fill_entries(node: ForEach, scope: Scope) -> Iterator[tuple[str, Any]]:
-    """Yield the key and the filled body for each entry in the map of a `ForEach`. Absent bodies are omitted."""
-    return compile_entries(node)(scope)
-
-
 def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
     """Yield a scope for each map entry that a guard forbids. A guard of several maps forbids combinations of entries.
 

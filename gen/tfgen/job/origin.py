@@ -16,6 +16,7 @@ from tfgen.problems import Place
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
+from tfgen.text.columns import columns
 from tfgen.text.document import Document
 from tfgen.words import path_name, shown
 
@@ -67,9 +68,7 @@ def origins(document: Document, environment: str | None = None) -> tuple[Origin,
 
 def as_table(rows: tuple[Origin, ...]) -> str:
     """Return a text table with one line for each value. The columns are path, value and origin."""
-    cells = [(path_name(row.path), shown(row.value, _LONGEST), str(row)) for row in rows]
-    widths = [max(len(cell[column]) for cell in cells) for column in (0, 1)]
-    return "".join(f"{path:<{widths[0]}}  {value:<{widths[1]}}  {origin}\n" for path, value, origin in cells)
+    return columns([(path_name(row.path), shown(row.value, _LONGEST), str(row)) for row in rows])
 
 
 def as_rows(rows: tuple[Origin, ...]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfgen.commands.profile import TaskProfile
-from tfgen.report.columns import columns
+from tfgen.text.columns import columns
 
 
 def as_table(profiles: Sequence[TaskProfile]) -> str:

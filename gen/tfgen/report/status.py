@@ -10,7 +10,7 @@ from tfgen.live.lost_nodes import LostNode
 from tfgen.live.run_state import RoleState, RunState
 from tfgen.live.task_state import TaskState
 from tfgen.plural import count
-from tfgen.report.columns import columns
+from tfgen.text.columns import columns
 from tfgen.words import either, printable
 
 _TASKS: Final = 8
