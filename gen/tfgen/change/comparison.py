@@ -9,6 +9,7 @@ the job, tfgen looks for the job in the committed versions of the other files, b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
 
@@ -19,6 +20,7 @@ from tfgen.check.cached_files import CachedFile, read_cached_files
 from tfgen.check.checked import Checked, CheckedFile
 from tfgen.check.jobs import check_all
 from tfgen.git import command
+from tfgen.graph.built import BuiltJob, build
 from tfgen.job.documents import JobPlace
 from tfgen.job.facts import environments_of, name_of, own_data, run_of
 from tfgen.job.sources import Source
@@ -50,11 +52,21 @@ class Pair(Record):
         document = self.after or self.before
         return name_of(document) if document else ""
 
+    @cached_property
+    def built_before(self) -> BuiltJob | None:
+        """The objects of the committed version; None for a new job."""
+        return build(self.before.data) if self.before else None
+
+    @cached_property
+    def built_after(self) -> BuiltJob | None:
+        """The objects of the current version; None for a removed job."""
+        return build(self.after.data) if self.after else None
+
     @property
     def new_runs(self) -> Iterator[Problem]:
         """Yield the changes that need a new run; nothing for an unchanged job."""
         if self.before and self.after and not self.stays:
-            yield from find_new_runs(self.before, self.after)
+            yield from find_new_runs(self.before, self.after, self.built_before, self.built_after)
             yield from find_runs_back(self.before, self.after, self.earlier_runs)
 
     @property

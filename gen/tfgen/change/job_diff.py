@@ -19,7 +19,7 @@ from tfgen import data_path
 from tfgen.change.comparison import Pair
 from tfgen.change.field_diff import FieldChange, field_changes
 from tfgen.check.totals import Totals, totals
-from tfgen.graph.built import build, plain_objects
+from tfgen.graph.built import BuiltJob, plain_objects, variant_objects
 from tfgen.job.facts import environments_of, name_of, run_of
 from tfgen.job.training_job import TrainingJob
 from tfgen.kubernetes import keys
@@ -163,9 +163,11 @@ def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
     was_data, data = (document.data if document else {} for document in (pair.before, pair.after))
     if is_before and is_after and (run := run_of(data, environment)) != run_of(was_data, environment):
         runs = (run_of(was_data, environment), run)
-        was_data = _with_run(was_data, environment, run)
-    before = plain_objects(was_data, environment) if is_before else ()
-    after = plain_objects(data, environment) if is_after else ()
+    if runs is not None:
+        before = plain_objects(_with_run(was_data, environment, runs[1]), environment)
+    else:
+        before = variant_objects(pair.built_before, environment) if pair.built_before and is_before else ()
+    after = variant_objects(pair.built_after, environment) if pair.built_after and is_after else ()
     was, now = ({identity(item): item for item in items} for items in (before, after))
     places = _place(pair.before, environment), _place(pair.after, environment)
     return EnvironmentDiff(
@@ -231,18 +233,17 @@ def _place_words(namespace: str, cluster: str) -> str:
 
 def _delivery_diffs(pair: Pair) -> Iterator[ObjectDiff]:
     """Yield the changes of the GitOps objects in the job's files and in shared files."""
-    before, after = _delivery(pair.before), _delivery(pair.after)
+    before, after = _delivery(pair.built_before), _delivery(pair.built_after)
     was, now = ({**of_job, **shared} for of_job, shared in (before, after))
     for key, diff in _object_diffs(was, now):
         path, _ = key
         yield diff.replaced(file=path, is_shared=any(key in shared for _, shared in (before, after)))
 
 
-def _delivery(document: Document | None) -> tuple[dict[Any, Object], dict[Any, Object]]:
+def _delivery(built: BuiltJob | None) -> tuple[dict[Any, Object], dict[Any, Object]]:
     """Return the GitOps objects by file and identity: the objects of the job, and the shared objects."""
-    if document is None or "gitops" not in document.data["spec"]:
+    if built is None or built.job.gitops is None:
         return {}, {}
-    built = build(document.data)
     delivery = gitops(built.job, built.environments)
     of_job, shared = (
         {(path, identity(item)): item for path, items in files.items() for item in items}

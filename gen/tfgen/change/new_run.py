@@ -13,7 +13,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.change.field_diff import NOTHING, in_words
@@ -26,13 +26,15 @@ from tfgen.change.immutable import (
     find_losses,
 )
 from tfgen.data_path import Path
-from tfgen.graph.built import build, plain_objects, variant_objects
+from tfgen.graph.built import BuiltJob, build, plain_objects, variant_objects
 from tfgen.job.facts import data_of, environments_of, run_of
-from tfgen.job.job_data import JobData
 from tfgen.problems import Problem
 from tfgen.schema import tunables
 from tfgen.schema import validate as schema
 from tfgen.text.document import Document
+
+if TYPE_CHECKING:
+    from tfgen.job.job_data import JobData
 
 MOST: Final = 20
 """Maximum number of changes that tfgen tests per job or environment, because each test builds all objects."""
@@ -53,17 +55,25 @@ class _Blame(NamedTuple):
     is_alone: bool
 
 
-def find_new_runs(before: Document, after: Document) -> Iterator[Problem]:
+def find_new_runs(
+    before: Document, after: Document, built_before: BuiltJob | None = None, built_after: BuiltJob | None = None
+) -> Iterator[Problem]:
     """Yield the changes of a job that need a new run, because the committed run may still be active.
 
     Both versions are valid, and have the same name. In an environment with a new run, tfgen compares only claims and
     priority classes. A job with environments never runs without an environment.
+
+    Args:
+        before: the committed version.
+        after: the current version.
+        built_before: the objects of the committed version; None if the caller has not built the objects.
+        built_after: the objects of the current version; None if the caller has not built the objects.
     """
     reported: dict[Path, set[str]] = {}
     environments = tuple(environments_at_work(before, after))
     following = [name for name in environments if "run" not in _spec_of(after.data, name)]
     runs_itself = not environments_of(before)
-    committed, current = build(before.data), build(after.data)
+    committed, current = built_before or build(before.data), built_after or build(after.data)
     for environment in (None, *environments):
         names_run = environment is not None and environment not in following
         losses = find_losses(variant_objects(committed, environment), variant_objects(current, environment))

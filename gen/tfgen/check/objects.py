@@ -11,11 +11,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tfgen import data_path
-from tfgen.check.admission.admit import PolicyFault, field_names, find_policy_faults, find_policy_problems
-from tfgen.check.admission.folder import NO_POLICIES, PolicyFolders
+from tfgen.check.admission.folder import NO_POLICIES, PolicyFolders, folders_of
 from tfgen.check.admission.rules import WARNINGS as POLICY_WARNINGS
 from tfgen.check.early_fields import find_early_fields
 from tfgen.check.enforced import find_foreign_images
@@ -36,6 +35,9 @@ from tfgen.kubernetes.object import Object, literal_name
 from tfgen.problems import Place, Problem, Severity, in_order
 from tfgen.text.document import Document, SourceTree
 from tfgen.words import either, in_environments
+
+if TYPE_CHECKING:
+    from tfgen.check.admission.admit import PolicyFault
 
 OBJECT_LINKS: Final = "object-links"
 OBJECT_SCHEMA: Final = "object-schema"
@@ -123,26 +125,34 @@ def check_guard_rails(
         built: the objects, built by the running tfgen, or read from the committed files.
         policies: the admission policies of the repository.
     """
+    guarded = (
+        *find_foreign_images(document, built),
+        *find_pod_overrides(document, built),
+        *find_over_limits(document, built),
+        *(_policy_problems(document, built, policies) if folders_of(document, policies) else ()),
+    )
+    return in_order(guarded)
+
+
+def _policy_problems(document: Document, built: BuiltJob, policies: PolicyFolders) -> Iterator[Problem]:
+    """Yield the problems that the admission policies of a job find."""
+    from tfgen.check.admission.admit import find_policy_faults, find_policy_problems  # 3 ms, which most jobs save
+
     job = built.job
     objects_by_fault: _ObjectsByFault = {}
-    policy_problems = [*find_policy_problems(document, policies)]
+    yield from find_policy_problems(document, policies)
     variants = [(item.name, item.namespace) for item in job.environments if item.name in built.environments]
     for environment, namespace in variants if job.environments else [(None, job.namespace)]:
         items = variant_objects(built, environment)
         for verdict in find_policy_faults(document, policies, items, namespace):
             if isinstance(verdict, Problem):
-                policy_problems.append(verdict)
+                yield verdict
                 continue
             place = _place_of_policy(document, environment, verdict)
             name = f"{verdict.item['kind']} {verdict.item['metadata']['name']}"
             names = objects_by_fault.setdefault((place, verdict.message, verdict.rule), {})
             names.setdefault(name, []).append(environment)
-    guarded = (
-        *find_foreign_images(document, built),
-        *find_pod_overrides(document, built),
-        *find_over_limits(document, built),
-    )
-    return in_order((*guarded, *policy_problems, *_problems(objects_by_fault)))
+    yield from _problems(objects_by_fault)
 
 
 def _problems(objects_by_fault: _ObjectsByFault) -> Iterator[Problem]:
@@ -253,6 +263,8 @@ def _place(document: Document, environment: str | None, fault: Fault) -> Place:
 
 def _place_of_policy(document: Document, environment: str | None, fault: PolicyFault) -> Place:
     """Return the line of the job that sets a field which a policy reads, or the line of the role or the job name."""
+    from tfgen.check.admission.admit import field_names  # the import takes 3 ms, which jobs without policies save
+
     if (name := literal_name(fault.item)) is not None:
         return document.place(literal_path(document, environment, ("objects", name)))
     role = _role(fault.item)

@@ -18,6 +18,7 @@ MAX_SIZE = 50_000
 """Maximum number of values in a file. An alias counts as all values that the alias refers to."""
 
 MAX_DEPTH = 100
+TOO_DEEP_MESSAGE = f"this nests deeper than {MAX_DEPTH} levels"
 MAX_PROBLEMS = 100
 """Maximum number of problems that tfgen reports for a file. A file with more problems is probably not a job file."""
 

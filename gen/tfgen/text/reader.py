@@ -12,8 +12,7 @@ import yaml
 
 from tfgen.problems import Position, Problem, in_order
 from tfgen.text.comments import directives
-from tfgen.text.document import MAX_DEPTH, MAX_PROBLEMS, MAX_SIZE, START, Document, Parsed, SourceTree
-from tfgen.text.yaml_syntax import TOO_DEEP_MESSAGE, explain
+from tfgen.text.document import MAX_DEPTH, MAX_PROBLEMS, MAX_SIZE, START, TOO_DEEP_MESSAGE, Document, Parsed, SourceTree
 from tfgen.text.yaml_text import UNCARRIED, uncarried
 from tfgen.value_type import MAX_INTEGER
 from tfgen.words import shown
@@ -120,6 +119,8 @@ class _Builder:
                     if place.text != "" or data is not None:
                         documents.append(Document(self._file, data, place))
         except yaml.MarkedYAMLError as error:
+            from tfgen.text.yaml_syntax import explain  # the import takes 2 ms, which valid YAML saves
+
             self.problems.append(explain(error, self._text, self._file))
         except _Stopped:
             pass

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tfgen.problems import Position, Problem
 from tfgen.record import Record
-from tfgen.text.document import MAX_DEPTH
+from tfgen.text.document import TOO_DEEP_MESSAGE
 from tfgen.text.odd_spaces import find_odd_space, odd_space_column
 
 if TYPE_CHECKING:
@@ -73,8 +73,6 @@ _LONGEST_KEY = 1024
 
 See https://yaml.org/spec/1.2.2/#742-flow-mappings.
 """
-
-TOO_DEEP_MESSAGE = f"this nests deeper than {MAX_DEPTH} levels"
 
 _OPENING = {"}": "{", "]": "["}
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from tfgen.git import read as git
 from tfgen.job.defaults import FILE
-from tfgen.job.sources import Source
+from tfgen.job.sources import Source, defaults_paths
 from tfgen.problems import Problem
 
 
@@ -26,8 +26,18 @@ def find_loosened_rails(paths: Iterable[Path], sources: Sequence[Source], agains
     layers = {Path(layer.file) for source in sources for layer in source.layers()}
     problems: tuple[Problem, ...] = ()
     for root in git.repositories([path / FILE for path in paths]):
-        if files := git.changed(root, against, with_untracked=layers):
-            from tfgen.change.guard_rails.versions import judge_rails  # takes 20 ms, which only a change needs
+        files = git.changed(root, against, with_untracked=layers)
+        if _concern_layers(root, files):
+            from tfgen.change.guard_rails.versions import judge_rails  # takes 20 ms, which few changes need
 
             problems += tuple(judge_rails(root, files, against))
     return problems
+
+
+def _concern_layers(root: Path, files: Collection[str]) -> bool:
+    """Return whether a tfgen.yaml was changed, or applies to the folder of a changed file."""
+    paths = [root / file for file in files]
+    folders = {path.parent for path in paths}
+    return any(path.name == FILE for path in paths) or any(
+        layer.exists() for folder in folders for layer in defaults_paths(folder / FILE)
+    )
