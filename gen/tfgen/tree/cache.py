@@ -31,8 +31,8 @@ MOST: Final = 80
 A subfolder contains the entries whose keys begin with the same two hexadecimal digits, so the cache has at most 256
 subfolders. tfgen deletes the oldest entries first.
 """
-_LONGEST: Final = 100_000
-"""Maximum size of a cache entry in bytes. The results of a usual job have two kilobytes, and its templates 50."""
+_LONGEST: Final = 200_000
+"""Maximum size of a cache entry in bytes. The results of a usual job have two kilobytes, its templates 50 to 120."""
 
 
 def cache_key(parts: Iterable[bytes]) -> str:
