@@ -16,9 +16,9 @@ import yaml
 
 from tests.support.api_server import ApiServer, ended
 from tests.support.finisher import Finisher
-from tests.support.local_cluster import LocalCluster
+from tests.support.local_cluster import Cluster, LocalCluster
 from tests.support.tools import ROOT
-from tests.support.training import TIMEOUT, local_cluster
+from tests.support.training import TIMEOUT, local_cluster, rendered_cluster
 
 CHIEF = "jobs/dist-mnist-chief"
 SERVING = ("ps", "worker")
@@ -49,7 +49,13 @@ def server() -> Iterator[ApiServer]:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> LocalCluster:
-    return local_cluster(tmp_path, tmp_path / "model", steps=400)
+    return local_cluster(tmp_path, tmp_path / "model", steps=400, cluster=smallest_cluster())
+
+
+def smallest_cluster() -> Cluster:
+    """Return the example's cluster with one worker, because each TensorFlow takes seconds to start."""
+    cluster = rendered_cluster()
+    return {**cluster, "worker": cluster["worker"][:1]}
 
 
 def patches(server: ApiServer) -> Sequence[str]:
@@ -91,7 +97,8 @@ def test_a_chief_that_fails_and_comes_back_releases_the_rest_once_it_is_done(
 
 def test_a_chief_that_fails_for_good(tmp_path: Path) -> None:
     """A training has two finishers: the first releases the tasks of a failed run, and the second keeps the tasks."""
-    cluster = local_cluster(tmp_path, tmp_path / "model", steps=1_000_000)  # more than it comes to
+    steps = 1_000_000  # more than it comes to
+    cluster = local_cluster(tmp_path, tmp_path / "model", steps, smallest_cluster())
     arguments = [text for text in rendered_arguments() if not text.startswith("--on-failure")]
     with ExitStack() as stack:
         servers = {on_failure: stack.enter_context(serving()) for on_failure in ("Release", "Keep")}
