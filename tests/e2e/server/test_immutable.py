@@ -92,7 +92,7 @@ def test_a_change_is_refused_where_check_says_so(
     name: str, cluster: ControlPlane, running: str, tmp_path: Path
 ) -> None:
     change = CHANGES[name]
-    said = [problem.message for problem in find_new_runs(*(_document(text) for text in change))]
+    said = [problem.message for problem in find_new_runs(_document(change.old), _document(change.new))]
     refused = _refused(cluster.client, _objects(change.new, tmp_path), running)
     job = _document(change.old).data["metadata"]["name"]
     expected = {key for message in said if (key := _refusal(job, message))}
