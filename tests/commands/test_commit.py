@@ -530,7 +530,7 @@ def test_a_file_that_was_edited_by_hand(clone: Path, capsys: Printed) -> None:
     write(name, "# mine\n")
     write("jobs/mnist.yaml", QUEUE)
     error = refused(capsys, "jobs")
-    assert f"nothing was written:\n{name}: the file was edited by hand; tfgen render --force replaces it" in error
+    assert f"nothing was written:\n{name}: the file was edited by hand; tfgen render --force replaces the file" in error
     assert git("status", "--porcelain") == f" M jobs/mnist.yaml\n M {name}\n"
 
 

@@ -20,8 +20,8 @@ def test_every_id_of_a_problem_is_known(rule: str, capsys: pytest.CaptureFixture
 def test_the_text_of_a_rule() -> None:
     assert explain_rule("latest-tag") == (
         "latest-tag\n\n"
-        "  An image has no fixed version. Severity: warning. An image without a fixed version can change without a "
-        "commit, and\n  two tasks of one job could run two versions of the image. Set a tag with a version, or a "
+        "  An image has no fixed version. Severity: warning. The image can then change without a commit, and two "
+        "tasks of one job\n  could run different versions. Set a tag with a version, or a "
         "digest (`mnist@sha256:...`).\n\n"
         "    spec:\n      image: registry.ml.internal/ml/mnist\n\n"
         "    spec:\n      image: registry.ml.internal/ml/mnist:1.4.0\n"
