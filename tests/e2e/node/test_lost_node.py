@@ -56,7 +56,8 @@ def test_the_pods_of_a_stopped_kubelet_are_named_and_replaced(
     release = Command((sys.executable, "-m", "tfgen", "release", "--lost", *where))
 
     def newest(role: str) -> Object:
-        return training.pods(role)[-1]
+        # Between the end of a pod and the next one, a role has none.
+        return eventually(lambda: training.pods(role), f"a pod of {role}")[-1]
 
     with node.without_kubelet():
         with pytest.raises(
