@@ -111,11 +111,6 @@ def test_no_other_command_is_loaded(words: tuple[str, ...], repository: Path, tm
     assert within(loaded(repository, *words, cache=tmp_path), OF_NONE) == set()
 
 
-@pytest.mark.parametrize("words", [("render", "jobs"), ("check", "jobs"), ("render", "--stdout", "jobs/mnist.yaml")])
-def test_a_valid_job_does_not_load_the_validator(words: tuple[str, ...], repository: Path, tmp_path: Path) -> None:
-    assert within(loaded(repository, *words, cache=tmp_path), {"jsonschema_rs"}) == set()
-
-
 def test_lsp_alone_loads_the_protocol_of_language_servers() -> None:
     protocol = re.compile(r"^\s*(?:import|from) (?:pygls|lsprotocol)\b", re.MULTILINE)
     users = [path.parent.name for path in PACKAGE.rglob("*.py") if protocol.search(path.read_text(encoding="utf-8"))]

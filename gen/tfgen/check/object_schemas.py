@@ -18,8 +18,6 @@ from tfgen.check.object_checks.fault import Fault
 from tfgen.errors import MissingPackageError, UsageError
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.schema import file as schema_file
-from tfgen.schema.acceptance import is_accepted
-from tfgen.schema.file import Schema
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft7Validator, Draft202012Validator
@@ -50,9 +48,6 @@ class ObjectSchemas:
 
     def faults(self, item: Object) -> Iterator[Fault]:
         """Yield each fault that the schema of an object finds. For a kind without a schema, yield nothing."""
-        custom = _custom_schema(item)
-        if custom is not None and is_accepted(custom, item):
-            return
         if validator := self._validator(item):
             for error in validator.iter_errors(item):
                 text = error.message
@@ -66,32 +61,21 @@ class ObjectSchemas:
         return frozenset(f"{item['kind']} of {item['apiVersion']}" for item in without)
 
     def _validator(self, item: Object) -> Draft7Validator | Draft202012Validator | None:
-        if _custom_schema(item) is not None:
-            return _custom_validator(item["kind"], item["apiVersion"])
-        return _kubernetes(self._folder, item["kind"], item["apiVersion"]) if self._folder else None
-
-
-def _custom_schema(item: Object) -> Schema | None:
-    """Return the schema of a custom kind that tfgen writes; None for any other kind, and for an entry of `objects`."""
-    # A schema of a custom kind has the fields that tfgen writes. An entry of `objects` may have further fields.
-    return _read_custom_schema(item["kind"], item["apiVersion"]) if literal_name(item) is None else None
+        api_version, kind = item["apiVersion"], item["kind"]
+        # A schema of a custom kind has the fields that tfgen writes. An entry of `objects` may have further fields.
+        custom = _custom(kind, api_version) if literal_name(item) is None else None
+        return custom or (_kubernetes(self._folder, kind, api_version) if self._folder else None)
 
 
 @functools.cache
-def _read_custom_schema(kind: str, api_version: str) -> Schema | None:
+def _custom(kind: str, api_version: str) -> Draft7Validator | None:
     group, _, version = api_version.rpartition("/")
     path = schema_file.path().with_name(f"{kind.lower()}.{group}.{version}.json")
     if not path.exists():
         return None
-    schema: Schema = json.loads(path.read_text(encoding="utf-8"))
-    return schema
-
-
-@functools.cache
-def _custom_validator(kind: str, api_version: str) -> Draft7Validator:
     import jsonschema_rs
 
-    return jsonschema_rs.Draft7Validator(dict(_read_custom_schema(kind, api_version) or {}))
+    return jsonschema_rs.Draft7Validator(json.loads(path.read_text(encoding="utf-8")))
 
 
 @functools.cache

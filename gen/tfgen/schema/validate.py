@@ -3,9 +3,9 @@
     >>> check(parse("{apiVersion: tfgen/v1alpha1, kind: TrainingJob, metadata: {name: a}}", "job.yaml").documents[0])
     (Problem(file='job.yaml', position=Position(line=1, column=1), message='missing key "spec" in the document: ...
 
-`acceptance` accepts most valid documents. If `acceptance` does not accept a document, jsonschema_rs finds the errors,
-and `messages` translates the errors to words. tfgen checks an environment twice: alone, and merged over the job. For
-example, if the job and the environment set different sources of a volume, only the merged volume has two sources.
+A fast validator finds the errors; `messages` translates them to words. tfgen checks an environment twice: alone, and
+merged over the job. For example, if the job and the environment set different sources of a volume, only the merged
+volume has two sources.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from tfgen.problems import Problem, in_order
 from tfgen.schema import file as schema_file
 from tfgen.schema import messages as schema_messages
 from tfgen.schema import tunables
-from tfgen.schema.acceptance import is_accepted
 from tfgen.schema.file import load
 from tfgen.schema.hints import json_types
 from tfgen.schema.messages import CheckedData, SchemaError
@@ -94,8 +93,6 @@ def _environment(document: Document, name: str) -> Iterator[Problem]:
 
 def schema_errors(data: Any, name: str = schema_file.NAME) -> tuple[SchemaError, ...]:
     """Return the errors that the validator finds, with the violated nodes of the schema."""
-    if is_accepted(load(name), data):
-        return ()
     checkable = _checkable(data)
     errors = islice(_validator(name).iter_errors(checkable), _MOST_ERRORS)
     return tuple(finding for error in errors for finding in _schema_errors(error, checkable, load(name)))
@@ -103,7 +100,7 @@ def schema_errors(data: Any, name: str = schema_file.NAME) -> tuple[SchemaError,
 
 @functools.cache
 def _validator(name: str) -> Draft7Validator:
-    import jsonschema_rs  # the import takes 20 ms, which documents that `is_accepted` accepts save
+    import jsonschema_rs  # the import takes 20 ms; commands without a job do not need it
 
     return jsonschema_rs.Draft7Validator(dict(load(name)))
 
