@@ -1,4 +1,4 @@
-"""Merge a job with its defaults: the ``tfgen.yaml`` files from the root of the repository to the job's folder.
+"""Merge a job with the defaults in the ``tfgen.yaml`` files, from the root of the repository to the job's folder.
 
     tfgen.yaml                                        jobs/mnist/job.yaml
       registry: registry.example.com/ml                 spec:
@@ -6,19 +6,19 @@
         tolerations: [{key: nvidia.com/gpu, ...}]         gang: {scheduler: volcano}
         gang: {queue: research}                           roles: {chief: {}, worker: {replicas: 4}}
 
-The result is a job with this toleration, in this queue, with the image registry.example.com/ml/mnist:1.4.0. In the same
-way, `argocd: {project: ads}` sets the project of a job with `gitops: {argocd: {}}`.
+The resulting job has this toleration, this queue, and the image registry.example.com/ml/mnist:1.4.0. In the same way,
+`argocd: {project: ads}` sets the project of a job with `gitops: {argocd: {}}`.
 
-The job is a JSON merge patch (RFC 7386) of the defaults: maps merge, null removes, and any other value of the job
-replaces the default. Two rules differ from the RFC:
+The job is a JSON merge patch (RFC 7386) of the defaults: maps are merged, null removes a default, and any other value
+of the job replaces the default. Two rules differ from the RFC:
 
-- A default may lack a key that the schema requires: a gang without its scheduler, a volume without its source. Such a
-  default applies only to a job that sets the missing key. In the same way, a default of an environment applies only to
-  a job that has the field which the default changes.
-- A null within an environment remains, because it removes a value of the job in that environment.
+- A default may lack a key that the schema requires, for example a gang without its scheduler, or a volume without its
+  source. Such a default applies only to a job that sets the missing key. In the same way, a default of an environment
+  for a section of the job, such as a role, applies only to a job that has the section.
+- The merge keeps a null of an environment, because the null removes a value of the job in that environment.
 
-A ``tfgen.yaml`` in a subfolder is a merge patch of the ``tfgen.yaml`` above in the same way: an unset field inherits
-the value of the file above, and null removes the field.
+In the same way, a ``tfgen.yaml`` in a subfolder is a merge patch of the ``tfgen.yaml`` in the nearest parent folder. An
+unset field inherits the value of the parent file, and null removes the field.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ FILE: Final = "tfgen.yaml"
 _IMAGES: Final = ("#/definitions/image", "#/definitions/containerImage")
 _ENVIRONMENTS: Final = "environments"
 _MERGED: Final = ("argocd", "registry", "spec")
-"""The keys that a tfgen.yaml inherits from the tfgen.yaml above."""
+"""The keys that a tfgen.yaml inherits from the tfgen.yaml of a parent folder."""
 
 
 def says_root(content: bytes) -> bool:
     """Return whether a tfgen.yaml sets `root: true`. The folder of such a file contains charts/ and overlays/.
 
-    A tfgen.yaml with `root: true` inherits nothing from the tfgen.yaml above.
+    A tfgen.yaml with `root: true` inherits nothing from the tfgen.yaml files of parent folders.
 
     Args:
         content: the content of the tfgen.yaml, which may be invalid.
@@ -59,11 +59,11 @@ def says_root(content: bytes) -> bool:
 
 
 def over(layer: Document, parent: Document | None) -> Document:
-    """Return a tfgen.yaml merged over the tfgen.yaml above. An invalid tfgen.yaml remains unchanged.
+    """Return a tfgen.yaml merged over the tfgen.yaml of a parent folder. Return an invalid tfgen.yaml unchanged.
 
     Args:
         layer: the tfgen.yaml, which may be invalid.
-        parent: the tfgen.yaml above, which `schema.check_defaults` accepts, or None.
+        parent: the tfgen.yaml of the parent folder, which `schema.check_defaults` accepts; None if no parent has one.
     """
     if parent is None or not isinstance(layer.data, Mapping):
         return layer
@@ -79,7 +79,7 @@ def over(layer: Document, parent: Document | None) -> Document:
 
 
 def under(job: Document, defaults: Document) -> Document:
-    """Return a job merged over its defaults. An invalid job remains unchanged.
+    """Return a job merged over its defaults. Return an invalid job unchanged.
 
     Args:
         job: the job, which may be invalid.
@@ -127,7 +127,7 @@ def _merged(
 ) -> dict[str, Any]:
     """Merge `over` into `defaults`. Both mappings match the schema `node`.
 
-    If `has_halves` is true, a default that lacks a required key remains, because a job may add the missing key later.
+    If `has_halves` is true, keep a default that lacks a required key, because a job may add the missing key later.
     """
     merged: dict[str, Any] = {}
     taken = _not_chosen(node, over)
@@ -150,7 +150,7 @@ def _merged(
 
 
 def _not_chosen(node: Schema, over: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the alternative keys that a job excludes. A volume with one source excludes all other sources."""
+    """Return the keys that the keys of a job exclude. For example, a source of a volume excludes all other sources."""
     keys = choices(node) if "oneOf" in node else ()
     return tuple(key for key in keys if key not in over) if any(key in over for key in keys) else ()
 
@@ -164,7 +164,7 @@ def _is_whole(node: Schema, value: Any) -> bool:
 
 
 def _fitting(schema: Schema, node: Schema, environment: Any, spec: Any, unmerged: Any) -> Any:
-    """Return an environment without the defaults that change a field which the job does not have.
+    """Return an environment without the defaults for roles and other sections that the job does not have.
 
     `unmerged` is the environment as the job file sets it, without defaults.
     """
@@ -181,7 +181,7 @@ def _fitting(schema: Schema, node: Schema, environment: Any, spec: Any, unmerged
 
 
 def _is_section(node: Schema) -> bool:
-    """Return whether a schema node is a section that a job may lack, such as a role."""
+    """Return whether a schema node describes an optional section of a job, such as a role."""
     return is_record(node) and "default" not in node
 
 

@@ -15,7 +15,7 @@ from tfgen.text.parse import parse
 _FEW: Final = 2
 """Maximum number of cached job files. A command reads the committed and the current version of one file at a time."""
 _LAYERS: Final = 8
-"""Maximum number of cached tfgen.yaml files, from which the cached job files inherit defaults."""
+"""Maximum number of cached tfgen.yaml files. The cached job files inherit defaults from these files."""
 
 
 class JobPlace(Record):

@@ -29,7 +29,7 @@ def name_of(document: Document) -> str:
 
 
 def own_data(document: Document) -> Any:
-    """Return the data of a job in the job file, without defaults."""
+    """Return the data of a job as the job file sets the data, without defaults."""
     return document.data if document.unmerged is None else document.unmerged
 
 

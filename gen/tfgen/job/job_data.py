@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tfgen.schema.workload_kinds.facts import CompletionBy
 
 Foreign: TypeAlias = Mapping[str, Any]
-"""A mapping whose fields Kubernetes defines, or whose fields are all values of the chart."""
+"""A mapping with fields that Kubernetes defines, or a mapping whose fields are all chart values."""
 
 
 class Named(TypedDict):
@@ -80,7 +80,7 @@ class PatchTarget(KindTarget, total=False):
 
 
 class EmptyPatch(TypedDict):
-    """A patch with only the required field. Such a patch changes nothing."""
+    """A patch with only the required field `target`. Such a patch changes nothing."""
 
     target: PatchTarget
 

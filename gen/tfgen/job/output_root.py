@@ -31,10 +31,11 @@ def is_root(folder: Path) -> bool:
 
 
 def root_above(folder: Path) -> Path | None:
-    """Return the nearest folder that is a root (`is_root`): the folder itself, or a parent folder.
+    """Return the nearest root (see `is_root`): the folder itself, or a parent folder.
 
-    If there is no root, return the nearest of these folders with rendered files. If there is none, return the topmost
-    folder with a tfgen.yaml, or else the working directory if it contains the folder, but not `/`.
+    If none of these folders is a root, return the nearest of them that contains rendered files. If none contains
+    rendered files, return the topmost one with a tfgen.yaml. If none has a tfgen.yaml, return the working directory,
+    unless the working directory is `/` or does not contain the folder.
     """
     start, working_directory = real_path(folder), real_path(Path())
     folders = (start, *start.parents)
@@ -67,7 +68,7 @@ def output_root_of(paths: Sequence[Path], files: Iterable[str]) -> Path:
     """Return the folder for charts/ and overlays/ of several jobs. All jobs must have the same output folder.
 
     Args:
-        paths: the files and folders of the command line. A path that contains no job file also has a default folder.
+        paths: the files and folders of the command line. tfgen also checks the output folder of a path without jobs.
         files: the job files in these paths.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Run names that `tfgen rerun` assigns. After a run without a name: 2, 3, ...; after a run named lr: lr-2, lr-3, ..."""
+"""Run names that `tfgen rerun` assigns: 2, 3, ... after a run without a name, and lr-2, lr-3, ... after the run lr."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def next_run(run: str) -> str:
 
 
 def precedes(run: str, later: str) -> bool:
-    """Return whether `later` names a later run than `run`, by the numbers at the end of the names.
+    """Return whether the run name `later` follows the run name `run`. Compare the numbers at the end of the names.
 
     >>> precedes("", "2"), precedes("2", "10"), precedes("lr", "lr-2"), precedes("2", "lr-3"), precedes("3", "2")
     (True, True, True, False, False)

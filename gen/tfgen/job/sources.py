@@ -1,4 +1,4 @@
-"""Find and read the job files of a command, and the tfgen.yaml files with their defaults.
+"""Find and read the job files on a command line, and the tfgen.yaml files with the defaults of the jobs.
 
     read_sources([Path("jobs")])  # [Source("jobs/mnist/job.yaml", OnDisk(...), Source("tfgen.yaml", b"..."))]
 
@@ -36,7 +36,7 @@ _STDIN_NAME: Final = "<stdin>"
 
 
 class OnDisk(NamedTuple):
-    """Placeholder for the content of a file. tfgen reads such a file only when needed, to save memory.
+    """Placeholder for the content of a file. To save memory, tfgen reads the file only when the content is needed.
 
     Attributes:
         digest: the SHA-256 of the content.
@@ -218,7 +218,7 @@ class _Layers:
         self._of_folders: dict[tuple[Path, bool], Source | None] = {}
 
     def under(self, job: Path) -> Source | None:
-        """Return the nearest tfgen.yaml of a job file, or None."""
+        """Return the tfgen.yaml nearest to a job file, in the same folder or in a parent folder; or None."""
         folder = real_path(job).parent, job.is_absolute()
         if folder not in self._of_folders:
             self._of_folders[folder] = defaults_under(job, self._content)
@@ -231,7 +231,7 @@ class _Layers:
 
 
 def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source | None:
-    """Return the nearest tfgen.yaml of a job file, or None. The result refers to the tfgen.yaml files above.
+    """Return the tfgen.yaml nearest to a job file, or None. `Source.defaults` refers to the next tfgen.yaml above.
 
     Args:
         job: the job file, which may be missing.
@@ -248,7 +248,7 @@ def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source
 
 
 def defaults_on_disk(job: Path) -> Source | None:
-    """Return the nearest tfgen.yaml of a job file on disk, or None. The result refers to the tfgen.yaml files above.
+    """Read from the disk the tfgen.yaml nearest to a job file. Return the same result as `defaults_under`.
 
     Raises:
         UsageError: a tfgen.yaml cannot be read.
@@ -287,7 +287,7 @@ def read_defaults_file(path: Path) -> bytes | None:
 
 
 def _read(path: Path) -> tuple[bytes, bool]:
-    """Return the content of a file, and whether the file is a regular file. Unlike a pipe, it can be read again."""
+    """Return the content of a file, and whether the file is a regular file, which can be read again, unlike a pipe."""
     try:
         with path.open("rb") as file:
             is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)

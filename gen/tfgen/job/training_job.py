@@ -4,9 +4,10 @@
     job.structure.roles                        # (Role("chief", ...), Role("ps", ...), Role("worker", ...))
     job.values["roles"]["worker"]["replicas"]  # 4
 
-A job has two independent parts. The `Structure` decides which objects exist, and which fields they have. The values are
-the settings that a user of the chart, or an environment, may change; they only fill fields of these objects. So two
-jobs that differ only in their values have the same objects, and the chart is valid for all values.
+A job has two independent parts: the structure and the values. The `Structure` decides which objects exist, and which
+fields the objects have. The values are the settings that a user of the chart, or an environment, may change. The values
+only fill fields of the objects. So two jobs that differ only in their values have the same objects, and the chart is
+valid for all values.
 """
 
 from __future__ import annotations
@@ -150,8 +151,8 @@ class Structure(Record):
     Attributes:
         port: the TCP port of each TensorFlow server.
         roles: the roles of the job, in the order chief, ps, worker, evaluator.
-        completion: the role whose end completes the job.
-        releases: whether the end of this role releases the GPUs of the remaining tasks.
+        completion: the tasks whose end completes the job: the chief, worker 0, or all workers.
+        releases: whether the end of these tasks releases the GPUs of the remaining tasks.
         kind: the workload kind.
         tf_job: the settings for the workload kind TFJob.
         volcano_plugin: whether the TensorFlow plugin of Volcano sets TF_CONFIG in the tasks of a Volcano Job.
@@ -308,7 +309,7 @@ class TrainingJob(Record):
         return self.structure.name
 
     def namespace_of(self, environment: str | None) -> str | None:
-        """Return the namespace of an environment (None: of the job), or None if no namespace is set."""
+        """Return the namespace of an environment, or of the job if `environment` is None; None without a namespace."""
         return next((form.namespace for form in self.environments if form.name == environment), self.namespace)
 
     @staticmethod

@@ -21,7 +21,7 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 def defaulted(item: Object) -> dict[str, Any]:
-    """Return an object with the defaults of its kind. An object that is invalid or of another kind is unchanged."""
+    """Return an object with the defaults of its kind. Unsupported kinds and invalid fields remain unchanged."""
     fill = _FILLS.get((group(item), item["kind"]))
     filled: dict[str, Any] = _plain(fill(item) if fill else item)
     return filled
@@ -35,7 +35,7 @@ def _plain(value: Any) -> Any:
 
 
 def _at(value: Mapping[str, Any], key: str, fill: _Fill) -> Mapping[str, Any]:
-    """Apply a function to the mapping at a key, or to each mapping of the list at a key."""
+    """Return a copy of `value`, in which `fill` replaces the mapping at a key, or each mapping in the list at a key."""
     part = value.get(key)
     if isinstance(part, Mapping):
         return {**value, key: fill(part)}
@@ -110,7 +110,7 @@ def _container(container: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_requests(container: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Set the missing requests of a container. The request of a resource equals the limit of the resource."""
+    """Set the missing requests of a container: if a resource has only a limit, the limit becomes the request."""
     return _at(container, "resources", _requested)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
-"""A reference, or the escape `$$` of a dollar sign."""
+"""Pattern of a reference `$(X)`, or of `$$`, the escape of a dollar sign."""
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:

@@ -4,9 +4,9 @@
     [{'op': 'replace', 'path': '/args', 'value': ['b']}, {'op': 'add', 'path': '/a~1b', 'value': 2}, {'op': 'remove', \
 'path': '/old'}]
 
-A JSON patch can change a single item of a list. A merge patch must contain the whole list. The path of a JSON patch
-contains the index of an item. So tfgen adds a `test` operation for the name of the item before each change: if the
-items of the list have changed in the meantime, the patch fails and changes nothing.
+A JSON patch can change a single item of a list, but a merge patch must contain the whole list. An operation refers to
+an item by its index. So tfgen adds a `test` operation before each change. The `test` operation compares the name of the
+item. If the items of the list have changed in the meantime, the patch fails and changes nothing.
 https://www.rfc-editor.org/rfc/rfc6902
 """
 
@@ -26,14 +26,14 @@ def json_patch(before: Any, after: Any) -> list[Operation]:
 
 
 def changes_items(before: Any, after: Any) -> bool:
-    """Return True if two versions of a list have common items, which a merge patch would have to repeat."""
+    """Return True if two versions of a list have common items. A merge patch would have to repeat these items."""
     if isinstance(before, dict) and isinstance(after, dict):
         return any(changes_items(before[key], after[key]) for key in before if key in after)
     return before != after and bool(_kept_names(before, after))
 
 
 def patched(data: Any, operations: Sequence[Operation]) -> Any:
-    """Apply a patch of `json_patch` to a copy of data.
+    """Return a copy of data after the operations that `json_patch` has returned.
 
     Raises:
         ValueError: a `test` operation fails, or an operation has a type that `json_patch` does not return.

@@ -47,7 +47,7 @@ _PODS: Final = {
     "ReplicationController": ("spec/template/spec", _FURTHER),
     "StatefulSet": ("spec/template/spec", (*_CONFIG, *_FURTHER)),
 }
-"""For each kind with a PodSpec: the path of the PodSpec, and its fields with names of objects."""
+"""The path of the PodSpec in the objects of a kind, and the PodSpec's fields with names of objects, by kind."""
 
 _FIELDS: Final[Mapping[tuple[str, str], Sequence[str]]] = {
     **{("", kind): tuple(f"{pod}/{field}" for field in fields) for kind, (pod, fields) in _PODS.items()},
@@ -78,7 +78,7 @@ _FIELDS: Final[Mapping[tuple[str, str], Sequence[str]]] = {
     ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef/name", "subjects"),
     ("serving.knative.dev", "Service"): ("spec/template/spec/containers/env/valueFrom/secretKeyRef/name",),
 }
-"""The fields with names of objects, by API group and kind. The empty group stands for all API groups."""
+"""The fields with names of objects, by API group and kind. An empty group means all API groups."""
 
 _VOLUME_CLAIMS: Final = "spec/volumeClaimTemplates/spec/storageClassName"
 _BINDINGS: Final = ("ClusterRoleBinding", "RoleBinding")
@@ -130,7 +130,7 @@ def _on_the_way(path: Path, value: Any, steps: Sequence[str]) -> Iterator[Unread
 
 
 def _at_the_end(path: Path, value: Any) -> Iterator[Unreadable]:
-    """Yield a field's value, or an item of a list, if this value is neither a name nor a mapping with a name."""
+    """Yield the value of a field, or each item of a list, that is neither a name nor a mapping with a name."""
     items = [((*path, index), element) for index, element in enumerate(value)] if isinstance(value, list) else []
     for place, element in items or [(path, value)]:
         if isinstance(element, list) and items:

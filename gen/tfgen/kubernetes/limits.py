@@ -18,7 +18,7 @@ containers is 8 MiB.
 """
 
 STRING_COST: Final = 9
-"""Additional size of each argument or environment variable: the final zero byte, and the pointer of 8 bytes."""
+"""Size that Linux adds for each argument or environment variable: a final zero byte, and a pointer of 8 bytes."""
 
 ANNOTATIONS_MAX: Final = 262_144
 """Maximum total size of all keys and values of an object's annotations.

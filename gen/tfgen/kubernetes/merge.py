@@ -3,15 +3,15 @@
     >>> merge({"spec": {"a": 1, "b": 2}}, {"spec": {"b": None}}, KUBECTL)
     {'spec': {'a': 1}}
 
-Mappings are merged, and null removes a key. The dialect decides which lists are merged, and in which order; any other
-list is replaced. A patch item with ``$patch: delete`` removes the list item with the same key. If a list of the patch
-contains ``$patch: replace``, the other items of the patch's list replace the whole list of the object. A patch mapping
-with ``$patch: replace`` replaces the whole mapping of the object.
+Mappings are merged, and null removes a key. The `Dialect` contains the rules of the tool for lists: which lists are
+merged, and in which order. Any other list is replaced. A patch item with ``$patch: delete`` removes the list item with
+the same key. If a list of the patch contains ``$patch: replace``, the other items of the patch's list replace the whole
+list of the object. A patch mapping with ``$patch: replace`` replaces the whole mapping of the object.
 https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 
-`pair` matches the items of two lists, for plain objects in this module and for objects with holes in
-`graph.patches.merge`. `pair` differs from kubectl in one case: kubectl merges two ports that have the same number and
-different protocols (https://github.com/kubernetes/kubernetes/issues/39188).
+`pair` matches the items of two lists. This module uses `pair` for plain objects, and `graph.patches.merge` uses `pair`
+for objects with holes (placeholders for values of the chart). `pair` differs from kubectl in one case: kubectl merges
+two ports that have the same number and different protocols (https://github.com/kubernetes/kubernetes/issues/39188).
 
 Three other modules merge by other rules. `tunables.merge` merges Helm values, and keeps a null that removes nothing.
 `job.defaults` merges the layers of a job: if the schema allows only one of several keys, the key in the job removes the
@@ -36,7 +36,7 @@ class Dialect(Record):
 
     Attributes:
         keys: the lists that the tool merges, each with the fields that identify its items.
-        puts_patch_first: whether the items of a patch precede the remaining items, in the order of the patch.
+        puts_patch_first: whether the merged list begins with the items of the patch, in the order of the patch.
     """
 
     keys: Mapping[str, Sequence[str]]
@@ -66,10 +66,11 @@ def kustomize(kind: str) -> Dialect:
 
 
 def merge(under: Any, patch: Mapping[str, Any], dialect: Dialect) -> dict[Any, Any]:
-    """Return a copy of a mapping with a patch merged into the copy.
+    """Merge a patch into a copy of a mapping, and return the copy.
 
     Args:
-        under: the mapping, as plain data or as a part of a graph. The patch replaces scalars and holes of the mapping.
+        under: the mapping, which may contain holes (placeholders for values of the chart). The patch replaces a hole
+            like a scalar.
         patch: plain data.
         dialect: the rules for lists.
     """
@@ -111,15 +112,14 @@ def pair(
 ) -> Sequence[Sequence[int]]:
     """Return, for each item of a patch, the indexes of the list items with the same key.
 
-    A patch item that removes matches all list items with the same key. Any other item of the patch matches at most one
-    list item, and is added to the list if no item matches. Two items of a patch never match the same list item. If the
-    key is unique in the list and in the patch, the two items match. If the key is not unique, the item of the patch
-    matches the first list item with the same value of the additional field in `TOLD_APART`, such as the protocol of a
-    port.
+    A patch item with `$patch: delete` matches all list items with the same key. Any other patch item matches at most
+    one list item, and is added to the list if no list item matches. Two patch items never match the same list item. If
+    a key is unique in the list and in the patch, the two items with the key match. If the key is not unique, the patch
+    item matches the first list item with the same value of the additional field in `TOLD_APART`, such as the protocol
+    of a port.
 
     Args:
-        items: the list, as plain data or as a part of a graph. A list item that depends on values of the chart has no
-            key.
+        items: the list. A list item that depends on values of the chart has no key.
         patches: the items of the patch.
         field: the name of the list.
         dialect: the rules with the keys of the items.
@@ -141,7 +141,7 @@ def pair(
 
 
 def removes(patch: Mapping[str, Any]) -> bool:
-    """Return whether an item of a patch removes the items with its key."""
+    """Return whether a patch item removes the list items with the same key."""
     return patch.get("$patch") == "delete"
 
 

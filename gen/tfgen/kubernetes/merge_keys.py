@@ -44,16 +44,16 @@ The merge key and this field are the ``x-kubernetes-list-map-keys`` of the list.
 """
 
 _OF_KIND: Final[Mapping[str, Mapping[str, str]]] = {"Service": {"ports": "port"}}
-"""The merge keys that differ from the merge key of the list with the same name in a pod, by kind and list."""
+"""The merge keys of lists outside pods, by kind and list, if a list of the same name in a pod has another merge key."""
 
 
 def merge_keys(kind: str) -> dict[str, tuple[str, ...]]:
-    """Return the lists that Kubernetes merges in an object of a kind, each with the field that identifies its items."""
+    """Return the lists that the API server merges in a kind. The value is the one field that identifies an item."""
     return {field: (key,) for field, key in {**MERGE_KEYS, **_OF_KIND.get(kind, {})}.items()}
 
 
 def kustomize_keys(kind: str) -> dict[str, tuple[str, ...]]:
-    """Return the lists that kustomize merges in an object of a kind, each with the fields that identify its items."""
+    """Return the lists that kustomize merges in a kind. The value is all fields that together identify an item."""
     return {**KUSTOMIZE_KEYS, **{field: (key,) for field, key in _OF_KIND.get(kind, {}).items()}}
 
 

@@ -27,7 +27,7 @@ def group(item: Object) -> str:
 
 
 def creation_time(item: Object) -> str:
-    """Return the creation time of an object in a cluster. Such texts sort by time."""
+    """Return the creation time of an object in a cluster. The order of these texts is the order in time."""
     return str(item["metadata"]["creationTimestamp"])
 
 

@@ -21,9 +21,10 @@ _HUGE_PAGES: Final = "hugepages-"
 def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> dict[str, Amount]:
     """Return the requests of a PodSpec by resource, plus the overhead of the pod: CPU in cores, memory in bytes.
 
-    The requests of containers that run at the same time are added. An init container runs together with the sidecars
-    that start before it. The result is the maximum over all phases of the pod. Requests at the pod level replace the
-    requests of the containers. During a resize of a running pod, the larger of the old and the new request is used.
+    The scheduler adds the requests of containers that run at the same time. An init container runs together with the
+    sidecars that start before the init container. The result is the maximum over all phases of the pod. Requests at the
+    pod level replace the requests of the containers. During a resize of a running pod, the larger of the old and the
+    new request counts.
 
     Args:
         spec: the PodSpec.

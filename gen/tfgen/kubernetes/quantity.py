@@ -1,4 +1,4 @@
-"""A Kubernetes quantity as an exact number.
+"""Conversion of a Kubernetes quantity, such as `1.5Gi`, to an exact number.
 
     >>> parse("1.5Gi"), parse("500m"), parse(2)
     (1610612736, Fraction(1, 2), 2)

@@ -1,4 +1,4 @@
-"""The queue of the objects of a job: a queue of Kueue or Volcano."""
+"""The queue of Kueue or Volcano that the objects of a job name."""
 
 from __future__ import annotations
 
