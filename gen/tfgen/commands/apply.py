@@ -2,7 +2,7 @@
 
 tfgen uses server-side apply: https://kubernetes.io/docs/reference/using-api/server-side-apply/. First, tfgen sends all
 objects in a dry run: if the server rejects one object, tfgen changes no object. The inventory is a ConfigMap that lists
-the objects of the last apply, so that the next apply deletes objects that job.yaml no longer has.
+the objects of the last apply, so that the next apply can delete the objects that job.yaml no longer has.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from tfgen.live.declared_run import Identity, is_finisher
 from tfgen.live.refusal import is_immutable
 
 _KINDS_OF_RUN: Final = ("ConfigMap", "Job", "JobSet", "Pod", "StatefulSet")
-"""The kinds whose objects belong to a single run, including Volcano's Job. See docs/runs.md#what-a-run-keeps."""
+"""The kinds of objects that belong to a single run. Job includes Volcano's Job. See docs/runs.md#what-a-run-keeps."""
 _POD_SECONDS, _POD_PAUSE = 10.0, 0.1
-"""Maximum time in seconds to wait for the pod of the finisher, and the time in seconds between two requests."""
+"""Maximum time to wait for the pod of the finisher, and the time between two requests, both in seconds."""
 _SERVER_FIELDS: Final = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink")
 """The fields of `metadata` that the API server writes."""
 
@@ -77,7 +77,7 @@ def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectCha
 
     Raises:
         ApiError: the server rejects an object that it accepted in the dry run.
-        TfgenError: the server does not answer in time. The next apply continues.
+        TfgenError: the server does not answer in time. The next apply continues where this apply stopped.
     """
     by_identity = {identity(item): item for item in objects}
     write_inventory(target, dict.fromkeys([*read_inventory(target, target.environment), *by_identity]))
@@ -98,7 +98,7 @@ def live_changes(before: Object, after: Object) -> tuple[FieldChange, ...]:
 
 
 def _wait_for_pod(target: Target, finisher: Identity) -> None:
-    """Wait until the Job of the finisher has a pod, so that no task takes the last pod of a ResourceQuota.
+    """Wait until the finisher has a pod. The finisher starts first, because the tasks may use up a ResourceQuota.
 
     If the quota is already full, the function returns after a timeout. `tfgen status` then names the quota.
     """

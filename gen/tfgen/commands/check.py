@@ -1,4 +1,4 @@
-"""`tfgen check`: check jobs, their objects and rendered files, and the remaining files of removed jobs.
+"""`tfgen check`: check jobs, the objects and rendered files of the jobs, and the files that removed jobs left behind.
 
 Unchanged jobs use cached results. Changed jobs are fully checked.
 """
@@ -178,7 +178,8 @@ def _find_unchanged(
 ) -> dict[str, CachedFile]:
     """Return file name -> cached results, for the job files that equal their committed versions.
 
-    The overlays of the jobs (in a quick check, all rendered files) must equal their committed versions as well.
+    The overlays of the jobs must equal their committed versions as well. A quick check requires this of all rendered
+    files.
     """
     cached = find_cached(sources, out, manifests)
     if cached:
@@ -200,7 +201,7 @@ def _unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Calla
 
 
 def _with_cached(report: Report, checked: Checked, cached: Mapping[str, CachedFile], *, is_quick: bool) -> Report:
-    """Return the report on the changed files with the cached problems of the unchanged files added."""
+    """Add the cached problems of the unchanged files to the report on the changed files."""
     unchanged = [cached[file.source.file] for file in checked.whole_files if file.is_cached]
     problems = (problem for file in unchanged for problem in (*file.object_problems, *file.unused))
     return report.replaced(

@@ -1,8 +1,8 @@
 """``tfgen delete``: remove a job's objects from a cluster.
 
 tfgen deletes an object only if the object has the labels of the job, or if the inventory lists the object and tfgen
-applied the object. tfgen keeps objects of other environments of the job in the same namespace. tfgen deletes a claim
-only if the user names the claim.
+applied the object. tfgen keeps the objects that other environments of the job have in the same namespace. tfgen deletes
+a claim only if the user names the claim.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _finisher_last(live_objects: Mapping[Identity, Object]) -> dict[Identity, Ob
 
 
 def _unserved(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectChange]:
-    """Yield the objects of the last apply whose kinds do not exist on the server, which may be the wrong server."""
+    """Yield the objects of the last apply whose kinds the server does not have. The server may be a wrong one."""
     for item in inventory:
         if target.api.resource(*item[:2]) is None:
             reason = f"the server has no kind {item[1]} of {item[0]}; check the address of the server"

@@ -19,7 +19,7 @@ class Diff(Record):
 
     Attributes:
         changed: the changes of each changed job.
-        compared: the number of jobs, including removed jobs.
+        compared: the number of compared jobs, including removed jobs.
         notes: messages about jobs that were not compared, or that keep their committed files.
     """
 

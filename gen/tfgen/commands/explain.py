@@ -207,7 +207,10 @@ def _examples(key: _Key) -> Iterator[str]:
 
 
 def _table(schema: Schema, parent: _Key) -> Iterator[str]:
-    """Yield a table of the keys below a key: the keys of a mapping, or the keys of each entry of a map or a list."""
+    """Yield the text of a table with the keys below a key. For a map or a list, the table has the keys of each entry.
+
+    Yield nothing if no key is below the key.
+    """
     node, heading = parent.node, "Keys:"
     if not is_record(node):
         node, heading = _entries(schema, node), "Keys of each entry:"

@@ -395,9 +395,10 @@ class _Planner:
         self._problems.append(Problem(*self._document.place(path), message, rule))
 
     def _path(self, pod: Pod, *keys: str) -> DataPath:
-        """Return the path in job.yaml that sets a key of a pod.
+        """Return the path in job.yaml of the setting that the pod gets for a key.
 
-        The environment overrides the job, and a setting of one role overrides a setting of all roles.
+        A setting of the environment overrides a setting of the job. A setting of the role overrides a setting of all
+        roles.
         """
         parents: list[DataPath] = [("spec",)]
         if self._options.environment is not None:

@@ -1,8 +1,8 @@
 """``tfgen merge-driver``: merge rendered files for git.
 
-git calls the driver for each file that both branches changed. A rendered file remains unchanged, because the next
-render writes the file again. The merged ledger lists the files of both branches, so that the next render may replace
-these files.
+git calls the driver for each file that both branches changed. The driver does not merge a rendered file, because the
+next render writes the file again. The merged ledger lists the files of both branches, so that the next render may
+replace these files.
 The driver merges any other file, such as a hand-written chart below charts/, line by line.
 
 https://git-scm.com/docs/gitattributes#_defining_a_custom_merge_driver

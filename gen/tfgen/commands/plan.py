@@ -21,7 +21,7 @@ _KINDS_WITH_PODS: Final = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "Da
 
 
 def plan_runs(runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[Object]) -> Plan:
-    """Plan all runs together on the nodes of a cluster. Return whether each run fits in addition to all other pods.
+    """Return a plan that shows whether all runs together fit on the nodes of a cluster, in addition to existing pods.
 
     Args:
         runs: the runs, each with its namespace; None for the namespace `default`.

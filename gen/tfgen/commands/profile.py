@@ -29,7 +29,7 @@ _NO_SERVER: Final[Mapping[str, str]] = {
     "KerasDistribution": "the tasks run JAX, and no TensorFlow server; call jax.profiler.start_trace in the program",
     "Single": "the task runs no TensorFlow server; call tf.profiler.experimental.start in the program",
 }
-"""The reason and the fix for each strategy whose tasks answer no trace."""
+"""Strategy whose tasks cannot be traced -> the reason and the fix."""
 
 
 def check_traceable(document: Document) -> None:
@@ -131,7 +131,7 @@ def task_profiles(files: Mapping[str, bytes]) -> list[TaskProfile]:
 
 
 def may_end_workers(run: DeclaredRun) -> bool:
-    """Test whether a trace may end a worker. A trace may do so if the run has several workers and no chief.
+    """Test whether a trace may crash a worker: True for a run with several workers and no chief.
 
     If a collective operation starts in one thread and ends in a different thread, TensorFlow's recorder frees invalid
     memory: SplitEventTracker::FindStartAndMerge. TensorFlow 2.20 and 2.21 have this fault.

@@ -63,7 +63,7 @@ class Rename(Record):
 
 
 def find_job_file(job: str, out: Path | None) -> Path:
-    """Return the only job file that contains a job with a name.
+    """Return the only job file that contains a job with the given name.
 
     Args:
         job: the name of the job.
@@ -198,14 +198,14 @@ def _claim_edits(document: Document, volumes: list[str]) -> Iterator[Assignment]
 
 
 def _without_defaults(document: Document, volume: str) -> dict[str, None]:
-    """Return a null for each inherited default of a claim, such as the size. An existing claim needs no defaults."""
+    """Return key -> None for each inherited default of a claim, such as the size. Existing claims need no defaults."""
     path = ("spec", "storage", volume, "claim")
     under = data_path.at(document.under.data, path) if document.under else None
     return dict.fromkeys(key for key in under or {} if key != "name")
 
 
 def _emptied(data: Any, path: DataPath) -> DataPath:
-    """Return the path of the outermost mapping that becomes empty if a key is removed from an environment."""
+    """Return the path of the outermost mapping that is empty after the removal of a key; `path` if none is empty."""
     while len(path) > len(("spec", "environments", "NAME", "storage")) and len(data_path.at(data, path[:-1])) == 1:
         path = path[:-1]
     return path

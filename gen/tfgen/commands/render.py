@@ -120,7 +120,7 @@ def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:
     """Read all ledgers. After a merge, also return the rendered files that the merge left in conflict.
 
     Raises:
-        LedgerConflictError: a side of a ledger with conflicts is not a valid ledger.
+        LedgerConflictError: one of the two versions of a ledger in a merge conflict is invalid.
         TfgenError: git or the disk fails, or a ledger is invalid.
     """
     conflicted: Collection[str] = ()

@@ -16,7 +16,7 @@ from tfgen.words import either
 _SECONDS: Final = 2.0
 """Time between two requests in seconds."""
 _RELEASE_SECONDS: Final = 60.0
-"""Time in seconds after which the finisher counts as stuck, if it has not freed a node in this time."""
+"""Time in seconds after which a finisher that has not freed a node counts as stuck."""
 
 
 def follow_run(clusters: Clusters, run: DeclaredRun, timeout: int | None, deadline: float | None) -> Iterator[RunState]:

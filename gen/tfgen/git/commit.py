@@ -101,7 +101,7 @@ def check_paths(repository: Repository, digests: Mapping[str, str | None], unwri
 
     Args:
         repository: the repository of the commit.
-        digests: by path, the SHA-256 of the new content, in lower-case hexadecimal digits; None for a removed file.
+        digests: path -> SHA-256 of the new content in lower-case hexadecimal digits; None for a removed file.
         unwritten: files that the commit contains but that the command does not write.
 
     Raises:
@@ -160,7 +160,7 @@ def would_change(repository: Repository, digests: Mapping[str, str | None]) -> b
 
 
 def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
-    """Commit files as they are on disk, and return the id of the commit. The commit removes each file that is missing.
+    """Commit files as they are on disk, and return the id of the commit. The commit removes the missing files.
 
     Raises:
         RefusedError: a hook, the signing program or git refuses the commit. The index remains unchanged.

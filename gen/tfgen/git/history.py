@@ -1,4 +1,4 @@
-"""Reads the commits that changed a file. Two git processes are enough for many files."""
+"""Read the commits that changed files. Two git processes are enough for any number of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configures `merge.tfgen.driver`, the git setting for the command that merges rendered files."""
+"""Configure `merge.tfgen.driver`, the git setting for the command that merges rendered files."""
 
 from __future__ import annotations
 

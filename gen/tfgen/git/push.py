@@ -1,4 +1,4 @@
-"""Push a branch. If the remote branch has new commits, replay the local commits on top of them, and push again.
+"""Push a branch. If the remote branch has new commits, replay the local commits on top of these, and push again.
 
     push(repository, target(repository), replay)
 

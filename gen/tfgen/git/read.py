@@ -34,7 +34,7 @@ def committed(path: Path, revision: str = HEAD) -> bytes | None:
 
 
 def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, bytes]:
-    """Return the content of each file that a commit contains. Raises the errors of `committed`."""
+    """Return path -> content, for the paths that a commit contains. Raises the errors of `committed`."""
     by_path: dict[Path, bytes] = {}
     for root, names in by_repository(paths).items():
         contents = _files_of_commit(root, revision, next(iter(names)), [*dict.fromkeys(names.values())])
@@ -190,9 +190,7 @@ def remote_address(folder: Path, remote: str = "origin") -> str:
 
 
 def by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
-    """Group paths by repository. The result contains, for the root of each repository, the paths in the repository.
-
-    Each of these paths is a key. The value is the same path relative to the root.
+    """Group paths by repository. Return root of the repository -> path -> the same path relative to the root.
 
     A path may be missing on disk. For a path outside of git, the nearest existing folder replaces the root.
     """
@@ -225,7 +223,7 @@ def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequ
 
 
 def _output_or_error(root: Path, revision: str, path: Path, command: tuple[str, ...], names: Sequence[str]) -> bytes:
-    """Return the output of a git command for a revision; empty if the revision is HEAD and HEAD is missing."""
+    """Return the output of a git command for a revision; empty if the revision is HEAD and no commit exists."""
     printed = output_at(root, revision, command, names)
     if printed is None and revision != HEAD:
         reason = f"git has no revision {revision!r} in its repository" if is_installed() else "git is not on the PATH"

@@ -12,7 +12,7 @@ from tfgen.real_path import real_path
 
 
 class Operation(NamedTuple):
-    """An unfinished git operation, such as "a merge", with the command that finishes and the command that aborts it."""
+    """An unfinished git operation, such as "a merge", with the commands that finish and abort the operation."""
 
     name: str
     finish: str
@@ -28,7 +28,7 @@ _FILES: Final = {
     "CHERRY_PICK_HEAD": Operation("a cherry-pick", "git cherry-pick --continue", "git cherry-pick --abort"),
     "REVERT_HEAD": Operation("a revert", "git revert --continue", "git revert --abort"),
 }
-"""The git operations, by the file that git keeps in the .git folder. The first file that exists counts."""
+"""File in the .git folder -> unfinished operation that the file shows. The first file that exists counts."""
 
 _LINE: Final = "gitdir: "
 """The first characters of the file `.git` in a worktree or a submodule. The path of the .git folder follows."""

@@ -1,4 +1,4 @@
-"""Finds the files with merge conflicts, and the files that a git merge changed. All paths are relative to a folder."""
+"""Find the files with merge conflicts, and the files that a git merge changed. All paths are relative to a folder."""
 
 from __future__ import annotations
 
@@ -38,7 +38,11 @@ def is_in_repository(folder: Path) -> bool:
 
 
 def read_side(folder: Path, blob: str) -> str:
-    """Return the text of a version of an unmerged file, by the version's blob id. Raises TfgenError if git fails."""
+    """Return the text of one version of an unmerged file. `blob` is the git id of the version.
+
+    Raises:
+        TfgenError: git fails.
+    """
     return _run(folder, "cat-file", "blob", blob).decode("utf-8", errors="replace")
 
 

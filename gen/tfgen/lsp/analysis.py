@@ -1,4 +1,4 @@
-"""Checks one open file with those steps of `tfgen check` that need neither other job files nor rendered files.
+"""Check one open file with those steps of `tfgen check` that need neither other job files nor rendered files.
 
 analyse(Source("job.yaml", "..."))  ->  Analysis(problems=(Problem("job.yaml", ...), ...), ...)
 """

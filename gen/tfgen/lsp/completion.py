@@ -1,4 +1,4 @@
-"""Completes text at the cursor: proposes the keys, values and names that the schema and the job allow.
+"""Complete the text at the cursor: propose the keys, values and names that the schema and the job allow.
 
 complete(Spot(("spec", "gang"), ...), document)  ->  [Choice("scheduler", ...), Choice("queue", ...), ...]
 """

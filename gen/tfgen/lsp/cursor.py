@@ -1,4 +1,4 @@
-"""Finds the key or the value at the cursor of an editor.
+"""Find the key or the value at the cursor of an editor.
 
 find_key(text, Position(6, 12))  ->  Cursor(Position(1, 1), ("spec", "image"), Position(6, 10), Position(6, 26))
 """
@@ -50,7 +50,7 @@ def find_key(text: str, position: Position) -> Cursor | None:
 
 
 def tokens(node: YamlNode, path: Path = ()) -> Iterator[tuple[Path, int, int]]:
-    """Yield each key and each scalar value in a YAML node, with the offsets in the text."""
+    """Yield the path of each key and of each scalar value in a YAML node, with the start and end offset in the text."""
     for entry in node.entries:
         yield (*path, entry.key), entry.start, entry.end
         yield from tokens(entry.value, (*path, entry.key))

@@ -1,4 +1,4 @@
-"""Implements "Go to Definition": finds the lines in the job and in each tfgen.yaml that set or enforce a value.
+"""Implement "Go to Definition": find the lines in the job and in each tfgen.yaml that set or enforce a value.
 
 set_or_enforced(document, ("spec", "gang", "queue"))
     ->  [Place("tfgen.yaml", Position(4, 9)), Place("tfgen.yaml", Position(2, 11))]
@@ -20,7 +20,7 @@ from tfgen.text.document import Document
 
 
 def set_or_enforced(document: Document, path: Path) -> list[Place]:
-    """Return the lines that set or enforce a value, without the line at `path` itself. The nearest file is first.
+    """Return the lines that set or enforce a value, except for the line at `path` itself. The nearest file is first.
 
     Args:
         document: a document without schema errors, with the defaults from each tfgen.yaml.

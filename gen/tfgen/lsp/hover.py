@@ -1,4 +1,4 @@
-"""Writes the text of a hover: the description of a key, and the values of the key that the job inherits.
+"""Write the text of a hover: the description of a key, and the values that the job inherits for the key.
 
 spec.gang.queue: text
 ...

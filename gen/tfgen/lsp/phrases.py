@@ -1,4 +1,4 @@
-"""Parses the fixes that the message of a problem proposes, such as `write 4Gi`.
+"""Parse the fixes that the message of a problem proposes, such as `write 4Gi`.
 
 >>> [*phrases('unknown key "replica" in spec; did you mean "replicas"?')]
 [Phrase(verb='mean', words='replicas')]
@@ -37,7 +37,7 @@ _ONE_EDIT: Final = {
     "quote": re.compile(r"it: .+"),
     "use": re.compile("blanks"),
 }
-"""For each verb, the pattern of the words after the verb in a fix that a single edit can apply."""
+"""Verb of a fix -> pattern of the words after the verb, for the fixes that a single edit can apply."""
 _PLACEHOLDER: Final = re.compile(r"\.\.\.|\bLINE\b")
 """Pattern of a placeholder in a fix. The user has to replace the placeholder."""
 _PRONOUNS: Final = ("it", "them", "that", "those", "one")
@@ -74,7 +74,7 @@ def phrases(message: str) -> Iterator[Phrase]:
 
 
 def _alternatives(clause: str) -> Iterator[str]:
-    """Split a clause at each "or", and remove the explanations. Omit each alternative that needs two edits."""
+    """Split a clause of a message at each "or", and remove explanations. Omit each alternative that needs two edits."""
     part, at, is_explained, is_one_edit = "", 0, False, True
     while at < len(clause):
         if (choice := _OR.match(clause, at)) and part:

@@ -1,4 +1,4 @@
-"""Computes quick fixes: applies each fix that the message of a problem proposes to the text of the file.
+"""Compute quick fixes: apply the fixes in the message of a problem to the text of the file.
 
     quick_fixes(analysis, problem)  ->  [QuickFix('Change to "replicas"', "apiVersion: ...")]
 
@@ -144,7 +144,10 @@ def _edits_of_line(text: str, position: Position, phrase: Phrase) -> Iterator[st
 
 
 def _changed_lines(before: str, token: str, tail: str, phrase: Phrase) -> Iterator[tuple[str, ...]]:
-    """Yield the possible lines after a fix. The line before the fix is `before`, then `token`, then `tail`."""
+    """Yield the possible replacements for a line. The line consists of `before`, `token` and `tail`, in this order.
+
+    An empty tuple removes the line.
+    """
     match phrase:
         case Phrase("mean", name):
             words = [word for word in _WORD.findall(token) if word != name]
@@ -216,7 +219,7 @@ def _assignments(document: Document, path: Path, problem: Problem, phrase: Phras
 
 
 def _removals(document: Document, path: Path) -> Iterator[list[Assignment]]:
-    """Yield possible removals: of a key, of the list item with the key, and of each parent without another key."""
+    """Yield changes that remove a key, or the list item that contains the key, or a parent that has no other key."""
     if path[-1:] in (("name",), ("value",)) and isinstance(path[-2], int):
         yield [Assignment(path[:-1], REMOVED)]
     yield [Assignment(path, REMOVED)]

@@ -1,4 +1,4 @@
-"""Converts positions of tfgen to ranges of the language server protocol, and back.
+"""Convert positions of tfgen to ranges of the language server protocol, and back.
 
 tfgen counts lines and columns from 1, and columns in characters. The protocol counts from 0, and counts
 columns in units that the editor and the server agree on. A codec of pygls converts the units.

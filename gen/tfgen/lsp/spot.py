@@ -1,4 +1,4 @@
-r"""Finds the YAML path of the key or value that the user types. The text need not be valid YAML.
+r"""Find the YAML path of the key or value that the user types. The text need not be valid YAML.
 
     find_spot("spec:\n  gang: {sche", Position(2, 14))  ->  Spot(("spec", "gang"), is_value=False, word="sche", ...)
 
@@ -74,7 +74,7 @@ def find_spot(text: str, position: Position) -> Spot | None:
 
 
 def _typed_forms(before: str, bracket: str) -> Iterator[str]:
-    """Yield the placeholder as a value or as a key, if the text before the typed word allows a value or a key."""
+    """Yield the placeholder as YAML text: as a value or as a key, depending on the text before the typed word."""
     if before.endswith(":"):
         yield _TYPED
     elif bracket == "{":

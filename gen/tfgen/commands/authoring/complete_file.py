@@ -11,7 +11,9 @@ Filter = Callable[[Path], bool]
 
 
 def complete_file(word: str, is_match: Filter) -> Iterator[str]:
-    """Yield the sorted paths that begin with a word: for `jobs/m`, the path `jobs/mnist/`. A folder ends with a slash.
+    """Yield the paths that begin with a word, in sorted order. For example, the word `jobs/m` yields `jobs/mnist/`.
+
+    The path of a folder ends with a slash.
 
     Hidden files are included only if the file name in the word begins with a dot.
 

@@ -18,7 +18,10 @@ from tfgen.words import either
 
 
 class RunObjects(Record):
-    """A run of a job, and the objects of the run. A run in a retired environment has the objects of an enabled run."""
+    """A run of a job, and the objects of the run.
+
+    For a retired environment, the objects are the same as if the environment were enabled.
+    """
 
     run: DeclaredRun
     objects: tuple[Object, ...]

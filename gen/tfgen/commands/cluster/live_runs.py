@@ -79,7 +79,7 @@ class Clusters:
         return LiveRun(run, context, self._access.namespace or run.namespace or self.api(context).connection.namespace)
 
     def named(self, run: DeclaredRun, release: str | None) -> DeclaredRun:
-        """Find the Helm release of a run in the cluster, and return the run with the object names of the release.
+        """Find the Helm release of a run in the cluster. Return the run with the object names that the release has.
 
         The pods of a Helm release have the name of the job in the label app.kubernetes.io/name, and the name prefix of
         the objects in the label tfgen/job. If the Helm release and the job have different names, tfgen prints the name
@@ -87,7 +87,7 @@ class Clusters:
 
         Args:
             run: the run with the name of its job.
-            release: the Helm release; None for the release with the name of the job, or for the only release.
+            release: the name of the Helm release; None for the release with the job's name, or else the only release.
 
         Raises:
             UsageError: the release does not exist, or several releases exist and none has the name of the job.

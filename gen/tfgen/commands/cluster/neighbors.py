@@ -1,4 +1,4 @@
-"""Find the objects that a command must not delete, because another environment of the job in the namespace has them."""
+"""Find the objects that a command must not delete, because another environment of the job uses the objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfgen.text.document import Document
 
 
 def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor, ...]:
-    """Return all environments of a job except for `environment`. None stands for the job without an environment."""
+    """Return all environments of a job except for `environment`. None is the job without an environment."""
     names = [None, *environments_of(document)]
     return tuple(
         Neighbor(name, item.run.end, tuple(map(identity, item.objects)))
@@ -25,10 +25,11 @@ def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor,
 
 
 def objects_of_neighbors(target: Target, candidates: Collection[Identity]) -> dict[Identity, str]:
-    """Return object -> title of the environment, for the objects in the namespace that other environments have.
+    """Return object -> title of another environment, for each object that the other environment has in the namespace.
 
-    An environment is in the namespace if its inventory exists. After `kubectl apply` no inventory exists, so an
-    environment is also in the namespace if the object that ends its run exists and is not in `candidates`.
+    An environment has objects in the namespace if the inventory of the environment exists. `kubectl apply` writes no
+    inventory. So an environment also has objects there if the object that ends its run, such as the finisher, exists
+    and is not in `candidates`.
 
     Raises:
         ApiError: the user may not read the objects.

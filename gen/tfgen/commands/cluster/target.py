@@ -19,9 +19,10 @@ _BACKGROUND: Final = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationP
 CLAIM: Final = ("v1", "PersistentVolumeClaim")
 
 ChangeOutcome: TypeAlias = Literal["created", "changed", "unchanged", "deleted", "kept", "left"]
-"""The outcome for an object.
+"""The outcome of `tfgen apply` or `tfgen delete` for an object.
 
-kept: the object is a claim, or belongs to another environment. left: tfgen did not create the object.
+The outcome `kept` is for a claim, or for an object of another environment. The outcome `left` is for an object that
+tfgen did not create.
 """
 
 
@@ -98,7 +99,9 @@ def find_object(target: Target, item: Identity) -> Object | None:
 
 
 def apply_object(target: Target, item: Object, *, is_dry_run: bool) -> Object:
-    """Send an object to the server with server-side apply, and return the new object. A dry run changes nothing.
+    """Send an object to the server with server-side apply, and return the server's new version of the object.
+
+    A dry run changes nothing.
 
     Raises:
         ApiError: the server refuses the object.

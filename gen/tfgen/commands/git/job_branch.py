@@ -167,7 +167,7 @@ def _files_of_jobs(
 
 
 def _repository_files(repository: Repository) -> tuple[str, ...]:
-    """List the files whose uncommitted content is from `tfgen init --repo`. Files that the user edited are left out."""
+    """List the files whose uncommitted content was written by `tfgen init --repo` and was not edited by the user."""
     root = repository.root
     paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
     present = [path for path in paths if (root / path).is_file()]
@@ -176,7 +176,7 @@ def _repository_files(repository: Repository) -> tuple[str, ...]:
 
 
 def _is_of_init(content: bytes, path: str, committed: bytes | None) -> bool:
-    """Return whether the uncommitted content of a file is from `tfgen init --repo`: a new file, or added lines."""
+    """Return whether `tfgen init --repo` wrote the uncommitted content of a file, as a new file or as added lines."""
     if committed is None:
         return _WRITTEN in content
     if path not in EXTENDED_FILES or not content.startswith(committed):

@@ -1,4 +1,4 @@
-"""List the commands that render the jobs and finish an unfinished git operation, such as a merge, or that abort it."""
+"""List the commands that finish or abort a git operation, such as a merge."""
 
 from __future__ import annotations
 

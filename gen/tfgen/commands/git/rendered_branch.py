@@ -151,7 +151,7 @@ def _pairs(jobs: Sequence[Path], checked: Checked, revision: str) -> tuple[PairP
 
 
 def _since(repository: Repository, tip: str) -> str:
-    """Return the commit from which the last rendered files were made; HEAD if the repository lacks this commit."""
+    """Return the commit of the job files that were rendered last; HEAD if the repository lacks this commit."""
     named = trailer(repository, tip, SOURCE_COMMIT) if tip else ""
     return named if named and has_commit(repository, named) else git.HEAD
 
@@ -226,7 +226,7 @@ class _Work(Record):
 
 
 def _render_into(repository: Repository, branch: str, to: Target | None, work: _Work) -> Outcome:
-    """Commit rendered files to their branch, and push. If the remote branch has new commits, try again on top of it."""
+    """Commit rendered files to their branch, and push. Repeat both steps if the remote branch has new commits."""
     longest_s = 0.0
     for attempt in range(ATTEMPTS):
         began = time.monotonic()

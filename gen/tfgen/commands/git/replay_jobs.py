@@ -4,8 +4,8 @@
 
 If two people change one job, both also change the ledger, Chart.yaml and other rendered files of the job. git would
 report conflicts in these files, even if the changes of job.yaml merge cleanly. So tfgen applies only the changes of
-files that it does not render, and then renders the changed jobs again. Only a conflict in a file that tfgen does not
-render stops the rebase.
+files that are not rendered, such as job.yaml, and then renders the changed jobs again. Only a conflict in a file that
+is not rendered stops the rebase.
 
 At the end, tfgen checks the jobs against the remote branch, because a merged job may need a new run.
 """
@@ -54,7 +54,7 @@ class _JobFiles(NamedTuple):
     """The files of each job that a commit changes. All paths are relative to the root of the repository.
 
     Attributes:
-        rendered: the rendered files and ledgers before the commit, after the commit and in the remote branch.
+        rendered: the rendered files and ledgers that are in the parent commit, in the commit or in the remote branch.
         sources: output folder -> job files.
     """
 
@@ -203,7 +203,7 @@ def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: It
 
 @contextmanager
 def _merge_errors(tree: Repository, to: Target) -> Iterator[None]:
-    """Add to the problems of merged jobs that nothing was pushed, and shorten the paths of the problems."""
+    """Add a note that nothing was pushed to the problems of merged jobs, and shorten the paths in the problems."""
     try:
         yield
     except ProblemsError as error:

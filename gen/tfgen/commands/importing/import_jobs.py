@@ -301,7 +301,7 @@ def _kind_in_words(item: Part) -> str:
 
 
 def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, report: ImportReport) -> list[_Job]:
-    """Group the variants of each job. A name may contain the environment: mnist-dev, mnist-prod."""
+    """Group the variants of each job. The name of a variant may contain its environment: mnist-dev, mnist-prod."""
     if len(readings) == 1:
         ((env, reading),) = readings.items()
         return [(_name(variant, env, readings), {env: variant}) for variant in reading.variants]
@@ -322,7 +322,7 @@ def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, rep
 
 
 def _name(variant: Variant, env: EnvironmentName, readings: Mapping[EnvironmentName, _Reading]) -> str:
-    """Return the name of a job. If the job has several environments, the result does not contain their names."""
+    """Return the name of a job. If the import has several environments, remove the environment from the name."""
     return (len(readings) > 1 and base_name({env: variant.job.name})) or variant.job.name
 
 

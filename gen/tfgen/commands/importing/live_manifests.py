@@ -24,7 +24,7 @@ _JOBS: Final[Mapping[str, Sequence[str]]] = {
     "JobSet": ("jobset.x-k8s.io/v1alpha2",),
     "TrainJob": ("trainer.kubeflow.org/v1alpha1",),
 }
-"""Custom kind of a job -> API versions. tfgen reads the first version that the cluster serves."""
+"""Kind of a custom resource for jobs -> API versions. tfgen reads the first version that the cluster serves."""
 _TASKS: Final = (
     ("apps/v1", "StatefulSet"),
     ("apps/v1", "Deployment"),
@@ -33,7 +33,7 @@ _TASKS: Final = (
     ("v1", "ReplicationController"),
     ("v1", "Pod"),
 )
-"""Built-in kinds whose objects may be tasks. tfgen imports an object only if it configures a TensorFlow cluster."""
+"""Built-in kinds of objects that may be tasks. tfgen imports only objects that configure a TensorFlow cluster."""
 _COMPANIONS: Final = (
     ("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime"),
     ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"),
@@ -49,7 +49,7 @@ def live_manifests(access: Access, names: Sequence[str], tell: Callable[[str], N
 
     Args:
         access: the cluster and the namespace.
-        names: the names of the jobs, such as tfjob/mnist. If empty, import all jobs that run TensorFlow.
+        names: the names of the jobs, such as tfjob/mnist; empty for all jobs that run TensorFlow.
         tell: prints a message about omitted objects, and about a server that does not answer.
 
     Raises:

@@ -346,13 +346,13 @@ def _reported_pull_secrets(new: Any, root: Part, entries: Sequence[Entry]) -> st
 
 
 def _entry(change: FieldChange, root: Part, explained: Mapping[str, str], reported: Mapping[str, str]) -> str:
-    """Return the reason for a changed field in the import report; empty if the report does not explain the change.
+    """Return the reason that the import report gives for a changed field; empty if the report gives no reason.
 
     Args:
         change: the change of the field.
         root: the original object.
-        explained: name -> reason, for the fields that the import changed or dropped.
-        reported: name -> reason, for all fields of the import report. A field that did not change has an empty reason.
+        explained: field name -> reason, for the fields that the import changed or dropped.
+        reported: field name -> reason, for all fields of the report. A field that did not change has an empty reason.
     """
     part: Part | None = root
     why = ""

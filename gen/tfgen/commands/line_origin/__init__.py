@@ -1,1 +1,1 @@
-"""The origin of a line of a rendered file: ``tfgen explain FILE:LINE``."""
+"""Explain the origin of a line of a rendered file, for ``tfgen explain FILE:LINE``."""

@@ -102,7 +102,7 @@ def line_origin(parts: JobParts, rendered: RenderedText, file: str, number: int)
     Args:
         parts: the job.
         rendered: the file.
-        file: the path of the file in the result.
+        file: the path of the file that the result contains.
         number: the number of the line, from 1.
     """
     facts = _facts(parts, rendered, number)
@@ -186,7 +186,7 @@ def _origins(parts: JobParts, facts: LineFacts, keys: Iterable[Path]) -> tuple[O
 
 
 def _rows(document: Document, rows: Mapping[Path, Origin], key: Path) -> Iterable[Origin]:
-    """Return the origins of the values at and below a key. For a key inside a value, return the value's origin."""
+    """Return the origins of the values at and below a key. If there are none, use the origin of the nearest parent."""
     if key[0] != "spec" or key[1:2] in (("environments",), ("patches",)):
         value = data_path.at(document.data, key)
         return () if value is None else (Origin(key, value, document.place(key)),)

@@ -28,7 +28,7 @@ class FileResults(Record):
         checker: the checker, which has already read the defaults of the files.
         checked: the check results of all files.
         rendered: file name -> rendered file, for the files that were not in the cache.
-        scope: the scope of the check.
+        scope: the settings of the check.
     """
 
     checker: Checker
@@ -46,7 +46,7 @@ def check_files(
         sources: the job files.
         cached: file name -> cached result.
         spool: receives the rendered files.
-        scope: the scope of the check.
+        scope: the settings of the check.
         track: reports the progress.
 
     Raises:

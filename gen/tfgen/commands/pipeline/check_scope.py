@@ -1,4 +1,4 @@
-"""The scope of a check of job files."""
+"""The settings of a check of job files, such as the Kubernetes version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CheckScope(Record):
-    """The scope of a check of job files.
+    """The settings of a check of job files, such as the Kubernetes version.
 
     Attributes:
         find_manifests: returns the hand-written manifests of the repository, such as quotas.

@@ -34,7 +34,8 @@ class CommittedObjects(Record):
 
     Attributes:
         problems: a problem for each guard rail that a committed object breaks.
-        uses: the resources that the committed objects request, for jobs with a limit on the sum of several jobs.
+        uses: the resources that the committed objects request, for the jobs to which a limit on the sum of several jobs
+            applies.
         notes: a message for each job whose overlays could not be read, with the reason.
     """
 

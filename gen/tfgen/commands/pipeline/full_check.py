@@ -99,7 +99,7 @@ def _nothing_cached(_: Sequence[Source]) -> Mapping[str, CachedFile]:
 
 
 def _base(out: Path, against: str, plan: WritePlan) -> Base:
-    """Return the state of the rendered files in the base of comparison, for the comparison with the files on disk."""
+    """Return the state of the rendered files in the revision `against`."""
     if plan.is_done:
         return Base(committed=plan.ledgers.keys(), revision=against)
     find_changed = changed_files(out, against)
@@ -135,7 +135,7 @@ def _with_uses(rendered: Sequence[JobUse], committed: Sequence[JobUse]) -> tuple
 
 
 def _find_unused(results: FileResults, file: CheckedFile, rendered: RenderedFile) -> tuple[Problem, ...]:
-    """Return a problem for each ignore comment that has no effect, not even on a clash with another file."""
+    """Return a problem for each ignore comment that suppresses no problem, not even a clash with another job file."""
     if not file.clashes:
         return rendered.unused
     jobs = {job.name for job in rendered.jobs}

@@ -43,7 +43,7 @@ class MergedFiles(Record):
     ledgers: Mapping[str, tuple[str, str]] = {}
 
     def undo(self) -> None:
-        """Restore the ledgers as they were before `take_over_merge`, except for ledgers that a render has written."""
+        """Restore the ledgers that `take_over_merge` replaced, except for those that a render has written since."""
         for path, (before, after) in self.ledgers.items():
             with suppress(TfgenError):
                 replace_text(self.out / path, after, before)
@@ -62,14 +62,16 @@ class MergedFiles(Record):
 
 
 def take_over_merge(out: Path, conflicted: Collection[str]) -> MergedFiles:
-    """Merge the ledgers that have a conflict, so that the next render may replace the files of both branches.
+    """Merge each ledger that has a conflict, so that the ledger lists the files of both branches.
+
+    The next render may then replace all these files.
 
     Args:
         out: the output folder.
         conflicted: the jobs whose ledgers have conflict markers.
 
     Raises:
-        TfgenError: git or the disk fails, or a side of a conflict is not a ledger.
+        TfgenError: git or the disk fails, or a version of a ledger in the conflict is invalid.
     """
     unmerged = git.unmerged_files(out, _FOLDERS)
     stages = {job: sides for path, sides in unmerged.items() if (job := _job_of(path))}
@@ -93,12 +95,12 @@ def _job_of(path: str) -> str | None:
 
 
 def _sides(out: Path, job: str, text: str, stages: Mapping[int, str]) -> tuple[Ledger, Ledger]:
-    """Return the ledger of our side of a merge, and the ledger of their side.
+    """Return the two versions of a job's ledger in a merge: of the current branch, and of the merged branch.
 
-    If one side deleted the ledger, return the ledger of the other side twice.
+    If one branch deleted the ledger, return the version of the other branch twice.
 
     Raises:
-        TfgenError: a side is not a ledger.
+        TfgenError: a version is not a valid ledger.
     """
     sides = [git.read_side(out, stages[stage]) for stage in (git.OURS, git.THEIRS) if stage in stages]
     texts = sides or conflict_sides(text)

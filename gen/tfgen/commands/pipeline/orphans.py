@@ -26,7 +26,7 @@ RULES: Final[Mapping[str, str]] = {
 def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Ledgers) -> Iterator[Problem]:
     """Yield a problem for each job that was rendered from the paths and that is no longer in any job file.
 
-    A job file with errors may still contain the job, so its jobs are not orphans.
+    A job file with errors may still contain the job, so a job of such a file is not reported.
 
     Args:
         checked: the jobs in the files and folders.

@@ -1,6 +1,6 @@
 """Find removed jobs: jobs that have rendered files and that are no longer in their job file.
 
-An empty rendering removes the files of a job; see `tree.plan`.
+When tfgen writes a rendering without files, tfgen removes all files of the job; see `tree.plan`.
 """
 
 from __future__ import annotations

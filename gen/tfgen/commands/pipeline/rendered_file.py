@@ -38,7 +38,7 @@ class RenderedFile(NamedTuple):
     Attributes:
         result: the result of the check of the file.
         jobs: the rendered jobs; empty for a file with errors.
-        uses: the resources that the jobs request, for jobs with a limit on the sum of several jobs.
+        uses: the resources that the jobs request, for the jobs to which a limit on the sum of several jobs applies.
         unused: the problems of ignore comments without effect.
         error: the error of an admission policy that cannot be evaluated, or None. With an error, no job is rendered.
     """
@@ -82,10 +82,10 @@ def render_files(
         checker: reads the defaults of the files.
         spool: receives the rendered files.
         sources: the job files.
-        scope: the scope of the check.
+        scope: the settings of the check.
 
     Raises:
-        UsageError: no schemas exist for the Kubernetes version of the scope.
+        UsageError: no schemas exist for the Kubernetes version of the check.
         TfgenError: the disk fails.
     """
     policies = read_folders_of(checker.read_defaults(sources))

@@ -1,7 +1,7 @@
 """Find the runs that a change of jobs ends, and the claims that remain in the cluster.
 
-A run ends if a job is removed, gets another name, or is retired in an environment. The results contain the changes that
-`tfgen diff` shows for the environments of ended runs.
+A run ends if a job is removed, gets another name, or is retired in an environment. The results are those changes of
+`tfgen diff` that belong to environments with ended runs.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ def judge_unlisted(out: Path, files: Sequence[str], jobs: Container[str], agains
         out: the output folder.
         files: the paths of the unlisted files from the output folder.
         jobs: the names of the jobs with a ledger.
-        against: the revision whose root tfgen.yaml lists the allowed files. A pull request cannot allow its own files.
+        against: the revision whose root tfgen.yaml lists the allowed files, so that a pull request cannot allow its own
+            files.
 
     Raises:
         UsageError: the revision does not exist.
