@@ -149,7 +149,7 @@ def _removal(
 
 
 def _is_applied(live: Object) -> bool:
-    """Return whether tfgen is a field manager of an object, because tfgen applied the object.
+    """Return whether tfgen applied an object. If so, tfgen is one of the field managers of the object.
 
     https://kubernetes.io/docs/reference/using-api/server-side-apply/
     """

@@ -21,7 +21,7 @@ _KINDS_WITH_PODS: Final = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "Da
 
 
 def plan_runs(runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[Object]) -> Plan:
-    """Return a plan that shows whether all runs together fit on the nodes of a cluster, in addition to existing pods.
+    """Compute for each run whether the run fits on the nodes of a cluster, together with all other runs and pods.
 
     Args:
         runs: the runs, each with its namespace; None for the namespace `default`.

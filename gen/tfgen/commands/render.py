@@ -111,7 +111,7 @@ def render_paths(
 
 
 def _unmanaged(files: Mapping[str, RenderedFile], ledgers: Mapping[str, Ledger]) -> dict[str, tuple[ChangedField, ...]]:
-    """Return new job -> fields of the job that controllers in the cluster change and that a GitOps tool would reset."""
+    """Return new job -> fields of its objects that controllers in the cluster change and a GitOps tool would reset."""
     jobs = (job for file in files.values() for job in file.jobs)
     return {job.name: job.unmanaged for job in jobs if job.unmanaged and job.name not in ledgers}
 

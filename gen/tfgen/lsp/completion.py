@@ -42,8 +42,8 @@ def complete(spot: Spot, document: Document | None, schema: str) -> list[Choice]
 
     Args:
         spot: the key or the value that the user types at the cursor.
-        document: the document with the defaults from each tfgen.yaml, which has the names of roles and volumes; None if
-            the file has not been valid YAML yet.
+        document: the document with its defaults, for the names of roles and volumes; None if no earlier text of the
+            file was valid YAML.
         schema: the name of the schema of the file.
     """
     node = schema_file.node(schema_file.load(schema), spot.path)
@@ -73,7 +73,7 @@ def _keys(spot: Spot, document: Document | None, schema: str, node: schema_file.
 
 
 def _names_of_map(path: Path, document: Document | None) -> Mapping[str, Any]:
-    """Return names that are possible keys of a mapping, such as the job's roles under `roles` of an environment."""
+    """Return the possible keys of a mapping, such as the names of the job's roles for `roles` of an environment."""
     if path == ("rules",):
         return dict.fromkeys(sorted(WARNINGS))
     environment, of_job = split_environment(path)

@@ -77,7 +77,7 @@ def _keys(parent: str, documents: Sequence[Document]) -> Iterator[tuple[str, Sch
 def keys_below(
     node: Schema, values: Sequence[Any], schema_name: str = schema_file.NAME
 ) -> Sequence[tuple[str, Schema]]:
-    """Return the keys below a schema node. For a map with free names, return the names that occur in `values`."""
+    """Return the keys below a schema node. For a map that allows any key, return the keys that occur in `values`."""
     schema = schema_file.load(schema_name)
     while "items" in node:
         node = entry(schema, node, 0) or {}

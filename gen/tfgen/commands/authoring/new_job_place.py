@@ -92,7 +92,7 @@ def _defaults(path: Path) -> Any:
 
 
 def _shared_schema(path: Path) -> str | None:
-    """Return the relative path of the nearest JSON schema in a parent folder of a job's folder; None without one."""
+    """Return the relative path of the nearest JSON schema in the parent folders of a job; None if no schema exists."""
     folder = real_path(path.parent)
     root = root_above(folder if folder.is_dir() else Path())
     for parent in folder.parents:

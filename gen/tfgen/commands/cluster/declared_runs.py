@@ -78,7 +78,7 @@ def _run_objects(data: Mapping[str, Any], built: BuiltJob, environment: str | No
 
 
 def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Mapping[str, str]:
-    """Return environment -> run name, for the enabled environments in a retired environment's cluster and namespace."""
+    """Return environment -> run name, for each enabled environment with the cluster and namespace of `retired`."""
     place = retired.cluster, retired.namespace
     return {
         item.name: item.values.get("run", "")
@@ -88,7 +88,7 @@ def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Map
 
 
 def check_place(run: DeclaredRun, command: str) -> None:
-    """Raise TfgenError if the objects of a run in a retired environment now belong to an enabled environment.
+    """Raise TfgenError if a run is in a retired environment and its objects now belong to an enabled environment.
 
     Args:
         run: the run that the command changes.

@@ -19,7 +19,7 @@ _BACKGROUND: Final = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationP
 CLAIM: Final = ("v1", "PersistentVolumeClaim")
 
 ChangeOutcome: TypeAlias = Literal["created", "changed", "unchanged", "deleted", "kept", "left"]
-"""The outcome of `tfgen apply` or `tfgen delete` for an object.
+"""The name of the outcome of `tfgen apply` or `tfgen delete` for an object.
 
 The outcome `kept` is for a claim, or for an object of another environment. The outcome `left` is for an object that
 tfgen did not create.
@@ -27,7 +27,7 @@ tfgen did not create.
 
 
 class ObjectChange(Record):
-    """The outcome of `tfgen apply` or `tfgen delete` for an object.
+    """An object, and the outcome of `tfgen apply` or `tfgen delete` for the object.
 
     Attributes:
         identity: the API version, kind and name of the object.

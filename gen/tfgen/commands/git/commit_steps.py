@@ -110,7 +110,7 @@ def open_on_branch(out: Path, branch: str) -> Repository:
 
 
 def with_removals(report: Report, removals: Iterable[Rendering], spool: Spool) -> Spooled[Rendering]:
-    """Return the rendered files of all checked jobs, and for each removed job an empty rendering, without files."""
+    """Return the rendered files of all checked jobs, and a rendering without files for each removed job."""
     return Spooled([*(job.rendering for job in report.jobs), *map(spool.store, removals)])
 
 

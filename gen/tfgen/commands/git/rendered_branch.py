@@ -151,7 +151,7 @@ def _pairs(jobs: Sequence[Path], checked: Checked, revision: str) -> tuple[PairP
 
 
 def _since(repository: Repository, tip: str) -> str:
-    """Return the commit of the job files that were rendered last; HEAD if the repository lacks this commit."""
+    """Return the commit whose job files were rendered last; HEAD if the repository lacks this commit."""
     named = trailer(repository, tip, SOURCE_COMMIT) if tip else ""
     return named if named and has_commit(repository, named) else git.HEAD
 

@@ -49,7 +49,7 @@ https://github.com/kubernetes/kubernetes/blob/v1.33.0/staging/src/k8s.io/apimach
 """
 
 _MAX_WORDS: Final = 1_000
-"""Maximum number of words in a script of commands. A typical command has some dozens of words."""
+"""Maximum number of words in a script of commands. A typical command has a few dozen words."""
 
 _SCRIPT: Final = re.compile(r"\s*(#![^\n]*sh\b|(#[^\n]*\n\s*)*(\$\s+)?(arena|elasticdl)\s)")
 """Pattern of the beginning of a script, for example `arena submit tfjob`."""

@@ -34,13 +34,13 @@ _MAIN: Final = rf"{_POD}spec\.containers\[{CONTAINER}\]\."
 
 
 _DEFAULT_MODE: Final = 0o644
-"""The default mode of files from a ConfigMap, a Secret or a projected volume in Kubernetes."""
+"""The default file mode of Kubernetes for the files of a ConfigMap, a Secret or a projected volume."""
 
 _RESTART_POLICIES: Final = (
     {"event": "PodEvicted", "action": "RestartJob"},
     {"event": "PodFailed", "action": "RestartJob"},
 )
-"""The policies for failed and evicted pods that tfgen sets in each Volcano Job."""
+"""The policies that tfgen sets in each Volcano Job, for failed pods and for evicted pods."""
 
 
 _NAMES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {

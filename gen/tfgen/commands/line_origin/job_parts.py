@@ -44,13 +44,13 @@ class JobParts(Record):
         return chart_lines(job.structure, [form.name for form in job.environments if form.enabled])
 
     def objects(self, environment: str | None) -> Mapping[str, Mapping[Path, Part]]:
-        """Return the fields of the objects of an environment, by object and by path."""
+        """Return object -> path -> field, for the objects of an environment."""
         if environment not in self._objects:
             self._objects[environment] = object_parts(self.built, environment)
         return self._objects[environment]
 
     def origins(self, environment: str | None) -> Mapping[Path, Origin]:
-        """Return the origin of each job value of an environment, by the path of the value."""
+        """Return path -> origin, for each value that the job has in an environment."""
         if environment not in self._origins:
             self._origins[environment] = {row.path: row for row in origins(self.document, environment)}
         return self._origins[environment]

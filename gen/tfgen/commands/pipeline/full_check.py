@@ -129,7 +129,7 @@ def _check_committed(
 
 
 def _with_uses(rendered: Sequence[JobUse], committed: Sequence[JobUse]) -> tuple[JobUse, ...]:
-    """Merge the requested resources of a file's jobs. For a job in both lists, use the list `committed`."""
+    """Merge two lists of the resources that the jobs of a file request. For a job in both lists, use `committed`."""
     jobs = {use.job for use in committed}
     return (*(use for use in rendered if use.job not in jobs), *committed)
 

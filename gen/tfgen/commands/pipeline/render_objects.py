@@ -48,7 +48,7 @@ def render_sources(sources: Sequence[Source], environment: str | None) -> tuple[
 
 
 def _cached_documents(source: Source, file: CachedFile) -> Sequence[Document]:
-    """Return the jobs of a cached file. A file with problems is read again, for the lines of the problems."""
+    """Return the jobs of a cached file. A file with problems is read again, to find the lines of the problems."""
     jobs = None if file.object_problems else read_cached_jobs(source)
     if jobs is None:
         from tfgen.job.documents import read_documents  # takes 20 ms, which most cached files do not need

@@ -1,4 +1,4 @@
-"""Check the limits that a tfgen.yaml sets for the sum of all jobs below its folder, such as the sum of their GPUs.
+"""Check the limits that a tfgen.yaml sets for all jobs below its folder together, such as the sum of their GPUs.
 
 The sum includes jobs that the command line does not name.
 """

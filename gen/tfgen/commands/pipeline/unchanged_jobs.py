@@ -1,4 +1,4 @@
-"""Find the jobs that `tfgen check --changed` skips: the job and its rendered files equal their committed versions."""
+"""Find the jobs that `tfgen check --changed` skips, because the jobs and their rendered files are unchanged."""
 
 from __future__ import annotations
 

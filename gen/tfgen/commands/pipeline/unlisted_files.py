@@ -57,7 +57,7 @@ def judge_unlisted(out: Path, files: Sequence[str], jobs: Container[str], agains
 
 
 def _group(path: str, jobs: Container[str]) -> str:
-    """Return the folder below overlays/ of a file if the folder belongs to no job, and the path of any other file."""
+    """Return a file's folder below overlays/, if the folder belongs to no job. For any other file, return the path."""
     top, name, *steps = path.split("/")
     is_of_no_job = top == OVERLAYS and steps and name not in jobs and name not in TOOLS
     return f"{top}/{name}" if is_of_no_job else path
