@@ -32,7 +32,7 @@ def render(
     *,
     uses_cache: bool = False,
 ) -> Rendering:
-    """Render all outputs of a job in which the checks find no error.
+    """Render all outputs of a job that has no errors. The caller has checked the job.
 
     Args:
         data: the job, merged with its layers.
@@ -66,7 +66,7 @@ def _digest(data: Mapping[str, Any]) -> str:
 
 
 def input_digest(document: Document) -> str:
-    """Return the digest of a job without its layers. The ledger contains this digest."""
+    """Return the digest that the ledger stores for a job: the digest of the job without its layers."""
     return _digest(own_data(document))
 
 
@@ -77,7 +77,7 @@ def render_document(document: Document, built: BuiltJob | None = None, *, uses_c
 
 
 def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, dict[str, str]]:
-    """Return the GitOps files of a job in two groups: files that only this job has, and files that jobs share."""
+    """Return the GitOps files of a job in two named groups: files that only this job has, and files that jobs share."""
     if job.gitops is None:
         return {}
     from tfgen.targets.gitops.gitops import gitops, texts  # for gitops only: takes 5 ms, which other jobs save

@@ -29,7 +29,7 @@ def chart(job: TrainingJob, spec: Mapping[str, Any], *, uses_cache: bool = False
     Args:
         job: the job.
         spec: the spec of the job, from which the schema of the values is made.
-        uses_cache: whether to cache the texts that depend only on the structure of the job on disk.
+        uses_cache: whether to use the cache on disk for the texts that depend only on the structure of the job.
     """
     environments = [environment for environment in job.environments if environment.enabled]
     files = template_files(job.structure, uses_cache=uses_cache)
@@ -61,7 +61,7 @@ def _values_schema(form: ValuesForm, uses_cache: bool) -> str:
 
 
 def _helm_ignore(files: Iterable[str]) -> str:
-    """Return ``.helmignore``, without each pattern that would match a file of the chart, such as a program x.tmp."""
+    """Return the text of ``.helmignore``. Omit a pattern that matches a file of the chart, such as a program x.tmp."""
     names = [path.rpartition("/")[2] for path in files]
     patterns = [pattern for pattern in _STRAY_FILES if not fnmatch.filter(names, pattern)]
     return "\n".join(("# Files of editors and operating systems.", *patterns, ""))

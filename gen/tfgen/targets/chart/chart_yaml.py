@@ -7,9 +7,10 @@ repo`` find the newest chart: https://helm.sh/docs/chart_best_practices/conventi
 other parts, which are not suitable for the digest:
 
 - Pre-release (``0.1.3-h3eff2a14b91e``): only ``--devel`` and ranges that end in ``-0`` find such a version.
-- Build metadata (``0.1.3+h3eff2a14b91e``): they do not distinguish two contents. For Helm, ``0.1.3+a`` and ``0.1.3+b``
-  are one version. With ``valuesFiles``, Flux's source-controller replaces the build metadata by its own number: release
-  1.7 packaged version '0.1.0+1' of the chart, and did not upgrade the Helm release.
+- Build metadata (``0.1.3+h3eff2a14b91e``): versions that differ only in the build metadata, such as ``0.1.3+a`` and
+  ``0.1.3+b``, are the same version for Helm. With ``valuesFiles``, Flux's source-controller replaces
+  the build metadata by its own number: release 1.7 packaged version '0.1.0+1' of the chart, and did not upgrade the
+  Helm release.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _CONTENT_LENGTH: Final = 12
 
 
 def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
-    """Return ``Chart.yaml``. The version contains the digest of all files of the chart, except for the version."""
+    """Return ``Chart.yaml``. The version contains a digest of all files of the chart, without the version itself."""
     head = generated_note(job.name) + yaml_text.dump(_head_fields(job))
     tail = yaml_text.dump(_tail_fields(job))
     digest = hashlib.sha256()

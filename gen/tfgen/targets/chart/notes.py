@@ -17,7 +17,7 @@ NOTES: Final = "templates/NOTES.txt"
 
 
 def notes(structure: Structure) -> Node:
-    """Return the notes, which show the commands that follow the run and the commands that start the next run."""
+    """Return the notes, which show how to list the pods of a run, follow the log of a run, and start the next run."""
     namespace = ChartOnly("{{ .Release.Namespace }}")
     log_role = WORKLOADS[structure.kind].log_role(structure)
     return Text(

@@ -38,14 +38,14 @@ FILE_HEADS: Final[Mapping[str, str]] = {
 def print_templates(structure: Structure, length: int) -> tuple[dict[str, str], Mapping[str, str]]:
     """Return the templates with wrapped lines, and the files that the templates read, by path.
 
-    As many placeholders as `length` replace the name of the chart.
+    The templates contain a placeholder of `length` characters instead of the name of the chart.
     """
     printed, mark = _printed(structure), NAME * length
     return {path: wrap(text.replace(NAME, mark)) for path, text in printed.templates.items()}, printed.files
 
 
 class _Printed(Record):
-    """The printed files of all jobs with one structure.
+    """The printed files that all jobs with the same structure share.
 
     Attributes:
         templates: the templates by path, with a placeholder for the name of the chart.

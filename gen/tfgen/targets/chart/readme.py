@@ -84,7 +84,7 @@ zeros of a number. The chart refuses null for a required value. To set an empty 
 
 
 def _operators(structure: Structure) -> str:
-    """Return text that continues a sentence with the operators which the job's objects need; empty for no operator."""
+    """Return the end of a sentence, which lists the operators that the job's objects need; empty for no operator."""
     names = [_BY_KIND.get(structure.kind, ""), _BY_GANG.get(structure.gang or "kubernetes", "")]
     return "".join(f", {name}" for name in dict.fromkeys(names) if name)
 

@@ -1,7 +1,7 @@
 """Returns the lines of a chart's templates. Each line has the node of the object graph that the line prints.
 
-`templates.template_files` returns the same texts, and is faster because it caches the texts for all jobs of a
-structure.
+`templates.template_files` returns the same texts, and is faster because it caches the texts for all jobs with the
+same structure.
 """
 
 from __future__ import annotations

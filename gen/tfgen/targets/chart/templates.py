@@ -1,8 +1,9 @@
 """The files of a chart that depend only on the structure of a job: templates, helpers, guards and notes.
 
-tfgen prints these files once for all jobs of a structure, with a placeholder for the name of the chart, and then
-replaces the placeholder. The wrapping of lines depends on the length of the name, so tfgen wraps the lines once for all
-names of the same length. The cache on disk contains the files, because most edits of a job do not change its structure.
+tfgen prints these files once for all jobs with the same structure. A placeholder replaces the name of the chart, and
+tfgen replaces the placeholder by the name later. The wrapping of lines depends on the length of the name, so tfgen
+wraps the lines once for all names of the same length. The cache on disk contains the files, because most edits of a job
+do not change its structure.
 """
 
 from __future__ import annotations

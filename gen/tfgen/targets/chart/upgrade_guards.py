@@ -85,7 +85,7 @@ def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, No
 
 
 def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
-    """Yield the path of the rules, and the hole for the exit codes that do not count as a retry.
+    """Yield the path of a Job's failure rules, and the placeholder for the exit codes that do not count as a retry.
 
     The Job of the finisher has no such rule. The guard reads the last rule of the Job in the cluster. So if a patch
     appends another rule, the Job has no guard, and only the API server refuses a change of the exit codes.
@@ -96,7 +96,7 @@ def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
 
 
 def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
-    """Return the path and the hole of each of the keys in a top-level field of an object, if the value is a hole.
+    """Return pairs (path, value) for the given keys of an object's field `part`. Omit values that are no placeholder.
 
     Files are excluded, because the name of their ConfigMap contains the digest of the files.
     """
@@ -119,7 +119,10 @@ def _guard(immutable: _Immutable, context: Context) -> Lines:
 
 
 def _differs(path: _Path, node: Node, context: Context) -> str:
-    """Return the test that a field differs from the field in the cluster. The dot is the object in the cluster."""
+    """Return an expression that tests whether a field differs from the field in the cluster.
+
+    The dot is the object in the cluster.
+    """
     keys, value = " ".join(f'"{key}"' for key in path), argument(node, context)
     if type_of(node) == "list":
         return f'ne (toJson (dig "onExitCodes" "values" list (last (dig {keys} (list dict) .)))) (toJson {value})'

@@ -97,8 +97,8 @@ def _text(tokens: Iterable[_Token]) -> str:
 def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
     """Return the index of the blank at which to break a line.
 
-    Of the blanks within the width, the best blank is in the fewest brackets, and is the last of several such blanks. If
-    no blank is within the width, the result is the first blank.
+    The result is the blank within the width that is inside the fewest brackets. Of several such blanks, the result is
+    the last. If no blank is within the width, the result is the first blank of the line.
     """
     best: tuple[int, int] | None = None
     length = 0

@@ -71,7 +71,7 @@ def application_set(site: Site) -> Object:
     """Return the ApplicationSet of an environment, with an Application for each overlay of the environment.
 
     The generator of the ApplicationSet excludes the folders of the GitOps objects, because such a folder may contain a
-    folder of a cluster that has the name of the environment.
+    subfolder for a cluster, and the subfolder may have the same name as the environment.
     """
     overlays = site.path(OVERLAYS)
     directories: list[dict[str, Any]] = [{"path": f"{overlays}/*/{site.environment.name}"}]

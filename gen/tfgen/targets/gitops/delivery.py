@@ -82,8 +82,8 @@ class Site(Record):
 def controller_fields(objects: Iterable[Object]) -> Iterator[ChangedField]:
     """Yield the fields that a controller in the cluster changes, and that a GitOps tool must not reset.
 
-    The finisher changes the replicas of the kinds in its Role. Another controller sets the field that suspends an
-    object, after git or the webhook of a queue suspended the object. A reset of this field would kill the pods.
+    The finisher changes the replicas of the kinds in its Role. If git or the webhook of a queue suspends an object,
+    another controller later resumes the object. A GitOps tool that suspends the object again would kill the pods.
     """
     fields: dict[ChangedField, None] = {}
     for item in objects:

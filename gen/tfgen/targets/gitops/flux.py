@@ -50,7 +50,7 @@ def flux(sites: Sequence[Site]) -> Delivery:
 
 
 def git_repository(site: Site) -> Object:
-    """Return the GitRepository. The name contains a digest of the spec, so jobs with equal specs share the object."""
+    """Return the GitRepository, named by a digest of its spec. Jobs that need the same spec share the GitRepository."""
     settings = _settings(site)
     spec = {
         "interval": settings["interval"],

@@ -103,7 +103,7 @@ def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) 
 
 
 def _changed(images: Mapping[str, Mapping[str, str]], image: Image) -> Image | None:
-    """Return the image into which an entry of ``images`` changes an image; None for an image without an entry."""
+    """Return the new image for an old image, according to ``images``; None if no entry has the old image's name."""
     entry = images.get(image.name)
     if entry is None:
         return None

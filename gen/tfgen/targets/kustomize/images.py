@@ -1,4 +1,4 @@
-"""Computes the field ``images`` of a kustomization, which contains each change of an image that it can express exactly.
+"""Computes the field ``images`` of a kustomization: the changes of images that this field can express exactly.
 
     images:
     - name: registry.example.com/ml/dist-mnist
@@ -175,7 +175,7 @@ def _container_images(node: Any) -> Iterator[str | None]:
 
 
 def _image_texts(node: Any, path: Sequence[str]) -> Iterator[str | None]:
-    """Yield the texts at a path, and None for each value of an unexpected type. A list has the path in each item."""
+    """Yield the texts at a path, and None for each value of an unexpected type. Search each item of a list."""
     if not path:
         yield _text(node)
     elif isinstance(node, list):

@@ -16,7 +16,7 @@ from tfgen.kubernetes.object import Object, group
 from tfgen.record import EMPTY
 
 _Keys = Mapping[str, Sequence[str]]
-"""The keys of lists that kustomize merges item by item, each with the fields that identify an item of the list."""
+"""The fields that identify an item of a list, by the key of each list that kustomize merges item by item."""
 
 
 def merge_patch(before: Object, after: Object) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _items(
 
 
 def _needed_patches(patches: Sequence[Object], old: Sequence[Any], new: Sequence[Any], names: Sequence[str]) -> int:
-    """Return the number of first items that a list's patch must contain. The other items follow in their old order."""
+    """Return the number of items, from the start of a list, that a patch must contain. Later items keep their order."""
     count = len(patches)
     while count and patches[count - 1].keys() <= {*names}:
         remaining = new[count - 1 :]

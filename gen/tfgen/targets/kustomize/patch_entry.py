@@ -70,7 +70,7 @@ def merges_by_key(item: Object) -> bool:
 
 
 def patch_target(item: Object, patch: Patch) -> dict[str, Any]:
-    """Return the fields `target` and `options` for a JSON patch or a patch that renames; empty for other patches.
+    """Return the fields `target` and `options` for a JSON patch or a renaming patch; empty for other patches.
 
     https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/
     """

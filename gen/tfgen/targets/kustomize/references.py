@@ -1,4 +1,4 @@
-"""Finds and updates the references to object names that kustomize updates after the rename of an object.
+"""Finds the fields in which kustomize replaces the name of a renamed object, and replaces the name in the same way.
 
 >>> list(references({"spec": {"serviceName": "mnist"}}))
 [('Service', 'mnist')]
@@ -41,7 +41,7 @@ _POD_FIELDS: Final = (
         for path in (("env", "valueFrom", "configMapKeyRef", "name"), ("envFrom", "configMapRef", "name"))
     ),
 )
-"""The kind and the path of each reference in a pod specification to an object whose name contains the run."""
+"""The kind of the object and the path of the field, for each field of a pod that may name an object of a run."""
 
 _TEMPLATE_FIELDS: Final = tuple((kind, ("spec", "template", "spec", *path)) for kind, path in _POD_FIELDS)
 
@@ -52,11 +52,11 @@ _FIELDS: Final[Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]] = {
     "RoleBinding": (("Role", ("roleRef", "name")), ("ServiceAccount", ("subjects", "name"))),
     "StatefulSet": (("Service", ("spec", "serviceName")), *_TEMPLATE_FIELDS),
 }
-"""The kind and the path of each reference that kustomize updates, by the kind of the object with the reference."""
+"""The kind of the named object and the path of each field that kustomize updates, by the kind of the changed object."""
 
 
 def new_names(pairs: Iterable[tuple[Object, Object]]) -> NewNames:
-    """Return the new names of the renamed objects among pairs of an object before and after a rename."""
+    """Return the new name of each renamed object. A pair contains an object before and after a rename."""
     names = ((old["kind"], old["metadata"]["name"], new["metadata"]["name"]) for old, new in pairs)
     return {(kind, old): new for kind, old, new in names if old != new}
 
@@ -69,7 +69,7 @@ def with_new_names(item: Object, names: NewNames) -> Object:
 
 
 def _replaced(node: Any, path: Sequence[str], names: Mapping[str, str]) -> Any:
-    """Return the node with new names at a path. A list has the path in each item."""
+    """Return a node with new names at a path. In a list, replace the names in each item."""
     if isinstance(node, list):
         return [_replaced(child, path, names) for child in node]
     if not path:

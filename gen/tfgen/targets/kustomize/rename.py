@@ -40,7 +40,7 @@ class Rename(Record):
         return Rename(before, after, identical if before is after else object_pairs(before, after))
 
     def renamed_pairs(self, pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, tuple[Object, Object]]:
-        """Return the pairs with the renamed object as the second object, without the objects that cannot be renamed."""
+        """Replace the second object of each pair by its renamed object. Omit pairs whose object cannot be renamed."""
         renamed_objects = {identity(old): new for old, new in self.pairs.values()}
         return {
             key: (item, renamed_objects[identity(old)])

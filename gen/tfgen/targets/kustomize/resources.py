@@ -25,7 +25,7 @@ class Resources(Record):
     Attributes:
         paths: the paths of the files that contain one object each.
         generators: the fields of the kustomization that generate ConfigMaps from files.
-        files: the text of each file with an object or for a ConfigMap, by its path.
+        files: the text of each file that contains an object or becomes data of a ConfigMap, by path.
     """
 
     paths: tuple[str, ...]

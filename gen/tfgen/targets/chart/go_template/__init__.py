@@ -2,8 +2,8 @@
 
     {"replicas": Value("roles.worker.replicas", "integer")}  ->  replicas: {{ .Values.roles.worker.replicas | int64 }}
 
-`fill` replaces the holes of the graph by values. This printer writes templates with which Helm computes the same
-objects. The printer uses these properties of Go templates
+`fill` replaces the holes of the graph, which are placeholders, by values. This printer writes templates with which
+Helm computes the same objects. The printer uses these properties of Go templates
 (https://helm.sh/docs/chart_template_guide/): numbers are float64 and need ``int64``; ``range`` and ``with`` move the
 dot, so that ``$`` is the root in their bodies; ``{{-`` removes the white space before the action, including the line
 break, so that an action leaves no empty line.

@@ -52,7 +52,7 @@ class Context(Record):
         return self.replaced(facts=(*self.facts, *(part for test in tests for part in parts_of_test(test))))
 
     def binding(self, name: str, node: Node) -> Context:
-        """Return a copy of this context in which a variable also refers to a node."""
+        """Return a copy of this context with an additional variable, which refers to a node."""
         return self.replaced(bindings=bind(self.bindings, name, node))
 
     def binding_entry(self, entries: ForEach | Entries) -> Context:

@@ -185,10 +185,11 @@ def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
 
 
 def chart_only(node: ChartOnly, context: Context) -> str:
-    """Return the template text of a node that is a Go template in the chart, and a fixed value in all other outputs.
+    """Return the template text of a node. Outputs other than the chart contain a fixed value instead of this text.
 
     Raises:
-        TypeError: the template text needs the root context at the dot, but the dot contains the arguments of a part.
+        TypeError: the template text needs the root context at the dot, but the dot contains the arguments of a
+            named part.
     """
     if context.parameters and not node.reads_root:
         raise TypeError(f"the dot of a part with parameters is not the root context: {node!r}")
@@ -203,7 +204,7 @@ def _file(node: File, context: Context) -> str:
 
 
 def _data(tree: Named | Call, context: Context) -> str:
-    """Return the expression for the data of a named part that is a mapping. Helm parses the YAML output of the part.
+    """Return the expression that parses the YAML output of a named part to data. The output is always a mapping.
 
     ``printf`` adds the last line break. Without this line break, a text at the end of the output would lose an empty
     line.
@@ -262,6 +263,6 @@ def _flat(parts: Sequence[Node]) -> Iterator[Node]:
 
 
 def _compared(nodes: Sequence[Node]) -> Node:
-    """Return the node that all tests compare with a value; None if tests differ in this node or compare nothing."""
+    """Return the node that every test compares with a value; None if a test compares a different node or nothing."""
     left_nodes = [node.left for node in nodes if isinstance(node, Equal)]
     return left_nodes[0] if len(left_nodes) == len(nodes) and all(n == left_nodes[0] for n in left_nodes) else None

@@ -60,7 +60,7 @@ def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> L
 
 
 def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) -> Lines:
-    """Return the lines of a node inside ``if``, or inside ``with`` if the node has no hole except the tested value."""
+    """Return the lines of a node inside ``if``; inside ``with`` if the tested value is the node's only placeholder."""
     nested_test = branch_test(node)
     needed_test = remaining_test(test if nested_test is None else all_of(test, nested_test), context.facts)
     if needed_test is True:

@@ -44,7 +44,7 @@ def escape(text: str) -> str:
 
 
 def keep_space(text: str) -> str:
-    """Replace the white space at both ends of a text by actions that print it, so that a dash does not remove it."""
+    """Replace white space at both ends of a text by actions that print the space, so that no dash removes the space."""
     core = text.strip("".join(_SPACE))
     start, _, end = text.partition(core) if core else (text, "", "")
     before, after = (f"{{{{ {literal(space)} }}}}" if space else "" for space in (start, end))
@@ -54,9 +54,8 @@ def keep_space(text: str) -> str:
 def join(texts: Sequence[str]) -> str:
     """Concatenate texts and actions.
 
-    At the border between a text and an action, an action that prints a brace or a space replaces this character of the
-    text. Go would read the brace as a part of the neighbouring action, and the dash of an action would remove the
-    space.
+    A brace before an action becomes an action that prints the brace, because Go would read the brace as a part of the
+    next action. An action after white space loses its dash, because the dash would remove the white space.
     """
     out = ""
     for text in texts:

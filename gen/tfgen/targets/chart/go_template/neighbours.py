@@ -12,10 +12,10 @@ from tfgen.graph.holes import ABSENT, Key, Node, When
 
 
 def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When | None, Mapping[Key, Node]]]:
-    """Yield groups of neighbouring entries that have the same test, each with a `When` that contains the group.
+    """Yield pairs: a `When`, and the neighbouring entries that share the test of the `When`.
 
-    A group of entries without a test has None instead of the `When`. Only the last entry of a group may have a second
-    branch.
+    The `When` contains these entries. Entries without a test have None instead of a `When`. Only the last entry of a
+    group may have a second branch, which prints a value if the test is false.
     """
     entries = [*mapping.items()]
     while entries:
@@ -33,14 +33,14 @@ def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When |
 
 
 def items_under_one_test(items: Sequence[Node]) -> Iterator[tuple[When | None, Sequence[Node]]]:
-    """Yield groups of neighbouring items that have the same test, each with a `When`; None for items without a test."""
+    """Yield pairs: a `When`, and the neighbouring items that share its test. Items without a test have None instead."""
     for test, neighbours in groupby(items, key=_single_test):
         group = [*neighbours]
         yield (None if test is None else When(test, [item.if_true for item in group if isinstance(item, When)])), group
 
 
 def _branch(key: Key, node: Node) -> Node:
-    """Return a mapping that contains only the given entry. For a `When`, each branch becomes such a mapping."""
+    """Return a mapping that contains only the given key and node. For a `When`, each branch becomes such a mapping."""
     if isinstance(node, When):
         return When(node.test, _branch(key, node.if_true), _branch(key, node.if_false))
     return node if node is ABSENT else {key: node}

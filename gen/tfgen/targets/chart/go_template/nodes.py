@@ -31,12 +31,12 @@ def is_tree(node: Node) -> bool:
 
 
 def is_constant(node: Node) -> bool:
-    """Test whether a node is the same whatever the values of the chart are."""
+    """Test whether the output of a node does not depend on the values of the chart."""
     return not isinstance(node, Hole) or (isinstance(node, MapOf) and all(map(is_constant, node.entries.values())))
 
 
 def has_holes(node: Node) -> bool:
-    """Test whether a node contains a hole or another node that is not plain data."""
+    """Test whether a node contains a hole (a placeholder for a value), or another node that is not plain data."""
     match node:
         case Hole() | Absent():
             return True

@@ -41,7 +41,7 @@ from tfgen.value_type import TREES
 
 
 def presence(node: Node) -> Node:
-    """Return the test for the presence of a node: True if always present, False if never, or else a node to test."""
+    """Return the presence test of a node: True if the node is always present, False if never, or a test node."""
     match node:
         case When(test, if_true, if_false):
             true_presence, false_presence = presence(if_true), presence(if_false)
@@ -80,7 +80,7 @@ def presence(node: Node) -> Node:
 
 
 def remaining_test(test: Node, facts: Collection[Node]) -> Node:
-    """Return the parts of a test that the facts do not imply. Return True if the facts imply the whole test."""
+    """Return a test without the conditions that the facts imply. Return True if the facts imply the whole test."""
     if test in facts:
         return True
     match test:
@@ -104,7 +104,7 @@ def parts_of_test(test: Node) -> tuple[Node, ...]:
 
 
 def let_facts(name: str, expression: Expression) -> tuple[Node, ...]:
-    """Return the fact that the map variable of a `Let` is not empty, if the first merged map always has an entry."""
+    """Return the test that the map variable of a `Let` is not empty, if the map always has a constant entry."""
     lowest = expression.layers[0] if isinstance(expression, Merged) else None
     is_never_empty = isinstance(lowest, MapOf) and any(map(_is_literal, lowest.entries.values()))
     return (Bound(name, "map"),) if is_never_empty else ()
@@ -115,7 +115,7 @@ def _is_literal(node: Node) -> bool:
 
 
 def branch_test(node: Node) -> Node:
-    """Return the test around all content of a branch, to add to the ``if`` of the branch; None without such a test."""
+    """Return the test around all content of a branch, or None. The ``if`` of the branch then includes this test."""
     match node:
         case When(test, _, Absent()) if not depends_only_on(node.if_true, test):
             return test
@@ -143,7 +143,7 @@ def _has_part(node: Node | Record) -> Iterator[bool]:
 
 
 def depends_only_on(node: Node, hole: Node) -> bool:
-    """Test whether a node contains the given hole and no other hole, so that ``with`` can print the node."""
+    """Test whether the given hole (a placeholder) is the only hole in a node, so that ``with`` can print the node."""
     is_value = isinstance(hole, (Value, Bound, Parameter, Default)) and type_of(hole) != "boolean"
     return is_value and set(_compare_holes(node, hole)) == {True}
 

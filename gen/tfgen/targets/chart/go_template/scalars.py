@@ -72,7 +72,7 @@ def _has_only_names(node: Node) -> bool:
 
 
 def _sample(node: Node, *, longest: bool) -> str:
-    """Return an example of a text that contains only names; with its optional parts if `longest` is true."""
+    """Return an example of a text that contains only names. With `longest`, the example includes all optional text."""
     match node:
         case str():
             return node

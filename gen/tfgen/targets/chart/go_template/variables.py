@@ -78,7 +78,7 @@ def assign(name: str, node: Node, context: Context) -> Lines:
 
 
 def _choose(name: str, node: When, context: Context) -> Lines:
-    """Return the lines that assign the second branch of a `When`, and then the first branch if the test is true."""
+    """Return the lines that assign the second branch of a `When`, and replace it by the first if the test is true."""
     return [
         *assign(name, node.if_false, context),
         f"{{{{- if {expression(node.test, context)} }}}}",
@@ -88,7 +88,7 @@ def _choose(name: str, node: When, context: Context) -> Lines:
 
 
 def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Lines:
-    """Return the lines that merge the map of a `When` into a variable if the test of the `When` is true."""
+    """Return an ``if`` block that merges the map of a `When` into a variable. The block has the test of the `When`."""
     if not isinstance(layer, When) or layer.if_false != MapOf({}) or not is_hole(layer.if_true):
         raise TypeError(f"a merged map must not have a second branch: {layer!r}")
     if isinstance(layer.if_true, MapOf):
@@ -127,7 +127,7 @@ def _filter(name: str, node: Filtered, context: Context) -> Lines:
 
 
 def _map_of(name: str, lowest: MapOf, context: Context) -> tuple[str, Lines]:
-    """Return the ``dict`` of a map's constant entries, and the lines that set the entries that may be missing."""
+    """Return a ``dict`` with the constant entries of a map, and lines that set each other entry if present."""
     constants = {key: node for key, node in lowest.entries.items() if is_constant(node)}
     lines: Lines = []
     tested = ((*_tested(node), key) for key, node in lowest.entries.items() if is_hole(node) and key not in constants)
@@ -149,7 +149,7 @@ def _item_of_dict(node: Node, context: Context) -> str:
 
 
 def _tested(node: Expression) -> tuple[Node, Node]:
-    """Return the test that is true if an entry of a map is present, and the value of the entry."""
+    """Return the presence test of an entry of a map, and the value of the entry."""
     if not isinstance(node, When):
         return node, node
     if node.if_false is not ABSENT:

@@ -6,7 +6,8 @@
                                         - {{ $name | quote }}
                                         {{- end }}
 
-The indentation of an ``include`` depends on the first line of the included part, so this module prints both.
+The indentation of an ``include`` depends on the first line of the included part, so this module prints both the
+``include`` and the part.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
 
 
 def first_lines(node: Node, context: Context) -> Lines:
-    """Return the lines that print the content of a part, without a first line break if an entry is always present."""
+    """Return the lines that print a named part. If an entry is always present, no line break precedes the output."""
     if isinstance(node, When) and presence(node) is True:
         return _first_branches(node, context)
     if isinstance(node, JoinEntries):
@@ -102,7 +103,7 @@ def _joined_lines(node: JoinEntries, context: Context) -> Lines:
 
 
 def _present_first(node: Node, context: Context) -> Node:
-    """Return a mapping that begins with its first always present entry, after the comment of this entry."""
+    """Return a mapping in which an entry that is always present comes first, with its comment."""
     if not isinstance(node, dict):
         return node
     first: dict[Key, Node] = {}
@@ -117,7 +118,7 @@ def _present_first(node: Node, context: Context) -> Node:
 
 
 def _first_branches(node: When, context: Context) -> Lines:
-    """Return the lines of a `When` of which a branch is always present. Each branch begins on a separate line."""
+    """Return the lines of a `When` that always prints one of its branches. Each branch begins on a separate line."""
     out, word = [], "if"
     branch: Node = node
     while isinstance(branch, When):
@@ -258,7 +259,7 @@ def _included(node: Named | Call, context: Context, indent: str, head: Lines) ->
 
 @cached_on_record
 def _begins_with_break(part: Named) -> bool:
-    """Test whether the output of a named part begins with a line break, because no entry of it is always present."""
+    """Test whether the output of a named part begins with a line break, because each of its entries may be missing."""
     node, context = part.node, Context(chart="", parameters=part.parameters)
     while isinstance(node, Let):
         context, node = context.with_facts(*let_facts(node.name, node.expression)), node.body
