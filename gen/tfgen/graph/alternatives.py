@@ -1,11 +1,12 @@
-"""A join of alternative nodes into one node: common parts appear once, and a test selects each different part.
+"""Functions that join alternative nodes of an object graph into one node.
 
-For example, {"chief": {"a": 1, "b": 2}, "ps": {"a": 1, "c": 3}} with the parameter `role` is joined to
+The joined node contains common content once, and contains a test at each difference between the alternatives. For
+example, {"chief": {"a": 1, "b": 2}, "ps": {"a": 1, "c": 3}} with the parameter `role` is joined into
 {"a": 1, "b": When(Equal(role, "chief"), 2), "c": When(Equal(role, "ps"), 3)}.
 
 So the code that builds the pod of a role needs no tests of the role, and the chart contains one named template for the
-pods of all roles. If the value of the parameter is the name of an alternative, a fill of the joined node has the same
-result as a fill of this alternative.
+pods of all roles. If the value of the parameter is the name of an alternative, the plain data of the joined node equals
+the plain data of this alternative.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class _Choice(Record):
 
     Attributes:
         parameter: the expression whose value is the name of an alternative.
-        default: the name of the alternative for all other values of the parameter; None if no other values exist.
+        default: the name of the alternative to use if the value names no alternative; None if this cannot happen.
     """
 
     parameter: Expression
@@ -40,18 +41,18 @@ class _Choice(Record):
 
 
 def join_alternatives(alternatives: _Alternatives, parameter: Expression, *, default: str | None = None) -> Node:
-    """Return one node for several alternatives.
+    """Join alternative nodes into one node, in which tests of a parameter select the content that differs.
 
     Args:
-        alternatives: the nodes, by the value of the parameter that selects the node.
-        parameter: the expression that selects an alternative.
-        default: the name of the alternative for all other values of the parameter; None if no other values exist.
+        alternatives: the nodes by name.
+        parameter: the expression whose value is the name of an alternative.
+        default: the name of the alternative to use if the value names no alternative; None if this cannot happen.
     """
     return _join(alternatives, _Choice(parameter, default))
 
 
 def with_common_order(alternatives: Mapping[str, list[Node]]) -> dict[str, list[Node]]:
-    """Sort lists of named items, such as containers, so that common items have the same order in all lists.
+    """Sort several lists of containers, or of other named items, into one common order of the names.
 
     A list that already has the common order is unchanged.
     """
@@ -60,7 +61,7 @@ def with_common_order(alternatives: Mapping[str, list[Node]]) -> dict[str, list[
 
 
 def _join(alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Join nodes into one node, in which common parts appear once and a test selects each different part."""
+    """Join nodes into one node, which contains common content once and a test at each difference."""
     nodes = [*alternatives.values()]
     first = nodes[0]
     if all(node == first for node in nodes):
@@ -95,7 +96,7 @@ def _join_mappings(alternatives: _Alternatives, choice: _Choice) -> Node:
 
 
 def _join_sequences(alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Join lists item by item: named items that share a name, and other items that are equal."""
+    """Join lists item by item. Items match if they have the same name, or if they have no name and are equal."""
     lists: dict[str, list[Node]] = {name: list(node) for name, node in alternatives.items()}  # type: ignore[arg-type]
     named = {name: [(_identity(item), _name_first(item)) for item in items] for name, items in lists.items()}
     sequences = [[identity for identity, _ in items] for items in named.values()]
@@ -116,13 +117,13 @@ def _name_first(item: Node) -> Node:
 
 
 def _join_some(present: _Alternatives, alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Join the nodes that the alternatives have at a key, and add a test if an alternative lacks the key."""
+    """Join the values of one key into one node. Add a test around the node if some alternatives lack the key."""
     joined = _join(present, choice)
     return joined if len(present) == len(alternatives) else When(choice.is_one_of([*present], alternatives), joined)
 
 
 def _join_field(field: str, alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Join the nodes in the same attribute of several holes into one node. All holes have the same type."""
+    """Join the values of one attribute, such as `body`, of several holes of the same type into one node."""
     return _join({name: getattr(node, field) for name, node in alternatives.items()}, choice)
 
 
@@ -145,7 +146,7 @@ def _choose_whole(alternatives: _Alternatives, choice: _Choice) -> Node:
 
 
 def _all_keys(sequences: Sequence[Sequence[_Key]]) -> list[_Key]:
-    """Return the keys of all sequences, in the common order if the sequences have a common order."""
+    """Return each key of the sequences once, if possible in an order that agrees with all sequences."""
     keys: list[_Key] = []
     for sequence in sequences:
         position = 0

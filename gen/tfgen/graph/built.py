@@ -1,4 +1,4 @@
-"""The object graph of a job, and the plain objects of its variants."""
+"""The object graph of a job, and the plain objects of the job and of its environments."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def build(data: Mapping[str, Any], environments: Collection[str] | None = None) 
 
 
 def variant_objects(built: BuiltJob, environment: str | None) -> tuple[Mapping[str, Any], ...]:
-    """Return the plain objects of a built job, or of an environment of the job."""
+    """Return the plain objects of an environment; if the environment is None, of the job without an environment."""
     return tuple((built.base if environment is None else built.environments[environment]).values())
 
 
 def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Sequence[Mapping[str, Any]]:
-    """Return the plain objects of a job, or of an environment of the job.
+    """Build the plain objects of an environment; if the environment is None, of the job without an environment.
 
     Raises:
         KeyError: the environment does not exist.
@@ -68,9 +68,9 @@ def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Se
 
 
 def objects_before_rename(built: BuiltJob, environment: str) -> Objects:
-    """Return the objects of an environment, with the run name of the job in place of the environment's run name.
+    """Return the objects of an environment, but with the run name of the job without an environment.
 
-    If the run name is the same, the result is the mapping in `built`, and not a copy.
+    If both run names are equal, return the mapping in `built` instead of a copy.
     """
     job = built.job
     variant = next(variant for variant in job.environments if variant.name == environment)
@@ -81,7 +81,11 @@ def objects_before_rename(built: BuiltJob, environment: str) -> Objects:
 
 
 def object_parts(built: BuiltJob, environment: str | None = None) -> Mapping[str, Mapping[Path, Part]]:
-    """Return the parts of all objects of a variant, by the file name of the object and the path of the part."""
+    """Return a `Part` for each mapping, list and scalar in the objects of an environment.
+
+    The keys are the file name of the object, and the path of the part in the object. If the environment is None, return
+    the parts of the job without an environment.
+    """
     variant = next((variant for variant in built.job.environments if variant.name == environment), None)
     scope = _scope(built.job, built.job.values if variant is None else variant.values)
     parts: dict[str, dict[Path, Part]] = {}
@@ -94,7 +98,7 @@ def object_parts(built: BuiltJob, environment: str | None = None) -> Mapping[str
 
 
 class TaskObjects(Record):
-    """The objects that run a job's tasks without an operator, such as StatefulSets, and the values of the job."""
+    """The values of a job, and the objects, such as StatefulSets, that run the job's tasks without an operator."""
 
     structure: Structure
     values: Mapping[str, Any]
@@ -104,7 +108,7 @@ class TaskObjects(Record):
 def task_objects(data: Mapping[str, Any], environment: str | None = None) -> TaskObjects:
     """Build the objects that run a job's tasks without an operator and without a gang scheduler.
 
-    The pods contain TF_CONFIG even if the operator of the job's workload kind would set TF_CONFIG.
+    The pods contain TF_CONFIG, even for a workload kind whose operator usually sets TF_CONFIG.
 
     Raises:
         KeyError: the environment does not exist.
@@ -121,14 +125,14 @@ def task_objects(data: Mapping[str, Any], environment: str | None = None) -> Tas
 def _environment_objects(
     job: TrainingJob, templates: Sequence[Template], environment: Environment, filled: dict[Hashable, Any]
 ) -> Objects:
-    """Return the objects of a job in an environment. For a retired job, return only objects such as claims."""
+    """Return the objects of an environment. If the environment disables the job, return only the claims."""
     if not environment.enabled:
         templates = [template for template in templates if template.survives_retirement]
     return objects(templates, _scope(job, environment.values, filled))
 
 
 def _scope(job: TrainingJob, values: Mapping[str, Any], filled: dict[Hashable, Any] | None = None) -> Scope:
-    """Return the scope of a variant: its values, and a Helm release with the name of the job.
+    """Return the scope that fills the object graph for a variant. The Helm release has the name of the job.
 
     Args:
         job: the job.

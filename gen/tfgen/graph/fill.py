@@ -1,9 +1,10 @@
-"""Replacement of the holes of a graph by values.
+"""Functions that replace the holes (placeholders) of an object graph by values.
 
-`fill` returns the plain data of a node, or `ABSENT`. `evaluate` returns the value of an expression.
+`fill` returns the plain data of a node, or `ABSENT` if the output omits the node. `evaluate` returns the value of an
+expression.
 
 tfgen fills a graph for each environment, and the pod template for each role. To save time, tfgen compiles each node
-once into a function of the scope, and caches the function in the node.
+once into a function that receives the values as a `Scope`, and caches the function in the node.
 """
 
 from __future__ import annotations
@@ -77,12 +78,12 @@ from tfgen.value_type import TREES
 class Scope(NamedTuple):
     """The values that fill the holes: the complete values of a chart, and the names of the Helm release and the chart.
 
-    A scope is a tuple instead of a `Record`, because a job needs thousands of scopes and a tuple takes a third of the
-    time.
+    A scope is a tuple instead of a `Record`, because a job needs thousands of scopes, and the creation of a tuple
+    takes a third of the time.
 
     Attributes:
         bound: the values of the names that `ForEach`, `Repeat` and `Let` bind around the current node.
-        arguments: the arguments of the current named part.
+        arguments: the arguments of the named part that contains the current node.
         cache: the filled nodes of the variants of a job. Without a cache, tfgen fills a node again at each use.
     """
 
@@ -106,7 +107,7 @@ Filler: TypeAlias = Callable[[Scope], Any]
 
 
 def fill(node: Node, scope: Scope) -> Any:
-    """Return the plain data of a node with its holes filled, or `ABSENT`."""
+    """Replace the holes of a node by values. Return the plain data, or `ABSENT` if the output omits the node."""
     return compile_filler(node)(scope)
 
 
@@ -116,9 +117,9 @@ def evaluate(node: Node, scope: Scope) -> Any:
 
 
 def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
-    """Yield a scope for each map entry that a guard forbids. A guard of several maps forbids combinations of entries.
+    """Yield a scope for each failure of a guard. In the scope, the names of the guard are bound to the failing entries.
 
-    A guard that checks no entries yields at most one scope.
+    A guard over several maps checks each combination of their entries. A guard without maps yields at most one scope.
     """
     entry_scope, bound = scope.fork()
     for _ in _bind_entries(guard.over, entry_scope, bound):
@@ -129,7 +130,7 @@ def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
 
 
 def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any]) -> Iterator[None]:
-    """Bind each combination of the entries of several maps in a scope, and yield after each binding."""
+    """In a scope, bind each combination of the entries of several maps in turn, and yield after each combination."""
     if not entries:
         yield
         return
@@ -141,9 +142,9 @@ def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any
 
 
 def clean_path(path: str) -> str:
-    """Return the normal form of an absolute path, as the function ``clean`` of Helm templates returns it.
+    """Return the normal form of an absolute path, such as ``/a/b`` for ``//a/./b``, like Helm's function ``clean``.
 
-    POSIX keeps two slashes at the start of a path, and Go reduces them to one.
+    Python's ``normpath`` would keep two slashes at the start of a path.
     """
     return posixpath.normpath("/" + path.lstrip("/"))
 
@@ -152,12 +153,12 @@ def clean_path(path: str) -> str:
 
 
 class FillCache:
-    """Access of one variant to the cache of filled nodes. All variants of a job share the filled nodes.
+    """The cache of filled nodes, for use by one variant of a job. All variants share the filled nodes.
 
     Args:
         values: the values of the variant.
-        job_values: the values of the job without an environment. If the variant does not change a value, `values` and
-            `job_values` contain the same Python object.
+        job_values: the values of the job without an environment. A value that the variant does not change must be the
+            same Python object in `values` and in `job_values`.
         filled: the filled nodes by cache key. All variants of the job share this mapping.
     """
 
@@ -186,7 +187,7 @@ def _call_paths(call: Call) -> frozenset[Path]:
 
 
 def cached_by_values(paths: Iterable[Path], filler: Filler) -> Filler:
-    """Return a filler that caches its results in the `FillCache` of the scope, by the values that the filler reads.
+    """Wrap a filler so that the `FillCache` of the scope caches the results by the values that the filler reads.
 
     Args:
         paths: the values paths that the filler reads. The filler must not read bound names or arguments.
@@ -203,7 +204,7 @@ def cached_by_values(paths: Iterable[Path], filler: Filler) -> Filler:
 
 
 def _cached_fill(cache: FillCache, node_key: Hashable, paths: frozenset[Path], filler: Filler, scope: Scope) -> Any:
-    """Return the result that is cached for the values at some paths. If no result is cached, call the filler."""
+    """Return the cached result of a filler for the values at some paths. If no result is cached, call the filler."""
     key = cache.key(node_key, paths)
     if key not in cache.filled:
         # The cache keeps the arguments alive, because the key contains their `id()`, which Python would reuse.
@@ -314,7 +315,10 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
 
 
 def _commented_entries(node: Mapping[Key, Node]) -> Iterator[tuple[Name | Splice, Node, str]]:
-    """Yield the entries of a mapping with their comments. A comment above a `Splice` belongs to its first entry."""
+    """Yield the entries of a mapping with their comments.
+
+    A comment above a `Splice` belongs to the first entry that the `Splice` inserts.
+    """
     comment = ""
     for key, child in node.items():
         if isinstance(key, Comment):
@@ -363,7 +367,7 @@ def _choice(test: Filler, if_true: Filler, if_false: Filler) -> Filler:
 
 
 def _call_filler(call: Call, part: Filler) -> Filler:
-    """Return the filler of a call. A named part can read its arguments, but no names that are bound around the call.
+    """Return the filler of a call of a named part. The part reads its arguments, but no names that are bound outside.
 
     So the cache key of a call consists of the arguments and of the values that the part reads. For example, the pod
     template and the digest of the pod template use the same cached result.
@@ -603,8 +607,8 @@ def _joined(node: JoinEntries) -> Filler:
 def _repeated(node: Repeat) -> Filler:
     """Return the filler of a `Repeat`.
 
-    A job may have ten thousand hosts. So the filler evaluates the parts with the index once for each copy, and all
-    other parts only once.
+    The list of hosts of a job may have ten thousand copies. So, if possible, the filler evaluates the text around the
+    index only once for all copies.
     """
     count = compile_expression(node.count)
     if (fragments := _split_at_index(node.index, node.body)) is not None:
@@ -628,9 +632,9 @@ def _repeated(node: Repeat) -> Filler:
 
 
 def _split_at_index(name: str, node: Node) -> list[list[Node]] | None:
-    """Split a text at the occurrences of a bound name, and return the parts between them.
+    """Split a text at each occurrence of a bound name, and return the nodes between the occurrences.
 
-    Return None if the node uses the name in any other way than as a part of the text.
+    Return None if another hole of the text, such as a sum, uses the name.
     """
     match node:
         case Bound(name=bound, path="") if bound == name:

@@ -84,8 +84,8 @@ def _templates(structure: Structure) -> Iterator[Template]:
 def _finisher(structure: Structure, plan: Plan) -> Iterator[Template]:
     """Yield the templates of the finisher.
 
-    If all tasks of a job end by themselves, the job has a finisher only for a start deadline, a notification or a
-    TensorBoard.
+    If all tasks of a job end by themselves, the job has a finisher only if the job sets a start deadline, a
+    notification or a TensorBoard.
     """
     is_needed = AnyOf(
         (value("startDeadline"), NOTIFY, *(board.test for board in plan.deployments if isinstance(board, When)))
@@ -95,5 +95,5 @@ def _finisher(structure: Structure, plan: Plan) -> Iterator[Template]:
 
 
 def objects(templates: Sequence[Template], scope: Scope) -> dict[str, dict[str, Any]]:
-    """Return the plain objects, by the file name of each object, in the order of the graph."""
+    """Fill the templates with values. Return the plain objects by file name, in the order of the templates."""
     return {name: item for template in templates if not template.chart_only for name, item in template.objects(scope)}

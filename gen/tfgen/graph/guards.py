@@ -1,7 +1,8 @@
-"""The guards of a job: checks of the chart's values that values.schema.json cannot express.
+"""The guards of a job, which check the values of the chart. values.schema.json cannot express these checks.
 
-The chart prints each guard as ``fail``, so Helm reports wrong values during the installation. `rules` evaluates the
-same guard for all variants of a job, and reports wrong values at their line in the job file.
+The chart contains each guard as a call of Helm's function ``fail``, so Helm reports wrong values during the
+installation. The package `rules` evaluates the same guard for all variants of a job, and reports the line of a wrong
+value in the job file.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
 
 @cached_by_shape
 def file_guards(structure: Structure) -> tuple[Guard, ...]:
-    """Return the guards of the fields of a job file that are not values of the chart."""
+    """Return the guards for fields that exist only in a job file, and not in the values of the chart."""
     scheduler = structure.gang
     if scheduler is None:
         return ()
@@ -158,7 +159,7 @@ def _kueue_guards(structure: Structure) -> list[Guard]:
 
 
 def _kueue_label_guard(path: str) -> Guard:
-    """Return the guard that limits the length of a name, because Kueue reads the name from a label."""
+    """Return the guard that limits the length of the name at a path, because Kueue reads the name from a label."""
     name = value(path)
     return Guard(
         rule="gang-label",

@@ -29,7 +29,7 @@ from tfgen.value_type import ValueType
 
 
 class Absent(Enum):
-    """The type of `ABSENT`, which removes its key or its list item."""
+    """The type of `ABSENT`. The output omits a key or a list item with the value `ABSENT`."""
 
     ABSENT = "absent"
 
@@ -74,7 +74,7 @@ class Hole(Record):
 
 
 class Value(Hole):
-    """The value of a tunable. The path is the path in the job without ``spec``: `roles.worker.replicas`."""
+    """The value of a tunable. The path is the path in the job without ``spec``, such as `roles.worker.replicas`."""
 
     path: str
     type: ValueType
@@ -83,7 +83,7 @@ class Value(Hole):
 class Bound(Hole):
     """The value that a `ForEach`, `Repeat` or `Let` around the node binds to `name`, or a field of the value.
 
-    A missing field is null.
+    The field is at `path`. A missing field is null.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Bound(Hole):
 class Parameter(Hole):
     """The argument that a `Call` passes to the named part around the node, or a field of the argument.
 
-    A missing field is null.
+    The field is at `path`. A missing field is null.
     """
 
     name: str
@@ -114,7 +114,7 @@ class ChartOnly(Hole):
     Attributes:
         template: the Go template text.
         filled: the value in the plain objects.
-        reads_root: whether the text is in a named part with parameters, where ``.root`` is the root context.
+        reads_root: whether the text is in a named part with parameters, so that ``.root`` is the root context.
     """
 
     template: str
@@ -123,7 +123,7 @@ class ChartOnly(Hole):
 
 
 class File(Hole):
-    """The text of a file, for example of a program. The chart and the base contain the file, and a ConfigMap loads it.
+    """The text of a file, such as a program. The chart and the kustomize base contain the file for use in a ConfigMap.
 
     Attributes:
         path: the path in the chart and in the kustomize base: ``files/finisher.py``.
@@ -168,7 +168,7 @@ class Length(Hole):
 
 
 class Repeat(Hole):
-    """`count` copies of a text with commas between the copies. `index` is bound to 0, 1, 2 ..."""
+    """`count` copies of a text, separated by commas. In each copy, `index` is the number of the copy: 0, 1, 2 ..."""
 
     count: Node
     body: Node
@@ -176,7 +176,7 @@ class Repeat(Hole):
 
 
 class JoinEntries(Hole):
-    """A text for each entry of a map, in the order of the keys, joined with a separator.
+    """One text, which joins a text for each entry of a map with a separator. The entries are sorted by key.
 
     `key` and `item` are bound to the key and the value of the entry.
     """
@@ -218,7 +218,7 @@ class Merged(Hole):
 
 
 class Filtered(Hole):
-    """The entries of a map for which a test of `key` and `item` is true. A `Let` must bind the result."""
+    """A map with only the entries that pass a test. The test uses `key` and `item`. A `Let` must bind the result."""
 
     over: Expression
     test: Node
@@ -397,9 +397,9 @@ class Comment(Record):
 
 
 class Splice(Record):
-    """A key whose value is a mapping. tfgen inserts the entries of this mapping into the mapping that has the key.
+    """A key for a nested mapping. The output has the entries of the nested mapping directly in the outer mapping.
 
-    The name distinguishes several splices in a mapping.
+    The name distinguishes several splices in an outer mapping.
     """
 
     name: str
@@ -414,16 +414,18 @@ class Entries(Record):
 
 
 class Guard(Record):
-    """A check of the values. The chart prints the check as ``fail`` of Helm, and a rule reports the check at `path`.
+    """A check of the values of a job.
+
+    If the check fails, the chart calls Helm's ``fail``. For a job file, a rule reports the message as a problem.
 
     Attributes:
         test: an expression that is true if the values are wrong.
-        path: the values path of the problem, as a tuple of steps if a step depends on a map entry.
+        path: the values path of the problem. The path is a tuple of steps if a step depends on a map entry.
         message: the text of the problem: the invalid value, the allowed values, and the fix.
         rule: the id of the rule.
         over: the maps whose entries the guard checks. If there are several maps, the guard checks each combination of
             their entries.
-        let: names that the test and the message use for expressions.
+        let: pairs of a name and an expression. The test and the message may use the names.
     """
 
     test: Expression
@@ -486,12 +488,12 @@ Node: TypeAlias = "Expression | Absent | str | int | bool | Mapping[Key, Node] |
 
 
 def is_hole(node: object) -> TypeGuard[Expression]:
-    """Return whether a part of a graph is a hole."""
+    """Return whether a node of a graph is a hole."""
     return isinstance(node, Hole)
 
 
 def child_nodes(node: Node | Record) -> Sequence[Node | Record]:
-    """Return the child nodes of a node: the keys and values, the items, or the fields, in the order of the output."""
+    """Return the keys and values of a mapping, the items of a list, or the fields of a hole, in the printed order."""
     if isinstance(node, Record):
         return [*map(node.__dict__.__getitem__, node.__match_args__)]
     if isinstance(node, (list, tuple)):
@@ -521,7 +523,7 @@ def cached_on_record(function: Callable[[_Node], _Result]) -> Callable[[_Node], 
 
 
 def named_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Named]:
-    """Return the named parts of a graph by name, in the order of the first use. A part precedes its nested parts.
+    """Return the named parts of a graph by name, in the order of the first use. An outer part precedes an inner part.
 
     Raises:
         ValueError: two different parts have the same name.

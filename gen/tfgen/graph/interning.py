@@ -30,7 +30,7 @@ The dictionary also keeps the children, because Python would reuse the `id()` of
 
 
 def intern_node(node: _Node) -> _Node:
-    """Return the interned node that equals a node; types and the order of keys must also be equal."""
+    """Return the shared copy of a node. Nodes share a copy if their values, types and orders of keys are equal."""
     if len(_interned) > MAX_CACHED:
         _interned.clear()
     interned: _Node = _intern(node, {})
@@ -63,7 +63,7 @@ def _has_children(node: Any) -> bool:
 
 
 def _may_be_interned(node: Any) -> bool:
-    """Return whether a node contains no long text."""
+    """Return whether a node contains no text that is longer than `MAX_TEXT`."""
     return len(node) <= MAX_TEXT if type(node) is str else id(node) in _interned or not _has_children(node)
 
 

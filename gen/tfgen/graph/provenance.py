@@ -1,11 +1,11 @@
-"""The keys of a job from which each field of the job's objects gets its value, for `tfgen explain`.
+"""The origin of each field of a job's objects, for `tfgen explain`: the keys of the job that set the field's value.
 
 >>> from tfgen.graph.holes import Value
 >>> sources(Value("roles.worker.replicas", "integer"))
 frozenset({('spec', 'roles', 'worker', 'replicas')})
 
-`sources` analyzes a node without values. `filled_parts` fills an object, and returns for each part of the object the
-value, the keys, the keys in the tests around the part, and the comment above the part.
+`sources` analyzes a node without values. `filled_parts` fills an object, and returns a `Part` with the value and its
+origin for each mapping, list and scalar in the object.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ from tfgen.graph.reads import bound_key, parameter_key, steps_of
 from tfgen.record import EMPTY, Record
 
 JOB_NAME: Final[Path] = ("metadata", "name")
-"""The key of a job that sets the name of the Helm release and of the chart."""
+"""The path of the job's name, which is also the name of the Helm release and of the chart."""
 
 
 class Binding(Record):
     """The node to which a bound name or a parameter refers.
 
     Attributes:
-        node: the node, or a map if the name refers to an entry of the map.
+        node: the node; if the name refers to an entry of a map, the map.
         scope_bindings: the bindings of the names that the node may use.
         steps: the key of the map entry; empty if the name refers to the whole node.
     """
@@ -64,7 +64,7 @@ class Binding(Record):
     steps: Path = ()
 
     def sources(self, steps: Path) -> frozenset[Path]:
-        """Return the keys of the job from which the node, or the value at a path in the node, comes."""
+        """Return the keys of the job that set the value at a path in the node. An empty path means the whole node."""
         if steps not in self._sources:
             self._sources[steps] = sources(self.node, self.scope_bindings, (*self.steps, *steps))
         return self._sources[steps]
@@ -75,27 +75,27 @@ class Binding(Record):
 
 
 Bindings: TypeAlias = Mapping[str, tuple[Binding, ...]]
-"""The bindings of each name. A parameter has a binding for each call of its part."""
+"""The bindings of each name. A parameter of a named part has a binding for each call of the part."""
 
 
 def bind(bindings: Bindings, name: str, node: Node, steps: Path = ()) -> Bindings:
-    """Return a copy of the bindings in which a name refers to a node."""
+    """Return a copy of the bindings with an additional name, which refers to a node."""
     return {**bindings, bound_key(name): (Binding(node, bindings, steps),)}
 
 
 def bind_entry(bindings: Bindings, entries: ForEach | Entries | Filtered | JoinEntries, steps: Path = ()) -> Bindings:
-    """Return a copy of the bindings with the names that `Entries` binds to the key and the value of an entry."""
+    """Return a copy of the bindings with the two names for the key and the value of a map entry."""
     entry = (Binding(entries.over, bindings, steps),)
     return {**bindings, bound_key(entries.key): entry, bound_key(entries.item): entry}
 
 
 def bind_arguments(call: Call, bindings: Bindings) -> Bindings:
-    """Return the bindings of the parameters inside the named part of a call."""
+    """Return the bindings inside the named part of a call. Each parameter refers to the argument of the call."""
     return {parameter_key(name): (Binding(argument, bindings),) for name, argument in call.arguments}
 
 
 def bindings_of_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Bindings]:
-    """Return the bindings of the parameters of each named part. The bindings come from all calls of the part."""
+    """Return the bindings of the parameters of each named part, collected from all calls of the part."""
     by_part: dict[str, dict[str, tuple[Binding, ...]]] = {}
     for node in nodes:
         for call, scope_bindings in _calls(node, EMPTY):
@@ -111,7 +111,7 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
     Args:
         node: the node.
         bindings: the bindings of the names that the node may use.
-        steps: the path to a part of the value; empty for the whole value.
+        steps: the path of a field inside the value; empty for the whole value.
     """
     match node:
         case Value(path):
@@ -146,7 +146,7 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
 
 
 def _parts_at(node: Hole, step: str | int) -> Sequence[Node | Record]:
-    """Return the child nodes of a hole that can produce the value at a key. The hole produces a map with this key."""
+    """Return the child nodes that can set the value of a key in the map that a hole produces."""
     match node:
         case MapOf(entries):
             return [entries[str(step)]] if step in entries else _with_computed_names(entries)
@@ -211,7 +211,7 @@ def _calls(node: Node | Record, bindings: Bindings) -> Iterator[tuple[Call, Bind
 
 
 class Part(Record):
-    """A part of a filled object.
+    """A mapping, list or scalar in a filled object, with its origin.
 
     Attributes:
         path: the path of the part in the object.
@@ -229,7 +229,7 @@ class Part(Record):
 
 
 class _Position(Record):
-    """The position of a node in an object, while tfgen fills the object."""
+    """The position of a node in an object that tfgen fills, and the values and bindings at this position."""
 
     scope: Scope
     bindings: Bindings = EMPTY
@@ -245,9 +245,10 @@ class _Position(Record):
 
 
 def filled_parts(node: Node, scope: Scope) -> Iterator[tuple[str | None, Part]]:
-    """Yield the parts of an object, or of each object of a `ForEach`. A mapping or list precedes its parts.
+    """Yield each mapping, list and scalar of an object, or of each object of a `ForEach`, as a `Part`.
 
-    The first member of each pair is the key of the `ForEach` entry, or None for a single object.
+    A mapping or list precedes its content. The first member of each pair is the key of the `ForEach` entry, or None for
+    a single object.
     """
     for key, position, body in _objects(node, _Position(scope)):
         if fill(body, position.scope) is not ABSENT:
@@ -262,7 +263,7 @@ def _objects(node: Node, position: _Position) -> Iterator[tuple[str | None, _Pos
 
 
 def _entries(node: ForEach, position: _Position) -> Iterator[tuple[str, _Position]]:
-    """Yield the key and the position of each entry of a map."""
+    """Yield the key and the position of each map entry of a `ForEach`."""
     over = evaluate(node.over, position.scope) or {}
     for key in sorted(over):
         scope, bound = position.scope.fork()
@@ -334,7 +335,7 @@ def _items(nodes: Sequence[Node], position: _Position) -> Iterator[tuple[Node, _
 
 
 def _literal(item: Any, keys: frozenset[Path], position: _Position) -> tuple[Node, _Position]:
-    """Return an item of a tunable list as a node, and bind the node to the sources of the list."""
+    """Return a node for an item of a tunable list, and a position at which the node has the sources of the list."""
     scope, bound = position.scope.fork()
     bound[_ITEM] = item
     lists = tuple(Binding(Value(".".join(map(str, path[1:])), "list"), EMPTY) for path in sorted(keys))
@@ -348,7 +349,7 @@ _ITEM: Final = "\0item"
 
 
 def _parts_of_value(node: Node, value: Any, position: _Position, steps: Path = ()) -> Iterator[Part]:
-    """Yield the parts of the value of a hole or of a constant."""
+    """Yield each mapping, list and scalar in the value of a hole or of a constant as a `Part`."""
     if value is ABSENT:
         return
     yield position.part(value, _present(sources(node, position.bindings, steps), position.scope), steps)

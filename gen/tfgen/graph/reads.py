@@ -17,7 +17,7 @@ Steps: TypeAlias = tuple[str, ...]
 """A values path as a tuple of keys."""
 
 _Read: TypeAlias = tuple[str, Steps]
-"""A parameter or bound name, and a path in its value. An empty name means the values of the chart."""
+"""A parameter or bound name, and the path of a field in its value. An empty name means the values of the chart."""
 
 _Name = TypeVar("_Name", Bound, Parameter)
 
@@ -45,7 +45,7 @@ def used_names(node: Node, names: Iterable[_Name]) -> list[_Name]:
 
 @cached_on_record
 def _reads(node: Node | Record) -> frozenset[_Read]:
-    """Return the reads of a node. The reads of a `Let` expression appear once, and not at each use of the name."""
+    """Return the reads of a node. The reads of an expression replace the name that a `Let` binds to the expression."""
     read = _direct_read(node)
     if read is not None:
         return frozenset((read,))

@@ -49,7 +49,7 @@ _IS_RELEASED: Final = Named(
 
 
 def keep_released(templates: Sequence[Template], plan: Plan) -> tuple[Template, ...]:
-    """Add a test for released objects to each template whose objects the finisher releases.
+    """Change each template of objects that the finisher releases, so that an upgrade keeps a released object released.
 
     tfgen applies the patches of the job before this step, because a patch describes the objects of an active run.
     """

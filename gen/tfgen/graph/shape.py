@@ -19,9 +19,9 @@ NAME: Final = "\ufdd0"
 
 
 class Shape:
-    """A structure as a cache key, without the name of the job.
+    """A cache key for a structure, without the name of the job.
 
-    Two equal structures may have different orders of keys. Two equal shapes have the same order.
+    Two equal structures may have different orders of keys. Two equal shapes always have the same order of keys.
     """
 
     def __init__(self, structure: Structure) -> None:

@@ -44,7 +44,7 @@ class Pod(Record):
 
 
 def pods(objects: Sequence[Object], namespace: str) -> Iterator[Pod]:
-    """Yield the pods of all tasks. The pods have the order of the objects, and are sorted by index for each object.
+    """Yield the pods of all tasks in the order of the objects. The pods of each object are sorted by index.
 
     Args:
         objects: the objects of the job. Only StatefulSets and Jobs of roles have tasks.

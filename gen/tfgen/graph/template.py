@@ -13,7 +13,7 @@ from tfgen.record import Record
 
 
 class Template(Record):
-    """An object of a job, with a file name that is the same for all runs and Helm releases.
+    """An object or a `ForEach` of objects, with a file name that is the same for all runs and Helm releases.
 
     Attributes:
         name: the name of the file in the chart and in the overlays, without the extension: ``worker``,
@@ -30,7 +30,7 @@ class Template(Record):
 
     @property
     def files(self) -> Mapping[str, File]:
-        """The files in the data of a ConfigMap, by file name, which is also the key. Empty for other objects."""
+        """The files in the data of a ConfigMap, by the key in the data. Empty for other objects."""
         node = self.node
         while isinstance(node, (When, Let)):
             node = node.if_true if isinstance(node, When) else node.body
@@ -38,7 +38,7 @@ class Template(Record):
         return {key: part for key, part in data.items() if isinstance(part, File)}
 
     def objects(self, scope: Scope) -> Sequence[tuple[str, dict[str, Any]]]:
-        """Return the plain objects with their file names. In a `ForEach`, a file name ends with the entry's key."""
+        """Return the file name and plain data of each object. For a `ForEach`, the file name ends with the map key."""
         filled: Sequence[tuple[str, dict[str, Any]]] = self._filler(scope)
         return filled
 

@@ -1,4 +1,4 @@
-"""Checks in a chart for the map entries that a user of the chart may add: volumes and resources.
+"""Guards that check, in a chart, the volumes and the amounts of resources that a user of the chart may add.
 
 The functions that return a message are public, because rules report the same problems for fields that exist only in
 a job file.
@@ -157,7 +157,7 @@ def _reserved_path_guard(mount_path: Expression, path: Node, user: str, tests: t
     Args:
         mount_path: the path of the volume.
         path: the path that tfgen uses.
-        user: a phrase for the purpose of the path, such as `the temporary folder of every pod`.
+        user: a phrase that describes the use of the path, such as `the temporary folder of every pod`.
         tests: the conditions under which tfgen uses the path.
     """
     return Guard(

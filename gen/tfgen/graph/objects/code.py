@@ -62,7 +62,7 @@ def mounts(structure: Structure) -> list[Node]:
 
 
 def config_map(code: FileCode) -> Node:
-    """Return the ConfigMap with the code. The name contains a digest, so a restarted task has the same code."""
+    """Return the ConfigMap with the code. The name contains a digest, so a restarted task gets the same code."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -117,7 +117,7 @@ def _fetch(structure: Structure, git: GitCode) -> Node:
 def _login(git: GitCode) -> list[Node]:
     """Return the environment variables with the user name and the password from a Secret of type basic-auth.
 
-    The process list shows arguments, but does not show environment variables.
+    git-sync gets the password from a variable, because the process list would show a password in the arguments.
     """
     if git.is_ssh or not git.secret:
         return []

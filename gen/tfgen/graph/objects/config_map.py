@@ -1,4 +1,4 @@
-"""The ConfigMap of a run, which contains the hosts of the cluster for the variables of every task."""
+"""The ConfigMap of a run. The environment variables of every task read the hosts of the cluster from the ConfigMap."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORKER_HOSTS: Final = "workerHosts"
 
 
 def config_map(structure: Structure, pod: cluster_spec.PodName) -> Node:
-    """Return the immutable ConfigMap of a run, so that a restarted task sees the same cluster as the running tasks."""
+    """Return the ConfigMap of a run. The ConfigMap is immutable, so that a restarted task sees the same cluster."""
     data: dict[Key, Node] = {CLUSTER: cluster_spec.cluster(structure, pod)}
     if structure.role("evaluator"):
         data[EVALUATOR_CLUSTER] = cluster_spec.evaluator_cluster(structure, pod)

@@ -25,7 +25,7 @@ _EXIT_CODES: Final = value("restart.ignoreExitCodes")
 
 
 def failure_policy(*rules: Node) -> Node:
-    """Return the podFailurePolicy of a Job. An evicted or preempted pod does not use up a retry of the Job."""
+    """Return the podFailurePolicy of a Job, so that an evicted or preempted pod does not use up a retry of the Job."""
     return {"rules": [_IGNORE_DISRUPTIONS, *rules]}
 
 

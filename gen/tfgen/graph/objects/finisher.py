@@ -56,7 +56,7 @@ NOTIFY: Final = value("completion.notify.secretKeyRef.name")
 
 
 Kind: TypeAlias = Literal["jobs", "statefulsets"]
-"""The resource of a role's controller, as a rule of RBAC names the resource."""
+"""The resource name of a role's controller in RBAC rules."""
 
 
 class Plan(Record):
@@ -65,10 +65,12 @@ class Plan(Record):
     Attributes:
         ends: the role whose Job ends the run.
         starts: the roles whose pods must start before the start deadline, each with the resource of its controller.
-        start_with: the number of these pods that must start, if the gang may start without all of them.
+        start_with: the number of pods that must start before the start deadline, if the gang may start without all
+            pods.
         scale: the roles whose StatefulSets the finisher scales to 0.
-        suspend: the roles whose Jobs the finisher suspends. The evaluator has a grace period.
-        deployments: the names of Deployments that the finisher scales to 0, each a name or `When(test, name)`.
+        suspend: the roles whose Jobs the finisher suspends. The Job of the evaluator gets a grace period first.
+        deployments: the names of the Deployments that the finisher scales to 0. `When(test, name)` is the name of a
+            conditional Deployment.
     """
 
     ends: RoleName

@@ -45,7 +45,7 @@ BEFORE_PODS: Final[Mapping[Key, Node]] = {
     ): None,
     **plain_mapping(keys.BEFORE_PODS),
 }
-"""The annotation of an object that must exist before the pods: the sync wave of Argo CD."""
+"""The annotation with an early sync wave of Argo CD, for an object that must exist before the pods."""
 
 KEEP: Final[Mapping[Key, Node]] = {
     Comment(

@@ -4,8 +4,8 @@
       quota: {apiVersion: v1, kind: ResourceQuota, spec: {hard: {requests.nvidia.com/gpu: "8"}}}
 
 The objects are values of the chart. So Helm does not evaluate template expressions in the objects, and an environment
-may change the objects. tfgen adds the labels of the job, a name if the object has no name, and the sync wave that
-applies the object before the pods if the pods need the object.
+may change the objects. tfgen adds the labels of the job, and a name if the object has no name. If the pods need the
+object, tfgen also adds a sync wave, so that Argo CD applies the object before the pods.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ BEFORE_PODS: Final = (
     "SecretProviderClass",
     "ServiceAccount",
 )
-"""The kinds that a pod needs at its start, or that limit the pod. Argo CD applies these kinds before the pods.
+"""The kinds of objects that a pod needs at its start, or that limit the pod. Argo CD applies these objects first.
 
 Argo CD waits until the objects of a sync wave are healthy, so each of these kinds must be healthy without a pod of the
 job. All other kinds may need the pods to become healthy, so Argo CD applies these kinds together with the pods."""

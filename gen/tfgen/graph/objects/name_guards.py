@@ -25,8 +25,8 @@ def role_hosts_guard(pod: PodName) -> Guard:
 def finisher_name_guard() -> Guard:
     """Return the guard that limits the length of the finisher's name, which is a label value of the finisher's pods.
 
-    A job with several tasks does not need this guard, because the job's host names are at least as long and have a
-    guard.
+    A job with several tasks does not need this guard, because another guard limits the host names of the job, which are
+    at least as long as the finisher's name.
     """
     words = ("the finisher's Job would be named ", ", which has ", "a label value")
     return _length_guard("finisher-name", Bound("finisher"), names.finisher(), names.LABEL_VALUE_MAX, words)

@@ -75,7 +75,7 @@ def tolerations(structure: Structure) -> Node:
 
 
 def job_tolerations() -> Node:
-    """Return the tolerations of a pod without a role, such as TensorBoard, as a list that a patch can extend."""
+    """Return the tolerations of a pod without a role, such as TensorBoard's pod, as a list that a patch can extend."""
     return _with_spot(value("spot"), value("tolerations"))
 
 
@@ -104,6 +104,6 @@ def affinity() -> Node:
 
 
 def _preferred(selector: Node) -> Node:
-    """Return a preferred pod affinity term, because a required term could block a gang in a cluster with few nodes."""
+    """Return a preferred term for the pod affinity. A required term could block a gang in a cluster with few nodes."""
     term: Node = {"labelSelector": {"matchLabels": selector}, "topologyKey": "kubernetes.io/hostname"}
     return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}

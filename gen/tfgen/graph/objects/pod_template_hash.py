@@ -19,10 +19,10 @@ from tfgen.graph.holes import Bound, Comment, Digest, Key, Let, Named, Node, Par
 from tfgen.kubernetes import keys
 
 HASH: Final = Bound("hash")
-"""The bound variable that contains the hash in an object that `hashed` returns."""
+"""The name of the hash in an object that `hashed` returns. A `Let` binds the name to the hash."""
 
 PARAMETER: Final = Parameter(HASH.name)
-"""The parameter for the hash in a pod template; null in the template from which the hash is computed."""
+"""The parameter of a pod template for the hash. When tfgen computes the hash, the parameter is null."""
 
 LABEL: Final[Mapping[Key, Node]] = {
     Comment("The hash of this pod template. A change of the template needs a new run."): None,
@@ -32,12 +32,12 @@ LABEL: Final[Mapping[Key, Node]] = {
 
 
 def hashed(pod: Named, arguments: Mapping[str, Node], workload: Callable[[Node], Node]) -> Let:
-    """Return a workload object in which `HASH` is the hash of the pod template.
+    """Return a workload object whose pod template has the hash as a label. The object may use the hash as `HASH`.
 
     Args:
-        pod: the pod template: a named part that contains `LABEL`.
+        pod: the pod template, as a named part that contains `LABEL`.
         arguments: the arguments of the named part, without the hash.
-        workload: a function that returns the object for the pod template with the hash.
+        workload: a function that takes the pod template with the hash, and returns the workload object.
     """
     doc = f"The hash of {pod.name}, for a label of the pods and for the immutable selector of a StatefulSet."
     parameters = tuple(name for name in pod.parameters if name != PARAMETER.name)

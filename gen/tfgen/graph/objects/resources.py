@@ -49,32 +49,32 @@ def has_gpus() -> Expression:
 
 
 def devices() -> Filtered:
-    """Return the entries of the limits for GPUs and shares of GPUs. `LIMITS` must be bound."""
+    """Return the resource limits for GPUs and shares of GPUs. A `Let` around the result must bind `LIMITS`."""
     name, amount = Bound("name"), Text((Bound("value"),))
     return Filtered(LIMITS, AllOf((Matches(name, IS_GPU), Not(Equal(amount, "0")))))
 
 
 def requests() -> Merged:
-    """Return the map of resource requests, which is bound to `REQUESTS`."""
+    """Return the map of resource requests. A `Let` in the pod template binds the name `REQUESTS` to the map."""
     return Merged((MapOf(_cpu_and_memory()), role_value("resources.requests")))
 
 
 def limits() -> Merged:
-    """Return the map of resource limits, which is bound to `LIMITS`."""
+    """Return the map of resource limits. A `Let` in the pod template binds the name `LIMITS` to the map."""
     gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): _GPU_COUNT}
     share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
     return Merged((MapOf({**_cpu_and_memory(), **gpu}), share, role_value("resources.limits")))
 
 
 def resources() -> Node:
-    """Return the `resources` of a container. `REQUESTS` and `LIMITS` must be bound."""
+    """Return the `resources` of a container. A `Let` around the result must bind `REQUESTS` and `LIMITS`."""
     return {"requests": REQUESTS, "limits": LIMITS}
 
 
 def helper_resources(path: str) -> Node:
     """Return the `resources` of a helper container of tfgen: requests and limits of CPU and memory.
 
-    A quota on one of these amounts rejects each pod with a container that does not set the amount:
+    If a quota limits one of these amounts, Kubernetes rejects each pod with a container that does not set the amount:
     https://kubernetes.io/docs/concepts/policy/resource-quotas/. By default, the requests equal the limits. A lower
     request would change the quality of service of the pod from Guaranteed to Burstable, and Kubernetes would evict the
     pod sooner.

@@ -49,7 +49,7 @@ _ATTEMPTS: Final = 1_000_000  # one attempt per second, practically without limi
 
 
 def locked(role: Node = ROLE) -> Filtered:
-    """Return the role's volumes to which only one run may write at a time. The chart binds the result to `LOCKED`."""
+    """Return the role's volumes to which only one run may write at a time. A `Let` binds the result to `LOCKED`."""
     roles = Bound("storage", "list", "for")
     return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), HasItem(roles, role))))), item="storage")
 
@@ -71,7 +71,7 @@ def config_map(role: RoleName) -> Node:
 
 
 def volume() -> When:
-    """Return the volume with the program of the run lock. `LOCKED` must be bound."""
+    """Return the volume with the program of the run lock. A `Let` around the result must bind `LOCKED`."""
     source: Node = {"name": names.run_lock_program(_DIGEST)}
     return When(Parameter(LOCKED.name, LOCKED.type), {"name": VOLUME, "configMap": source})
 

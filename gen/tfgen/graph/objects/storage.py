@@ -98,7 +98,7 @@ def mounts() -> list[Node]:
 
 
 def mount(volume: Node, path: Node) -> Node:
-    """Return the fields of a volume mount: the path, and the folder of the volume. Each run may have a subfolder."""
+    """Return the path and the folder of a volume mount: the whole volume, a subfolder, or the folder of the run."""
     return call(_MOUNT, storage=volume, mountPath=path)
 
 
@@ -118,7 +118,7 @@ def reader_volumes(structure: Structure, reader: str) -> list[Node]:
 
     Args:
         structure: the job.
-        reader: the name of the pod in the field ``for`` of a volume.
+        reader: the name of the pod in the field ``for`` of a volume, such as `tensorboard`.
     """
     return [{"name": TMP, "emptyDir": {}}, _for_role(reader, _volume(structure))]
 
@@ -198,7 +198,7 @@ def _parameter(field: str, value_type: ValueType = "string") -> Parameter:
 
 
 def _for_role(role: Node, body: Node) -> ForEach:
-    """Return a list item for each volume that a role mounts. All roles mount a volume without ``for``."""
+    """Return a list item for each volume that a role mounts. Every role mounts each volume without ``for``."""
     roles = Bound("storage", "list", "for")
     return ForEach(value("storage"), When(AnyOf((Not(roles), HasItem(roles, role))), body), item="storage")
 

@@ -51,17 +51,17 @@ def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
 
 
 def released_deployment() -> When:
-    """Return the Deployment's name, with the condition under which the finisher scales the Deployment to 0."""
+    """Return the name of TensorBoard's Deployment in a `When` with the condition for the scaling to 0."""
     return When(AllOf((_ENABLED, Not(value("tensorboard.keep")))), names.tensorboard())
 
 
 def requests() -> Merged:
-    """Return the map of resource requests of TensorBoard, which is bound to `resources.REQUESTS`."""
+    """Return the map of TensorBoard's resource requests. A `Let` binds the name `resources.REQUESTS` to the map."""
     return Merged((_cpu_and_memory(), value("tensorboard.resources.requests")))
 
 
 def limits() -> Merged:
-    """Return the map of resource limits of TensorBoard, which is bound to `resources.LIMITS`."""
+    """Return the map of TensorBoard's resource limits. A `Let` binds the name `resources.LIMITS` to the map."""
     return Merged((_cpu_and_memory(), value("tensorboard.resources.limits")))
 
 

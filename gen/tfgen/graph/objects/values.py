@@ -1,4 +1,4 @@
-"""Functions that return the holes of the tunables. Each hole has the type that the job schema defines.
+"""Functions that return holes, the placeholders for tunables. The type of each hole comes from the job schema.
 
 >>> value("roles.worker.replicas")
 Value(path='roles.worker.replicas', type='integer')
@@ -78,16 +78,16 @@ def as_text(tree: Expression) -> AsText:
 
 
 def value_for_role(role: RoleName, field: str) -> Default:
-    """Return the value of a field for a fixed role, or the job's value as the default."""
+    """Return the hole for a field of the given role, with the job's value as the default."""
     return Default(value(f"roles.{role}.{field}"), value(field))
 
 
 ROLE_ENTRIES: Final = Entries(Value("roles", "map"), "role", "values")
-"""The entries of `roles`, for a guard that checks each role. The entry binds the name and the values of the role."""
+"""The entries of `roles`, for a guard that checks each role. The guard can read the name and the values of the role."""
 
 ROLE_NAME: Final = Bound(ROLE_ENTRIES.key)
 
 
 def role_entry_value(field: str, value_type: ValueType) -> Bound:
-    """Return the hole for a field of the role, in a guard that checks `ROLE_ENTRIES`."""
+    """Return the hole for a field of the checked role, in a guard over `ROLE_ENTRIES`."""
     return Bound(ROLE_ENTRIES.item, value_type, field)

@@ -20,7 +20,7 @@ Bindings = Mapping[str, str]
 """The values path for each name that a `ForEach` or `Let` around an object binds."""
 
 _NAME_VALUES: Final = ("run", "nameOverride", "fullnameOverride")
-"""The values that are part of object names."""
+"""The values paths of the values that object names contain."""
 
 _SELECTOR_REASON: Final = "the selector matches the pods"
 _SERVICE_REASON: Final = "the tasks find each other by this Service"
@@ -200,9 +200,9 @@ def _holes(node: object) -> Iterator[Node]:
 
 
 def open_mapping(node: Node, key: str) -> Node:
-    """Return a mapping that contains a key directly, even if the key was inside a `Splice` of the mapping.
+    """Replace each `Splice` in a mapping by its entries, so that a key inside a `Splice` is a key of the mapping.
 
-    The result contains the entries of a `Splice` in place of the `Splice`, unless the value of the `Splice` is a hole.
+    A `Splice` whose value is a hole remains. A mapping that already contains the key is unchanged.
     """
     while isinstance(node, Named) and not node.parameters and isinstance(node.node, dict):
         node = node.node

@@ -1,4 +1,4 @@
-"""Labels and annotations of patches, which the templates merge over the labels and annotations of objects."""
+"""Labels and annotations that patches add to objects. Patches override the labels and annotations of the job."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ class MetadataLayer(Record):
 
 
 def join_layers(by_variant: Mapping[str, Sequence[MetadataLayer]]) -> list[MetadataLayer]:
-    """Join the metadata layers of a template in all variants into one list, with the common layers first.
+    """Join the lists of metadata layers of all variants of a template into one list.
 
-    Each other layer gets a test that is true only in the variant of the layer.
+    Layers at the start of all lists come first and are unchanged. Each other layer gets a test that is true only in the
+    layer's variant.
     """
     first = by_variant[""]
     common = 0

@@ -1,4 +1,4 @@
-"""A merge patch for objects with holes. The result is the same as that of `kubernetes.merge` for plain objects.
+"""The application of a merge patch to an object with holes, as `kubernetes.merge` applies it to a plain object.
 
 For example, {"minReadySeconds": 10} merged over {"replicas": hole} is {"replicas": hole, "minReadySeconds": 10}.
 
@@ -167,5 +167,5 @@ def _is_removable(item: Node, field: Field) -> bool:
 
 
 def _item_of(item: Node) -> Node:
-    """Return the item inside a condition (`When`), or the item itself if it has no condition."""
+    """Return the item inside a condition (`When`), or the item itself if no condition surrounds the item."""
     return item.if_true if isinstance(item, When) and item.if_false is ABSENT else item

@@ -30,7 +30,7 @@ _REQUIRED_KEYS: Final[Mapping[str, str]] = {
 """The key that an operation requires in addition to `path`, by the name of the operation."""
 
 _Change: TypeAlias = Callable[[Node, str | int, Field], Node]
-"""A function that changes a mapping or list at a key or index. The last argument is the changed `Field`."""
+"""A function that changes a mapping or list at a key or index. The last argument is the `Field` that changes."""
 
 
 def operate(node: Node, operation: Mapping[str, Any], field: Field) -> Node:
@@ -39,7 +39,7 @@ def operate(node: Node, operation: Mapping[str, Any], field: Field) -> Node:
     Args:
         node: the object.
         operation: the operation, in the format of the job schema.
-        field: the field of the object.
+        field: the `Field` of the whole object.
 
     Raises:
         RefusedError: the operation is impossible or not allowed.
@@ -177,10 +177,10 @@ def _set_entry(parent: Node, step: str | int, value: Node, field: Field) -> Node
 
 
 def _mapping(node: Node, step: str, field: Field) -> dict[Key, Node]:
-    """Return the mapping of a node that contains, or could contain, a step of the path as a key.
+    """Return a node as a mapping that contains, or may contain, a step of the path as a key.
 
     Raises:
-        RefusedError: the node is a pod template or a value.
+        RefusedError: the node is a pod template, or a value of the job sets the whole node.
     """
     mapping = open_mapping(node, step)
     if isinstance(mapping, Call):
@@ -232,7 +232,7 @@ def _index(items: list[Node], step: str, field: Field, *, is_last: bool) -> int:
 
 
 def _existing(mapping: Mapping[Key, Node]) -> str:
-    """Return text for a message, such as `the existing fields are serviceName and replicas`."""
+    """Return the list of fields for a message, such as `the existing fields are serviceName and replicas`."""
     keys = [key for key in mapping if isinstance(key, str)]
     if not keys:
         return "the mapping is empty"

@@ -1,6 +1,8 @@
 """The application of a job's patches to its object graph, so that all outputs contain the same patches.
 
-{"target": {"kind": "StatefulSet", "name": "worker"}, "merge": {"spec": {"minReadySeconds": 10}}}
+For example, this patch sets a field of the workers' StatefulSet:
+
+    {"target": {"kind": "StatefulSet", "name": "worker"}, "merge": {"spec": {"minReadySeconds": 10}}}
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from tfgen.kubernetes.merge_keys import STRATEGIC_GROUPS
 from tfgen.kubernetes.object import group
 
 _REMAINING: Final = ""
-"""The key for all map entries that no patch names."""
+"""The name of the alternative for all map entries that are not the target of the patch."""
 
 
 class ObjectPatch:

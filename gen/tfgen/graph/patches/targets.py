@@ -1,4 +1,4 @@
-"""The templates that are the target of a patch."""
+"""Functions that find the templates whose objects a patch changes."""
 
 from __future__ import annotations
 

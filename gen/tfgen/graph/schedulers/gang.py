@@ -40,7 +40,7 @@ class Gang(Record):
     """A gang scheduler.
 
     Attributes:
-        task: a function that returns the binding of a task for the name of the task's role.
+        task: a function that takes the name of a role, and returns the binding of the role's tasks.
         group: the API group of the PodGroup; empty for a scheduler without a PodGroup.
         version: the API version of the PodGroup.
         spec: a function that returns the spec of the PodGroup.

@@ -118,7 +118,7 @@ def _from_pod(name: str, field: str) -> Node:
 
 
 def _arguments(structure: Structure) -> list[Node]:
-    """Return the arguments of the master. The arguments from the job file come last, so that they override tfgen's."""
+    """Return the arguments of the master. The arguments from the job file come last, and override tfgen's arguments."""
     roles = {role.name for role in structure.roles}
     role_arguments = [arg for role in ("ps", "worker") if role in roles for arg in _role_arguments(role)]
     return [
@@ -173,7 +173,7 @@ _AMOUNTS: Final = Named(
 
 
 def _volumes(structure: Structure) -> Named:
-    """Return the argument --volume: https://github.com/sql-machine-learning/elasticdl, k8s_volume.py."""
+    """Return the argument --volume. Format: k8s_volume.py of https://github.com/sql-machine-learning/elasticdl."""
     path = Bound("storage", "string", "hostPath.path")
     sub_path = Bound("storage", "string", "subPath")
     claim: Node = Text(("claim_name=", storage.claim_name()))

@@ -239,13 +239,13 @@ def _main_container(container: Node) -> Node:
 
 
 def _part(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> Named:
-    """Return a named part that binds only the names, and has only the parameters, that its node uses.
+    """Return a named part of the pod template. The part has only the bound names and parameters that its content uses.
 
     Args:
         name: the name of the part.
         doc: the description of the part.
         node: the content.
-        lets: the names that the part can bind.
+        lets: the names that the part may bind, each with its expression.
         file: the file of the chart that defines the part.
     """
     for bound, expression in reversed(lets):
@@ -270,7 +270,7 @@ def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
 
 
 def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = ()) -> tuple[Steps, ...]:
-    """Return the values paths that some nodes of a role's pod template read, directly or through bound names."""
+    """Return the values paths that the bound names and the given nodes of a role's pod template read."""
     expressions = [expression for lets in _lets(structure) for _, expression in lets]
     part = Named("", "", [*expressions, *nodes], parameters=(ROLE.name, ROLE_VALUES.name))
     return reads_of_call(Call(part, tuple(arguments(role).items())))
@@ -278,7 +278,7 @@ def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = 
 
 @cached_by_shape
 def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
-    """Return a function for each role that binds all names and arguments of the pod template in a scope."""
+    """For each role, return a function that evaluates all bound names and arguments of the pod template in a scope."""
     lets = _lets(structure)
     return {
         role.name: cached_by_values(reads_in_role(structure, role.name), partial(_bind, lets, role.name))

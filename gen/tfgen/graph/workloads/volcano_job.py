@@ -1,4 +1,4 @@
-"""The workload kind VolcanoJob: a Volcano Job with a task for each role. The Job is a gang with a minAvailable.
+"""The workload kind VolcanoJob: a Volcano Job with a task for each role. Volcano starts the Job as a gang.
 
     tasks: [{name: chief, policies: [{event: TaskCompleted, action: CompleteJob}, ...]}, {name: ps}, {name: worker}]
 
