@@ -1,4 +1,4 @@
-"""Describes the picture of a job. The facts come from the Kubernetes objects of the job.
+"""Describes the picture of a job. The description is computed from the Kubernetes objects of the job.
 
 describe(document, "prod")  ->  Picture("mnist", (Panel("prod", ...),))
 """
@@ -51,13 +51,13 @@ def describe(document: Document, environment: str | None) -> Picture:
 
 
 def describe_built(document: Document, built: BuiltJob) -> Picture:
-    """Return the description of a job's picture, with the built environments, or with the job itself."""
+    """Return the description of a job's picture. `built` contains the environments to draw, or only the job itself."""
     names: Sequence[str | None] = [*built.environments] or [None]
     return Picture(built.job.name, tuple(_panel(document, built, name) for name in names))
 
 
 class _Variant(Record):
-    """The objects of a job in one environment, and the facts that several functions need.
+    """The objects of a job in one environment, and values that several functions need.
 
     Attributes:
         objects: the plain objects.
@@ -94,7 +94,7 @@ def _roles(run: DeclaredRun) -> list[str]:
 
 
 def _pod_specs(objects: Sequence[Object]) -> dict[str, Mapping[str, Any]]:
-    """Return the PodSpec of each role from the objects' pod templates. An operator's object may have no template."""
+    """Return the PodSpec of each role from the pod templates of objects. Some objects of operators have no template."""
     return {
         template_pods.labels[keys.ROLE]: template_pods.spec
         for item in objects
@@ -112,7 +112,10 @@ def _facts(run: DeclaredRun) -> Iterator[str]:
 
 
 def _gang(run: DeclaredRun, objects: Sequence[Object]) -> str:
-    """Return a text with size, queue and scheduler of the gang, from a PodGroup, a Volcano Job or a queue of Kueue."""
+    """Return a text with the size, the queue and the scheduler of the gang.
+
+    The text comes from a PodGroup, a Volcano Job or a queue of Kueue.
+    """
     for item in objects:
         spec, queue = item.get("spec") or {}, (item["metadata"].get("labels") or {}).get(keys.QUEUE)
         if run.gang is not None and identity(item) == run.gang[0]:

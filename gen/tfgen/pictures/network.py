@@ -11,7 +11,10 @@ from tfgen.words import either
 
 
 def network_notes(objects: Sequence[Object]) -> Iterator[tuple[str, str]]:
-    """Yield a note for each direction, such as ingress, of each network policy; one note for a job without a policy."""
+    """Yield a direction, such as ingress, and a text about its allowed connections, for each network policy.
+
+    For a job without a network policy, yield a single text: every pod of the cluster reaches the tasks.
+    """
     policies = [item for item in objects if item["kind"] == "NetworkPolicy" and literal_name(item) is None]
     if not policies and any(item["kind"] == "Service" for item in objects):
         yield "ingress", "no network policy: every pod of the cluster reaches the tasks"

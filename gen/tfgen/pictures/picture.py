@@ -1,6 +1,6 @@
 """Records that describe the picture of a job, without colours or coordinates.
 
-The modules `svg`, `mermaid` and `dot` read only these records, so that all formats show the same facts.
+The modules `svg`, `mermaid` and `dot` read only these records, so all formats show the same content.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Tasks(Record):
         controller: kind and name of the object that creates the pods of the tasks.
         hosts: host names and port of the tasks, such as "mnist-worker-{0..3}.mnist:2222"; empty if an operator chooses
             the host names.
-        start: the time at which the tasks start, such as "with the gang".
+        start: the event that starts the tasks, as text, such as "with the gang".
         in_gang: whether the scheduler starts the tasks together with the tasks of other roles.
         ends: whether the job ends when these tasks end.
         mounts: mount paths, by the name of the volume.
@@ -40,7 +40,7 @@ class Tasks(Record):
 
 
 class Volume(Record):
-    """A volume that tasks mount.
+    """A volume that tasks mount, or a claim that no task mounts.
 
     Attributes:
         name: name of the volume in the job.
@@ -62,7 +62,7 @@ class Panel(Record):
         gang: scheduler, queue and size of the gang; empty without a gang.
         tasks: the roles in the order chief, ps, worker, evaluator; empty for a retired environment.
         volumes: the volumes of all roles, by name.
-        notes: label and text of each additional fact, about the end of the run, network, TensorBoard and GitOps tools.
+        notes: label and text of each note about the end of the run, the network, TensorBoard and GitOps tools.
     """
 
     title: str

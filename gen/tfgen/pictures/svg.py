@@ -57,7 +57,7 @@ _STYLE: Final = """\
 
 
 class _Block(Record):
-    """Lines of SVG whose drawing starts at y = 0, and the height of the drawing."""
+    """A drawing with its top edge at y = 0, as lines of SVG, and the height of the drawing."""
 
     lines: tuple[str, ...]
     height: float
@@ -118,7 +118,7 @@ def _panel(panel: Panel, width: float) -> _Block:
 
 
 def _volume_heads(panel: Panel, content_width: float) -> _Block:
-    """Return the heads of the volume columns, with the numbers of the volumes."""
+    """Return the headings of the volume columns. The heading of a column is the number of the volume."""
     columns = ((number, _column(number - 1, panel, content_width)) for number, _ in _numbered(panel))
     return _Block(
         tuple(f'<text class="volume" x="{x:g}" y="12" text-anchor="middle">{number}</text>' for number, x in columns),
@@ -151,7 +151,7 @@ def _gang(text: str, rows: Sequence[_Block], content_width: float) -> _Block:
 
 
 def _row(tasks: Tasks, panel: Panel, width: float) -> _Block:
-    """Return the box of one role: name and facts on the left, the squares of the tasks, and a dot for each volume."""
+    """Return the box of a role: name and resources on the left, a square for each task, and a dot for each volume."""
     dots = _COLUMN * len(panel.volumes)
     space = width - _LABEL - dots - _PAD
     size, step = (14, 18) if tasks.count <= _MANY else (6, 8)
@@ -202,7 +202,7 @@ def _text(text: str, style: str, width: float) -> _Block:
 
 
 def _labelled(label: str, text: str, style: str, width: float) -> _Block:
-    """Return a block with a label on the left and a text on the right."""
+    """Return a drawing with a label on the left and a text on the right."""
     content = _text(text, "small", width - _INDENT)
     return _Block(
         (f'<text class="{style}" y="{_LINE - 5}">{escape(label)}</text>', *_shifted(content, _INDENT).lines),
@@ -215,7 +215,7 @@ def _shifted(block: _Block, x: float) -> _Block:
 
 
 def _stack(blocks: Sequence[_Block], left: float = _PAD, top: float = _PAD, *, gap: float = 8) -> _Block:
-    """Stack blocks vertically into one block, with space around and between the blocks."""
+    """Stack drawings vertically into one drawing, with space around and between the drawings."""
     lines: list[str] = []
     y = top
     for block in blocks:

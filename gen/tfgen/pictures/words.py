@@ -1,4 +1,4 @@
-"""The texts that are equal in all formats of a picture."""
+"""Texts that are the same in the SVG, Mermaid and Graphviz pictures of a job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def panel_title(picture: Picture, panel: Panel) -> str:
 
 
 def task_lines(tasks: Tasks) -> list[str]:
-    """Return the facts of a role, one fact per line."""
+    """Return the lines of text about the tasks of a role."""
     ends = "its exit ends the job" if tasks.ends else ""
     size = ", ".join(filter(None, (tasks.resources, tasks.devices)))
     lines = [f"{tasks.role} × {tasks.count}", size, tasks.controller, tasks.hosts, tasks.start, ends]
@@ -22,7 +22,7 @@ def task_lines(tasks: Tasks) -> list[str]:
 
 
 def volume_lines(volume: Volume) -> list[str]:
-    """Return the facts of a volume, one fact per line."""
+    """Return the lines of text about a volume."""
     return [volume.name, volume.source, *(["kept after the run"] if volume.is_kept else [])]
 
 

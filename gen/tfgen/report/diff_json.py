@@ -11,7 +11,7 @@ from tfgen.kubernetes.object import identity
 
 
 def rows(diff: JobDiff) -> dict[str, Any]:
-    """Return the differences of jobs as plain data for JSON. A missing value has no key in the data."""
+    """Return the differences of a job as plain data for JSON. A missing value has no key in the data."""
     return {
         "job": diff.name,
         "file": diff.file,

@@ -1,4 +1,4 @@
-"""Prints the differences of jobs as Markdown for a pull request comment: a summary, tables, and folded objects."""
+"""Prints the differences of jobs as Markdown for a pull request comment: summary, tables, and collapsed field lists."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SHARE: Final = 0.5
 
 
 def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
-    """Return the differences in at most `longest` characters. A last line has the number of the omitted parts."""
+    """Return the differences in at most `longest` characters. The last lines count omitted jobs and environments."""
     changed = [diff for diff in diffs if diff]
     if not changed:
         return "No object changes.\n"
@@ -47,7 +47,7 @@ def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
 
 
 def _fitting(text: str, parts: Sequence[str], longest: int, noun: str) -> tuple[str, str]:
-    """Append as many parts to the text as fit. Return the text, and a line with the number of the omitted parts."""
+    """Append parts to a text until one does not fit. Return the text, and a line with the number of omitted parts."""
     for number, part in enumerate(parts):
         if len(text) + len(part) > longest:
             omitted = len(parts) - number
@@ -57,7 +57,7 @@ def _fitting(text: str, parts: Sequence[str], longest: int, noun: str) -> tuple[
 
 
 def _opening(diffs: Sequence[JobDiff]) -> str:
-    """Return the first line: the GPUs and runs of all jobs, such as "+4 GPUs in queue research, needs a new run"."""
+    """Return the first line, about changed GPUs, runs and objects, such as "+4 GPUs in queue research"."""
     parts = [*_gpu_changes(diffs), *_run_changes(diffs)]
     sums = [(action, sum(_number(diff, action) for diff in diffs)) for action in SIGNS]
     objects = ", ".join(f"{number} {action}" for action, number in sums if number)
@@ -67,7 +67,7 @@ def _opening(diffs: Sequence[JobDiff]) -> str:
 
 
 def _number(diff: JobDiff, action: str) -> int:
-    """Return the number of objects, including GitOps objects, with an action such as `added`, in all environments."""
+    """Return the number of objects with an action such as `added`, in all environments and among GitOps objects."""
     items = [*diff.delivery, *(item for environment in diff.environments for item in environment.objects)]
     return sum(item.action == action for item in items)
 
@@ -87,7 +87,7 @@ def _gpu_changes(diffs: Sequence[JobDiff]) -> Iterator[str]:
 
 
 def _run_changes(diffs: Sequence[JobDiff]) -> Iterator[str]:
-    """Yield texts with the number of jobs that need a new run, of runs that start, and of runs that end."""
+    """Yield the number of jobs that need a new run, the number of new runs, and the number of ending runs, as texts."""
     environments = [environment for diff in diffs for environment in diff.environments]
     needing = sum(bool(diff.needs_new_run) for diff in diffs)
     if needing:

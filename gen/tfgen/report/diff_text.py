@@ -47,7 +47,7 @@ def diff_text(diffs: Sequence[JobDiff], *, colour: bool = False) -> str:
 
 
 def ends_text(diffs: Sequence[JobDiff]) -> str:
-    """Return the lines of `diff_text` about runs that end and claims that remain, without the changed objects."""
+    """Return the lines of `diff_text` about environments, kept claims and GitOps objects, without changed objects."""
     return "".join(f"{line}\n" for diff in diffs for line in _ends(diff))
 
 
@@ -106,7 +106,7 @@ def place_changes(environment: EnvironmentDiff) -> tuple[FieldChange, ...]:
 
 
 def delivery_title(item: ObjectDiff) -> str:
-    """Return the title and file of a GitOps object. If the object is removed, add the effect on the applied objects."""
+    """Return the title and file of a GitOps object. Add a note if the object's removal deletes the applied objects."""
     sharing = ", shared between jobs" if item.is_shared else ""
     is_deleting = item.action == "removed" and _deletes(item)
     effect = ": the tool deletes the applied objects except claims" if is_deleting else ""
@@ -114,7 +114,7 @@ def delivery_title(item: ObjectDiff) -> str:
 
 
 def _deletes(item: ObjectDiff) -> bool:
-    """Test whether the GitOps tool deletes the applied objects when a GitOps object is removed."""
+    """Test whether the removal of a GitOps object makes the GitOps tool delete the objects that the tool applied."""
     match item.item["kind"]:
         case "Application":
             return bool(item.item["metadata"].get("finalizers"))

@@ -1,4 +1,4 @@
-"""Prints problems for a terminal, each with the line of the file and a caret. Later problems of a rule are omitted.
+"""Prints problems for a terminal, each with the line of the file and a caret. Prints at most five problems of a rule.
 
     job.yaml:9:15: unknown key "replica" in spec.roles.worker; did you mean "replicas"? [unknown-key]
       |
@@ -34,7 +34,7 @@ _TOKEN: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s,:\[\]{}#]+(
 
 
 def as_excerpts(problems: Iterable[Problem], lines: Lines) -> str:
-    """Return the first `MOST_ALIKE` problems of each rule, in order, and lines with the numbers of omitted problems."""
+    """Return the text of the first `MOST_ALIKE` problems of each rule, and the number of omitted problems per rule."""
     shown: dict[str, int] = {}
     text = ""
     for problem in in_order(problems):

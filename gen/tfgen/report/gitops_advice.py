@@ -1,4 +1,4 @@
-"""Prints advice for jobs without ``gitops``: lines that the user adds to a hand-written GitOps object."""
+"""Prints advice for jobs without ``gitops``. The user adds the advised lines to a hand-written GitOps object."""
 
 from __future__ import annotations
 

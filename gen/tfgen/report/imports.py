@@ -70,7 +70,7 @@ def verified_rows(verified: Iterable[Verified]) -> list[dict[str, Any]]:
 
 
 def verified_text(verified: Iterable[Verified]) -> str:
-    """Return the differences from the originals as text: each reason once, and each difference without a reason."""
+    """Return the differences from the original objects as text. For an explained difference, print only the reason."""
     return "".join(f"{printable(line)}\n" for result in verified for line in _lines(result))
 
 

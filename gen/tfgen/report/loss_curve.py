@@ -26,8 +26,8 @@ _WIDTH: Final = 40
 def losses(log: Iterable[str]) -> list[float]:
     """Return the training losses in the lines of a log, without validation losses.
 
-    A progress bar prints many losses into one line, so only the last loss of each line counts. If a single line has
-    losses, all losses of this line count.
+    A progress bar prints many losses into one line, so only the last loss of each line counts. But if only one line of
+    the log has losses, all losses of this line count.
     """
     lines = [values for values in map(_losses_of_line, log) if values]
     return lines[0] if len(lines) == 1 else [values[-1] for values in lines]

@@ -14,7 +14,7 @@ from tfgen.text.columns import columns
 from tfgen.words import either, printable
 
 _TASKS: Final = 8
-"""Maximum number of healthy tasks of a role for which each task gets a separate line."""
+"""Maximum number of tasks in a healthy role that is shown with one line for each task."""
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 """The taint of a node that lets Kubernetes delete all pods of the node and detach the pods' volumes:
 https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown."""
@@ -69,7 +69,7 @@ def rows(states: Iterable[RunState]) -> list[dict[str, Any]]:
 
 
 def age(timestamp: str, now: datetime) -> str:
-    """Return the time since a timestamp as kubectl prints an age, such as 2d3h: with at most two units."""
+    """Return the time since a timestamp in at most two units, such as 2d3h. kubectl prints an age in this format."""
     if not timestamp:
         return ""
     seconds = max(int((now - _time(timestamp)) / timedelta(seconds=1)), 0)
@@ -124,7 +124,7 @@ def note_lines(state: RunState) -> Iterator[str]:
 
 
 def listed_tasks(role: RoleState, most: int = _TASKS) -> tuple[TaskState, ...]:
-    """Return the tasks of a role that get a separate line. For a large role with only healthy tasks, return no task."""
+    """Return the tasks of a role that get a separate line: all tasks, or no task if the role is large and healthy."""
     is_well = role.ready == role.requested and not role.restarts
     return role.tasks if not is_well or len(role.tasks) <= most else ()
 
@@ -144,7 +144,7 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
 
 
 def _lost_lines(node: LostNode, now: datetime) -> Iterator[str]:
-    """Yield the lines about a node that is not ready: the node's pods, GPUs and claims, and two possible fixes."""
+    """Yield the lines about a node that is not ready: pods, GPUs and claims on the node, and two possible fixes."""
     since = f" for {age(node.since, now)}" if node.since else ""
     message = f" ({printable(node.message)})" if node.message else ""
     claims = "claim" if len(node.claims) == 1 else "claims"

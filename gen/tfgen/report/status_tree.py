@@ -1,4 +1,4 @@
-"""Prints the states of runs as a tree: first the reasons, then for each run the roles, with bars and tasks.
+"""Prints the states of runs as a tree: first the reasons of problems, then the roles of each run with their tasks.
 
 why:      worker-1: Unschedulable: 0/3 nodes are available
 

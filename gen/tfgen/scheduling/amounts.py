@@ -33,7 +33,7 @@ def counts_of(quantities: Mapping[str, Any]) -> dict[str, int]:
 
 
 def counts_of_pod(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> dict[str, int]:
-    """Return the amounts of a node's resources that a pod uses: the pod's requests, and 1 of `pods`; without zeros.
+    """Return the amounts that a pod uses on a node: the pod's requests, and 1 of the resource `pods`. Omit zeros.
 
     Args:
         spec: the PodSpec.

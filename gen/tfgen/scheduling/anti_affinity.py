@@ -1,4 +1,4 @@
-"""Terms of required pod anti-affinity. A term of a pod forbids selected pods on the node, or in the zone, of the pod.
+"""Terms of required pod anti-affinity. A term of a pod forbids other selected pods on the pod's node, or in its zone.
 
 https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity
 """
@@ -61,7 +61,7 @@ def terms_of(spec: Mapping[str, Any], labels: Mapping[str, str], namespace: str)
 
 
 def selectors_of(spec: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Sequence[str]]]:
-    """Yield the label selector of each anti-affinity term in a PodSpec, and the label keys that the term adds to it."""
+    """Yield the label selector of each anti-affinity term in a PodSpec, and the label keys that the API server adds."""
     for term in data_path.at(spec, _TERMS) or ():
         yield term.get("labelSelector") or {}, [*(term.get("matchLabelKeys") or ()), *_mismatched(term)]
 

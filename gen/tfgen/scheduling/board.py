@@ -1,4 +1,4 @@
-"""The input of a placement: nodes, sets of equal pods, and rules between the sets of pods. A board never changes."""
+"""The board, the input of a placement: nodes, sets of equal pods, and rules between the sets. A board never changes."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ class Board:
         room: for each set and each of these nodes, the number of the set's pods that fit on the node if no other pods
             are placed.
         domains: for each set, the domains of the set's topology spread constraints.
-        counting: for each set, the topology spread constraints that count the pods of the set, each as the index
-            of the set that has the constraint, and the index of the constraint in this set.
-        conflicts: for each set, the sets that anti-affinity forbids near the pods of the set, each as a node label and
-            the index of the forbidden set.
+        counting: for each set, the topology spread constraints that count the pods of the set. A constraint is a pair:
+            the index of the set that has the constraint, and the index of the constraint among those of this set.
+        conflicts: for each set, the sets that anti-affinity keeps away from the set, or the set itself. A conflict is a
+            pair: a label of nodes, and the index of the other set. Nodes with the same value of the label form a
+            domain. If a pod of one set runs in the domain, no pod of the other set may run in the domain.
     """
 
     def __init__(self, pool: NodePool, sets: Sequence[PodSet]) -> None:

@@ -67,9 +67,10 @@ class Certainty:
     def always_placed(self, number: int) -> bool:
         """Return True if each pod of a set certainly gets a node in every order of scheduling; False without a proof.
 
-        Each node has places for a number of the set's pods. The requests of another pod limit the number of places that
-        this pod can take away. If all other pods together cannot take away all places on all nodes, a place remains for
-        each pod of the set. Only scarce resources count. A resource is scarce if the pods on a node can use it up.
+        A node has a number of places: the number of the set's pods that fit on the node. The requests of another pod
+        limit the number of places that this pod can take away. If all other pods together cannot take away all places
+        on all nodes, a place remains for each pod of the set. Only scarce resources count. A resource is scarce if the
+        pods on a node can use all of the resource.
 
         With a topology spread, a place must remain in each domain that may have the fewest pods, because the scheduler
         certainly accepts another pod only in the domain with the fewest pods.
@@ -145,12 +146,12 @@ class Certainty:
         rivals: Iterable[Rivals],
         bound: int,
     ) -> int:
-        """Return the maximum number of a set's places that the competing pods can take.
+        """Return the maximum number of a set's places (see `always_placed`) that the competing pods can take.
 
         Args:
             requests: the amounts that one pod of the set uses.
-            places: pairs of a number of places and the index of the node with these places, most places first. Nodes
-                with the same scarce resources are in one list.
+            places: for each tuple of scarce resources, the nodes on which these resources are scarce. Each node is a
+                pair: the number of places, and the index of the node. The node with the most places comes first.
             rivals: the pods that take places.
             bound: the maximum number of pods that all rivals with `is_bounded` together have on the nodes.
         """
@@ -179,7 +180,7 @@ class Certainty:
         return lost + _largest(bounded, bound)
 
     def _rivals(self, number: int, counted: Iterable[int] = ()) -> list[Rivals]:
-        """Return all pods except one pod of the set. Pods with equal requests and equal nodes are one `Rivals`."""
+        """Return all pods except one pod of the set. Pods with the same requests and usable nodes share a `Rivals`."""
         board = self._board
         separate = {*counted, *(rival for _, rival in board.conflicts[number])}
         conflicts = {rival for _, rival in board.conflicts[number]}
@@ -197,7 +198,7 @@ class Certainty:
         return [rival for rival in rivals if rival.count]
 
     def _scarce(self, number: int, index: int) -> tuple[str, ...]:
-        """Return the resources of a node that may become too scarce for a pod of the set."""
+        """Return the resources that other pods on a node may use up until a pod of the set no longer fits."""
         board = self._board
         requests, free, use = board.sets[number].requests, board.nodes[index].free, self._use[index]
         numbers = self._groups[self._key(number)]
@@ -209,7 +210,7 @@ class Certainty:
         )
 
     def _key(self, number: int) -> object:
-        """Return the key of a set's group. Sets with equal requests and equal nodes are one group."""
+        """Return the key of a set's group. Sets with the same requests and the same usable nodes are one group."""
         board = self._board
         site, requests = board.sites[number], board.sets[number].requests
         return (site.nodes, tuple(sorted(requests.items())), number if site.alone_keys else None)
@@ -237,7 +238,7 @@ class Certainty:
 
     @cached_property
     def _use(self) -> Sequence[Mapping[str, int]]:
-        """The maximum use of each node's resources, if each group of sets places all its pods that fit on the node."""
+        """The amounts in use on each node, if each group of sets has as many pods on the node as fit."""
         board = self._board
         uses: list[dict[str, int]] = [{} for _ in board.nodes]
         for key, numbers in self._groups.items():
@@ -250,9 +251,9 @@ class Certainty:
 
 
 def _largest(losses: list[tuple[int, int]], pods: int) -> int:
-    """Return the maximum number of places that a number of pods can take together.
+    """Return the maximum number of places that `pods` pods can take together.
 
-    Each item of `losses` is a number of places that one pod takes, and the maximum number of such pods.
+    Each item of `losses` is a pair: the number of places that a pod takes, and the maximum number of such pods.
     """
     total = 0
     for loss, most in sorted(losses, reverse=True):
@@ -262,7 +263,7 @@ def _largest(losses: list[tuple[int, int]], pods: int) -> int:
 
 
 def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -> Outcomes | None:
-    """Return the results of all orders and node choices of the scheduler; None if their number is too large.
+    """Return the results of all ways in which the scheduler may place the pods; None if there are too many ways.
 
     If several nodes differ only in their names, the search tries only one of the nodes.
     """
@@ -277,7 +278,7 @@ def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -
     ends = {True: False, False: False}
 
     def follow() -> bool:
-        """Place the next pod in each possible way, and the following pods. Return False if a limit ends the search."""
+        """Try each possible next placement, and then all later placements. Return False if a limit ends the search."""
         key = tuple(
             sorted((kinds[index], tuple(sorted(of_node.items()))) for index, of_node in placement.placed.items())
         )
@@ -307,7 +308,10 @@ _DEEPEST: Final = 200
 def _moves(
     board: Board, placement: Placement, kinds: list[int], alike: Mapping[int, list[int]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the index of a set and of a node for each way to place the next pod. Equal nodes are tried only once."""
+    """Yield each possible next placement: the index of a pod's set, and the index of a node.
+
+    If several nodes are equal, use only one of them.
+    """
     empty = (next((index for index in nodes if index not in placement.placed), None) for nodes in alike.values())
     indexes = [*(index for index in empty if index is not None), *placement.placed]
     for number, left in enumerate(placement.left):
@@ -324,7 +328,7 @@ def _moves(
 
 
 def _kinds(board: Board) -> Iterator[int]:
-    """Yield a number for each node. Nodes have the same number if they are equally suitable for every pod."""
+    """Yield a number for each node. Nodes that are equally suitable for every pod have the same number."""
     kinds: dict[object, int] = {}
     all_domains = [domains for of_set in board.domains for domains in of_set]
     sizes = [Counter(domains.of_node.values()) for domains in all_domains]

@@ -1,4 +1,4 @@
-"""The claims of pods. The volume of a claim limits the nodes of a pod, and some claims prevent the start of a pod.
+"""The claims that pods mount. The volume of a claim limits the nodes of a pod. Some claims prevent the start of a pod.
 
 See the plugins VolumeBinding and VolumeZone of the scheduler:
 https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/scheduler/framework/plugins
@@ -18,7 +18,7 @@ _ONE_POD: Final = "ReadWriteOncePod"
 
 
 class Claim(Record):
-    """The state in the cluster of a claim that pods mount.
+    """A claim that pods mount, with its state in the cluster.
 
     Attributes:
         volume: the PersistentVolume of the claim; None if the claim has no usable or known volume.

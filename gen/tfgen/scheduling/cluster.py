@@ -26,7 +26,9 @@ KINDS: Final[Mapping[str, str]] = {
 _ENDED: Final = ("Succeeded", "Failed")
 _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""See https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/."""
+"""The priorities of the PriorityClasses that every cluster has.
+
+https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/"""
 
 
 class Node(Record):

@@ -1,4 +1,4 @@
-"""Limits the number of computing steps of a plan, so that even the plan of a large cluster takes only seconds."""
+"""Limits the number of computing steps for a plan, so that even a plan for a large cluster takes only seconds."""
 
 from __future__ import annotations
 

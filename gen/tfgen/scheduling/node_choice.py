@@ -20,7 +20,7 @@ _TOPOLOGY_LABELS: Final[Mapping[str, str]] = {
     "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-"""The labels that bind a volume to a zone or a region, each with the current name of the label."""
+"""The labels, old and current, that bind a volume to a zone or a region. The value is the current name of the label."""
 _ZONES: Final = "__"
 """The separator between two zones in the label of a volume."""
 
@@ -76,7 +76,7 @@ def selection(spec: Mapping[str, Any]) -> str:
 
 
 def refusals(spec: Mapping[str, Any], nodes: Iterable[Node]) -> Iterator[str]:
-    """Yield the reason, such as "without zone=a", of each node whose labels or taints forbid the pods of a PodSpec."""
+    """Yield a reason, such as "without zone=a", for each node whose labels or taints exclude the pods of a PodSpec."""
     for node in nodes:
         taint = untolerated(spec, node)
         if not is_selected(spec, node):

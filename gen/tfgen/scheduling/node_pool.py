@@ -1,7 +1,7 @@
 """The nodes of a cluster, and for each set of equal pods, the nodes that may run the pods of the set.
 
-A set of nodes is an integer, in which bit 3 is the node with index 3. So the comparison of two sets of nodes is fast,
-and sets of pods with the same selectors share a cached set of nodes.
+A set of nodes is an integer with one bit for each node: bit 3 is set if the node with index 3 is in the set. So the
+comparison of two sets of nodes is fast, and sets of pods with the same selectors share a cached set of nodes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tfgen.scheduling.volume_limits import CsiVolume, NodeVolumes, csi_volumes, 
 from tfgen.words import either
 
 UNBOUND: Final = 1 << 62
-"""The number of pods for a node without a limit: larger than any real number of pods on a node."""
+"""The number that means "no limit of the pods on a node". No node can run so many pods."""
 
 _NODE_AFFINITY: Final = ("affinity", "nodeAffinity")
 
@@ -51,8 +51,8 @@ class Site(Record):
         room: for each of these nodes, the number of the set's pods that fit if no other pods are placed.
         most: the number of the set's pods that fit on all these nodes together.
         domains: the domains of each topology spread of the set.
-        alone_keys: the node labels for which anti-affinity allows only one pod of the set on the nodes with the same
-            value.
+        alone_keys: the keys of node labels for which anti-affinity separates the pods of the set: all nodes with the
+            same value of such a label may together run only one pod of the set.
     """
 
     nodes: int
@@ -113,7 +113,7 @@ class NodePool:
         return term.selects(pods.labels, pods.namespace, self.namespaces)
 
     def refusals(self, pods: PodSet) -> Iterator[str]:
-        """Yield the reason of each node that cannot run a pod of a set. A lack of free resources is no such reason."""
+        """Yield a reason for each node that cannot run a pod of a set. Ignore a lack of free resources."""
         kept_away = self._kept_away(pods)
         for node in self.nodes:
             taint = untolerated(pods.spec, node)
@@ -215,7 +215,7 @@ class NodePool:
         return self._masks[name]
 
     def _most(self, room: Mapping[int, int], key: str) -> int:
-        """Return the number of pods that fit if the nodes with the same value of a label may run at most one pod."""
+        """Return the number of pods that fit if the nodes with the same value of a label share a limit of one pod."""
         domains: dict[str | int, int] = {}
         for index, pods in room.items():
             domain = self.nodes[index].labels.get(key, index)
@@ -236,7 +236,7 @@ class NodePool:
 
     @cached_property
     def _avoided(self) -> Sequence[tuple[Node, Term, str]]:
-        """The anti-affinity terms of the running pods, each with the node and the name of the pod that has the term."""
+        """The anti-affinity terms of the running pods, as tuples: node of the pod, term, and name of the pod."""
         return [
             (node, term, f"{namespace_of(pod)}/{pod['metadata']['name']}")
             for node in self.nodes
@@ -246,7 +246,7 @@ class NodePool:
         ]
 
     def _kept_away(self, pods: PodSet) -> Mapping[tuple[str, str], str]:
-        """Return the domains that anti-affinity forbids to a set, each with the name of the pod that is the cause."""
+        """Return the domains that anti-affinity forbids to a set. The value names a running pod that is in conflict."""
         domains: dict[tuple[str, str], str] = {}
         for node, term, pod in self._avoided:
             if term.key in node.labels and self.selects(term, pods):
@@ -282,7 +282,7 @@ class NodePool:
                 yield f"the input lacks the volume of the claim {on_node.missing[0]} of a pod on {on_node.node}"
 
     def doubts(self, pods: PodSet) -> Iterator[str]:
-        """Yield a text for each namespace whose labels are missing in the input but needed for anti-affinity."""
+        """Yield a text for each namespace that the input lacks, although anti-affinity reads the namespace's labels."""
         namespaces = set()
         for _, term, _ in self._avoided:
             if term.needs_namespace(pods.labels, pods.namespace, self.namespaces):

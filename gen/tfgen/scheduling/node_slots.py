@@ -1,4 +1,4 @@
-"""The GPU slots of nodes after a plan, for the pictures of nodes. A placed task or a running pod uses a slot."""
+"""The GPU slots of nodes, for the picture of a plan. Each GPU of a node is a slot, which is free or used by a pod."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def grouped(nodes: Iterable[NodeSlots]) -> list[NodeGroup]:
 
 
 def slot_letters(nodes: Iterable[NodeSlots]) -> Mapping[RoleKey, str]:
-    """Return a letter for each role that uses GPUs: the first letter of the role, or another letter if that is used."""
+    """Return a letter for each role that uses GPUs: the first letter of the role, or else any unused letter."""
     letters: dict[RoleKey, str] = {}
     for item in (item for node in nodes for item in node.placed):
         key = (item.run, item.role)
@@ -94,7 +94,7 @@ def slot_letters(nodes: Iterable[NodeSlots]) -> Mapping[RoleKey, str]:
 
 
 def role_counts(node: NodeSlots) -> Mapping[str, str]:
-    """Return the placed pods of each run in words, such as `chief, 2 worker`. The title of waiting pods is empty."""
+    """Return the placed pods of each run in words, such as `chief, 2 worker`, by the title of the run."""
     counts: dict[str, dict[str, int]] = {}
     for item in node.placed:
         roles = counts.setdefault(item.run, {})

@@ -131,7 +131,10 @@ def _place(placement: Placement, number: int) -> None:
 
 
 def _size(board: Board, number: int) -> float:
-    """Return the size of a pod: the largest share that the pod requests of the total of a resource on all nodes."""
+    """Return the size of a pod of a set: the pod's largest share of a resource.
+
+    The share of a resource is the pod's request divided by the free amount of all nodes.
+    """
     totals = board.pool.totals
     shares = (value / totals[name] for name, value in board.sets[number].requests.items() if totals.get(name))
     return max(shares, default=0.0)

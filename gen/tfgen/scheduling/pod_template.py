@@ -67,7 +67,7 @@ class LabelReaders:
 
 
 def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]:
-    """Split a template: yield a template for each group of equal pods, with the labels that the controller adds."""
+    """Split a template. Yield a template for each group of equal pods, with the labels that the controller adds."""
     added = template.added
     opaque = dict.fromkeys(added.opaque, f"? of {added.controller}")  # equal to no value of a real label
     labels = {**template.labels, **added.common, **opaque}

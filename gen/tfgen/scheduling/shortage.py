@@ -1,4 +1,4 @@
-"""Detects certain shortages: the pods that may run on a set of nodes request more than these nodes have in total."""
+"""Detects a shortage: the pods that may run only on a set of nodes request more than these nodes have free together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.scheduling.pod_set import PodSet
 
 
 class Demand:
-    """Sums of the requests of pods, with one sum for all pods that may run on the same set of nodes."""
+    """Sums of the requests of pods. Each sum covers the pods that may run on the same set of nodes."""
 
     def __init__(self, pool: NodePool) -> None:
         self._pool = pool

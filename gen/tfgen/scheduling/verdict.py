@@ -138,7 +138,7 @@ def _in_order(board: Board, owners: Iterable[str]) -> Placement:
 
 
 class _Queue:
-    """Evaluates the runs in order. The placement of a run takes the room that the earlier fitting runs leave."""
+    """Evaluates the runs in order. Each run that fits takes room from the later runs."""
 
     def __init__(self, cluster: Cluster, pool: NodePool, effort: Effort, sets: Sequence[PodSet]) -> None:
         self._cluster, self._pool, self._effort = cluster, pool, effort
@@ -208,7 +208,7 @@ def _preempts(pods: PodSet, priorities: Iterable[int | None]) -> bool:
 
 
 def _holds_nothing(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
-    """Test whether a run has a gang that can never start. The pods of such a gang use no node."""
+    """Test whether a run does not fit because of a gang that can never start. The pods of such a gang use no node."""
     gang = {item.role for item in sets if item.in_gang}
     return (
         refusal.answer == DOES_NOT_FIT and not refusal.competitors and any(lack.role in gang for lack in refusal.lacks)
@@ -216,7 +216,7 @@ def _holds_nothing(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
 
 
 def _summed(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
-    """Add up shortages of the same role and the same resource or reason. The pods of a role may be several sets."""
+    """Add up shortages with the same role, nodes, and resource or reason. A role may have several sets of pods."""
     sums: dict[tuple[str, str, str, str], Lack] = {}
     for lack in lacks:
         key = (lack.role, lack.resource, lack.nodes, lack.reason)

@@ -1,4 +1,4 @@
-"""Limits of the number of a CSI driver's volumes on a node, as the scheduler's plugin NodeVolumeLimits counts them.
+"""Maximum number of volumes of a CSI driver on a node. The scheduler's plugin NodeVolumeLimits applies the same limit.
 
 https://kubernetes.io/docs/concepts/storage/storage-limits/
 """
@@ -41,7 +41,7 @@ class NodeVolumes(Record):
         return next(counts, None)
 
     def exceeded(self, volumes: frozenset[CsiVolume], missing: int = 0) -> str:
-        """Return the first driver whose limit additional volumes would or could exceed; empty if all volumes fit.
+        """Return the first driver whose limit the node exceeds with additional volumes; empty if all volumes fit.
 
         Args:
             volumes: the additional volumes.
