@@ -72,11 +72,11 @@ def plan_apply(target: Target, objects: Sequence[Object]) -> list[ObjectChange]:
 def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectChange]) -> Iterator[ObjectChange]:
     """Apply the planned changes in order, and yield each change after it is applied.
 
-    Until the end of the apply, the inventory lists the old and the new objects. So after an interrupt, the next apply
-    still finds all objects.
+    Until the end of the apply, the inventory lists the old and the new objects. So if an apply is interrupted, the
+    next apply still finds all objects.
 
     Raises:
-        ApiError: the server rejects an object that it accepted in the dry run.
+        ApiError: the server rejects an object that was accepted in the dry run.
         TfgenError: the server does not answer in time. The next apply continues where this apply stopped.
     """
     by_identity = {identity(item): item for item in objects}

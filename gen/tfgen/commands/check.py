@@ -46,7 +46,7 @@ class CheckOptions(Record):
         out: the output folder; None for the default folder of the jobs.
         skips_files: whether to skip the comparison with the rendered files on disk.
         is_quick: whether to skip the render of jobs that equal their committed versions.
-        is_verified: whether to render each job and compare it with its files on disk, without the cache.
+        is_verified: whether to render each job without the cache, and to compare the result with the files on disk.
         kubernetes_version: the Kubernetes version whose schemas the objects are validated against; None for no
             validation.
     """

@@ -22,8 +22,8 @@ _RELEASE_SECONDS: Final = 60.0
 def follow_run(clusters: Clusters, run: DeclaredRun, timeout: int | None, deadline: float | None) -> Iterator[RunState]:
     """Yield the state of a run repeatedly, until the run has ended and its finisher has released the run.
 
-    If the run has ended and the finisher does not free the nodes, the last state has `is_stuck`. The iteration also
-    ends when the run is deleted from the cluster.
+    If the run has ended and the finisher does not free the nodes, `is_stuck` is true in the last state. The iteration
+    also ends when the run is deleted from the cluster.
 
     Args:
         clusters: the clusters of the run.

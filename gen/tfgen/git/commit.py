@@ -160,7 +160,7 @@ def would_change(repository: Repository, digests: Mapping[str, str | None]) -> b
 
 
 def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
-    """Commit files as they are on disk, and return the id of the commit. The commit removes the missing files.
+    """Commit files as they are on disk, and return the id of the commit. The commit removes files that are missing.
 
     Raises:
         RefusedError: a hook, the signing program or git refuses the commit. The index remains unchanged.
@@ -191,7 +191,7 @@ def check_branch(repository: Repository, name: str) -> None:
     """Check that git can create a branch with this name, or that the branch is checked out already.
 
     Raises:
-        UsageError: git rejects the name or reads it as another revision, or the branch exists but is not checked out.
+        UsageError: git rejects the name, the name is another revision, or the branch exists but is not checked out.
     """
     if name == repository.branch:
         return

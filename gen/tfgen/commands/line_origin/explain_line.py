@@ -82,7 +82,7 @@ def explain_line(place: str) -> LineOrigin:
 
     Raises:
         UsageError: tfgen did not render the file, or the file has fewer lines.
-        TfgenError: the file differs from the file that the job renders to now.
+        TfgenError: the file differs from the file that tfgen now renders from the job.
         ProblemsError: the job has errors.
     """
     match = _PLACE.fullmatch(place)

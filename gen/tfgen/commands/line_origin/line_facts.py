@@ -14,7 +14,7 @@ class LineFacts(Record):
     Attributes:
         reason: the purpose of the file, object or named template that contains the line.
         page: the page of the documentation.
-        comment: the reason that the object graph contains for this line only; empty for most lines.
+        comment: the reason for this line only, from the object graph; empty for most lines.
         sources: the job keys that set the values on the line.
         tests: the job keys that decide whether the file contains the line.
         environment: the environment of the file; None for the job without an environment.

@@ -1,6 +1,7 @@
 """Check and render job files in parallel processes, except for files whose results are in the cache.
 
-The rendered files are written to a spool on disk. Only the data for rules that compare all jobs remains in memory.
+The rendered files are written to the spool, a temporary file. Only the data for rules that compare all jobs remains in
+memory.
 """
 
 from __future__ import annotations

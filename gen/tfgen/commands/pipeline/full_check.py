@@ -50,7 +50,7 @@ def full_check(
         spool: the spool with the rendered files.
         against: the revision to compare with.
         out: the output folder.
-        is_written: whether the command writes the rendered files afterwards, so that old files on disk do not matter.
+        is_written: whether the command writes the rendered files after the check. If so, outdated files are no problem.
         is_verified: whether all files on disk must match the files that this version of tfgen renders.
 
     Raises:

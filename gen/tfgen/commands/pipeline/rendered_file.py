@@ -1,6 +1,7 @@
 """Read, check and render job files in parallel processes.
 
-The texts of the rendered files go to a spool on disk, so that memory use does not grow with the number of jobs.
+The texts of the rendered files go to the spool, a temporary file, so that memory use does not grow with the number
+of jobs.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class RenderedFile(NamedTuple):
         result: the result of the check of the file.
         jobs: the rendered jobs; empty for a file with errors.
         uses: the resources that the jobs request, for the jobs to which a limit on the sum of several jobs applies.
-        unused: the problems of ignore comments without effect.
+        unused: the problems about ignore comments that have no effect.
         error: the error of an admission policy that cannot be evaluated, or None. With an error, no job is rendered.
     """
 

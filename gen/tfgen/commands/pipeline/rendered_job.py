@@ -63,7 +63,7 @@ def render_job(
         manifests: the hand-written manifests of the repository, such as quotas.
         policies: the admission policies of the platform.
         document: the job.
-        uses_cache: whether to cache the texts that depend only on the structure of the job on disk.
+        uses_cache: whether to cache on disk the texts that depend only on the structure of the job.
     """
     schemas = ObjectSchemas(kubernetes_version)
     built = build(document.data)

@@ -33,7 +33,7 @@ def store_file(
     Args:
         file: the job file, with its documents.
         object_report: the problems of the objects of the jobs.
-        unused: the problems of ignore comments without effect.
+        unused: the problems about ignore comments that have no effect.
         digests: job name -> function that returns the digest of the ledger after the write.
         manifests: the hand-written manifests of the repository, such as quotas.
     """
