@@ -37,7 +37,7 @@ def to_range(codec: PositionCodec, lines: Sequence[str], position: Position) -> 
 
 
 def to_edit(codec: PositionCodec, before: str, after: str) -> TextEdit:
-    """Return the edit that changes `before` to `after`: a replacement of the text between the common start and end."""
+    """Return an edit that changes `before` to `after`. The edit leaves out the common beginning and the common end."""
     start = _common_start(before, after)
     end = _common_start(before[start:][::-1], after[start:][::-1])
     changed = Range(_at(codec, before, start), _at(codec, before, len(before) - end))

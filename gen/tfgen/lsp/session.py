@@ -192,7 +192,7 @@ class Session:
 
     @contextmanager
     def _errors_shown(self, file: str) -> Iterator[None]:
-        """Show the user each error that the `with` block raises, but an equal error only once. The server continues."""
+        """Show the errors that the `with` block raises. An equal error is not shown twice. The server continues."""
         try:
             yield
         except TfgenError as error:
