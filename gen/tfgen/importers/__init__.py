@@ -1,6 +1,6 @@
-"""Converters of foreign jobs, such as TFJobs and Volcano Jobs, to job.yaml, with one module for each format.
+"""Converters to job.yaml for the jobs of other tools, such as TFJobs and Volcano Jobs. Each format has a module.
 
-The reader of each format makes a `ForeignJob`, and `job_data.py` converts the `ForeignJob` to the data of job.yaml.
+The reader of each format returns a `ForeignJob`, and `job_data.py` converts the `ForeignJob` to the data of job.yaml.
 After the import, the `ImportReport` has an entry for each line of the source.
 """
 
@@ -27,8 +27,8 @@ class JobFormat(NamedTuple):
         name: the usual name of the format.
         kind: the workload kind that tfgen renders for this format.
         kinds: the kinds of the objects that have this format.
-        groups: the API groups of these objects. The object of an imported command line has the tool as its group.
-        canonical: returns the object in the shape that tfgen renders, for a comparison with rendered objects.
+        groups: the API groups of these objects. For a command line, the API group is the name of the tool.
+        canonical: normalizes an object of this format, so that tfgen can compare the source with the rendered object.
         read: the reader of the format.
         command: the command that submits the job; empty for a job in a manifest.
     """
@@ -43,7 +43,7 @@ class JobFormat(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The kind and the API group of the object, or the command, for messages."""
+        """The text for messages: the kind and the API group of the object, or the command that submits the job."""
         return f"the command {self.command}" if self.command else f"{self.kinds[0]} of {self.groups[0]}"
 
     def matches(self, item: Part) -> bool:
@@ -67,7 +67,7 @@ FORMATS: Final = (
     JobFormat(train_job.FORMAT, "JobSet", ["TrainJob"], [train_job.GROUP], job_set.canonical, train_job.read),
     JobFormat("Volcano Job", "VolcanoJob", ["Job"], [volcano_job.GROUP], volcano_job.canonical, volcano_job.read),
 )
-"""The formats in which one object describes the whole job. An imported command line also becomes one object."""
+"""The formats in which one object describes the whole job. The import also converts a command line to one object."""
 
 COMMANDS: Final = ((arena.is_command, arena.job), (elastic_dl.is_command, elastic_dl.job))
-"""For each supported command line: the function that recognizes the command, and the function that converts it."""
+"""The functions for each supported command line. The first recognizes the command; the second converts the command."""

@@ -1,7 +1,7 @@
 """Reader of Arena's command line: `arena submit tfjob --name=mnist --workers=2 ... "python train.py"`.
 
-The import converts a command to the TFJob that Arena's chart creates, and `tf_job` reads the TFJob. Each part of the
-TFJob has the position of the flag that sets the part.
+The import converts a command to the TFJob that Arena's chart creates, and `tf_job` reads the TFJob. Each field of the
+TFJob has the position of the flag that sets the field, for messages.
 
 Flags: https://github.com/kubeflow/arena/blob/master/docs/training/tfjob/.
 Defaults: charts/tfjob of the same repository.
@@ -88,8 +88,8 @@ class _Flags(Record):
 
     Attributes:
         start: the first word of the command.
-        flags: the values of each flag.
-        program: the words of the program.
+        flags: the values of each flag, in the order of the command.
+        program: the words of the training command after the flags.
     """
 
     start: Part
@@ -102,7 +102,7 @@ class _Flags(Record):
         return values[-1] if values else None
 
     def pairs(self, name: str, by: str = "=") -> Iterator[tuple[str, Part]]:
-        """Yield the values of a flag as pairs of a key and a value."""
+        """Split each value of a flag, such as `KEY=VALUE`, and yield the key and the value."""
         for part in self.flags.get(name, ()):
             key, _, value = part.as_text.partition(by)
             yield key, part.replaced(value=value, text=value)
@@ -135,7 +135,7 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 
 def canonical(item: Part) -> Part:
-    """Return the TFJob in the shape of kubeflow.org/v1, without the flags that have no field in a TFJob."""
+    """Return the TFJob of a command in the shape of kubeflow.org/v1. Omit the flags that have no field in a TFJob."""
     fields = {key: part for key, part in item.value.items() if key != GROUP}
     version = item.value["apiVersion"].replaced(value="kubeflow.org/v1")
     return tf_job.canonical(item.replaced(value={**fields, "apiVersion": version}))
@@ -158,7 +158,7 @@ class _ArenaJob(FieldReader):
         self.storage: Mapping[str, Any] = {}
 
     def read(self) -> ForeignJob:
-        """Return the foreign job with the settings of all flags."""
+        """Return the foreign job, with the settings of the flags that have no field in a TFJob."""
         no_limit = dropped("a TFJob has no time limit for the start")
         table: Fields = {
             **{key: dropped(why) for key, why in _DROPPED.items()},
@@ -275,7 +275,7 @@ def _current_name(flag: str) -> str:
 
 
 class _Flag(NamedTuple):
-    """A flag of Arena, as the source of a field of the TFJob.
+    """The flags of Arena that set a field of the TFJob.
 
     Attributes:
         names: the flags that can set the field, in order of precedence. `{role}` is a placeholder for the role.
@@ -288,14 +288,14 @@ class _Flag(NamedTuple):
     convert: Callable[[Part], Part | None] = lambda part: part
 
     def part(self, flags: _Flags, role: str) -> Part | None:
-        """Return the value of the field. Return None if the command lacks these flags and the field has no default."""
+        """Return the value of the first flag that the command sets, or else the default of the field, or None."""
         part = next((part for name in self.names if (part := flags.value(name.format(role=role)))), None)
         default = None if self.default is None else flags.start.scalar(self.default)
         return default if part is None else self.convert(part)
 
 
 def _built(shape: Any, flags: _Flags, role: str = "") -> Part | None:
-    """Build a part of the TFJob from `shape`: a mapping or list of shapes, a flag, a function, or a constant value."""
+    """Build the value of a TFJob field. `shape` is a mapping or list of shapes, a flag, a function, or a constant."""
     if isinstance(shape, _Flag):
         return shape.part(flags, role)
     if callable(shape):
@@ -324,7 +324,7 @@ def _duration(part: Part) -> Part:
 
 
 def _texts(*names: str) -> Callable[[_Flags, str], Part | None]:
-    """Return a function that converts the `KEY=VALUE` pairs of the first flag with pairs to a mapping."""
+    """Return a function that converts `KEY=VALUE` pairs to a mapping. Only the first flag with pairs applies."""
 
     def texts(flags: _Flags, role: str) -> Part | None:
         pairs = (entries for name in names if (entries := dict(flags.pairs(name.format(role=role)))))
@@ -335,7 +335,7 @@ def _texts(*names: str) -> Callable[[_Flags, str], Part | None]:
 
 
 def _items(name: str, convert: Callable[[Part], Part]) -> Callable[[_Flags, str], Part | None]:
-    """Return a function that converts each value of a flag to an item of a list."""
+    """Return a function that converts the values of a flag to a list."""
     return lambda flags, _role: _list([convert(part) for part in flags.flags.get(name, ())])
 
 
@@ -397,7 +397,7 @@ def _capabilities(flags: _Flags, role: str) -> Part | None:
 
 
 def _volumes(flags: _Flags) -> Iterator[tuple[str, Part, Mapping[str, Any], Part]]:
-    """Yield the name, the part of the command, the volume source and the mount path of each volume."""
+    """Yield the name, the flag, the volume source and the mount path of each volume."""
     memory = {"medium": "Memory", "sizeLimit": _Flag(["share-memory"], _SHARED_MEMORY)}
     yield "dshm", flags.start, {"emptyDir": _built(memory, flags)}, flags.start.scalar("/dev/shm")  # noqa: S108 - in a pod
     for name, path in flags.pairs("data", ":"):
@@ -464,7 +464,7 @@ _REPLICAS: Final[Mapping[str, _Flag]] = {
     "Worker": _Flag(["workers"], 1, _number),
     "Evaluator": _Flag(["evaluator"], convert=_one_task),
 }
-"""The flag that sets the number of tasks of each replica type."""
+"""The flag that sets the number of tasks, for each replica type of a TFJob."""
 
 
 def _replica(flags: _Flags, replica_type: str) -> Part | None:

@@ -15,12 +15,12 @@ _TAINT: Final = {"operator": "Equal", "effect": "NoSchedule"}
 
 
 class Instance(Record):
-    """Settings of the cloud instances on which the pods run.
+    """Settings of the cloud instances on which the pods of a template run.
 
     Attributes:
         data: the keys of ``cloud.eci``; empty for a template without such settings.
         role_fields: the same settings as fields of a role, for a job whose roles have different settings.
-        parts: for each setting: the part of the source, the path in ``cloud.eci``, and the path in a role.
+        parts: for each setting, the value in the source, the path in ``cloud.eci``, and the path in a role.
     """
 
     data: Mapping[str, Any] = EMPTY
@@ -29,7 +29,7 @@ class Instance(Record):
 
 
 def extract_instance(template: Part) -> tuple[Part, Instance]:
-    """Return a pod template without the settings for Alibaba Cloud's instances, and these settings."""
+    """Remove the settings for Alibaba Cloud's instances from a pod template. Return the template and the settings."""
     annotations = {
         key: part
         for key, part in template.entries("metadata", "annotations")
@@ -77,7 +77,7 @@ def _value(name: str, part: Part) -> Any:
 
 
 def _way(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
-    """Return the kind of instance that a pod template selects, and the node selector and toleration that select it.
+    """Return the kind of instance that a pod template selects, and the node selector and toleration for this kind.
 
     A template with only the selector or only the toleration selects no kind of instance.
     """

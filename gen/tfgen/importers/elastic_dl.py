@@ -33,7 +33,7 @@ _COMMAND: Final = ("elasticdl", "train")
 _STRATEGY: Final = "ParameterServerStrategy"
 """The only strategy of ElasticDL that the import supports. It is also the default of the client."""
 _NUMBERS: Final[Mapping[RoleName, tuple[str, int]]] = {"ps": ("num_ps_pods", 0), "worker": ("num_workers", 2)}
-"""For each role: the flag that sets the number of tasks, and the default of ElasticDL's client."""
+"""The flag that sets the number of tasks, and the default of ElasticDL's client, for each role."""
 _AMOUNTS: Final = ("cpu", "memory", "gpu")
 _RETRIES: Final = ("relaunch_on_worker_failure", 1)
 _PULL: Final = ("image_pull_policy", "Always")
@@ -99,7 +99,7 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 
 def canonical(item: Part) -> Part:
-    """Return the flags of `elasticdl train` for an imported ElasticDL job, or for its rendered master pod."""
+    """Return the flags of `elasticdl train`, read from an imported command or from a rendered master pod."""
     flags = item.get("flags")
     if flags is None:
         args = _flags_of_master(item)
@@ -150,7 +150,7 @@ class _ElasticDLJob(FieldReader):
         self.args: list[str] = []
 
     def read(self) -> ForeignJob:
-        """Return the foreign job."""
+        """Return the foreign job, with a role or an argument of the master for each flag."""
         for key in ("apiVersion", "kind"):
             self.report.mark_read(self.item.value[key])
         if self.options.kind != "StatefulSet":
@@ -192,9 +192,10 @@ class _ElasticDLJob(FieldReader):
         return ForeignRole(number or self.item, _number(number, default), PodData(fields, storage, (), {}, None, None))
 
     def _amounts(self, prefix: str, target: Path, *, is_master: bool = False) -> bool:
-        """Set the resources of a role or of the master. Return whether the flags set resources.
+        """Set the resources of a role or of the master. Return True if the flags set resources.
 
-        A limit that differs from the request becomes an argument of the master. This argument overrides the resources.
+        A limit flag that differs from its request flag becomes an argument of the master. The argument overrides the
+        resources.
         """
         request, limit = self.flags.get(f"{prefix}_request"), self.flags.get(f"{prefix}_limit")
         pairs = dict(pair.strip().partition("=")[::2] for pair in request.as_text.split(",")) if request else {}
@@ -266,7 +267,7 @@ def _count(text: str) -> int | str:
 
 
 def _storage(part: Part | None) -> dict[str, Any]:
-    """Convert a text such as `claim_name=c,mount_path=/data;host_path=/h,mount_path=/x` to volumes by name."""
+    """Convert --volume, such as `claim_name=c,mount_path=/data;host_path=/h,mount_path=/x`, to volumes by name."""
     storage: dict[str, Any] = {}
     for volume in part.as_text.split(";") if part else ():
         fields = {key.strip(): value for key, _, value in (pair.partition("=") for pair in volume.split(","))}

@@ -45,11 +45,11 @@ _SECTIONS: Final[Mapping[Path, Sequence[Path]]] = {
 
 
 class Variant(Record):
-    """Variant of a foreign job.
+    """Foreign job of one environment.
 
     Attributes:
         job: the foreign job.
-        report: the import report of the variant.
+        report: the import report of the job.
     """
 
     job: ForeignJob

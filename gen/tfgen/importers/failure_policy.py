@@ -21,7 +21,7 @@ POLICY: Final = "podFailurePolicy"
 
 _TARGET: Final[Path] = ("spec", "restart", "ignoreExitCodes")
 _DISRUPTIONS: Final = ({"type": "DisruptionTarget"}, {"type": "DisruptionTarget", "status": "True"})
-"""The pod condition in the failure rule of all Jobs of tfgen. A node drain or an eviction sets this condition."""
+"""The two spellings of the pod condition that tfgen's Jobs ignore. A node drain or an eviction sets this condition."""
 
 
 def read_failure_policies(jobs: Sequence[Part], reader: JobReader) -> None:

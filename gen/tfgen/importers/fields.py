@@ -25,7 +25,7 @@ ROLE: Final = "{role}"
 
 
 class Row(NamedTuple):
-    """Row of a table of fields: the conversion of one field.
+    """Conversion of one field, as a row of a table.
 
     Attributes:
         outcome: the outcome in the import report.
@@ -45,12 +45,12 @@ class Row(NamedTuple):
 
 
 Fields: TypeAlias = Mapping[str, Row | Callable[[str, Part], None] | None]
-"""The row or the function for each field, by name. The key `ANY_KEY` is for all other fields. The value None marks a
-field that another function reads."""
+"""The row or function that converts each field, by the name of the field. The key `ANY_KEY` is for all other fields.
+The value None marks a field that another function reads."""
 
 
 def carried(*target: str | int, why: str = "", **options: Any) -> Row:
-    """Return the table row for a field whose value the job contains unchanged."""
+    """Return the table row for a field whose value goes into the job unchanged."""
     return Row("carried", target, why, **options)
 
 
@@ -68,7 +68,7 @@ TFGEN_DEFAULT: Final = carried(why="tfgen's default")
 
 
 class FieldReader:
-    """Reader that copies the fields of a foreign object to the data of a job, as tables specify."""
+    """Reader that copies the fields of a foreign object to a job. Tables specify the conversion of the fields."""
 
     def __init__(self, report: ImportReport, role: str = "") -> None:
         self.report, self.role_name = report, role
@@ -85,7 +85,7 @@ class FieldReader:
         self.data = with_value(self.data, path, value)
 
     def fields(self, part: Part | None, table: Fields) -> None:
-        """Read each field of a mapping as its row in the table specifies."""
+        """Convert each field of a mapping as the table specifies. Ignore a field that has no row and no function."""
         for key, field in part.entries() if part else ():
             row = table.get(key, table.get(ANY_KEY))
             if isinstance(row, Row):

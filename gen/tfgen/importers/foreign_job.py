@@ -1,4 +1,4 @@
-"""Foreign job, as a reader returns it: the roles already have the fields of job.yaml.
+"""Foreign job, after a reader has converted its roles to the fields of job.yaml.
 
 Each role has a complete set of fields. Later, `job_data` moves the fields that all roles share to the job.
 """
@@ -47,8 +47,8 @@ class ForeignJob(Record):
         namespace: the namespace of the job; None if the source does not set a namespace.
         roles: the roles, by their names in job.yaml.
         strategy: the strategy of the job.
-        spec: the fields of ``spec`` that are not part of a role.
-        comments: the comments for job.yaml about decisions of the import, by path.
+        spec: the fields of ``spec`` that belong to the whole job, without the strategy.
+        comments: the comments for job.yaml about decisions of the import, by the path of the field below the comment.
         tensorboard_storage: the volumes that TensorBoard mounts, by name.
         has_pod_templates: whether the source has pod templates, which determine the user and the rights of the pods.
     """
@@ -135,7 +135,7 @@ def training_plan(
 
 
 def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], report: ImportReport) -> TrainingPlan:
-    """Return the plan of a job that has a chief and no ps: its chief becomes worker 0.
+    """Return the plan of a job that has a chief and no ps. The chief becomes worker 0.
 
     In a cluster without a chief, MultiWorkerMirroredStrategy uses worker 0 as the chief:
     https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#set_up_the_cluster.
@@ -164,7 +164,7 @@ def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], report: ImportRe
 
 
 def _differences(chief: ForeignRole, worker: ForeignRole) -> list[str]:
-    """Return the fields in which the pods of the chief and of the workers differ."""
+    """Return the names of the fields in which the pod of the chief differs from the pods of the workers."""
     pairs = (
         (chief.pod.role, worker.pod.role),
         ({"storage": chief.pod.storage}, {"storage": worker.pod.storage}),

@@ -55,11 +55,11 @@ _SUPPORTED_KEYS: Final[Mapping[Scheduler, tuple[str, ...]]] = {
 
 
 class Binding(Record):
-    """A pod template, split into the labels and annotations that bind a pod to its PodGroup, and all other fields.
+    """A pod template, and the labels and annotations that `unbind` removed from the template.
 
     Attributes:
-        template: the pod template without these labels and annotations.
-        parts: the labels and annotations.
+        template: the pod template without the removed labels and annotations.
+        parts: the removed labels and annotations.
     """
 
     template: Part
@@ -103,7 +103,7 @@ class Sources(Record):
         schedulers: the values of schedulerName in the pod templates.
         policy: the scheduling policy in an operator's custom object, for example in a TFJob.
         companions: all other objects in the imported files.
-        tasks: the values of minAvailable that mean all pods: the number of pods with, and without, the evaluator.
+        tasks: the number of pods with the evaluator, and without. For minAvailable, each of the two means all pods.
     """
 
     job: str
@@ -115,7 +115,7 @@ class Sources(Record):
 
 
 def read(sources: Sources, report: ImportReport) -> Gang:
-    """Return the gang of a foreign job, in the fields of job.yaml."""
+    """Convert the gang settings of a foreign job to the fields of job.yaml."""
     bindings, schedulers, policy, tasks = sources.bindings, sources.schedulers, sources.policy, sources.tasks
     names = {sources.job, *(part.as_text for part in bindings)} - {""}
     groups = (item for item in sources.companions if kind(item) == "PodGroup" and api_group(item) in _BY_GROUP)

@@ -56,7 +56,7 @@ _SHAPE: Final = {
 
 
 class _Task(Record):
-    """Object with one or more tasks of a role.
+    """Kubernetes object that runs one or more tasks of a role.
 
     Attributes:
         item: the object.
@@ -76,7 +76,7 @@ class _Task(Record):
 
 
 class _DifferentError(Exception):
-    """Error for tasks of a role that differ at a path, and not only by their index."""
+    """Error for tasks of the same role that differ in more than the index. `path` is the path of the difference."""
 
     def __init__(self, path: tuple[str | int, ...]) -> None:
         self.path = path
@@ -100,7 +100,7 @@ class _HandWritten(JobReader):
 def read(
     items: Sequence[Part], companions: Sequence[Part], options: Options, report: ImportReport
 ) -> ForeignJob | None:
-    """Read the job whose tasks are a list of objects. Return None if the import report has problems.
+    """Read a job from the objects that run its tasks. Return None if the import report has problems.
 
     Args:
         items: the objects that are tasks; at least one.
@@ -147,7 +147,7 @@ def _shared_limit(tasks: Sequence[_Task]) -> Part | None:
 
 
 def _root(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
-    """Combine all tasks into one object, with the number of tasks of each role and all pod templates."""
+    """Combine all tasks into one object, which contains the number of tasks of each role and all pod templates."""
     first = tasks[0].item
     by_name: dict[str, Part] = {}
     replicas: dict[str, Part] = {}
@@ -164,7 +164,7 @@ def _root(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
 
 
 def rendered(objects: Sequence[Mapping[str, Any]], root: Part) -> dict[str, Any]:
-    """Combine the objects of a rendered job into one object. The object has the shape of `_root`, for a comparison."""
+    """Combine the objects of a rendered job into one object that tfgen can compare with the result of `_root`."""
     specs: dict[str, Mapping[str, Any]] = {
         item["spec"]["template"]["metadata"]["labels"].get(keys.ROLE): item["spec"]
         for item in objects
@@ -244,7 +244,7 @@ def _drop_services(tasks: Sequence[_Task], companions: Sequence[Part], report: I
 
 
 def _drop_hosts(tasks: Sequence[_Task], companions: Sequence[Part], report: ImportReport) -> None:
-    """Report the ConfigMaps that contain only the cluster configuration as dropped."""
+    """Report as dropped the ConfigMaps that contain only the cluster configuration."""
     sources: dict[str, set[str]] = {}
     for task in tasks:
         main = pod_template.main_container(task.template)
@@ -262,7 +262,7 @@ def _drop_hosts(tasks: Sequence[_Task], companions: Sequence[Part], report: Impo
 
 
 def _fold(role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report: ImportReport) -> ForeignRole | None:
-    """Merge the tasks of a role into one role. Return None if the role has no tasks, or if the merge has problems."""
+    """Merge all tasks of a role into one `ForeignRole`. Return None for a role without tasks, or after a problem."""
     tasks = [task for task in tasks if task.role == role]
     if not tasks:
         return None
@@ -338,7 +338,7 @@ def _without_labels(task: _Task, report: ImportReport) -> Part:
 
 
 def _report_object(task: _Task, is_shared_limit: bool, report: ImportReport) -> None:
-    """Report the fields of a task object outside of the pod template."""
+    """Add the fields of a task's object, except the pod template, to the import report."""
     item, is_job = task.item, kind(task.item) == "Job"
     drop_server_fields(item, report)
     reader = _HandWritten(item, item, Options(), report)
@@ -357,7 +357,7 @@ def _folded(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int
     """Merge the values of all tasks into one value, with $(TASK_INDEX) in place of the index of each task.
 
     Raises:
-        _DifferentError: the values differ not only in the index.
+        _DifferentError: the values differ in more than the index.
     """
     first = values[0]
     if all(value == first for value in values):

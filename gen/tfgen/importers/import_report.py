@@ -20,22 +20,22 @@ from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import path_name, printable
 
 Outcome: TypeAlias = Literal["carried", "changed", "dropped", "kept"]
-"""Outcome for a part: carried unchanged, changed in meaning, dropped, or kept (the user still applies the object)."""
+"""Outcome for a part of the source: carried unchanged, changed in meaning, dropped, or kept (for the user to apply)."""
 
 REFUSED: Final = "import"
-"""The rule id of a problem with a part that tfgen cannot import."""
+"""The rule id of the problems about parts of the source that tfgen cannot import."""
 _LONGEST_MESSAGE: Final = 500
 """Maximum number of characters of a message, because a message may quote a long text of the source."""
 
 
 class Entry(Record):
-    """Outcome of a part of the source.
+    """Entry of the import report, with the outcome for a part of the source, such as a field.
 
     Attributes:
         source: the path of the part in its object.
         target: the path in the job that gets the part's value, or None.
-        why: the reason, for each outcome except a plain "carried".
-        covers: whether the entry explains all differences between the part and the rendered objects.
+        why: the reason for the outcome; may be empty for the outcome "carried".
+        covers: whether the entry explains all differences between this part and the rendered objects.
     """
 
     file: str
@@ -55,10 +55,10 @@ class Entry(Record):
 
 
 class ImportReport:
-    """Import report of a job: its entries and problems, in the order in which the readers add them.
+    """Import report of a job, with entries and problems in the order in which the readers add them.
 
-    The reports of all jobs of an import share their problems and the set of read scalars, because a part may belong to
-    several jobs.
+    The reports of all jobs of an import share one list of problems and one set of read scalars, because a part of the
+    source may belong to several jobs.
     """
 
     def __init__(self, parent: ImportReport | None = None) -> None:
@@ -67,30 +67,30 @@ class ImportReport:
         self._read: set[int] = parent._read if parent else set()
 
     def carry(self, part: Part, *target: str | int, why: str = "") -> None:
-        """Report a part of the source as carried: the job has the value of the part at the path `target`."""
+        """Report a part of the source as carried. The job has the value of the part at the path `target`."""
         self.add_entry(part, "carried", target, why)
 
     def change(self, part: Part, *target: str | int, why: str) -> None:
-        """Report a part of the source as changed: the value in the job has a different meaning."""
+        """Report a part of the source as changed. The value at the path `target` of the job has a different meaning."""
         self.add_entry(part, "changed", target, why)
 
     def drop(self, part: Part, why: str) -> None:
-        """Report a part of the source as dropped: the job has no equivalent."""
+        """Report a part of the source as dropped. The job has no equivalent."""
         self.add_entry(part, "dropped", (), why)
 
     def keep(self, part: Part, why: str) -> None:
-        """Report an object as kept: the user continues to apply the object, and the job may refer to it."""
+        """Report an object as kept. The user continues to apply the object, and the job may refer to the object."""
         self.add_entry(part, "kept", (), why)
 
     def refuse(self, part: Part, message: str) -> None:
-        """Add a problem at a part, so that the import fails. Ignore the problem if there are `MAX_PROBLEMS` already."""
+        """Add a problem about a part of the source, so that the import fails. Keep at most `MAX_PROBLEMS` problems."""
         if len(self.problems) < MAX_PROBLEMS:
             cut = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}..."
             self.problems.append(part.problem(f"{part.name}: {cut}", REFUSED))
         self.mark_read(part)
 
     def refuse_target(self, target: Path, root: Part, message: str) -> None:
-        """Add a problem about a path of the job, at the line of the source that sets the path or at the root."""
+        """Add a problem about a path of the job, at the part of the source that sets the path, or else at `root`."""
         sources = self.sources()
         entry = next((sources[target[:n]] for n in range(len(target), 0, -1) if target[:n] in sources), None)
         file, position = (entry.file, entry.position) if entry else (root.file, root.key)
@@ -98,7 +98,7 @@ class ImportReport:
             self.problems.append(Problem(file, position, message, REFUSED))
 
     def note(self, part: Part, why: str, *, covers: bool = False) -> None:
-        """Report an additional change that a part causes. The value of the part needs a separate entry as well."""
+        """Report an additional change that a part causes. The caller also reports the value of the part separately."""
         self.entries.append(Entry(part.file, part.key, "changed", part.name, None, why, covers))
 
     def mark_read(self, part: Part) -> None:
@@ -106,7 +106,7 @@ class ImportReport:
         self._read.update(id(leaf) for leaf in part.leaves())
 
     def unread(self, part: Part) -> Iterator[Part]:
-        """Return the scalars of a part that no reader has read."""
+        """Return the scalars inside a part that no reader has marked as read."""
         return (leaf for leaf in part.leaves() if id(leaf) not in self._read)
 
     def move_targets(self, moved: Mapping[Path, Path]) -> None:
@@ -122,7 +122,7 @@ class ImportReport:
         ]
 
     def change_target(self, target: Path, why: str) -> bool:
-        """Set the outcome of entries for a target to `changed`, with a reason. Return whether such entries exist."""
+        """Set the outcome of all entries for a target to `changed`, with a reason. Return whether an entry changed."""
         before = self.entries
         self.entries = [
             entry.replaced(outcome="changed", why=why) if entry.target == target else entry for entry in before
@@ -137,7 +137,7 @@ class ImportReport:
         ]
 
     def sources(self) -> Mapping[Path, Entry]:
-        """Return the first entry for each path of the job. This entry has the source of the path's value."""
+        """Return the first entry for each path of the job. This entry names the source of the value at the path."""
         return {entry.target: entry for entry in reversed(self.entries) if entry.target}
 
     def add_entry(self, part: Part, outcome: Outcome, target: Path, why: str) -> None:

@@ -23,17 +23,17 @@ from tfgen.schema.key_order import key_order
 _OVERRIDABLE: Final = ("image", "imagePullPolicy", "command", "args", "workingDir")
 """Fields that move to the job even if only most roles have the same value, because a role can override the value."""
 _BY_KEY: Final = ("env", "nodeSelector", "labels", "annotations")
-"""Maps of a role. Each entry of such a map can move to the job separately."""
+"""Maps in a role. Each key of such a map can move to the job separately."""
 _POD_TEMPLATE: Final = "podTemplate"
 
 
 def job_data(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
-    """Convert a foreign job to the document of an imported job."""
+    """Convert a foreign job to the data of its job.yaml."""
     return document(job.name, job.namespace, hoist_shared(full_spec(job, report), report))
 
 
 def full_spec(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
-    """Return the spec for a foreign job. Each role in the spec has all of its fields."""
+    """Return the ``spec`` of job.yaml for a foreign job. Each role in the spec has a complete set of fields."""
     names = [name for name in ROLE_NAMES if name in job.roles]
     roles: dict[str, dict[str, Any]] = {}
     for name in names:
@@ -48,7 +48,7 @@ def full_spec(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
 
 
 def document(name: str, namespace: str | None, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document of a job, without defaults, with the keys in the same order as `tfgen init` writes."""
+    """Return the data of job.yaml, without default values. The order of the keys is the same as in `tfgen init`."""
     short = _without_defaults(spec, ("spec",))
     short["strategy"] = spec["strategy"]
     short["roles"] = {role: short.get("roles", {}).get(role, {}) for role in spec["roles"]}
@@ -137,7 +137,7 @@ def hoist_shared(
 
 
 def _hoist_value(path: Path, spec: dict[str, Any], model: Mapping[str, Any] | None) -> dict[Path, Path]:
-    """Move the value at a path from the roles to the job, and return the new path for each old path."""
+    """Move the value at a path from the roles to the job, if possible. Return the new path for each old path."""
     roles: Mapping[str, dict[str, Any]] = spec["roles"]
     values = [data_path.at(role, path) for role in roles.values() if data_path.has(role, path)]
     if len(values) < len(roles) or _is_role_field(model, path):
@@ -195,7 +195,7 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> No
 
 
 def _add_instances(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> None:
-    """Add the settings of the cloud's instances to ``cloud.eci``, or to the roles if their settings differ."""
+    """Add the settings of cloud instances to ``cloud.eci``, or to the roles if the roles have different settings."""
     instances = {name: role.pod.instance for name, role in job.roles.items()}
     settings = [dict(instance.data) for instance in instances.values()]
     is_shared = bool(settings[0]) and all(data == settings[0] for data in settings)

@@ -46,9 +46,9 @@ AS_PODS: Final[Fields] = {
         "a GitOps tool would create a deleted job again; to retire the job, set enabled: false"
     ),
 }
-"""The conversion of fields that all formats share, if the import changes the workload kind."""
+"""The conversion of the fields that all formats share, for an import that changes the workload kind."""
 AS_WORKLOAD: Final[Fields] = {key: carried("spec", "workload", key) for key in ("suspend", "ttlSecondsAfterFinished")}
-"""The conversion of fields that all formats share, if the import keeps the workload kind."""
+"""The conversion of the fields that all formats share, for an import that keeps the workload kind."""
 
 
 class JobReader(FieldReader):
@@ -57,7 +57,7 @@ class JobReader(FieldReader):
     format: ClassVar[str]
     kind: ClassVar[WorkloadKind]
     queue_kinds: ClassVar[str] = ""
-    """The workload kinds for a job in a queue of Kueue, as text. If empty, the queue's label is an ordinary label."""
+    """The workload kinds that Kueue can queue, as text for messages. If empty, the queue label is an ordinary label."""
 
     def __init__(self, item: Part, job: Part, options: Options, report: ImportReport) -> None:
         super().__init__(report)
@@ -115,7 +115,7 @@ class JobReader(FieldReader):
 
 
 def command_of(owner: Part, *path: str) -> TaskCommand:
-    """Return the command of the main container in the pod template at a path of an object."""
+    """Return the command of an object's main container. `path` is the path of the pod template in the object."""
     main = pod_template.main_container(owner.get(*path) or owner)
     return read_command(main) if main else TaskCommand()
 
@@ -123,7 +123,7 @@ def command_of(owner: Part, *path: str) -> TaskCommand:
 def read_pod(
     template: Part, role: RoleName, command: TaskCommand, report: ImportReport, port_names: Sequence[str] = ()
 ) -> pod_template.PodData | None:
-    """Convert a pod template, except the restart policy and the TensorFlow cluster configuration."""
+    """Convert a pod template to the fields of a role, without restart policy and TensorFlow cluster configuration."""
     main = pod_template.main_container(template)
     for key in ("command", "args"):
         if command.program.command is not None and main and (part := main.get(key)):

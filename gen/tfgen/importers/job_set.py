@@ -1,4 +1,4 @@
-"""Reader of JobSets that run TensorFlow. Each replicated Job is a role. TF_CONFIG or flags configure the cluster.
+"""Reader of JobSets that run TensorFlow. Each replicated Job is a role. TF_CONFIG or flags define the cluster.
 
 Fields: https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/api/jobset/v1alpha2/jobset_types.go.
 """
@@ -71,7 +71,7 @@ JOB_SHAPE: Final = {
     "replicas": SCALAR,
     "template": {"metadata": METADATA, "spec": {"completions": SCALAR, "parallelism": SCALAR}},
 }
-"""The shape of an entry of replicatedJobs."""
+"""The expected types of the fields in an item of replicatedJobs."""
 _SHAPE: Final = {
     "metadata": METADATA,
     "spec": {
@@ -201,7 +201,7 @@ class _JobSet(JobReader):
 
 
 def _completion_by(item: Part, roles: Mapping[RoleName, ForeignRole], report: ImportReport) -> CompletionBy:
-    """Return the role that completes the job. Report the success policy; by default, a JobSet waits for all Jobs."""
+    """Return the role that completes the job. Report the success policy. By default, a JobSet waits for all Jobs."""
     completion_by: CompletionBy = "Chief" if "chief" in roles else "AllWorkers"
     end = f"the imported job ends when {'the chief ends' if 'chief' in roles else 'all workers end'}"
     policy = item.get("spec", "successPolicy")

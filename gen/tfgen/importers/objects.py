@@ -1,4 +1,4 @@
-"""Functions for the objects in imported files, such as `kind`, and `keep_object` for objects outside of a job."""
+"""Functions for the objects in imported files, for example to read the kind, or to report an object as kept."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "Namespace": "the job runs in the namespace; continue to apply the namespace",
     "Service": "tfgen creates the Services of the job; continue to apply this Service only if a client uses its name",
 }
-"""For each kind: the reason to keep an object that the import did not convert to a job."""
+"""The reason to keep an object that the import did not convert to a job, by the kind of the object."""
 
 
 def objects(documents: Iterable[Document]) -> Iterator[Part]:

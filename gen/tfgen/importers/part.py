@@ -48,7 +48,7 @@ class Part(Record):
 
     @property
     def data(self) -> Any:
-        """The value as plain Python data, without the null values of mappings."""
+        """The value as plain Python data. Mappings omit the keys whose value is null."""
         if isinstance(self.value, Mapping):
             return {key: part.data for key, part in self.value.items() if part.value is not None}
         if isinstance(self.value, list):
@@ -82,7 +82,7 @@ class Part(Record):
         return [part.as_text for part in self.items(*keys)]
 
     def entries(self, *keys: str) -> Iterator[tuple[str, Part]]:
-        """Yield each key with its part in the mapping at a path of keys, without null values."""
+        """Yield the keys and parts of the mapping at a path of keys. Skip null values."""
         parent = self.get(*keys)
         if parent is not None and isinstance(parent.value, Mapping):
             yield from ((key, part) for key, part in parent.value.items() if part.value is not None)
@@ -94,7 +94,7 @@ class Part(Record):
             yield from parent.value
 
     def leaves(self) -> Iterator[Part]:
-        """Yield all scalars in the part and its children, without null."""
+        """Yield each scalar inside the part, or the part itself if the part is a scalar. Skip null values."""
         if isinstance(self.value, (Mapping, list)):
             for part in self.value.values() if isinstance(self.value, Mapping) else self.value:
                 yield from part.leaves()
@@ -106,7 +106,7 @@ class Part(Record):
         return self.replaced(value=value, text=str(value))
 
     def with_part(self, path: Sequence[str], part: Part) -> Part:
-        """Return a copy of this part with a part set at a path. An added mapping gets the position of its parent."""
+        """Return a copy of this part in which `part` is at `path`. An added mapping gets the position of its parent."""
         if not path:
             return part
         fields = self.value if isinstance(self.value, Mapping) else {}
@@ -120,7 +120,7 @@ class Part(Record):
         return self.replaced(value={key: part for key, part in self.value.items() if key not in keys})
 
     def without_path(self, path: Path) -> Part:
-        """Return a copy of the part without the value at a path. The last step of the path is a key."""
+        """Return a copy of the part without the value at a path. The path must end with a key."""
         step, *remaining_steps = path
         if not remaining_steps:
             return self.without(str(step))

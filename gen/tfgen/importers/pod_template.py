@@ -32,7 +32,7 @@ RESTART_POLICY: Final = ("spec", "restartPolicy")
 """The path of the restart policy in a pod template. tfgen itself sets the restart policy of its pods."""
 
 RESTART_IN_PLACE: Final[Path] = ("spec", "restart", "inPlace")
-"""The path of the key for restart rules of a container in a job."""
+"""The path of the setting in a job that replaces the restart rules of a container."""
 
 _ROLE: Final = ("spec", "roles", ROLE)
 _POD: Final = (*_ROLE, "podTemplate", "spec")
@@ -112,7 +112,7 @@ _WHY_PULL_SECRETS: Final = "in job.yaml, all roles share one list of imagePullSe
 """The reason in the import report for a pod that gets an additional pull secret."""
 
 _RESTARTS: Final = ("restartPolicy", "restartPolicyRules")
-"""The fields of a container that set its restarts in the pod."""
+"""The fields of a container that control the restarts of the container in its pod."""
 
 _NODE_PORT_FIELDS: Final = ("hostIP", "hostPort")
 """The fields of a container port that also open the port on the node."""
@@ -146,7 +146,7 @@ class PodData(Record):
         role: the fields of the role.
         storage: the volumes that the main container mounts, by name.
         pull_secrets: the names of the pull secrets.
-        security: the fields of ``security``.
+        security: the fields for ``security`` of the job.
         port: the part of the source that sets TensorFlow's port, or None.
         scheduler: the part of the source that names a scheduler other than the default, or None.
         restart_codes: the exit codes after which the kubelet restarts the main container in its pod.
@@ -407,7 +407,7 @@ class _PodReader(FieldReader):
             self.set_value(host_ports, *self.container_path, "ports")
 
     def _host_port(self, port: Part) -> dict[str, Any] | None:
-        """Report hostPort and hostIP of a port. Return the port for podTemplate if the port has a hostPort, or None."""
+        """Report hostPort and hostIP of a port. Return the port for podTemplate, or None if not needed there."""
         # In Kubernetes, hostPort 0 is the same as no hostPort.
         node_fields = {key: part for key in _NODE_PORT_FIELDS if (part := port.get(key)) and part.value != 0}
         network = self.template.get("spec", "hostNetwork")
@@ -447,7 +447,7 @@ class _PodReader(FieldReader):
             self.set_value(items, *self.role_path, key)
 
     def _container_data(self, container: Part, names: Mapping[str, str]) -> dict[str, Any]:
-        """Return the data of a sidecar, in which references to volumes and to the main container have the new names."""
+        """Return the data of a sidecar or init container, with the new names of volumes and of the main container."""
         data = container.data
         data.pop("restartPolicy", None)
         if mounts := data.get("volumeMounts"):
@@ -460,7 +460,7 @@ def with_container(data: Any, name: str) -> Any:
     """Replace the name of the main container in each resourceFieldRef by the name that tfgen uses.
 
     Args:
-        data: any part of a pod.
+        data: any data of a pod, such as a volume.
         name: the name of the main container in the foreign pod.
     """
     if isinstance(data, Mapping):
@@ -474,7 +474,7 @@ def with_container(data: Any, name: str) -> Any:
 
 
 def _restart_codes(container: Part) -> frozenset[int]:
-    """Return the exit codes after which the kubelet restarts a container; empty unless `restart.inPlace` is equal.
+    """Return the exit codes after which the kubelet restarts a container; empty if job.yaml does not support the rules.
 
     https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-restart-rules
     """

@@ -19,11 +19,11 @@ from tfgen.schema import workload_kinds
 
 _TARGET: Final[Path] = ("spec", "serviceAccount")
 _FIELDS: Final = {"apiVersion", "kind", "metadata", "automountServiceAccountToken"}
-"""The fields of an account that the job can create. A list of secrets has no equivalent."""
+"""The fields of a ServiceAccount that job.yaml supports. The lists of secrets have no equivalent."""
 
 
 def with_service_account(job: ForeignJob, companions: Iterable[Part], report: ImportReport) -> ForeignJob:
-    """Return the job with `serviceAccount`, if all pods use one account whose annotations the files contain."""
+    """Add `serviceAccount` to a job if all pods use the same account, and the files contain its annotations."""
     accounts = {role.pod.role.get("serviceAccountName", "default") for role in job.roles.values()} - {"default"}
     part = next((item for item in companions if _is_account(item, job) and {name(item)} == accounts), None)
     if part is None or workload_kinds.lacking(job.spec, _TARGET[1:]):
@@ -41,7 +41,7 @@ def with_service_account(job: ForeignJob, companions: Iterable[Part], report: Im
 
 
 def _is_account(item: Part, job: ForeignJob) -> bool:
-    """Return whether an object is a ServiceAccount of the job's namespace that has annotations, and no secrets."""
+    """Return whether an object is a ServiceAccount in the job's namespace, with annotations and without secrets."""
     is_account = kind(item) == "ServiceAccount" and not api_group(item)
     namespace = item.text_at("metadata", "namespace")
     has_fields = is_account and {key for key, _ in item.entries()} <= _FIELDS

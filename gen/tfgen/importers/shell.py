@@ -48,7 +48,7 @@ def statements(script: str) -> list[Statement]:
 
 
 def _with_blocks(pieces: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a script. The pieces of a block, such as `if ... fi`, are joined into one piece."""
+    """Join the pieces of each block, such as `if ... fi`, into one piece. Yield all pieces of the script."""
     block: list[str] = []
     depth = 0
     for text, end in pieces:
@@ -79,9 +79,9 @@ def _split(script: str) -> Iterator[tuple[str, str]]:
 
 
 def _bare_characters(text: str, brackets: str, *, has_comments: bool = False) -> Iterator[tuple[int, str, int]]:
-    """Yield the position, the character and the depth of brackets, such as `(){}`, for characters outside of quotes.
+    """Yield each character outside of quotes, with its position and with the nesting depth of brackets such as `(){}`.
 
-    Escaped characters are left out. With `has_comments`, comments are left out as well.
+    Skip escaped characters. With `has_comments`, skip comments as well.
     """
     quote, depth, position = "", 0, 0
     while position < len(text):

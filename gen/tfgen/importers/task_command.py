@@ -2,11 +2,11 @@
 
 Foreign manifests pass the cluster configuration to a task in four ways. tfgen replaces all four:
 
-- A shell script sets TF_CONFIG from Volcano's host files, and starts the program.
-- Flags of programs for TensorFlow 1: --job_name, --task_index, --ps_hosts, --worker_hosts.
-- A variable TF_CONFIG of the container.
-- Variables with the names of the flags: JOB_NAME, TASK_INDEX, PS_HOSTS, WORKER_HOSTS. A container with flags uses such
-  variables only in the values of the flags: ``--job_name=$(JOB_NAME)``.
+- In a shell script, which sets TF_CONFIG from Volcano's host files and starts the program.
+- In the flags of programs for TensorFlow 1: --job_name, --task_index, --ps_hosts, --worker_hosts.
+- In the variable TF_CONFIG of the container.
+- In variables with the names of the flags: JOB_NAME, TASK_INDEX, PS_HOSTS, WORKER_HOSTS. A container with flags uses
+  such variables only in the values of the flags: ``--job_name=$(JOB_NAME)``.
 
 The import refuses a container with the variables of keras.distribution.
 """
@@ -59,7 +59,7 @@ _INDEX_FIELD: Final = re.compile(
     r"'(apps\.kubernetes\.io/pod-index|batch\.kubernetes\.io/job-completion-index|(training\.kubeflow\.org/|tf-)?"
     r"replica-index|jobset\.sigs\.k8s\.io/job-index|volcano\.sh/task-index)'\]"
 )
-"""Pattern of the fieldPath of the label or annotation in which a controller stores the index of a task."""
+"""Pattern for the fieldPath of a label or annotation that contains the index of a task. Controllers set such keys."""
 
 
 class TaskCommand(Record):
@@ -75,8 +75,8 @@ class TaskCommand(Record):
         legacy: whether flags contain the cluster configuration.
         legacy_variables: whether variables with the names of the flags contain the cluster configuration.
         references: the names of the variables to which the removed cluster configuration refers.
-        flag_role: the role in --job_name, if this flag alone, without hosts, does not configure a cluster.
-        notes: changes for the import report.
+        flag_role: the role in --job_name, for a command that has no flags for the hosts and so configures no cluster.
+        notes: texts about changes, for the import report.
         refusal: the message about a command that cannot be imported; empty for all other commands.
     """
 
@@ -127,7 +127,7 @@ def variables_of_tf_config(container: Part) -> Mapping[str, str]:
 
 
 def legacy_keys(commands: Iterable[TaskCommand]) -> dict[str, bool]:
-    """Return `legacyFlags` if flags configure the cluster of a command, and `legacyVariables` if variables do."""
+    """Return `legacyFlags: true` if flags configure the cluster, and `legacyVariables: true` if variables do."""
     commands = list(commands)
     keys = {
         "legacyFlags": any(command.legacy for command in commands),
@@ -437,7 +437,7 @@ def _read_script(command: list[str], args: list[str], env: Mapping[str, Part]) -
 
 
 def _split_script(script: str) -> _Script:
-    """Separate the statements of a script that set TF_CONFIG, including their comments, from all other statements."""
+    """Separate the statements that set TF_CONFIG, and their comments, from all other statements of a script."""
     remaining: list[Statement] = []
     hosts: dict[str, str] = {}
     config: str | None = None
@@ -460,7 +460,7 @@ def _split_script(script: str) -> _Script:
 
 
 def _without_unused(statements: list[Statement], config: str) -> list[Statement]:
-    """Remove the statements that set variables which only TF_CONFIG uses, such as the index of a task."""
+    """Remove the assignments of variables that only TF_CONFIG uses, such as a variable for the index of the task."""
     config_variables = set(_VARIABLE.findall(config))
     while True:
         used = {name for statement in statements for name in _VARIABLE.findall(statement.text)}
@@ -503,7 +503,7 @@ def _program(head: list[str], script: str, script_args: list[str], *, has_flags:
 
 
 def _script_problem(script: str, hosts: Mapping[str, str]) -> str:
-    """Return the error message if a script still sets or uses the cluster configuration; empty if not."""
+    """Return the error message for a script that still sets or uses the cluster configuration; empty for all others."""
     if re.search(rf"\b{TF_CONFIG}=", script):
         return "tfgen sets TF_CONFIG, but cannot remove the lines of the script that set TF_CONFIG; remove these lines"
     cure = "tfgen provides the hosts only in TF_CONFIG; read the hosts from TF_CONFIG"

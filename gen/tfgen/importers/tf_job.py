@@ -71,7 +71,7 @@ _EVALUATOR_IN_CLUSTER: Final = (1, 1)
 _WHY_SINGLE_TASK: Final = "a job with a single task gets no TF_CONFIG; before the import, the program read this value"
 """The reason to drop the variable TF_CONFIG of a single task. The operator did not overwrite this variable."""
 _TENSORBOARD: Final = "tensorboard"
-"""The field tensorBoard of v1alpha1 in lower case, because the operator ignores the case of this field."""
+"""The name of the v1alpha1 field tensorBoard in lower case, because the operator ignores the case of this name."""
 
 _TF_JOB: Final = ("spec", "workload", "tfJob")
 _POLICY: Final[Fields] = {
@@ -93,7 +93,7 @@ _TF_JOB_POLICY: Final[Fields] = {
     "activeDeadlineSeconds": carried(*_TF_JOB, "activeDeadlineSeconds"),
     "backoffLimit": carried("spec", "retries"),
 }
-"""Fields of runPolicy whose conversion differs if the imported job is a TFJob."""
+"""Fields of runPolicy that an import to a TFJob converts differently than an import to another kind."""
 _DYNAMIC: Final = dropped(
     "the number of workers cannot change in a run, because TF_CONFIG lists all tasks", default=False
 )
@@ -159,7 +159,7 @@ def _replica_specs(spec: Part) -> Part:
 
 
 def _written_type(replica: Part) -> str:
-    """Return the type of a replica in the version v1alpha1. The operator's default type is MASTER."""
+    """Return the type of a replica in a TFJob of version v1alpha1. The operator's default type is MASTER."""
     return replica.text_at("tfReplicaType") or "MASTER"
 
 
@@ -172,7 +172,7 @@ def _type(text: str) -> str:
 
 
 def _refuse_second_replicas(item: Part, report: ImportReport) -> None:
-    """Report a problem for each role that has two replica types, for example Chief and Master."""
+    """Report a problem for each role that the TFJob contains twice, for example as Chief and as Master."""
     replicas = [(_written_type(replica), replica) for replica in item.items("spec", "replicaSpecs")]
     replicas += [*item.entries("spec", "tfReplicaSpecs")]
     roles: set[RoleName | None] = {None}
@@ -512,7 +512,7 @@ class _TFJob(JobReader):
     # -- fields that the operator ignores --------------------------------------------------------------------------
 
     def _ignored_fields(self, owner: str, *read: str) -> Fields:
-        """Return a table that drops all fields except the fields `read`, which another function reads."""
+        """Return a table that drops all fields except the fields in `read`. Other functions read these fields."""
         return {**_OLD_FIELDS, **dict.fromkeys(read), ANY_KEY: lambda key, part: self._drop_ignored(key, part, owner)}
 
     def _drop_ignored(self, key: str, part: Part, owner: str) -> None:

@@ -38,7 +38,7 @@ _QUEUE: Final = "scheduling.volcano.sh/queue-name"
 
 _MERGED: Final[Mapping[str, str]] = {**MERGE_KEYS, "replicatedJobs": "name"}
 _ATOMIC_KEYS: Final = ("env", "resources")
-"""Fields that a TrainJob does not merge deeply: it replaces ``resources``, and each variable of ``env``, as a whole."""
+"""Fields that a TrainJob replaces as a whole: ``resources``, and each variable of ``env``."""
 _WHY_REPLACED: Final = "the TrainJob overrides this value of its runtime"
 _MAX_CHANGES: Final = 100
 """Maximum number of overrides and patches of a TrainJob, because each merge takes time. Usual TrainJobs have few."""
@@ -224,7 +224,7 @@ def _with_trainer(job: Part, spec: Part, runtime: Part | None, report: ImportRep
 
 
 def _cluster_hint(item: Part, runtime: Part | None) -> str:
-    """Return the hint for an error message that tells the user where to add TF_CONFIG."""
+    """Return the second half of an error message. The text tells the user where to add TF_CONFIG."""
     reference = item.get("spec", "runtimeRef", "name")
     if runtime is not None:
         framework = next((key for key in _FOREIGN_FRAMEWORKS if runtime.get("spec", "mlPolicy", key) is not None), None)

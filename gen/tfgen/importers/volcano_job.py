@@ -64,7 +64,7 @@ _VOLCANO_JOB_SPEC: Final[Fields] = {
     "networkTopology": carried(*_VOLCANO_JOB, "networkTopology"),
     "ttlSecondsAfterFinished": AS_WORKLOAD["ttlSecondsAfterFinished"],
 }
-"""Fields of spec whose conversion differs if the imported job is a Volcano Job."""
+"""Fields of spec that an import to a Volcano Job converts differently than an import to another kind."""
 _RESTART_POLICIES: Final = (("PodEvicted", "RestartJob"), ("PodFailed", "RestartJob"))
 """The event and the action of each policy that restarts the whole job after the loss of a pod."""
 _MAX_RETRY: Final = 3
@@ -91,7 +91,7 @@ _SHAPE: Final = {
 
 
 def canonical(item: Part) -> Part:
-    """Return the Volcano Job with a mapping of tasks by role. A task without a role has its name as key."""
+    """Convert the list of tasks of a Volcano Job to a mapping by role. A task without a role has its name as key."""
     spec, tasks = item.get("spec"), item.get("spec", "tasks")
     if spec is None or tasks is None or not isinstance(tasks.value, list):
         return item
@@ -101,7 +101,7 @@ def canonical(item: Part) -> Part:
 
 
 def _plugin_roles(item: Part) -> dict[str, RoleName]:
-    """Return the roles that the plugin tensorflow gives to tasks, by the names of the tasks."""
+    """Return the roles that the plugin tensorflow assigns to tasks, by the names of the tasks."""
     if item.get("spec", "plugins", "tensorflow") is None:
         return {}
     tasks: dict[RoleName, str] = {"ps": "ps", "worker": "worker", "chief": "chief", "evaluator": "evaluator"}
@@ -260,7 +260,7 @@ class _VolcanoJob(JobReader):
         return "Chief" if "chief" in roles else "AllWorkers"
 
     def _event(self, policy: Part) -> tuple[str, str]:
-        """Return the event and the action of a policy. For a policy with several events, the event is an empty text."""
+        """Return the event and the action of a policy. The event is empty unless the policy has exactly one event."""
         events = [part.as_text for part in (policy.get("event"), *policy.items("events")) if part]
         action = policy.get("action")
         return (events[0] if len(events) == 1 else "", action.as_text if action else "")

@@ -26,7 +26,7 @@ class VolumeData(Record):
 
     Attributes:
         storage: the volumes for ``storage``, by name, without the key ``for``.
-        role: the field ``shm`` of the role if this field replaces a volume; if not, empty.
+        role: the field ``shm`` of the role, if ``shm`` replaces a volume; empty if not.
         volumes: the volumes for podTemplate, because ``storage`` does not support these volumes.
         mounts: the mounts of the main container for podTemplate, because ``storage`` does not support these mounts.
         names: the new names of renamed volumes, by the names in the foreign pod.
@@ -44,7 +44,7 @@ def plain_data(part: Part, *, keeps_null: bool = False) -> Any:
 
     Args:
         part: the part.
-        keeps_null: whether the mappings of the data contain the keys whose value is null.
+        keeps_null: whether to keep the keys whose value is null.
     """
     if isinstance(part.value, Mapping):
         fields = {key: child for key, child in part.value.items() if keeps_null or child.value is not None}
@@ -134,7 +134,7 @@ class _Volumes:
     def _is_built_in(
         self, name: str, storage_source: Mapping[str, Any], first: Part, extra_mounts: Sequence[Part]
     ) -> bool:
-        """Return whether tfgen itself creates a volume (/tmp or ``shm``), so that the volume is not in ``storage``."""
+        """Return whether a volume is /tmp or ``shm``. tfgen itself creates these volumes, without ``storage``."""
         is_plain = {key for key, part in first.entries() if part.value is not False} <= {"name", "mountPath"}
         if "emptyDir" not in storage_source or extra_mounts or name in self.sidecar_mounts or not is_plain:
             return False
@@ -164,7 +164,7 @@ def _is_raw(mount: Part) -> bool:
 
 
 def volume_name(path: str) -> str:
-    """Convert a mount path to a name for a volume without a name, such as a volume of a Volcano Job."""
+    """Derive a name from the mount path, for a volume that has no name in the source."""
     return re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "data"
 
 
