@@ -37,7 +37,7 @@ def _check_one_pod(view: View) -> Iterator[Finding]:
 
 
 def _shared_claims(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], str]]:
-    """Yield the access mode (path and value), the volume and a description of each claim that several pods mount."""
+    """Yield each claim that several pods mount: path and value of the access mode, the volume, and a description."""
     for name, volume in view.values["storage"].items():
         claim = volume.get("claim", {})
         mounting = [role.name for role in view.roles if name in view.volumes(role.name)]

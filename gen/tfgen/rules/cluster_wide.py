@@ -1,4 +1,4 @@
-"""Cluster-wide objects that two overlays contain, so that a GitOps tool would alternate between the two versions."""
+"""Cluster-wide objects in two overlays. A GitOps tool would alternate between the two versions of such an object."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def _fields(part: Part, role: RoleName, overriding: tuple[str, ...], lists: tupl
 
 
 def _job_key(part: Part, role: RoleName, field: str) -> str:
-    """Return the key of job.yaml that sets a field of a pod, such as `roles.ROLE.ports` if only roles have the key."""
+    """Return the key of job.yaml that sets a pod field, such as `roles.ROLE.ports` for a key that only roles have."""
     field = _JOB_KEYS.get(field, field)
     is_in_role = part.path[:1] == ("roles",)
     job_has, role_has = (schema_file.node(schema_file.load(), ("spec", *path, field)) for path in ((), ("roles", role)))

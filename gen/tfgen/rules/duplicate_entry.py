@@ -1,4 +1,4 @@
-"""List entries that Kubernetes treats as the same entry, so that Kubernetes drops or refuses the second entry.
+"""List entries that Kubernetes treats as the same entry. Kubernetes drops or refuses the second of two such entries.
 
 https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy
 """
@@ -119,7 +119,7 @@ def _find_duplicates(path: Path, items: Sequence[Any], keys: Sequence[str]) -> I
 
 
 def _has_equal_keys(item: Any, namesake: Any, keys: Sequence[str]) -> bool:
-    """Return True if two items with the same first key are equal in every other key that both items have.
+    """Return True if two items with the same first merge key have equal values at all other merge keys that both set.
 
     kustomize compares the protocols of ports only if every port of the list sets a protocol.
     """

@@ -11,7 +11,7 @@ class Finding(NamedTuple):
     """A mistake in a job.
 
     Attributes:
-        path: the path of the mistake, which is a path of the chart's values, as in `View`.
+        path: the path of the mistake in the values of the chart, as in `View`.
         message: the value in the job, the allowed values, and the correction.
         cause: a text that identifies the mistake in all variants of a job, if the messages of the variants differ, for
             example in a number. If the cause is empty, the message identifies the mistake.

@@ -95,7 +95,7 @@ def _place(document: Document, environment: Mapping[str, Any]) -> _Place | None:
 
 
 def _clusters(document: Document) -> Any:
-    """Return each environment that Flux applies, with the environment's cluster, or with None if it sets no cluster."""
+    """Return each environment that Flux applies, with its cluster, or with None if the environment sets no cluster."""
     if "flux" not in (_gitops(document) or {}):
         return None
     return [[name, environment.get("cluster")] for name, environment in environments_of(document).items()]
@@ -124,12 +124,12 @@ def _conflicts(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _part(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
-    """Return the jobs with only one value of each record, such as `profile`, without jobs whose value is empty."""
+    """Return the jobs, each with one value of its record, such as `profile`. Leave out jobs with an empty value."""
     return [job._replace(record=job.record[name]) for job in jobs if job.record[name]]
 
 
 def _profile_record(document: Document) -> Any:
-    """Return the Pod Security profile of a job, True if the job sets the profile, and each environment's namespace."""
+    """Return a job's Pod Security profile, True if the job sets it, and each environment's cluster and namespace."""
     applied = _applied(document)
     if applied is None or not applied[1].create_namespace:
         return None
@@ -177,7 +177,7 @@ def _different_files(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _set_record(document: Document) -> Any:
-    """Return the environments with an ApplicationSet, and the environments with overlays but no ApplicationSet."""
+    """Return two lists of environments: those with an ApplicationSet, and those with overlays but no ApplicationSet."""
     names = [*environments_of(document)]
     is_in_sets = _is_in_sets(document)
     has_sets = is_in_sets and (_gitops(document) or {}).get("source") != "Chart"

@@ -1,6 +1,6 @@
 """Rules that check the guards of `graph.guards`. A guard is a condition that the chart also checks at installation.
 
-A rule that checks more than its guards, for example a podTemplate, has a separate module and calls
+A rule that checks other data as well, for example a podTemplate, has a separate module, which calls
 `find_broken_guards`.
 """
 
@@ -63,7 +63,7 @@ def _no_advice(_guard: Guard, _view: View) -> str:
 
 
 def _max_workers(guard: Guard, view: View) -> str:
-    """Return the advice with the largest number of workers that a guard accepts. The function finds it by bisection."""
+    """Return advice with the largest number of workers that a guard accepts. A bisection finds the number."""
     roles = view.values["roles"]
 
     def too_many(workers: int) -> bool:

@@ -72,7 +72,7 @@ def program_of(view: View, role: RoleName) -> PurePosixPath | None:
 
 
 def _volume_over(view: View, role: RoleName, program: PurePosixPath) -> str | None:
-    """Return the volume whose mount path contains the program. Of several, return the volume with the deepest path."""
+    """Return the volume that contains the program. Of several such volumes, return the one with the deepest path."""
     mounts = {
         name: PurePosixPath(volume["mountPath"])
         for name, volume in view.volumes(role).items()

@@ -1,4 +1,4 @@
-"""Values of a job that have no effect, because the part of the job that reads the value is disabled or missing."""
+"""Values of a job that have no effect, because the feature that uses the value is disabled or missing."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _has_gpus(values: Mapping[str, Any], role: str) -> bool:
 
 
 def _readers(view: View, path: Path) -> tuple[Mapping[str, Any], ...]:
-    """Return all values of each variant that uses the value at a path. Every variant uses a value of the job itself."""
+    """Return this variant's values if its environment sets the value at a path, or else the values of all variants."""
     return (view.values,) if view.is_set_in_environment(path) else view.all_values
 
 

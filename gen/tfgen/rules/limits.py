@@ -67,7 +67,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def locate_amount(view: View, path: Path, map_: str, name: str) -> Path:
-    """Return the path that sets an amount: in `requests`, in `limits`, in the short form for both, or `gpu.count`."""
+    """Return the path of the field that sets an amount: `requests.cpu`, the short form `cpu`, or `gpu.count`."""
     resources: Any = view.values
     for key in path:
         resources = resources[key]

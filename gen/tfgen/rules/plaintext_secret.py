@@ -54,7 +54,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _literals(view: View) -> Iterator[tuple[Path, str]]:
-    """Yield each Secret in `objects`, and each text in other objects that looks like a secret, as path and message."""
+    """Yield a path and a message for each Secret in `objects`, and for each secret in a text of another object."""
     for name, item in view.values["objects"].items():
         path: Path = ("objects", name)
         if item["kind"] == "Secret" and any(item.get(field) for field in _SECRET_DATA):

@@ -1,4 +1,4 @@
-"""Parts of a pod that a user writes in the syntax of Kubernetes, each with its path.
+"""Containers, volumes and other parts of a pod that a user writes in the syntax of Kubernetes, each with its path.
 
 For example, the first item of `volumeMounts` in the first sidecar has the path ("sidecars", 0, "volumeMounts", 0). The
 functions skip a value of a wrong type, because the rule `wrong_shape` reports the value.

@@ -155,7 +155,7 @@ def _check_removed_context(part: Part) -> Iterator[WeakField]:
 
 
 def _check_context(context: Part) -> Iterator[WeakField]:
-    """Yield the weak fields in a security context, among the fields that both pods and containers have."""
+    """Yield the weak fields of a security context. Check only the fields that both pods and containers have."""
     if context.data.get("runAsNonRoot") is False:
         yield WeakField((*context.path, "runAsNonRoot"), "baseline", "runAsNonRoot: false")
     user = context.data.get("runAsUser")

@@ -1,4 +1,4 @@
-"""Records of rules: an id, a severity, a summary, and the function that finds mistakes.
+"""Classes for rules. A rule has an id, a severity, a summary, and a function that finds mistakes.
 
 RULE = Rule("gpu-on-ps", "warning", "A parameter server requests GPUs.", check)
 """
@@ -73,7 +73,7 @@ class AcrossRule(Record):
 def rule_alone(
     rule: str, severity: Severity, summary: str, find: Callable[[Document], Iterable[Finding]]
 ) -> AcrossRule:
-    """Return an `AcrossRule` that compares no documents. The record of a document lists the document's mistakes."""
+    """Return an `AcrossRule` that checks each document alone. The record of a document is the list of its mistakes."""
     return AcrossRule(
         rule,
         severity,
@@ -88,5 +88,5 @@ def _recorded_clashes(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def did_you_mean(name: str, names: Collection[str]) -> str:
-    """Return a hint such as `; did you mean "data"?` for a name that does not exist, or an empty text."""
+    """Return a hint such as `; did you mean "data"?` for an unknown name, or an empty text if no name is similar."""
     return meant(nearest(name, names)) if len(names) <= _MAX_NAMES else ""

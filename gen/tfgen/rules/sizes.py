@@ -23,7 +23,7 @@ from tfgen.rules.view import View
 
 
 class _String(NamedTuple):
-    """An argument or a variable, as its path, the variable name (None for an argument), and the number of bytes."""
+    """An argument or a variable, with its path, its name (None for an argument), and its number of bytes."""
 
     path: Path
     variable: str | None

@@ -88,7 +88,7 @@ def _check_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding
 
 
 def _map(part: Any) -> Mapping[str, Any]:
-    """Return a value that is a mapping, or an empty mapping for another value, which the rule wrong-shape reports."""
+    """Return a mapping unchanged. Return an empty mapping for another value, which the rule wrong-shape reports."""
     return part if isinstance(part, Mapping) else {}
 
 

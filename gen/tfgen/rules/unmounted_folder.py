@@ -31,7 +31,7 @@ _URL_NAMES: Final = re.compile("url|route|endpoint|metrics|health|path[-_]?prefi
 
 
 def _check(view: View) -> Iterator[Finding]:
-    """Report folders only in a read-only root file system, because a program can create folders in a writable one."""
+    """Report folders only in a read-only root file system, because a program may create folders elsewhere."""
     if not view.values["security"]["readOnlyRootFilesystem"]:
         return
     volumes = {str(PurePosixPath(volume["mountPath"])): name for name, volume in view.values["storage"].items()}
@@ -84,7 +84,7 @@ def _with_previous_word(words: Iterator[Word]) -> Iterator[tuple[str, Word]]:
 
 
 def _similar_mount(folder: PurePosixPath, mounts: Collection[str]) -> str | None:
-    """Return the mount path that differs from the path of a folder only by a few letters in the last name."""
+    """Return the mount path that differs from the path of a folder only by a few letters in the last folder name."""
     if any(folder.is_relative_to(mount) or PurePosixPath(mount).is_relative_to(folder) for mount in mounts):
         return None
     for mount in mounts:

@@ -1,9 +1,10 @@
-"""View of one variant of a job, which gives the rules the values of the variant and the line that sets each value.
+"""View of one variant of a job, for the rules: the values of the variant, and the line that sets each value.
 
 For example, in the view of the environment prod, `view.values["roles"]["worker"]["replicas"]` is the number of workers
 in prod, and `view.place(("roles", "worker", "replicas"))` is the line of the job file that sets the number.
 
-All paths are paths of the chart's values, and do not begin with `spec`. A step is a key of a mapping or a list index.
+All paths are paths of the chart's values, and do not begin with `spec`. Each step of a path is a key of a mapping or
+a list index.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class View(Record):
     the recorded data, `find_in_variants` reuses the findings of the job.
 
     Attributes:
-        document: the document, which the schema accepts.
-        job: the job of the document.
+        document: the document of the job. The schema accepts the document.
+        job: the job that tfgen read from the document.
         values: the complete values of the variant, with defaults for all missing values.
         all_values: the complete values of the job itself, then of each environment.
     """
@@ -62,13 +63,13 @@ class View(Record):
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """The spec of the document, without defaults of tfgen."""
+        """The spec of the document, without the defaults of tfgen."""
         spec: Mapping[str, Any] = self.document.data["spec"]
         return spec
 
     @property
     def variant_data(self) -> Mapping[str, Any]:
-        """The data that this variant itself sets: the spec of the job, or the mapping of the environment."""
+        """The mapping that sets this variant's values: the spec of the job, or the mapping of the environment."""
         name = self.environment
         return self.spec if name is None else self.spec["environments"][name]
 
@@ -85,32 +86,33 @@ class View(Record):
 
     @property
     def scope(self) -> Scope:
-        """The values and Helm's built-in objects for expressions of the chart. The Helm release has the job's name.
+        """The values and Helm's built-in objects for the chart's expressions. The Helm release has the job's name.
 
-        The view cannot record which values a rule reads from the scope, so tfgen runs such a rule for each variant.
+        The view cannot record which values a rule reads from the scope. So tfgen runs a rule that uses the scope for
+        each variant.
         """
         self._reading.paths.add(ALL)
         return self._scope
 
     def evaluate(self, node: Node) -> Any:
-        """Return the value of an expression of the object graph for this variant."""
+        """Return the value that an expression of the object graph has in this variant."""
         self._reading.paths |= whole_values(reads(node))
         return evaluate(node, self._scope)
 
     def evaluate_in_role(self, role: RoleName, node: Node) -> Any:
-        """Return the value of an expression that may use the variables of a role's pod template."""
+        """Return the value of an expression that may use the template variables of a role's pod template."""
         self._reading.paths |= whole_values(pod.reads_in_role(self.job.structure, role, (node,)))
         return evaluate(node, self._role_scopes[role])
 
     def failing_guards(self, rule: str) -> Iterator[tuple[Guard, Scope]]:
-        """Yield each guard of a rule that fails for this variant, with the scope that evaluates the guard's message."""
+        """Yield each guard of a rule that fails for this variant, with the values for the message of the guard."""
         for guard, paths in self._shape.guards.get(rule, ()):
             self._reading.paths |= paths
             for scope in failing_scopes(guard, self._scope):
                 yield guard, scope
 
     def bindings(self, role: RoleName) -> Mapping[str, Any]:
-        """Return the value of each variable that the pod template of a role defines."""
+        """Return the value of each template variable that the pod template of a role defines."""
         self._reading.paths |= self._shape.bound[role]
         return self._role_scopes[role].bound
 
@@ -119,12 +121,12 @@ class View(Record):
         return {role.name: pod.role_scope(self.job.structure, self._scope, role.name) for role in self.roles}
 
     def env(self, role: RoleName) -> Mapping[str, Any]:
-        """Return the variables of a role by name, including default variables that the user may replace."""
+        """Return the environment variables of a role by name, including default variables that the user may replace."""
         env: Mapping[str, Any] = self.bindings(role)[environment.ENV.name]
         return env
 
     def env_path(self, role: RoleName, name: str) -> Path:
-        """Return the path of a variable of a role: in env of the role, or in env of the job."""
+        """Return the path of a variable, in `env` of the role or, if the role does not set it, in `env` of the job."""
         role_path: Path = ("roles", role, "env", name)
         return role_path if name in self.values["roles"][role]["env"] else ("env", name)
 
@@ -139,7 +141,7 @@ class View(Record):
         return {role: tuple(filler(self._role_scopes[role])) for role, (filler, _) in fillers}
 
     def effective_field(self, role: RoleName, field: str) -> tuple[Path, Any]:
-        """Return the path and the value of a field in the role, or in the job if the role does not set the field."""
+        """Return the path and the value of a role's field, or of the job's field if the role does not set the field."""
         role_value = self.values["roles"][role][field]
         return (("roles", role, field), role_value) if role_value else ((field,), self.values[field])
 
@@ -172,11 +174,11 @@ class View(Record):
         return self.is_set_in_environment(path) or data_path.has(self.spec, path)
 
     def reported_path(self, *paths: Path) -> Path:
-        """Return the first contradicting path that the environment sets, or the first path if it sets no path."""
+        """Return the first path that the environment sets, or the first path of all if the environment sets none."""
         return next((path for path in paths if self.is_set_in_environment(path)), paths[0])
 
     def place(self, path: Path) -> Place:
-        """Return the line that sets a value in the environment or in the job, or the line of the nearest parent key."""
+        """Return the line that sets a value. For a default value, return the line of the nearest parent key."""
         return self.document.place(self._in_document(path))
 
     def text(self, path: Path) -> str:
@@ -192,7 +194,7 @@ class View(Record):
     def locate(self, path: Path) -> tuple[Place, str | None]:
         """Return the line of a mistake, and the environment that the message must name, or None.
 
-        The environment is None for the job, and for a line inside the environment.
+        The environment is None for a mistake of the job itself, and for a line inside the mapping of the environment.
         """
         return self.place(path), None if self.is_set_in_environment(path) else self._environment
 
@@ -208,9 +210,9 @@ class _Shape(Record):
 
     Attributes:
         guards: the guards of each rule, with the paths of the values that each guard reads.
-        bound: the paths of the values that the variables of a role's pod template read, by role.
-        variables: the function that computes the variables of a role's main container, with the paths of the values
-            that the function reads, by role.
+        bound: the paths of the values that the template variables of a role's pod template use, by role.
+        variables: the function that computes the environment variables of a role's main container, with the paths of
+            the values that the function reads, by role.
     """
 
     guards: Mapping[str, Sequence[tuple[Guard, frozenset[Path]]]]
@@ -242,7 +244,7 @@ def find_in_variants(
 
 
 def views(document: Document) -> tuple[View, ...]:
-    """Return the view of the job of a valid document, then the view of each environment."""
+    """Return the views of a valid document: first the view of the job, then a view of each environment."""
     job = TrainingJob.from_document(document.data)
     job_values, by_environment = tunables.all_values(document.data["spec"], of_any_kind=True)
     names = [environment.name for environment in job.environments]

@@ -36,7 +36,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _empty_records(view: View, settings: Any, parent: Path = ()) -> Iterator[Finding]:
-    """Report each empty mapping in an environment if the workload kind does not support the keys of the mapping."""
+    """Report each empty mapping in an environment at a path that the workload kind does not support."""
     for key, value in settings.items():
         path = (*parent, key)
         node = schema_file.node(schema_file.load(), ("spec", *path))

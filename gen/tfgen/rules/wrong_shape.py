@@ -1,8 +1,8 @@
 """Values that tfgen copies to Kubernetes objects, and that Kubernetes would refuse because of their type.
 
 `schema.kubernetes_fields` has the types. A strategic merge compares the items of a list by a key (`name`, `mountPath`).
-So the value must be a list, and each item a mapping with that key. The only merge directive that tfgen supports is
-`$patch: delete` in an item of a list.
+So such a field must be a list, and each item must be a mapping with that key. The only merge directive that tfgen
+supports is `$patch: delete` in an item of a list.
 """
 
 from __future__ import annotations
