@@ -1,7 +1,8 @@
 """Clashes between several jobs, found by comparing a small record of each job.
 
-A clash is a conflict between jobs, for example two jobs of the same name. A record has about a kilobyte of JSON data:
-all data of a job that the rules compare. So tfgen does not read an unchanged job again to compare it with changed jobs.
+A clash is a conflict between jobs, for example two jobs of the same name. A record contains all data of a job that the
+rules compare, which is about a kilobyte of JSON. So tfgen does not read an unchanged job again to compare it with
+changed jobs.
 """
 
 from __future__ import annotations

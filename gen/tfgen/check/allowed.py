@@ -4,7 +4,7 @@
     allowedNamespaces: [ads-dev, ads]
     allowedEnvironments: [dev, prod]
 
-A nearer tfgen.yaml may shorten a list, but cannot name a different project. The project is also the default of
+A tfgen.yaml in a subfolder may shorten a list, but cannot name a different project. The project is also the default of
 `spec.gitops.argocd.project` (`job.defaults`).
 """
 
@@ -132,7 +132,7 @@ def _other_namespaces(document: Document, allowed: Sequence[str], place: Place) 
 
 
 def _namespace_paths(document: Document) -> Iterator[tuple[str | None, Path]]:
-    """Yield each environment, or None for the job itself, with the path that sets the namespace."""
+    """Yield each environment, or None for the job itself, with the path of its namespace."""
     environments: Mapping[str, Any] = data_path.at(document.data, _ENVIRONMENTS) or {}
     of_job: Path = ("metadata", "namespace")
     is_job = document.data["kind"] != "Defaults"
@@ -170,7 +170,7 @@ def _other_environments(document: Document, allowed: Sequence[str], place: Place
 
 
 def _literals(document: Document) -> Iterator[tuple[str | None, Path, Mapping[str, Any]]]:
-    """Yield the complete `objects` entries of the job, then the merged entries that each environment changes."""
+    """Yield the `objects` entries of the job, then the entries of each environment, merged over the job's entries."""
     spec = document.data.get("spec", {})
     shared = spec.get("objects", {})
     forms = {None: shared, **{name: form.get("objects", {}) for name, form in spec.get("environments", {}).items()}}
@@ -186,7 +186,7 @@ def _literals(document: Document) -> Iterator[tuple[str | None, Path, Mapping[st
 
 
 def _fields(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Yield the path and the value of each field in an object that has a scalar value."""
+    """Yield the path and the value of each scalar field in an object."""
     if isinstance(value, Mapping):
         for key, child in value.items():
             if key not in _UNREAD_FIELDS:

@@ -4,8 +4,8 @@
     cached["jobs/mnist/job.yaml"].rule_problems  # (Problem("jobs/mnist/job.yaml", ... "latest-tag"),)
 
 The cache has results for files without errors. A result is valid until the content of the file, its tfgen.yaml files or
-the version of tfgen changes. The data of the jobs is read separately (`read_cached_jobs`), because the data is as long
-as the file.
+the version of tfgen changes. `read_cached_jobs` reads the data of the jobs separately, because the data is as long as
+the file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class CachedFile(Record):
 
 
 def read_cached_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) -> dict[str, CachedFile]:
-    """Return file name -> cached results of a job file. Files without cached results are left out.
+    """Return the cached results of job files, by the name of the file. Leave out files without cached results.
 
     The function does not test whether the rendered files on disk have changed.
 
@@ -113,7 +113,7 @@ def _read(key: str) -> CachedFile | None:
 
 
 _WRONG_SHAPE: Final = (AttributeError, LookupError, TypeError, ValueError)
-"""The Python errors for a cache entry of an unexpected shape. tfgen ignores such an entry."""
+"""The Python errors that a cache entry of an unexpected shape causes. tfgen ignores such an entry."""
 
 
 def _cached_file(data: Any) -> CachedFile:

@@ -35,8 +35,8 @@ class CheckResult(Record):
     """The result of the check of one file, without the documents. Many documents would need too much memory.
 
     Attributes:
-        reported: the problems of the file alone.
-        records: the data for the comparison of jobs with jobs of other files, for each job that the schema accepts.
+        reported: the problems that do not involve other files.
+        records: for each job that the schema accepts, the data that tfgen compares with other jobs.
         names: the names of all jobs in the file, with and without errors.
     """
 
@@ -49,7 +49,7 @@ class ReadFile(Record):
     """A job file with its documents.
 
     Attributes:
-        accepted: each document that the schema accepts and for which all layers have no errors.
+        accepted: the documents that the schema accepts and whose layers have no errors.
     """
 
     source: Source
@@ -81,8 +81,8 @@ class Checked(Record):
     """Files that were checked together.
 
     Attributes:
-        files: the files, in their order.
-        problems: all problems, in order.
+        files: the checked files, in the order of the call.
+        problems: all problems, sorted by file and line.
         ignored: the warnings that comments ignore.
     """
 
@@ -97,7 +97,7 @@ class Checked(Record):
 
     @property
     def whole_files(self) -> tuple[CheckedFile, ...]:
-        """The files without errors in the file and in all its layers."""
+        """The files that have no errors and whose layers have no errors."""
         broken = {problem.file for problem in self.problems if problem.severity == "error"}
         return tuple(
             file

@@ -4,10 +4,10 @@
                     registry: registry.example.com/ml
                     spec: {gang: {queue: research}}
 
-A job, or a nearer tfgen.yaml, that sets a different queue has an error at its line. If the tfgen.yaml sets no value at
-an enforced path, such as podTemplate here, no job may set a value. In a mapping, only the keys that the tfgen.yaml sets
-are enforced. A block with `except` is enforced completely: a job may set only the listed keys of the block. The
-registry applies to every image of the objects.
+A job, or a tfgen.yaml in a subfolder, that sets a different queue has an error at its line. If the tfgen.yaml sets no
+value at an enforced path, such as podTemplate here, no job may set a value. In a mapping, only the keys that the
+tfgen.yaml sets are enforced. A block with `except` is enforced completely: a job may set only the listed keys of the
+block. The registry applies to every image of the objects.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def find_foreign_images(document: Document, built: BuiltJob) -> Iterator[Problem
 
 
 def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]:
-    """Yield each path in a document to which an `enforce` entry applies, with the enforced value or None."""
+    """Yield each path in a document to which an `enforce` entry applies, with the enforced value; None for no value."""
     path, values = enforced.path, enforced.data
     if path[:2] == ENVIRONMENTS:
         yield from _variant_values(data, path[:3], path[3:], [(*path[:3],)], values)
@@ -107,11 +107,11 @@ def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]
 def _variant_values(
     document: Any, base: Path, keys: Path, sources: list[Path], layer: Any
 ) -> Iterator[tuple[Path, Any]]:
-    """Yield each path in the spec and the roles of a variant to which an `enforce` entry applies, with its value.
+    """Yield each path in a variant to which an `enforce` entry applies, with the enforced value.
 
     Args:
         document: the data of the job.
-        base: the path of the variant, which is the path of the spec or of an environment.
+        base: the path of the variant in the document, which is the path of the spec or of an environment.
         keys: the enforced path, relative to the base.
         sources: the paths in the layer from which the variant takes its values, in order of priority.
         layer: the data of the layer that enforces the path.

@@ -68,7 +68,7 @@ def all_enforced(nearest_layer: Document | None) -> Iterator[Enforced]:
 
 
 def check_enforced_paths(defaults: Document) -> Iterator[Problem]:
-    """Yield a problem for each `enforce` entry of a tfgen.yaml that no job can contradict."""
+    """Yield a problem for each wrong path under `enforce`, such as a path that matches no key of any job."""
     layer = defaults.alone()
     for index, entry in enumerate(layer.data.get("enforce", ())):
         at: Path = ("enforce", index)
@@ -175,7 +175,7 @@ def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
 
 
 def _paths(schema: Schema, node: Schema, path: Path) -> Iterator[Path]:
-    """Yield each path of a job that consists of fixed keys of the schema, without the paths under `environments`."""
+    """Yield each path of a job whose keys are all fixed in the schema, without the paths under `environments`."""
     for key, written in node.get("properties", {}).items() if len(path) < _MAX_DEPTH else ():
         child = (*path, key)
         if child[0] == "spec" and child != ENVIRONMENTS:

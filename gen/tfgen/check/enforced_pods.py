@@ -48,7 +48,7 @@ _FIELDS: Final[Mapping[str, Path]] = {
     **{key: ("metadata", key) for key in _METADATA},
     **{key: ("spec", key) for key in _SPEC},
 }
-"""The fields of a pod template that a key of a job sets in all pods, by the key."""
+"""For each key of a job that sets a field in all pods: the path of the field in a pod template."""
 
 _OPTIONAL: Final = ("tolerations", *(name for names in _SYNONYMS.values() for name in names))
 """Fields that a pod may omit: tolerations, which only add rights, and the other names of a field."""
@@ -69,7 +69,7 @@ class _Requirement(NamedTuple):
 
 
 class _Fault(NamedTuple):
-    """A field with a wrong value, as the path below `spec` of the document, and the message about the field."""
+    """A field with a wrong value: the path of the field below `spec` of the document, and the message."""
 
     path: Path
     message: str
@@ -151,9 +151,10 @@ def _is_pod_template(part: Mapping[str, Any]) -> bool:
 def _template_faults(
     template: Mapping[str, Any], path: Path, requirements: list[_Requirement], *, is_whole: bool, skipped: int = 0
 ) -> Iterator[_Fault]:
-    """Yield a fault for each field with a value other than the required value. `is_whole` includes missing fields.
+    """Yield a fault for each field of a pod template whose value is not the required value.
 
-    The path of a fault does not contain the first `skipped` steps of the path of the field.
+    A missing field is a fault only if `is_whole` is true. The path of a fault omits the first `skipped` steps of the
+    field's path in the template.
     """
     for field, value, place in requirements:
         for fault_path, actual, expected in _differences(template, field, value, is_whole=is_whole):
@@ -245,7 +246,7 @@ def _patch_faults(document: Document, environment: str | None, requirements: lis
 
 
 def _patched(patch: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield the fields that each merge or JSON operation of a patch writes, as a nested mapping, with its path."""
+    """Yield each operation of a patch: its path in the patch, and the written fields as a nested mapping."""
     if patch.get("merge"):
         yield ("merge",), patch["merge"]
     for index, operation in enumerate(patch.get("json") or ()):

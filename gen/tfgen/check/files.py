@@ -289,7 +289,7 @@ def _first_place(folder: OutputFolder, plan: WritePlan, changes: Sequence[FileCh
 
 
 def _first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str | None]:
-    """Return the number, from 1, of the first different line, and the line in each text; None if the text has ended."""
+    """Return the number (from 1) of the first different line, and the line in each text (None after the end)."""
     pairs = zip_longest(on_disk.split("\n"), rendered.split("\n"))
     return next((n, actual, expected) for n, (actual, expected) in enumerate(pairs, start=1) if actual != expected)
 

@@ -1,4 +1,4 @@
-"""The check of job files before they are rendered: YAML, the schema, the rules.
+"""Check of job files before tfgen renders the jobs. The check covers the YAML, the schema and the rules.
 
 A check returns all problems at once. The rules check only the documents that the schema accepts, because other
 documents would cause misleading problems. The caller decides by `problems.has_errors` whether to render.

@@ -2,8 +2,9 @@
 
     tfgen.yaml      limits: {job: {gpus: 16}, environments: {prod: {gpus: 64}}, namespaces: {ml-ads: {gpus: 24}}}
 
-tfgen counts a job in each environment separately: the tasks, the requests of the pods, and the claims, including the
-pods and claims under `objects`. A sum includes all jobs in one environment, or in one namespace of a cluster, whose
+For each environment of a job, tfgen adds up the tasks, the requests of the pods, and the sizes of the claims, including
+the pods and claims under `objects`. A limit under `environments` applies to the sum of all jobs in the environment. A
+limit under `namespaces` applies to the sum of all jobs in the namespace of one cluster. A sum includes only jobs whose
 files are under the folder of the tfgen.yaml.
 """
 
@@ -60,9 +61,9 @@ class JobUse(Record):
 
     Attributes:
         environment: the name of the environment; None for a job without environments.
-        total: the sums over all parts of the spec.
-        by_part: the resources of each part of the spec, such as a role, by the path of the part. The path is empty for
-            generated pods that belong to no role.
+        total: the amount of each resource for the complete job.
+        by_part: the amounts by the path in the spec that requests the amounts, such as ("roles", "worker").
+            The path is empty for generated pods that belong to no role.
     """
 
     job: str
@@ -86,7 +87,7 @@ def uses(built: BuiltJob) -> tuple[JobUse, ...]:
 
 
 def find_over_limits(document: Document, built: BuiltJob) -> Iterator[Problem]:
-    """Yield a problem for each amount of a job that exceeds the limit for a single job in the nearest tfgen.yaml."""
+    """Yield a problem for each resource of which a job requests more than the nearest tfgen.yaml allows a job."""
     if not any(_named(layer, "job") for layer in _layers(document)):
         return
     environments: dict[tuple[Place, str], list[str | None]] = {}
@@ -108,7 +109,7 @@ def find_over_limits(document: Document, built: BuiltJob) -> Iterator[Problem]:
 
 
 def find_sums_over_limits(layer: Document, job_uses: Sequence[JobUse]) -> Iterator[Problem]:
-    """Yield a problem for each sum of jobs that exceeds the limit of a tfgen.yaml for an environment or a namespace.
+    """Yield a problem for each limit of an environment or a namespace that all jobs exceed together.
 
     Args:
         layer: the tfgen.yaml, without the values of parent folders.
@@ -126,7 +127,7 @@ def find_sums_over_limits(layer: Document, job_uses: Sequence[JobUse]) -> Iterat
 
 
 def has_limited_sums(document: Document) -> bool:
-    """Return True if any tfgen.yaml of a job limits the sum of several jobs."""
+    """Return True if any tfgen.yaml that applies to a job limits the sum of several jobs."""
     return any(map(limits_sums, _layers(document)))
 
 
@@ -166,7 +167,7 @@ def _use(job: str, where: tuple[str | None, str | None, str | None], items: Iter
 
 
 def _parts(item: Object) -> Iterator[tuple[Path, Amounts]]:
-    """Yield the resources of an object, with the path of the part of the spec that creates the object or its pods.
+    """Yield the amounts of an object, with the path in the spec that creates the object or its pods.
 
     Values of a wrong type count as 0.
     """
@@ -226,7 +227,7 @@ def _size(claim: Mapping[str, Any]) -> Amount:
 
 
 def _origin(document: Document, use: JobUse, resource: str) -> Path:
-    """Return the path of the part of a job, for example of a role, with the largest request for a resource."""
+    """Return the path in the document, for example of a role, that requests the most of a resource."""
     part = max(use.by_part, key=lambda path: use.by_part[path][resource])
     endings: list[Path] = [(*part, "replicas"), (*part, "resources"), part] if part[:1] == ("roles",) else [part]
     bases: list[Path] = [("spec", "environments", use.environment)] if use.environment else []

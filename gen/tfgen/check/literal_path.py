@@ -1,4 +1,4 @@
-"""The path in a job that sets a field of an entry of `objects`."""
+"""Search for the path in a job file that sets a field of an `objects` entry."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from tfgen.text.document import Document
 
 
 def literal_path(document: Document, environment: str | None, path: Path) -> Path:
-    """Return the full path of a field, below the environment or the job that sets the field or its nearest parent.
+    """Return the full path of a field: in the environment if the environment sets the field, or else in the job.
+
+    If neither sets the field, the function looks for the parent key of the field in the same way.
 
     Args:
         document: the job.

@@ -119,7 +119,7 @@ def _is_for_all(quota: Manifest) -> bool:
 
 
 def _map(value: Any) -> dict[str, Any]:
-    """Return a mapping without values that are not quantities; empty for any value that is not a mapping."""
+    """Return only the quantities in a mapping. For a value that is not a mapping, return an empty mapping."""
     amounts = value if isinstance(value, dict) else {}
     return {name: amount for name, amount in amounts.items() if quantity.is_quantity(amount)}
 
@@ -148,7 +148,7 @@ def _defaulted(container: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]
 
 
 def _out_of_range(amounts: Amounts, limit: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield the key (``requests`` or ``limits``), the resource, and a message start for each amount out of range."""
+    """Yield ``requests`` or ``limits``, the resource, and the start of a message for each amount out of range."""
     for resource, minimum in sorted(_map(limit.get("min")).items()):
         request = amounts["requests"].get(resource)
         if request is not None and quantity.parse(request) < quantity.parse(minimum):

@@ -1,7 +1,8 @@
 """Schemas of Kubernetes in a chosen version, and small schemas of the custom kinds that tfgen writes.
 
 The schemas of Kubernetes are in the package kubernetes-validate. The package is not a dependency, because it has 100 MB
-that most users do not need. tfgen reads only the data of the package, because its import takes longer than the check.
+that most users do not need. tfgen reads only the data of the package, because importing its code takes longer than
+the check.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class ObjectSchemas:
                 )
 
     def kinds_without_schema(self, items: Iterable[Object]) -> frozenset[str]:
-        """Return the kinds without a schema, as "KIND of GROUP/VERSION"; an empty set without a version."""
+        """Return the kinds without a schema, as "KIND of GROUP/VERSION". Without a version, return an empty set."""
         without = (item for item in items if self._folder and not self._validator(item))
         return frozenset(f"{item['kind']} of {item['apiVersion']}" for item in without)
 
@@ -80,7 +81,7 @@ def _custom(kind: str, api_version: str) -> Draft7Validator | None:
 
 @functools.cache
 def _kubernetes(folder: Path, kind: str, api_version: str) -> Draft202012Validator | None:
-    """Return the schema of a kind, from a file such as `statefulset-apps-v1.json`, or None."""
+    """Return the schema of a kind from a file such as `statefulset-apps-v1.json`, or None without such a file."""
     group, _, version = api_version.rpartition("/")
     stem = "-".join(part for part in (kind.lower(), group.partition(".")[0], version) if part)
     path = folder / f"{stem}.json"

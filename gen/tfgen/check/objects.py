@@ -135,7 +135,7 @@ def check_guard_rails(
 
 
 def _policy_problems(document: Document, built: BuiltJob, policies: PolicyFolders) -> Iterator[Problem]:
-    """Yield the problems that the admission policies of a job find."""
+    """Yield the problems that admission policies find in the objects of a job."""
     from tfgen.check.admission.admit import find_policy_faults, find_policy_problems  # 3 ms, which most jobs save
 
     job = built.job
@@ -168,7 +168,7 @@ def _find_faults(
     schemas: ObjectSchemas,
     faults_by_item: dict[int, Sequence[tuple[str, Fault]]],
 ) -> tuple[Objects, Sequence[tuple[str, Fault]]]:
-    """Return the objects of one variant and their faults with rules, except faults that a namespace causes.
+    """Return the objects of one variant, and each fault with its rule, except faults that a namespace causes.
 
     Args:
         items: the objects.
@@ -205,7 +205,7 @@ def _place_of_key(document: Document, path: Path) -> Place:
 
 
 def _largest_part(document: Document, environment: str | None) -> Path:
-    """Return the path of the smallest part of a job that contains most of the job's text, to report a large object."""
+    """Return the path of the deepest value with most of the job's text, which probably makes an object too large."""
     spec = document.data["spec"]
     variant_data = data_path.at(spec, ("environments", environment)) if environment is not None else None
     if variant_data and _text_size(variant_data) * 2 > _text_size({**spec, "environments": {}}):
@@ -236,7 +236,10 @@ def _describe(fault: Fault) -> str:
 
 
 def _objects(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
-    """Return the names of the objects with a fault, for a message. Prefer objects of the job without environment."""
+    """Return the names of the objects with a fault, for a message.
+
+    If objects of the job without an environment have the fault, the text names only these objects.
+    """
     names = [name for name, environments in environments_by_name.items() if None in environments] or [
         *environments_by_name
     ]
@@ -252,7 +255,7 @@ def _where(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
 
 
 def _place(document: Document, environment: str | None, fault: Fault) -> Place:
-    """Return the line of the job that sets the field of a fault, found by the last steps of the field's path."""
+    """Return the line of the job that sets the field of a fault, or else the line of the environment or job name."""
     origin = _origin(document, environment, fault)
     if origin is not None:
         return document.place(origin)
@@ -262,7 +265,7 @@ def _place(document: Document, environment: str | None, fault: Fault) -> Place:
 
 
 def _place_of_policy(document: Document, environment: str | None, fault: PolicyFault) -> Place:
-    """Return the line of the job that sets a field which a policy reads, or the line of the role or the job name."""
+    """Return the line of the job that sets a field read by a policy, or else the line of the role or the job name."""
     from tfgen.check.admission.admit import field_names  # the import takes 3 ms, which jobs without policies save
 
     if (name := literal_name(fault.item)) is not None:
@@ -281,7 +284,7 @@ def _place_of_policy(document: Document, environment: str | None, fault: PolicyF
 
 
 def _origin(document: Document, environment: str | None, fault: Fault) -> Path | None:
-    """Return the path in the job that ends in the keys of the field, or the common parent of several such paths."""
+    """Return the path in the job that sets the field of a fault, or the common parent of several such paths."""
     if (name := literal_name(fault.item)) is not None:
         return literal_path(document, environment, ("objects", name, *fault.path))
     if (patched := _in_patch(document, environment, fault)) is not None:
@@ -294,7 +297,7 @@ def _origin(document: Document, environment: str | None, fault: Fault) -> Path |
 
 
 def _longest_match(paths: Sequence[Path], field: FieldPath) -> Path | None:
-    """Return the path with the most last steps of a field, or the common parent of several such paths."""
+    """Return the path that shares the most last steps with a field, or the common parent of several such paths."""
     matches: list[Path] = []
     best = _MIN_COMMON_STEPS
     for path in paths:
@@ -308,7 +311,7 @@ def _longest_match(paths: Sequence[Path], field: FieldPath) -> Path | None:
 
 
 def _in_patch(document: Document, environment: str | None, fault: Fault) -> Path | None:
-    """Return the path in a patch that sets the field of a fault or a key quoted in the message, or None."""
+    """Return the path in a patch that sets the field of a fault, or a key that the message quotes; else None."""
     spec = document.data["spec"]
     bases: list[Path] = [("environments", environment)] if environment is not None else []
     for base in (*bases, ()):

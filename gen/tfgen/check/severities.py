@@ -51,14 +51,14 @@ WARNINGS: Final = frozenset(
 """The rules whose problems are warnings by default."""
 
 ORDER: Final = ("off", "warning", "error")
-"""The severities of `rules`, the weakest first."""
+"""The severities that `rules` of a tfgen.yaml may set, the weakest first."""
 
 
 class Setting(Record):
     """The severity of a rule, and the line of the tfgen.yaml that sets it.
 
     Attributes:
-        not_ignorable: the line of `ignorable: false` for the rule in a tfgen.yaml, or None if comments may ignore it.
+        not_ignorable: the line of `ignorable: false` for the rule in a tfgen.yaml, or None without such a line.
     """
 
     severity: str
@@ -75,7 +75,7 @@ class Severities(Record):
     """The severities that all tfgen.yaml files of a job set together.
 
     Attributes:
-        rules: the settings by the id of the rule.
+        rules: the setting of each rule, by the id of the rule.
         as_errors: the line of the tfgen.yaml that turns all warnings into errors, or None.
     """
 
@@ -84,7 +84,7 @@ class Severities(Record):
 
 
 def set_severities(document: Document, problems: Iterable[Problem], *, is_guarded: bool = True) -> Reported:
-    """Return the problems of a job with their severities, without rules that are off and without ignored warnings.
+    """Return the problems of a job with their severities, without ignored warnings and problems of disabled rules.
 
     Args:
         document: the job.
@@ -113,7 +113,7 @@ def set_severities(document: Document, problems: Iterable[Problem], *, is_guarde
 
 
 def with_severities(defaults: Document | None, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return problems with the severities of a tfgen.yaml and of its parent folders. Ignore all comments."""
+    """Return problems with the severities that a tfgen.yaml and its parent folders set. Ignore all comments."""
     severities = severities_of(defaults)
     reported = (_reported(problem, severities) for problem in problems)
     return tuple(problem for problem in reported if problem is not None)

@@ -45,7 +45,7 @@ GUARD_RAILS: Final = (
 _NAME: Final = ("metadata", "name")
 
 _MIN_COST: Final = 170
-"""Cost of the check of the smallest job, as a number of values in a document."""
+"""Cost of checking the smallest job, as a number of values."""
 
 _MAX_ENVIRONMENTS: Final = 50
 """Maximum number of environments. The schema refuses more environments, so the rules do not check such a job."""
@@ -115,7 +115,7 @@ def report_clash(file: ReadFile, at: int, rule: AcrossRule, clash: Clash, *, is_
 
 
 def _size(document: Document) -> int:
-    """Return the cost of the check of a document: the number of its values, multiplied by the number of variants."""
+    """Return the cost of checking a document, which is the number of values times the number of variants."""
     environments = data_path.at(document.data, ("spec", "environments"))
     variants = 1 + (len(environments) if isinstance(environments, dict) else 0)
     size = _MIN_COST + sum(_count_values(layer.root) for layer in document.layers())
@@ -173,7 +173,7 @@ def _overrides(document: Document) -> Iterator[Problem]:
 
 
 def _guard_rail_problems(source: Source, document: Document) -> Iterator[Problem]:
-    """Yield the problems of the guard rails of a tfgen.yaml, including guard rails that loosen a layer above."""
+    """Yield the problems of the guard rails of a tfgen.yaml, including rails looser than in a parent folder."""
     yield from check_severities(document)
     yield from check_limits(document)
     yield from check_enforced_paths(document)
@@ -200,8 +200,8 @@ def _rule_problems(document: Document) -> Iterator[Problem]:
 class _Occurrence(NamedTuple):
     """A mistake in one or more variants of a job, with a message and an environment for each variant.
 
-    tfgen reports only the first message. The environment is None for the job itself, and for a mistake at a line of the
-    environment, because the line already identifies the environment.
+    tfgen reports only the first message. The environment is None for the job itself, and for a mistake at a line inside
+    the environment, because the line already identifies the environment.
     """
 
     messages: list[str]

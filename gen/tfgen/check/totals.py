@@ -33,7 +33,7 @@ def totals(objects: Iterable[Mapping[str, Any]]) -> Totals:
 
 
 def amount(resource: str, value: Amount) -> str:
-    """Return the text of an amount for messages. Memory has the largest unit in which the amount is at least 1."""
+    """Return the text of an amount for messages. Memory is in the largest unit in which the amount is at least 1."""
     if resource not in _BINARY:
         return f"{float(value):g}"
     unit = 0

@@ -136,7 +136,7 @@ def _faults(bound: _BoundPolicy, request: Request, decision: Decision) -> Iterat
 
 
 def _whole_expression(policy: Mapping[str, Any], expression: str) -> str:
-    """Return an expression together with the expressions of the policy's variables that it reads, as one text."""
+    """Return an expression, and the expressions of the policy's variables that the expression reads, as one text."""
     variables = policy.get("variables") or ()
     read = [variable["expression"] for variable in variables if f"variables.{variable['name']}" in expression]
     return " ; ".join((*read, expression))
@@ -152,7 +152,7 @@ def _not_evaluated(document: Document, path: Path, message: str) -> Problem:
 
 
 def _bindings(folders: Sequence[PolicyFolder]) -> Iterator[tuple[tuple[Document, ...], Document]]:
-    """Yield each binding with all manifests in the folder of the binding and in the policy folders of higher layers."""
+    """Yield each binding with the manifests of its policy folder and of the policy folders of higher layers."""
     manifests: tuple[Document, ...] = ()
     for folder in folders:
         manifests = (*manifests, *folder.documents)
@@ -199,7 +199,7 @@ def _is_referenced(reference: Mapping[str, Any], item: Object) -> bool:
 
 
 def requests_of(item: Object, namespace: str | None) -> Iterator[Request]:
-    """Yield the request to create an object, then the requests to create its pods, with the server's defaults."""
+    """Yield the request to create an object, then the requests to create its pods, with the defaults of the server."""
     request = Request(item, item, namespace)
     where = {"namespace": namespace} if namespace and not request.is_cluster_wide else {}
     yield request.replaced(item=defaulted({**item, "metadata": {**item["metadata"], **where}}))

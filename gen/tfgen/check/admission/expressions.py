@@ -1,4 +1,4 @@
-"""Evaluation of CEL, the expression language of admission policies, with Kubernetes' quantities and searches.
+"""Evaluation of CEL, the expression language of admission policies, with Kubernetes' quantities and text searches.
 
 For an object with 7 replicas, the expression `object.spec.replicas <= 5` has the value False.
 
@@ -113,7 +113,7 @@ def _compiled(expression: str) -> Any:
 
 
 def _failure(error: Exception) -> str:
-    """Return the reason why the CEL library fails: the expression exceeds a limit, or returns an optional value."""
+    """Return the reason why the CEL library fails, for example because the expression exceeds a limit."""
     if "Iteration budget exceeded" in str(error):
         return "the expression exceeds the limit of 10,000 iterations of tfgen's CEL library"
     if isinstance(error, TypeError):

@@ -7,7 +7,7 @@
                           kind: Namespace ...                           the labels for a namespaceSelector
 
 A binding refers to manifests in the folder of the binding, or in the folder of a higher layer. So the folder of a
-nearer layer cannot replace the params or a namespace for a policy of a higher layer.
+lower layer cannot replace the params or a namespace for a policy of a higher layer.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def parse_folder(layer: Document, contents: Mapping[Path, bytes]) -> PolicyFolde
 
 
 def holds_manifests(file: Path) -> bool:
-    """Return True if tfgen reads manifests from a file, given the path of the file in the folder of policies."""
+    """Return True if tfgen reads manifests from a file. The path of the file is relative to the policy folder."""
     is_hidden = any(step.startswith(".") for step in file.parts)
     return file.name.endswith(_SUFFIXES) and not is_hidden and file.name != _KUSTOMIZATION
 

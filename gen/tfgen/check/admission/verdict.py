@@ -31,10 +31,10 @@ _SERVER_METADATA: Final = (
     "resourceVersion",
     "ownerReferences",
 )
-"""Names of the metadata that the API server, or a controller, sets on an object."""
+"""Names of the metadata fields that the API server, or a controller, sets on an object."""
 
 _POD_METADATA: Final = ("name", "generateName")
-"""Names of the metadata that a controller sets on a pod."""
+"""Names of the metadata fields that a controller sets on a pod."""
 
 
 class Decision(Record):
@@ -148,7 +148,7 @@ class _View:
                 self._variables[variable["name"]] = result.value
 
     def result(self, expression: str) -> Result:
-        """Return the result of an expression, which is an obstacle if tfgen does not know data that it reads."""
+        """Return the result of an expression, or an obstacle if the expression reads data that tfgen does not know."""
         obstacle = next((reason for chain in names(expression) if (reason := self._obstacle(chain))), "")
         return Result(obstacle=obstacle) if obstacle else evaluate(expression, self._data)
 

@@ -1,7 +1,7 @@
 """Checks that the objects of a job fit together, with one concern in each module, and the table of all checks.
 
-tfgen renders objects that fit together. A `podTemplate` may remove a field that a different object needs, and tfgen may
-have a defect.
+The objects that tfgen renders fit together, unless a `podTemplate` removes a field that a different object needs, or
+tfgen has a defect.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def _host_list(value: str) -> Sequence[str]:
 
 
 def _host(objects: Objects, text: str) -> Host | str:
-    """Return the host for a text such as `mnist-ps-0.mnist:2222`, or the end of an error message."""
+    """Return the host for a text such as `mnist-ps-0.mnist:2222`, or the end of the message for a wrong host."""
     match = _HOST.fullmatch(text)
     if match is None:
         return "is not of the form NAME-INDEX.SERVICE:PORT"

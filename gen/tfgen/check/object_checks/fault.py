@@ -51,7 +51,7 @@ class Objects(Record):
         return tuple(item for item in self.items if item["kind"] == kind)
 
     def named(self, kind: str, name: str) -> Object | None:
-        """Return the object of a kind and a name, or None."""
+        """Return the object with a kind and a name, or None without such an object."""
         candidates = (*self.of_kind(kind), *(item for item in self.literals if item["kind"] == kind))
         return next((item for item in candidates if item["metadata"]["name"] == name), None)
 

@@ -36,7 +36,10 @@ def _size(group: Object, members: int, min_available: int) -> Iterator[Fault]:
 
 
 def _minimum(group: Object) -> tuple[FieldPath, int | None]:
-    """Return the path and the number of pods for which a PodGroup waits. The path depends on the scheduler."""
+    """Return the path and the value of the field that sets the minimum number of pods in a PodGroup.
+
+    The path depends on the scheduler.
+    """
     spec = group["spec"]
     if "schedulingPolicy" in spec:
         count = (spec["schedulingPolicy"].get("gang") or {}).get("minCount")
