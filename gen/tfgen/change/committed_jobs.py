@@ -22,12 +22,12 @@ FindNames: TypeAlias = Callable[[], set[str]]
 
 
 def committed_jobs(out: Path, revision: str, find_changed: FindNames | None = None) -> FindCommitted:
-    """Return a function that finds the unchanged jobs among ledgers on disk. Only the first call runs git.
+    """Return a function that finds the unchanged jobs among ledgers on disk. The function runs git only once.
 
     Args:
         out: output folder.
         revision: commit to compare with.
-        find_changed: the function that `changed_files` returned for the same arguments, if the caller has the function.
+        find_changed: the function that `changed_files` returned for the same arguments, or None.
     """
     ledger_names = cache(partial(git.committed_names, out / LEDGER_FOLDER, revision))
     return partial(_find, ledger_names, find_changed or changed_files(out, revision))

@@ -145,7 +145,7 @@ def compare(checked: Checked, revision: str, find_cached: FindCached = read_cach
     Args:
         checked: current jobs.
         revision: revision of the committed versions.
-        find_cached: returns the cached results of committed job files.
+        find_cached: function that returns the cached results of committed job files.
 
     Raises:
         UsageError: the revision does not exist.
@@ -170,7 +170,7 @@ def pair_jobs(
         checked: current jobs.
         revision: revision of the committed versions.
         gone: files that exist in the revision, but no longer on disk.
-        find_cached: returns the cached results of committed job files.
+        find_cached: function that returns the cached results of committed job files.
 
     Raises:
         UsageError: the revision does not exist.

@@ -4,8 +4,8 @@
     >>> str(change.path), change.before, change.after
     ('env[A].value', '1', '2')
 
-The merge key depends on the kind of the object: it is `port` for ports of a Service, and `containerPort` for ports of a
-container.
+The merge key depends on the kind of the object. For example, the key of ports is `port` in a Service, and
+`containerPort` in a container.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Item(Record):
 
 
 class Order(Record):
-    """The last step of a field path if the only change at the path is the order of list items."""
+    """The last step of a field path if the change is a different order of list items."""
 
 
 Step: TypeAlias = str | Item | Order
@@ -118,9 +118,9 @@ def _changes(before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys) -> I
 def _by_keys_of_both(
     before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys
 ) -> tuple[Mapping[Item, Any], Mapping[Item, Any]] | None:
-    """Index the items of two lists by merge keys that are unique in each list; None without such keys.
+    """Return the items of each list by the values of their merge keys; None if the values identify no single item.
 
-    Ports, for example, are indexed by their number, or by number and protocol if two ports have one number.
+    Ports, for example, are indexed by their number, or by number and protocol if two ports have the same number.
     """
     field = steps[-1] if steps else None
     if not isinstance(field, str) or field not in keys:
@@ -142,7 +142,7 @@ def _are_equal(before: Any, after: Any) -> bool:
 
 
 def _by_keys(items: Any, names: Sequence[str], further: Sequence[str]) -> dict[Item, Any] | None:
-    """Index list items by the values of some keys; None if an item has no merge key, or if values repeat."""
+    """Return list items by the values of their keys; None if an item has no merge key, or if two have equal values."""
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         return None
     # An item may lack a key if it has another key. An item without any merge key cannot be identified.

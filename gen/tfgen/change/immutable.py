@@ -28,7 +28,7 @@ RULES: Final[Mapping[str, str]] = {
     OBJECT_CHANGE: "A change of an object under `objects` changes an immutable field.",
     PRIORITY_CLASS_CHANGE: "A change of an existing priority class changes an immutable field.",
 }
-"""Summary of each rule, and first line of the rule's section in docs/rules.md."""
+"""Summary of each rule, which is also the first line of the rule's section in docs/rules.md."""
 
 
 class Loss(Record):

@@ -65,7 +65,7 @@ class EnvironmentDiff(Record):
         after: sum of the new resource requests; None for a removed environment.
         runs: names of the old run and of the new run; None for an unchanged run.
         place: changes of the namespace, of the cluster, and of `enabled`.
-        kept_claims: a sentence for each claim that stays in the cluster, with the setting that uses the claim again.
+        kept_claims: a sentence for each claim that stays in the cluster, with the setting that reuses the claim.
         queues: the old and the new queue of Kueue or Volcano; empty texts without a queue.
     """
 
@@ -150,7 +150,7 @@ def diff_job(pair: Pair) -> JobDiff:
 def _environments(pair: Pair) -> Sequence[str | None]:
     """Return the environments of both versions, in the order of the current version.
 
-    None, for the job without an environment, comes first if a version has no environments.
+    If a version has no environments, the first item is None, which represents the job without an environment.
     """
     name_lists = [tuple(environments_of(d)) for d in (pair.after, pair.before) if d is not None]
     job_alone = [None] if not all(name_lists) else []
@@ -241,7 +241,7 @@ def _delivery_diffs(pair: Pair) -> Iterator[ObjectDiff]:
 
 
 def _delivery(built: BuiltJob | None) -> tuple[dict[Any, Object], dict[Any, Object]]:
-    """Return the GitOps objects by file and identity: the objects of the job, and the shared objects."""
+    """Return two mappings by file and identity: the GitOps objects of the job, and the objects in shared files."""
     if built is None or built.job.gitops is None:
         return {}, {}
     delivery = gitops(built.job, built.environments)
@@ -253,7 +253,7 @@ def _delivery(built: BuiltJob | None) -> tuple[dict[Any, Object], dict[Any, Obje
 
 
 def _reported_fields(before: Object, after: Object) -> tuple[FieldChange, ...]:
-    """Return the fields that differ, without the hash of a pod template."""
+    """Return the changed fields of an object, except fields that contain the hash of a pod template."""
     return tuple(change for change in field_changes(before, after) if keys.POD_TEMPLATE_HASH not in change.path.steps)
 
 

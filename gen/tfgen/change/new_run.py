@@ -2,9 +2,10 @@
 
     job.yaml:9:24: roles.worker.replicas was 4 and is 8: running tasks keep their list of hosts; for a new run: ...
 
-The objects of the current job are compared with the objects of the committed job, without an environment and for each
-environment. Kubernetes refuses some changes, and does not apply others to running pods. Such a change needs a new name
-for the run, the volume or the priority class. To find the line of the cause, tfgen tests each change separately.
+tfgen compares the objects of the current job with the objects of the committed job, for the job without an environment
+and for each environment. Kubernetes refuses some changes, and does not apply others to running pods. Such a change
+needs a new name for the run, the volume or the priority class. To find the line that causes the change of an object,
+tfgen tests each changed value of the job separately.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def find_new_runs(
 ) -> Iterator[Problem]:
     """Yield the changes of a job that need a new run, because the committed run may still be active.
 
-    Both versions are valid, and have the same name. In an environment with a new run, tfgen compares only claims and
-    priority classes. A job with environments never runs without an environment.
+    Both versions must be valid, and have the same name. In an environment with a new run, tfgen compares only claims
+    and priority classes. A job with environments never runs without an environment.
 
     Args:
         before: the committed version.
@@ -129,7 +130,7 @@ def _blames(
     losses: dict[str, Loss],
     reported: Mapping[Path, set[str]],
 ) -> Iterator[_Blame]:
-    """Yield the changes of one variant of a job that a rule forbids, without the changes in `reported`."""
+    """Yield the changes of one variant of a job that a rule forbids, except the changes in `reported`."""
     if not losses:
         return
     was, now = _variant_data(before, environment), _variant_data(after, environment)
@@ -189,7 +190,7 @@ def _with_change(before: Any, after: Any, path: Path) -> Any:
 
 
 def _deepest(before: Any, after: Any, path: Path) -> Path:
-    """Extend the path of a new or removed key into the value of the key while each nested mapping has a single key."""
+    """Return the path of a new or removed key, extended by the keys of nested mappings that have only one key."""
     was, now = data_path.at(before, path), data_path.at(after, path)
     only = now if was is None else was if now is None else None
     while isinstance(only, Mapping) and len(only) == 1:

@@ -1,4 +1,4 @@
-"""Changes of rendered files that need a new run, and that a newer tfgen or a layer causes, not the job itself.
+"""Check for changes of rendered files that need a new run, and that come from a newer tfgen or a layer.
 
     job.yaml:3:18: StatefulSet mnist-ps: spec.template.spec.enableServiceLinks was true and is false, since the version
     of tfgen changed from 0.1.0 to 0.2.0: the pods of the StatefulSet mnist-ps would stay unchanged; for a ...
@@ -73,7 +73,7 @@ def compare_overlays(
         revision: revision of the committed overlays.
         is_written: True to compare the overlays that tfgen is about to write. False to compare the overlays on disk
             for each job that is unchanged since its last render.
-        find_cached: returns the cached results of committed job files.
+        find_cached: function that returns the cached results of committed job files.
 
     Raises:
         TfgenError: git or the disk fails.
@@ -101,10 +101,10 @@ class _Concerned(Record):
     """The jobs whose overlays may differ from the committed overlays.
 
     Attributes:
-        planned: position of each job whose files the plan changes, in the list of jobs of the plan, by the job name.
+        planned: by job name, the position in the plan of each job whose files the plan changes.
         overlays_changed: names of the jobs whose overlays on disk differ from the committed overlays.
-        rendered: digest of the ledger that this tfgen writes for a committed job, by the job name. Only jobs whose
-            results are cached.
+        rendered: by job name, the digest of the ledger that this tfgen writes for a committed job. The mapping has only
+            jobs whose results are cached.
     """
 
     planned: Mapping[str, int]
@@ -159,7 +159,7 @@ def _is_as_rendered(job: JobPlan) -> bool:
 
 
 def _is_as_cached(name: str, files: _Files, ledger: Ledger, digest: str | None) -> bool:
-    """Return whether committed overlays are exactly the overlays that this tfgen renders from the committed job."""
+    """Return True if committed overlays equal the overlays that this tfgen renders from the committed job."""
     if digest != digest_of(ledger.to_text()):
         return False
     return _overlays_of(ledger.files, name) == {path: digest_of(text) for path, text in files.items()}
@@ -218,7 +218,7 @@ def _problems_of_job(before: Document, after: Document, versions: _Versions) -> 
 
 
 def _losses(before: Document, after: Document, environment: str | None, versions: _Versions) -> Mapping[str, Loss]:
-    """Return the forbidden changes of an environment's objects by rule, without changes that the job itself causes."""
+    """Return the forbidden changes of an environment's objects, by rule, without rules that the job's changes break."""
     if not (has_overlay(versions.before, environment) and has_overlay(versions.after, environment)):
         return {}
     was, now = build_objects(versions.before, environment), build_objects(versions.after, environment)
@@ -232,7 +232,7 @@ def _losses(before: Document, after: Document, environment: str | None, versions
 
 
 def _runs(objects: Sequence[Object]) -> set[str]:
-    """Return the names of the runs to which the pod templates in some objects belong."""
+    """Return the names of the runs in the labels of the pod templates of some objects."""
     templates = (item["spec"].get("template") if "spec" in item else None for item in objects)
     all_labels = (
         template.get("metadata", {}).get("labels", {}) for template in templates if isinstance(template, Mapping)

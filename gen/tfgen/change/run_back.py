@@ -29,7 +29,7 @@ RUN_GOES_BACK: Final = "run-goes-back"
 RULES: Final[Mapping[str, str]] = {
     RUN_GOES_BACK: "A run has the name of an earlier run, so the earlier run would train again."
 }
-"""Summary of each rule, and first line of the rule's section in docs/rules.md."""
+"""Summary of each rule, which is also the first line of the rule's section in docs/rules.md."""
 
 Runs: TypeAlias = Collection[tuple[str | None, str]]
 """Pairs of an environment and the name of its run. The environment is None for the job itself."""

@@ -76,7 +76,7 @@ def find_added_files(layers: Layers) -> Iterator[Loosening]:
 
 
 def _covers(patterns: Sequence[str], pattern: str) -> bool:
-    """Return True if one of several patterns matches every file that a single other pattern matches.
+    """Return True if one of `patterns` matches every file that `pattern` matches.
 
     >>> _covers(["overlays/shared/"], "overlays/shared/*.yaml"), _covers(["charts/a*"], "charts/abc.yaml")
     (True, True)

@@ -46,7 +46,7 @@ class Layers(Record):
     policies_after: Mapping[str, PolicyFolder] = EMPTY
 
     def layers_before(self) -> Iterator[Document]:
-        """Yield the tfgen.yaml files before the change, from the job's folder up, without values of parent folders."""
+        """Yield the tfgen.yaml files of the base, the nearest first, each without the values of parent folders."""
         return iter(()) if self.before is None else self.before.layers()
 
     def layers_after(self) -> Iterator[Document]:

@@ -98,7 +98,7 @@ def _weaker_fields(layers: Layers, old: Document, new: Document) -> Iterator[tup
 
 
 def _essence(key: str, item: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the parts of a validation or a variable that affect the decision of the policy."""
+    """Return the fields of a validation or a variable that affect the decision of the policy."""
     return (item.get("name") if key == "variables" else None, item["expression"])
 
 
