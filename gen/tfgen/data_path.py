@@ -65,7 +65,7 @@ def with_value(data: Any, path: Sequence[str | int], value: Any) -> Any:
 
 
 def without(data: Any, path: Sequence[str | int]) -> Any:
-    """Return a copy of the data without the value at a path; the unchanged data if the path has no value.
+    """Return a copy of the data without the value at a path. If the path has no value, return the unchanged data.
 
     Raises:
         LookupError: an index in the path is greater than the length of the list, or the indexed value is not a list.

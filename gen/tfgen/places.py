@@ -40,7 +40,7 @@ REPOSITORY_FILES: Final = (
     GITLAB_PIPELINE,
     GITLAB_OWNERS,
 )
-"""The files that `tfgen init --repo` writes for the whole repository. Each folder in projects/ has additional files."""
+"""The files that `tfgen init --repo` writes for the whole repository, without the files of each project."""
 
 EXTENDED_FILES: Final = (".gitattributes", ".gitignore", GITHUB_OWNERS, GITLAB_OWNERS)
 """The files among REPOSITORY_FILES to which `tfgen init --repo` adds lines if the files exist."""

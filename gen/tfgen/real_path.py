@@ -1,4 +1,4 @@
-"""Resolution of the symbolic links in a path."""
+"""Resolve the symbolic links in a path."""
 
 from __future__ import annotations
 

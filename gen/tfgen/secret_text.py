@@ -50,7 +50,7 @@ _SHELL_VARIABLE: Final = re.compile(r"\$[{(]?\w")
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Test whether a value, or the name of the value, looks like a secret."""
+    """Test whether a value looks like a secret, or has a name that marks a secret."""
     return has_secret(value) or names_secret(name, value)
 
 

@@ -49,7 +49,7 @@ ALSO = "also in"
 
 
 def in_environments(names: Iterable[str | None], where: str = "in") -> str:
-    """Return text such as ` (in the environments dev and prod)`; empty if a name is None, which means the job."""
+    """Return text such as ` (in the environments dev and prod)`; empty if `names` contains None for the job itself."""
     distinct = list(dict.fromkeys(names))
     named = [name for name in distinct if name is not None]
     if len(named) < len(distinct) or not named:

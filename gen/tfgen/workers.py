@@ -35,7 +35,7 @@ _AT_ONCE: Final = 4
 _SHARES: Final = 4
 """Minimum number of batches per process, so that all processes end at about the same time."""
 _WORK: Final[list[tuple[Callable[[Any], Any], Sequence[Any], mmap.mmap]]] = []
-"""The work of a worker process: the function, the items, and a byte that the parent process sets to stop the work."""
+"""The work of a worker process: the function, the items, and a byte that the parent process sets to 1 to stop it."""
 
 
 def map_items(

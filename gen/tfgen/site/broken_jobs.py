@@ -36,7 +36,7 @@ def broken_jobs(jobs: Checked, pages: Iterable[str]) -> Iterator[BrokenJob]:
 
 
 def _free_page(name: str, taken: set[str]) -> str:
-    """Return a page name that is not taken: the given name, or the name with a number."""
+    """Return a page name that is not taken: the given name, or the given name with an added number."""
     page, number = name, 1
     while page in taken:
         number += 1

@@ -1,4 +1,4 @@
-"""Records that contain the facts on the pages of the site."""
+"""Records with the facts about jobs that the pages of the site show."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Requests(Record):
         cpu: number of CPU cores.
         memory: number of bytes.
         storage: number of bytes that the claims request.
-        gpus: number of GPUs, by GPU model. If the job selects no model, the key is the name of the resource.
+        gpus: number of GPUs, by GPU model. For a job that selects no model, the key is the name of the resource.
     """
 
     pods: int
@@ -67,7 +67,7 @@ class ObjectText(Record):
 
 
 class ValueOrigin(Record):
-    """A value of a job, and the file that sets the value. All attributes are texts for the cells of a table."""
+    """A row of the table of a job's values: path, value, and the file that sets the value, all as texts."""
 
     path: str
     value: str
@@ -75,7 +75,7 @@ class ValueOrigin(Record):
 
 
 class ProblemLine(Record):
-    """A problem, and the text of the file's line with the problem. The text is empty for an unreadable file."""
+    """A problem, and the text of the line that has the problem. The text is empty if the file cannot be read."""
 
     problem: Problem
     text: str
@@ -85,7 +85,7 @@ class LiveState(Record):
     """The state of a run in the cluster of the run.
 
     Attributes:
-        ready: the number of ready tasks of all tasks, such as 3/4.
+        ready: the number of ready tasks and the number of all tasks, such as 3/4.
         reason: the first reason why the run waits or fails; empty without a reason.
     """
 
@@ -139,7 +139,7 @@ class JobFacts(Record):
         team: the team that owns the job, from a label, from the project of Argo CD, or from the job's folder.
         problems: the problems of the job file, in order.
         history: the last changes of the job file, the newest first.
-        waiting: the uncommitted changes of the job, as texts.
+        waiting: texts that describe the uncommitted changes of the job.
         delivery: texts that describe how GitOps tools apply the job.
         picture: the picture of the job as SVG.
     """
@@ -183,7 +183,7 @@ class Site(Record):
         jobs: jobs without errors, in the order of their names.
         broken: jobs with errors, in the order of their files.
         notes: messages about clusters that tfgen could not read.
-        live_at: the time at which tfgen read the states from the clusters, as text; empty without states.
+        live_at: the time at which tfgen read the states of runs from the clusters, as text; empty if tfgen did not.
         plan: the plan that places the jobs on nodes; None for a site without a plan.
     """
 

@@ -13,7 +13,7 @@ from tfgen.site.facts import Change
 from tfgen.text.parse import parse
 
 _MOST: Final = 8
-"""Maximum number of changed fields in the list of a commit. A last text has the number of the remaining fields."""
+"""Maximum number of changed fields that are listed for a commit. A last text has the number of the remaining fields."""
 _LONGEST: Final = 40
 """Maximum number of characters of a value in the list."""
 _NEW: Final = ("the job is new",)
@@ -27,9 +27,9 @@ def changes(file: str, job: str, revisions: Sequence[Revision], most: int) -> It
     Args:
         file: path of the job file, which the parser needs for messages.
         job: name of the job. A file may contain several jobs.
-        revisions: the last `most` + 1 revisions of the file, the newest first. If there are fewer revisions, the oldest
-            revision creates the file.
-        most: the maximum number of revisions to compare, each with the previous revision.
+        revisions: the last `most` + 1 revisions of the file, the newest first. If the file has fewer revisions, the
+            last item is the commit that created the file.
+        most: the maximum number of commits to examine.
     """
     versions = [job_data(file, job, revision.content) for revision in revisions]
     if len(revisions) <= most:

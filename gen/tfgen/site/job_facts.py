@@ -30,7 +30,7 @@ _CLAIM: Final = "PersistentVolumeClaim"
 _OWNER_LABELS: Final = ("team", "owner")
 _PROJECT: Final = ("spec", "gitops", "argocd", "project")
 _LONGEST: Final = 80
-"""Maximum number of characters of a value in the table of the values and the files that set the values."""
+"""Maximum number of characters of a value in the table of a job's values."""
 
 
 def job_facts(
@@ -42,7 +42,7 @@ def job_facts(
         document: the document of the job.
         problems: the problems of the job file.
         history: the commits that changed the job file, the newest first.
-        waiting: the uncommitted changes of the job, as texts.
+        waiting: texts that describe the uncommitted changes of the job.
     """
     built = build(document.data)
     names: Sequence[str | None] = [*built.environments] or [None]

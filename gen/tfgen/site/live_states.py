@@ -15,7 +15,7 @@ from tfgen.site.facts import JobFacts, LiveState
 
 
 class LiveStates(Record):
-    """The states of runs, by the title of the run, and messages about runs whose state could not be read."""
+    """The states of runs, by the title of the run, and messages about the states that tfgen could not read."""
 
     states: Mapping[str, LiveState]
     notes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Records that contain the facts on the page of a plan: the verdicts, and the GPU slots of the nodes."""
+"""Records with the data on the page of a plan: a verdict for each run, and the GPU slots of the nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COLOURS: Final = 6
 
 
 class PodSlots(Record):
-    """The GPU slots of a pod.
+    """The GPU slots of a pod. A slot is one GPU.
 
     Attributes:
         style: class of the slots in style.css.
@@ -54,7 +54,7 @@ class GroupFacts(Record):
 
 
 class VerdictFacts(Record):
-    """The verdict of the plan on a run of a job. The text of the verdict is one line without the title of the run."""
+    """A run of a job, and the verdict: a line that tells whether the run fits. `text` omits the title of the run."""
 
     job: str
     title: str
@@ -62,11 +62,11 @@ class VerdictFacts(Record):
 
 
 class PlanFacts(Record):
-    """All facts on the page of a plan.
+    """All data on the page of a plan.
 
     Attributes:
         source: the file with the nodes.
-        legend: one slot for each role of a run, with a text that names the run and the role.
+        legend: a slot for each role of a run, with the text that names the run and the role.
         gpus: number of GPUs of all nodes together.
         free: number of GPUs that the plan leaves free.
     """
@@ -82,7 +82,7 @@ class PlanFacts(Record):
 def plan_facts(
     source: str, nodes: Sequence[NodeSlots], verdicts: Iterable[VerdictFacts], jobs: Mapping[str, str]
 ) -> PlanFacts:
-    """Return the facts of a plan.
+    """Return the data for the page of a plan.
 
     Args:
         source: the file with the nodes.

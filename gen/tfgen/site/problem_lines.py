@@ -1,4 +1,4 @@
-"""Adds to each problem the text of the line that has the problem."""
+"""Adds the text of the line with the problem to each problem."""
 
 from __future__ import annotations
 

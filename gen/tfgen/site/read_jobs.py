@@ -63,7 +63,7 @@ class _Input(Record):
 
     Attributes:
         revisions: the revisions of the job file, the newest first.
-        is_in_git: whether the job file is in a git repository with a commit.
+        is_in_git: whether the job file is in a git repository that has a commit.
         changed_files: number of the job's rendered files that differ from the last commit.
     """
 

@@ -1,4 +1,4 @@
-"""Computes the plan for the site, which places the jobs on the nodes in a file."""
+"""Computes the plan that the site shows. The plan places the pods of jobs on the nodes that a file describes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_plan(
     objects: Sequence[Object],
     text: Callable[[Verdict], str],
 ) -> PlanFacts:
-    """Return the plan for the jobs that have the given environment and are not retired in the environment.
+    """Return the plan for all jobs that have the given environment and are enabled in this environment.
 
     Args:
         documents: the documents of the jobs.

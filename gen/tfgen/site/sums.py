@@ -10,7 +10,7 @@ from tfgen.site.facts import EnvironmentFacts, JobFacts, Requests, total
 
 
 class Sum(Record):
-    """The sum of the requests of all enabled environments that share a key, such as a team.
+    """The sum of the requests of all enabled environments with the same key, such as the same team.
 
     Attributes:
         key: the name of the team, queue, cluster or environment; empty for environments without such a name.
@@ -23,7 +23,7 @@ class Sum(Record):
 
 
 class SumTable(Record):
-    """The sums for all keys of one kind, such as all teams, sorted by key."""
+    """A table with one sum for each key of a kind, such as for each team, sorted by key."""
 
     title: str
     rows: tuple[Sum, ...]

@@ -1,4 +1,4 @@
-"""A mapping whose entries may have comments. In YAML text, the comment of an entry is above the entry.
+"""A mapping with comments on its entries. In YAML text, the comment of an entry is above the entry.
 
 # Peers read the ConfigMap once.
 immutable: true

@@ -1,4 +1,4 @@
-"""The comments of a YAML text, including the comments that are directives to tfgen.
+"""The comments of a YAML text. A comment that begins with `tfgen:` is a directive, an instruction to tfgen.
 
     image: tf:latest  # tfgen: ignore latest-tag a moving base
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 MAX_SIZE = 50_000
-"""Maximum number of values in a file. An alias counts as all values that the alias refers to."""
+"""Maximum number of values in a file. An alias counts like a copy of the value that the alias refers to."""
 
 MAX_DEPTH = 100
 TOO_DEEP_MESSAGE = f"this nests deeper than {MAX_DEPTH} levels"
@@ -35,7 +35,7 @@ class SourceTree(NamedTuple):
     children: Mapping[str | int, tuple[Position, SourceTree]]
     """For each key or index: the position of the key or list item, and the source tree of the value."""
     size: int
-    """Number of values in this value, including the value itself. Each alias adds this number to the file's size."""
+    """Number of values in this value, including the value itself. An alias of the value counts as many values."""
     height: int = 1
     """Number of nested levels in the value: 1 for a scalar."""
 
@@ -43,11 +43,14 @@ class SourceTree(NamedTuple):
 class Document(Record):
     """A YAML document: plain data, and the position of each key and value.
 
+    A layer is a `tfgen.yaml` file with defaults for the jobs below its folder.
+
     Attributes:
         file: the file name for problems.
         data: the data of the document. If `under` is not None, this data is merged over the data of `under`.
         root: the source tree of the document without `under`.
-        under: the document with the defaults: the nearest layer for a job, and the parent layer for a layer.
+        under: the layer whose defaults the document inherits: the nearest layer of a job, or the parent layer of a
+            layer; None without a layer.
         unmerged: the data before the merge with `under`; None if `under` is None.
         directives: the comments of the file that give instructions to tfgen, such as `# tfgen: ignore latest-tag`.
     """
@@ -69,28 +72,29 @@ class Document(Record):
         return self if self.under is None else self.replaced(data=self.unmerged, under=None, unmerged=None)
 
     def layers(self) -> Iterator[Document]:
-        """Yield the document and then its layers, the nearest layer first, all without the defaults of other layers."""
+        """Yield the document and then its layers, the nearest layer first. Each has only the data of its own file."""
         yield self.alone()
         if self.under is not None:
             yield from self.under.layers()
 
     def source(self, path: Path) -> str:
-        """Return the file that sets the value at a path, or that sets its nearest ancestor if the value is missing."""
+        """Return the file that sets the value at a path. For a missing value, use the nearest parent in the data."""
         return self._layer(path).file
 
     def place(self, path: Path) -> Place:
-        """Return the place of a problem with the value at a path: the value if it is a scalar, or else its key.
+        """Return the file and position of a problem with the value at a path.
 
-        If the path does not exist, return the place of its nearest ancestor.
+        For a scalar, the position is that of the value. For a mapping or a list, the position is that of the key. If
+        the path does not exist, the position is that of the nearest parent.
         """
         return Place(self.source(path), self.key(path) if self.text(path) is None else self.value(path))
 
     def key(self, path: Path) -> Position:
-        """Return the position of the key or list item at a path; for a missing path, that of its nearest ancestor."""
+        """Return the position of the key or list item at a path; for a missing path, that of the nearest parent."""
         return self._layer(path)._nearest(path)[0]
 
     def value(self, path: Path) -> Position:
-        """Return the position of the value at a path; for a missing path, that of its nearest ancestor."""
+        """Return the position of the value at a path; for a missing path, that of the nearest parent."""
         return self._layer(path)._nearest(path)[1].position
 
     def text(self, path: Path) -> str | None:
@@ -99,14 +103,17 @@ class Document(Record):
         return place.text if depth == len(path) else None
 
     def _layer(self, path: Path) -> Document:
-        """Return the document or layer that contains the most steps of a path; the nearest one if several are equal."""
+        """Return the document or layer that contains the longest part of a path; of equal ones, return the nearest."""
         if self.under is None:
             return self
         lower = self.under._layer(path)
         return self if self._nearest(path)[2] >= lower._nearest(path)[2] else lower
 
     def _nearest(self, path: Path) -> tuple[Position, SourceTree, int]:
-        """Return the last key and value on a path that exist in the document itself, and the number of steps there."""
+        """Follow a path as far as it exists in the document without layers.
+
+        Return the position of the last key, the source tree of the last value, and the number of existing steps.
+        """
         key, place = self.root.position, self.root
         for taken, step in enumerate(path):
             if step not in place.children:
@@ -118,8 +125,8 @@ class Document(Record):
 class Parsed(Record):
     """The documents of a text, in order, and the problems of the text.
 
-    In a text with problems, an invalid number or key is replaced by its text, and an invalid alias by null. The text
-    after a syntax error is missing.
+    If the text has problems, an invalid number or key is replaced by its text, and an invalid alias is replaced by
+    null. The documents lack all content after a syntax error.
     """
 
     documents: tuple[Document, ...]

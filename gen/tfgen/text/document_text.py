@@ -1,4 +1,4 @@
-r"""The text of one document in a file that contains several documents.
+r"""Split the text of one document off a file that contains several documents.
 
     >>> text = "name: a\n---\nname: b\n---\nname: c\n"
     >>> split_off(text, parse(text, "jobs.yaml").documents[1])

@@ -1,4 +1,4 @@
-"""Edits of single values in the text of a job.yaml. Every other byte remains unchanged.
+"""Edit single values in the text of a job.yaml. Every other byte remains unchanged.
 
     spec:                        spec:
       run: "2"  # after the fix    run: "3"  # after the fix
@@ -28,11 +28,11 @@ from tfgen.words import path_name, shown
 EDIT: Final = "edit"
 
 RULES: Final[Mapping[str, str]] = {EDIT: "tfgen cannot change a value without a change of other text in the job file."}
-"""The rule of the error that this module raises, with the summary of the rule."""
+"""The rule that this module's error names, with the summary of the rule."""
 
 
 class Removal(Enum):
-    """The type of `REMOVED`. An assignment with this value removes a key or a list item."""
+    """The type of `REMOVED`. An assignment of `REMOVED` removes a key or a list item."""
 
     REMOVED = "removed"
 
@@ -55,11 +55,11 @@ class Assignment(NamedTuple):
 
 
 Changes: TypeAlias = Mapping[Path, Mapping[str, str | bool]]
-"""New texts or booleans by key, for the path of each changed mapping. tfgen creates a missing mapping."""
+"""For the path of each mapping to change: the new texts or booleans, by key. tfgen creates a missing mapping."""
 
 
 def with_values(text: str, document: Document, changes: Changes) -> str:
-    """Return the text of a file with new values for some keys of a job. A new key becomes the first of its mapping.
+    """Return the text of a file with new values for some keys of a job. A new key becomes the first key of its mapping.
 
     Args:
         text: the text of the file from `disk_file.read_text`.
@@ -164,14 +164,14 @@ def _edit(text: str, root: YamlNode, assignment: Assignment) -> _Edit | None:
 
 
 class _Slot(NamedTuple):
-    """A value, and the mapping entry that contains the value; None for a list item and a document's root."""
+    """A value, and the mapping entry that contains the value. A list item and a document's root have no entry."""
 
     node: YamlNode
     entry: Entry | None
 
 
 class _Style(NamedTuple):
-    """The style of inserted text: whether the text is in braces or brackets, and the quote character around keys."""
+    """The style of inserted text. `is_flow` means text in braces or brackets; `quote` is the character around keys."""
 
     is_flow: bool
     quote: str
@@ -207,7 +207,7 @@ def _header_comment(text: str, node: YamlNode) -> str:
 
 
 def _remove(text: str, owner: YamlNode, slot: _Slot, holder: _Slot, style: _Style) -> _Edit | None:
-    """Return the edit that removes a mapping entry or a list item, and the comment on its last line.
+    """Return the edit that removes a mapping entry or a list item together with the comment on its last line.
 
     If the collection has no other entry or item, empty braces or brackets replace the collection.
     """
@@ -235,7 +235,7 @@ def _remove(text: str, owner: YamlNode, slot: _Slot, holder: _Slot, style: _Styl
 
 
 def _line_end(text: str, offset: int) -> int | None:
-    """Return the offset of the end of a line; None if text other than a comment follows after `offset` on the line."""
+    """Return the offset of the end of the line of `offset`; None if text other than a comment follows on the line."""
     end = text.find("\n", offset)
     end = len(text) if end < 0 else end
     tail = text[offset:end].strip()
@@ -303,7 +303,7 @@ def _insert_first(text: str, mapping: YamlNode, pair: str) -> _Edit | None:
 
 
 def _insert_in_braces(text: str, mapping: YamlNode, pair: str) -> _Edit:
-    """Return the edit that inserts the first entry in braces, on the line of the old first entry or a separate line."""
+    """Return the edit that inserts a new first entry in braces, on a separate line if the old first entry is on one."""
     inside = mapping.start + 1
     if not mapping.entries:
         return _Edit(inside, inside, pair)

@@ -3,9 +3,9 @@
     >>> print(dump({"type": "string", "examples": ["2", "lr-3e-4"]}), end="")
     {"type": "string", "examples": ["2", "lr-3e-4"]}
 
-Continuation lines are indented by two blanks. A closing brace is at the end of the last line. But a listing has each
-entry and the closing brace on a separate line. `json.dumps(indent=2)` would write each item of a list and each brace on
-a separate line.
+Continuation lines are indented by two blanks. A closing brace is at the end of the last line. The caller can mark a
+mapping as a listing: each entry and the closing brace of a long listing are on separate lines. `json.dumps(indent=2)`
+would write each item of a list and each brace on a separate line.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class _Member(NamedTuple):
 def _member(head: str, value: Any, listings: Collection[str], *, is_listing: bool = False) -> _Member:
     """Return the member for a key and a value.
 
-    A value in a listing is never itself a listing. Its key is a name of the user, which may equal a key of `listings`
-    by chance.
+    A value in a listing is never itself a listing. The user chooses the key of such a value, so the key may be in
+    `listings` by chance.
     """
     if isinstance(value, dict):
         members = [

@@ -30,7 +30,7 @@ from tfgen.text.yaml_text import block_lines, in_line
 LAYOUT: Final = "layout"
 
 RULES: Final[Mapping[str, str]] = {LAYOUT: "`tfgen fmt` cannot write a line of a job file in the layout of tfgen."}
-"""The rule of the error that this module raises, with the summary of the rule."""
+"""The rule that this module's error names, with the summary of the rule."""
 
 KeyOrder: TypeAlias = Callable[[Path], Sequence[str] | None]
 """Function that returns the order of the keys in the mapping at a path; None if the keys keep their order."""
@@ -43,13 +43,12 @@ _ANCHOR: Final = re.compile(r"&\S+")
 
 
 def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) -> str:
-    """Return the text of a file in the layout of `tfgen init`.
+    """Return the text of a file in the layout that `tfgen init` writes.
 
     Args:
         text: the text from `disk_file.read_text`, in which `parse.parse` finds no problem.
         file: the name of the file for errors.
-        order: for each document, returns the function for the order of its keys; None for a document to leave
-            unchanged.
+        order: function that returns the `KeyOrder` of a document; None for a document that remains unchanged.
 
     Raises:
         TfgenError: the layout would lose a value or a comment.
@@ -81,7 +80,7 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
 
 
 def _content(text: str, file: str) -> Iterator[Any]:
-    """Yield the values and the comments of a text. A new layout must change no value and no comment."""
+    """Yield the values and the comments of a text, which a new layout must not change."""
     parsed = parse(text, file)
     if parsed.problems:
         return
@@ -90,7 +89,7 @@ def _content(text: str, file: str) -> Iterator[Any]:
 
 
 def _has_anchors(node: YamlNode) -> bool:
-    """Return whether a value contains an alias. An alias must follow its anchor, so tfgen does not move keys then."""
+    """Return whether a value contains an alias. Then tfgen moves no keys, because an alias must follow its anchor."""
     return node.form == "alias" or any(_has_anchors(child) for child in _values(node))
 
 
@@ -100,7 +99,7 @@ def _values(node: YamlNode) -> Iterator[YamlNode]:
 
 
 class _Line(NamedTuple):
-    """A comment line or an empty line, with the column at which the comment begins. An empty line has an empty text."""
+    """A comment line, with the column at which the comment begins; or an empty line, which has an empty text."""
 
     column: int
     text: str
@@ -112,7 +111,8 @@ class _Part(NamedTuple):
     Attributes:
         token: the offset of the key or the dash.
         head: the comment lines above the entry or item.
-        note: the comment after the value, or after the key or dash if the value is a block; with the blanks before it.
+        note: the comment after the value, or after the key or dash if the value is a block. The note includes the
+            blanks before the comment.
         foot: the comment lines at the end of the value, if the value is a block.
     """
 
@@ -219,7 +219,7 @@ class _Layout:
         return self._starts[number] + column
 
     def _note(self, entry: Entry | None, value: YamlNode, token: int) -> str:
-        """Return the comment on the line of a value. If the value is a block, the line is that of its key or dash."""
+        """Return the comment on the line of a value. For a block value, use the line of the key or dash."""
         if _is_block(value):
             start = self._text.index(":", entry.end) + 1 if entry else token + 1
             first = value.entries[0].token if value.entries else value.start
@@ -232,7 +232,7 @@ class _Layout:
         return (note["note"] or "").rstrip()
 
     def _parts_in_braces(self, node: YamlNode) -> tuple[list[_Part], list[_Line]]:
-        """Return the entries of a mapping in braces, or the items of a list in brackets, to write them as a block."""
+        """Return the entries of a mapping in braces, or the items of a list in brackets, for output as a block."""
         parts: list[_Part] = []
         offset = node.start + 1
         for entry, value in _pairs(node):
@@ -243,7 +243,7 @@ class _Layout:
         return parts, self._in_braces(offset, node.end - 1, parts)
 
     def _in_braces(self, start: int, end: int, parts: list[_Part]) -> list[_Line]:
-        """Return the comment lines between two entries or items. A comment after the first one becomes its `note`."""
+        """Return the comment lines between two entries or items. A comment right after the first becomes a `note`."""
         first, *following = self._text[start:end].split("\n")
         head = [_Line(0, line.strip()) for line in following if line.strip().startswith("#")]
         if parts and "#" in first:
@@ -334,7 +334,7 @@ class _Layout:
         return self._scalar(node, data, 0, is_flow=True)[0]
 
     def _scalar(self, node: YamlNode, data: Any, indent: int, *, is_flow: bool = False) -> list[str]:
-        """Return the lines of a scalar or an alias. The first line belongs after the key, on the line of the key."""
+        """Return the lines of a scalar or an alias. The caller writes the first line on the line of the key."""
         written = self._text[node.start : node.end]
         if node.form == "alias" or (isinstance(data, int | float) and not isinstance(data, bool)):
             return [written]
@@ -368,7 +368,10 @@ def _is_block(node: YamlNode) -> bool:
 
 
 def _give(part: _Part, lines: list[_Line], column: int) -> list[_Line]:
-    """Add the first comment lines, if indented deeper than a column, to an entry or item. Return the other lines."""
+    """Add the first comment lines, if indented deeper than a column, to the `foot` of an entry or item.
+
+    Return the other lines. If the value is not a block, return all lines.
+    """
     if not _is_block(part.node):
         return lines
     foot, remaining = _split(lines, column)
@@ -377,7 +380,7 @@ def _give(part: _Part, lines: list[_Line], column: int) -> list[_Line]:
 
 
 def _split(lines: list[_Line], column: int) -> tuple[list[_Line], list[_Line]]:
-    """Split comment lines into the first lines that are indented deeper than a column, and the lines after them."""
+    """Split comment lines into the first lines, which are indented deeper than a column, and the other lines."""
     end = 0
     for number, line in enumerate(lines, start=1):
         if line.text and line.column <= column:

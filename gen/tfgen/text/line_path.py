@@ -1,4 +1,4 @@
-r"""The path of the value on each line of a YAML text.
+r"""Find the path of the value on each line of a YAML text.
 
     >>> [path for path in line_paths("a:\n  b: 1\n# the next\nc: |\n  two\n  lines\n")]
     [('a',), ('a', 'b'), ('c',), ('c',), ('c',), ('c',)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _TEXT_UNIT = 100
-"""Number of characters of a text that count as one value, so that aliases of long texts cannot exhaust the memory."""
+"""Number of characters of a text that count as one value. So aliases of long texts cannot exhaust the memory."""
 
 _LONGEST_NUMBER = 40
 """Maximum number of characters of a number. A float64 needs 17 digits, a sign, a point and an exponent."""
@@ -79,8 +79,8 @@ def uncarried_message(character: str) -> str:
 
 
 _TAG_DIRECTIVE = re.compile(r"^%TAG\b", re.MULTILINE)
-"""Pattern of a `%TAG` directive. tfgen removes these directives, because libyaml needs quadratic time for many of
-them."""
+"""Pattern of a `%TAG` directive. tfgen removes these directives, because many such directives take libyaml quadratic
+time."""
 
 
 def _tag_directives(text: str, file: str) -> Iterator[Problem]:
@@ -177,8 +177,8 @@ class _Builder:
     def _mapping(self, start: yaml.Event, depth: int) -> tuple[Any, SourceTree]:
         """Consume the events of a mapping, and return its data and its source tree.
 
-        In any order of the keys, a key of the mapping overrides a key that `<<` merges, and an earlier `<<` overrides a
-        later `<<`.
+        A key of the mapping overrides a key that `<<` merges, regardless of the order of the keys. An earlier `<<`
+        overrides a later `<<`.
         """
         data: dict[str, Any] = {}
         children: dict[str | int, tuple[Position, SourceTree]] = {}

@@ -4,8 +4,8 @@
     >>> node.entry("a").value.entry("b").value
     YamlNode(form='scalar', token=7, start=7, end=8, is_flow=False, entries=(), items=())
 
-The text must have no problem that `parse.parse` finds. Unlike `parse.parse`, this module does not replace an alias by
-a copy of the value at the anchor of the alias.
+The text must have no problem that `parse.parse` finds. This module does not replace aliases; `parse.parse` replaces
+each alias by a copy of the value at the anchor.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class _Failure(Record):
 
     Attributes:
         at: the position where libyaml stopped.
-        since: the start of the quoted text or collection that is unfinished, such as its opening quote.
+        since: the position at which the unfinished quoted text or collection begins, such as the opening quote.
         lines: the lines of the text.
     """
 
@@ -113,7 +113,7 @@ def _position(mark: yaml.Mark | None) -> Position:
 
 
 def _long_key(failure: _Failure, since: int) -> _Explained | None:
-    """Explain a key that is too long for YAML; None if the line has no such key. `since` is the column of the key."""
+    """Explain a key that is too long for YAML. `since` is the column of the key. Return None without such a key."""
     key = failure.before[since:].lstrip()
     if failure.character != ":" or len(key) <= _LONGEST_KEY or re.search(r":\s", key):
         return None
@@ -180,7 +180,7 @@ def _no_value_here(failure: _Failure) -> _Explained:
 
 
 def _no_colon(failure: _Failure) -> _Explained:
-    """Explain a line in a mapping that has no key. libyaml stops after this line; `since` is the start of the line."""
+    """Explain a line of a mapping without a key. libyaml stops after this line; `failure.since` is its start."""
     number = failure.since.line
     long = _long_key(failure, failure.since.column - 1) if failure.at.line == number else None
     if long:
@@ -209,7 +209,7 @@ def _blank_missing(number: int, match: re.Match[str]) -> _Explained:
 
 
 def _after_quote(failure: _Failure) -> _Explained | None:
-    """Explain text that follows quoted text on a line; None if no quote precedes the text."""
+    """Explain text that follows quoted text on a line. Return None if no quote precedes the text."""
     quote = failure.before.rstrip()[-1:]
     if quote not in {"'", '"'}:
         return None

@@ -64,7 +64,7 @@ _QUOTED = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
-"""Pattern of a text that needs quotes, because without quotes some YAML parser would not read the same string.
+"""Pattern of a text that needs quotes. Without quotes, some YAML parser would not read the same string.
 
 The pattern also matches some texts that every parser reads correctly.
 """
