@@ -88,7 +88,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _run_command(args: Namespace) -> int:
-    """Run a command and return its exit code. Print the problems of the input that stop the command."""
+    """Run a command and return its exit code. If problems of the input stop the command, print the problems."""
     command: Run = args.run
     try:
         return command(args)

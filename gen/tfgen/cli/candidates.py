@@ -100,7 +100,7 @@ def _takes_list(action: Action) -> bool:
 
 
 def _values(action: Action, word: str, line: Line) -> Iterator[Candidate]:
-    """Yield the allowed values of an option or an argument that begin with a word."""
+    """Yield each allowed value of an option or an argument, if the value begins with the word."""
     if action.choices is not None:
         yield from _beginning(word, map(Candidate, action.choices))
     elif isinstance(action.metavar, str) and action.metavar in VALUES:

@@ -64,7 +64,7 @@ def _line(args: Namespace) -> int:
 
 
 def _text(path: str) -> str:
-    """Return the explanation of a key or a rule. If a key and a rule have this name, explain the key and the rule.
+    """Return the explanation of a key or a rule. If a key and a rule have the same name, explain both.
 
     Raises:
         UsageError: no key and no rule has the name. The message suggests the most similar key and rule.

@@ -60,7 +60,7 @@ COMMANDS: Final = (
 
 
 class Parsers(NamedTuple):
-    """The main parser of tfgen, and command name -> parser of the command."""
+    """The main parser of tfgen, and the parser of each command by the name of the command."""
 
     root: ArgumentParser
     commands: Mapping[str, ArgumentParser]
@@ -166,7 +166,7 @@ def positionals(parser: ArgumentParser) -> Sequence[Action]:
 
 
 def _unknown_option(parser: ArgumentParser, words: Iterable[str]) -> str | None:
-    """Return the first unknown long option, or None. As in argparse, the beginning of an option is known as well."""
+    """Return the first unknown long option, or None. A prefix of a known option counts as known, as in argparse."""
     for word in takewhile(lambda word: word != "--", words):
         name = word.partition("=")[0]
         if name.startswith("--") and " " not in name and not any(text.startswith(name) for text in options(parser)):

@@ -69,7 +69,7 @@ def _run(args: Namespace) -> int:
 
 
 def _print_plans(plans: Mapping[str | None, Plan]) -> None:
-    """Print the verdict for each run, and a picture of the nodes of each cluster."""
+    """Print for each run whether the run fits, and print a picture of the nodes of each cluster."""
     from tfgen.report.plan import verdict_text
     from tfgen.report.plan_picture import node_lines
 

@@ -1,6 +1,6 @@
 """The chart values without a key in the job file: nameOverride, fullnameOverride and the environment.
 
-Helm's starter chart has both names, and its users expect them:
+Helm's starter chart has nameOverride and fullnameOverride, and Helm users expect them:
 https://helm.sh/docs/chart_best_practices/conventions/. A chart needs the name of its environment if the environments
 have different patches. The values file of an environment sets the name.
 """
@@ -56,6 +56,6 @@ def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
 
 
 def told_environments(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the environments that a chart must distinguish: all if an environment sets patches, and none if not."""
+    """Return the environments that a chart must distinguish: all if an environment sets patches, or else none."""
     environments = spec.get("environments", {})
     return tuple(sorted(environments)) if any("patches" in environment for environment in environments.values()) else ()

@@ -64,7 +64,7 @@ def _plain(node: Schema) -> dict[str, Any]:
 
 
 def _map_nodes(node: Schema, change: Callable[[Schema], Any]) -> dict[str, Any]:
-    """Return a copy of a node in which a function has changed each child node."""
+    """Return a copy of a node. In the copy, the result of `change` replaces each child node."""
     changed = dict(node)
     for key, value in node.items():
         if key in _BY_NAME:
@@ -91,7 +91,7 @@ class _Shared:
     """Collects the repeated nodes of a schema as definitions.
 
     Attributes:
-        definitions: the definitions by name, without the definitions inside of another definition.
+        definitions: the definitions by name. A definition contains no nested definitions.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -111,7 +111,7 @@ class _Shared:
             self.definitions[self._pointers[pointer]] = self.node(node)
 
     def _free(self, word: str) -> str:
-        """Return a new name for a definition. No other definition has this name."""
+        """Return an unused name for a definition: the given word, if necessary with a number."""
         base = re.sub("[^A-Za-z0-9]", "", word) or "text"
         taken = {*self._pointers.values()}
         return next(name for name in (base, *(f"{base}{number}" for number in range(2, 1_000))) if name not in taken)
@@ -155,7 +155,7 @@ class _Shared:
 
 
 def _required_form(pointer: str, named: Mapping[str, Schema]) -> str | None:
-    """Return the pointer of a definition that equals the definition at `pointer` except that it does not allow null."""
+    """Return the pointer of a definition that allows the same values except null; None without such a definition."""
     plain = named.get(f"{_ROOT}{pointer.rpartition('/')[2]}")
     return f"{_ROOT}{pointer.rpartition('/')[2]}" if named[pointer] == {"anyOf": [plain, _NULL]} else None
 
@@ -168,7 +168,7 @@ def _without_null(node: Schema, optional: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _constraint(node: Schema) -> Schema:
-    """Return the constraints of a node: the node without its description."""
+    """Return a copy of a node without the description, which does not constrain a value."""
     return {key: value for key, value in node.items() if key != "description"}
 
 

@@ -73,7 +73,7 @@ def is_record(node: Schema) -> bool:
 
 
 def entry(schema: Schema, node: Schema, key: str | int) -> Schema | None:
-    """Return the resolved node of a key (or index) of a resolved node; None for a key that the schema does not have."""
+    """Return the resolved child node for a key or an index; None for a key that the schema does not have."""
     if isinstance(key, int):
         child = node.get("items")
     else:

@@ -78,7 +78,7 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
         "volumeMounts",
     ): "set mountPath in the volume of spec.storage, and list the roles that mount the volume in the key for",
 }
-"""The advice for a key, by the last steps of the path of the key.
+"""The advice for a key, by the last keys in the path of the key.
 
 The advice has placeholders: `name` is the parent key, and `value` is the value in the notation of a job. `named` is the
 same value, but a text such as `data` becomes `{name: data}`.
@@ -164,7 +164,7 @@ def as_items(value: Any, key: str) -> str:
 
 
 def _hidden(name: Any, value: Any) -> Any:
-    """Replace possible secrets in a value in the notation of Kubernetes."""
+    """Replace the possible secrets in a value that is written as in Kubernetes."""
     if isinstance(value, Mapping):
         return {key: _hidden(name if key == "value" else key, item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Checks the parts of a job that contain fields of Kubernetes, such as `podTemplate`, against the Kubernetes types.
+"""Checks the keys of a job whose values are fields of Kubernetes, such as `podTemplate`, against Kubernetes types.
 
     misfits(("sidecars", 0), {"name": "metrics", "envs": []}, "Container", text)
         -> Misfit(("sidecars", 0, "envs"), "misspelt", 'unknown field "envs" in sidecars[0]; did you mean "env"?')
@@ -111,11 +111,11 @@ def type_of_kind(api_version: str, kind: str) -> str | None:
 
 
 def keyed_lists(path: Path, value: Any, type_name: str) -> Iterator[KeyedList]:
-    """Yield the lists inside a value if Kubernetes merges their items by keys. Include lists inside the items.
+    """Yield the lists that Kubernetes merges by the keys of their items. Search a value at any depth.
 
     Args:
         path: the path of the value.
-        value: the value in the job. Parts with a wrong type are ignored.
+        value: the value in the job. Nested values with a wrong type are ignored.
         type_name: the type, as for `misfits`.
     """
     if type_name.startswith("["):
@@ -131,7 +131,7 @@ def keyed_lists(path: Path, value: Any, type_name: str) -> Iterator[KeyedList]:
 
 
 def misfits(path: Path, value: Any, type_name: str, text: WrittenText, under: Any = None) -> Iterator[Misfit]:
-    """Yield the parts of a value that do not match a type of the table, and the missing required fields.
+    """Yield a misfit for each nested value that does not match its type, and for each missing required field.
 
     Null, which removes a field, is allowed for optional fields.
 
@@ -198,7 +198,7 @@ def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenT
 
 
 def _missing(value: Mapping[str, Any], type_name: str, under: Any) -> Iterator[str]:
-    """Yield the missing required fields, except misspelt fields, which a different function reports."""
+    """Yield the missing required fields. Omit a field that the job misspells, because `misfits` reports the typo."""
     if under is not None and not isinstance(under, Mapping):
         return
     fields, required, _ = types()[type_name]
@@ -210,7 +210,7 @@ def _missing(value: Mapping[str, Any], type_name: str, under: Any) -> Iterator[s
 
 
 def _untyped(path: Path, value: Any, text: WrittenText) -> Iterator[Misfit]:
-    """Yield a misfit for each patch directive in a value of unknown type, because directives need the type."""
+    """Yield the misfits in a value of unknown type: wrong patch directives, and wrong items of merged lists."""
     for key, item in value.items() if isinstance(value, Mapping) else ():
         item_path = (*path, key)
         if key.startswith("$"):
@@ -249,14 +249,14 @@ def _directive(path: Path) -> Misfit:
 
 
 def _own_item(items: Any, key: str, name: Any) -> Any:
-    """Return the item of a list whose merge key `key` has the value `name`; None for a new item."""
+    """Return the list item that has the value `name` for the merge key `key`; None for a new item."""
     if items is None or not isinstance(items, (list, tuple)):
         return items
     return next((item for item in items if isinstance(item, Mapping) and item.get(key) == name), None)
 
 
 def is_misspelt(name: str, type_name: str) -> bool:
-    """Test whether a name is the misspelt name of a field of a type."""
+    """Test whether a name is a misspelt field name of a type."""
     return name not in types()[type_name].fields and _misspelt(name, type_name) is not None
 
 

@@ -64,8 +64,8 @@ class SchemaError(Record):
     """A value that violates a keyword of the schema.
 
     Attributes:
-        path: the path of the value; the path of the mapping for a problem of its keys.
-        node: the part of the schema with the keyword.
+        path: the path of the value; for a wrong or missing key, the path of the mapping.
+        node: the node of the schema that contains the keyword.
         names: the unknown keys, the missing key, or the wrong key.
         of_key: whether the keyword constrains the key `names[0]`, and not the value of the key.
     """
@@ -78,7 +78,7 @@ class SchemaError(Record):
 
 
 class CheckedData(Record):
-    """The data of a check, and the document with the positions of the data.
+    """The checked data, and the document that contains the position of each value.
 
     Attributes:
         data: the data of the document, or the data of the job with the environment merged over the job.
@@ -382,7 +382,7 @@ _SAY: Mapping[str, Callable[[CheckedData, SchemaError], Iterator[Problem]]] = {
     "required": _missing_key,
 }
 SAID = tuple(_SAY)
-"""The keywords of JSON Schema that tfgen translates, in order. If a value violates several, tfgen reports the first."""
+"""The keywords of JSON Schema that tfgen translates. tfgen reports only the first keyword that a value violates."""
 
 
 def _other_kind(checked: CheckedData) -> Problem | None:
@@ -403,7 +403,7 @@ def _other_kind(checked: CheckedData) -> Problem | None:
 
 
 def found_words(value: Any, text: str) -> str:
-    """Return a value in words, such as "the number 1.50"; `text` is the text of a scalar in the file."""
+    """Return a value in words, such as "the number 1.50"; `text` is the scalar as written in the file."""
     if value is None:
         return text or "nothing"
     if isinstance(value, bool):
@@ -449,7 +449,7 @@ _AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt])i?b?", re.IGNORECAS
 
 
 def as_name(text: object, node: Schema) -> str:
-    """Return the hint to write a valid name for a text with upper-case letters or invalid characters.
+    """Return the hint to write a valid name instead of a text with upper-case letters or invalid characters.
 
     >>> as_name("My_Mnist", {"pattern": "^[a-z][-a-z0-9]*$"})
     '; write my-mnist'
@@ -469,7 +469,7 @@ def _as_quantity(text: object) -> str:
 
 
 def _form(text: str, node: Schema) -> str:
-    """Return the required format in words for a text that has a different format; empty for a valid text."""
+    """Return the required format of a text in words, if the text has a different format; empty for a valid text."""
     if "enum" in node and text not in node["enum"]:
         return expected(node)
     fits = re.search(node.get("pattern", ""), text)
@@ -477,7 +477,7 @@ def _form(text: str, node: Schema) -> str:
 
 
 def _as_only_key(value: Any, node: Schema) -> str:
-    """Return the hint to write `{name: hub}` instead of `hub`, for a mapping that needs only one key."""
+    """Return the hint to write `{name: hub}` instead of `hub`, where the schema requires a mapping with this key."""
     needed = node.get("required", ())
     if not isinstance(value, str) or json_types(node) != ["object"] or len(needed) != 1:
         return ""
@@ -485,20 +485,20 @@ def _as_only_key(value: Any, node: Schema) -> str:
 
 
 def _odd_space(text: object) -> str:
-    """Return the hint for a key or a text with a special space character that looks like a blank."""
+    """Return a hint if a key or a text contains a special space character that looks like a normal space."""
     odd = find_odd_space(text) if isinstance(text, str) else None
     return f"; {odd}" if odd else ""
 
 
 def _as_items(checked: CheckedData, value: Any, node: Schema) -> str:
-    """Return the hint to write a list, such as `[{key: gpu}]` instead of `{key: gpu}`."""
+    """Return the hint to write a list with one item, such as `[{key: gpu}]`, instead of only the item, `{key: gpu}`."""
     items = schema_file.resolve(checked.schema, node.get("items", {}))
     is_item = isinstance(value, dict) and value and value.keys() <= items.get("properties", {}).keys()
     return f"; write {one_line([value])}" if is_item and json_types(node) == ["array"] else ""
 
 
 def _as_text(checked: CheckedData, error: SchemaError) -> str:
-    """Return the hint to quote a text with a colon, such as `"--x: y"`, which YAML reads as a mapping."""
+    """Return the hint to quote a text with a colon, such as `"--x: y"`. Without quotes, YAML reads a mapping."""
     value = checked.value(error.path)
     is_item = isinstance(value, dict) and len(value) == 1 and isinstance(error.path[-1], int)
     if not is_item or json_types(error.node) != ["string"]:
@@ -509,7 +509,7 @@ def _as_text(checked: CheckedData, error: SchemaError) -> str:
 
 
 def _such_as(checked: CheckedData, error: SchemaError) -> str:
-    """Return an example for a key whose value is a mapping or a list: the text ` such as [a, b]`."""
+    """Return an example of a mapping or a list as the end of a message, such as ` such as [a, b]`."""
     node = schema_file.node(checked.schema, error.path) or {}
     if (
         checked.value(error.path) is None

@@ -63,7 +63,7 @@ class Tunable(Record):
 
 
 class _Present(Record):
-    """The tunables of jobs with the same sections and workload kind, with lookup tables."""
+    """The tunables that jobs with the same sections and workload kind share, with lookup tables for the tunables."""
 
     tunables: tuple[Tunable, ...]
 
@@ -97,7 +97,7 @@ def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tun
 
     Args:
         spec: the spec of the job.
-        of_any_kind: whether to include the values that nothing in the job reads.
+        of_any_kind: whether to include the values without effect in the job, such as values for other workload kinds.
     """
     return _present(spec, of_any_kind=of_any_kind).tunables
 
@@ -137,7 +137,7 @@ def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, A
 
     Args:
         spec: the spec of the job.
-        of_any_kind: whether to include the values that nothing in the job reads.
+        of_any_kind: whether to include the values without effect in the job, such as values for other workload kinds.
     """
     return _complete(spec, _present(spec, of_any_kind=of_any_kind))
 
@@ -153,7 +153,7 @@ def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool 
 
 
 def all_values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the result of `values`, and the results of `environment_values` by the names of the environments."""
+    """Return the values of the job (`values`), and the values of each environment by name (`environment_values`)."""
     present = _present(spec, of_any_kind=of_any_kind)
     job_values = _complete(spec, present)
     return job_values, {name: _of_environment(spec, job_values, name, present) for name in spec.get("environments", ())}
@@ -165,13 +165,13 @@ def without_environments(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def overrides(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the chart values that an environment changes, without its namespace and cluster."""
+    """Return the chart values that an environment sets. Its namespace and cluster are not chart values."""
     place = schema_file.load()["definitions"]["place"]["properties"]
     return {key: value for key, value in environment.items() if key not in place}
 
 
 def chart_overrides(spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the overrides of each environment by name, except values that do not exist in the chart of the job."""
+    """Return the chart values that each environment sets, by name. Omit values that the chart of the job lacks."""
     present = _present(spec)
     return {
         name: {**_of_chart(spec, name), **_chart_part(overrides(environment), (), present)}
@@ -245,7 +245,7 @@ def _of_chart(spec: Mapping[str, Any], name: str) -> dict[str, str]:
 def _laid_over(
     base: Mapping[str, Any], over: Mapping[str, Any], parent: ValuesPath, by_path: Mapping[ValuesPath, Tunable]
 ) -> dict[str, Any]:
-    """Merge values over complete values, as `merge` does. A removed value gets its default."""
+    """Merge values over the complete values of a job, as `merge` does. A value that null removes gets its default."""
     laid = dict(base)
     for key, value in over.items():
         path, lower = (*parent, key), base.get(key)
@@ -258,7 +258,7 @@ def _laid_over(
 
 
 def _complete(spec: Mapping[str, Any], present: _Present) -> dict[str, Any]:
-    """Return the values of a spec, in order and with the defaults of missing values."""
+    """Return the values of a spec, in the order of the schema. A missing value gets its default."""
     complete: dict[str, Any] = {}
     for records, tunables_there in present.by_record:
         place, source = complete, spec
@@ -283,7 +283,7 @@ def _unread(spec: Mapping[str, Any]) -> Iterator[str]:
 
 @functools.cache
 def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> _Present:
-    """Return the tunables of a job with the given sections, without the values at the paths `lacks`."""
+    """Return the tunables of a job that has the sections `has`. Omit the tunables at the paths `lacks`."""
     without = [path.split(".") for path in lacks]
     leaves_there = (leaf for leaf in all_leaves().values() if has.issuperset(leaf.sections))
     return _Present(

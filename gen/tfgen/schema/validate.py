@@ -65,7 +65,7 @@ def check_alone(document: Document) -> tuple[Problem, ...]:
 
 
 def check_defaults(document: Document) -> tuple[Problem, ...]:
-    """Return the problems of a layer merged over the layers above, in order."""
+    """Return the problems, in order, of a layer that is merged over the layers above it."""
     return _defaults_problems(document, document.data)
 
 
@@ -137,9 +137,10 @@ def _schema_errors(error: ValidationError, data: Any, schema: Schema) -> Iterato
 def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[Path]:
     """Yield the paths in the data that a JSON pointer of the validator may mean.
 
-    In the pointer, a key such as "08" is the number 8. So for a mapping, a number means each key with this number that
-    leads to `instance`. All these keys have the same schema, because the key names in the schema contain letters. The
-    pointer omits empty keys, so if a pointer leads nowhere, the function tries an empty key.
+    In the pointer, a key such as "08" is the number 8. So a number in the pointer may mean any key of a mapping that
+    reads as this number, if the path with this key leads to `instance`. All these keys have the same schema, because
+    the key names in the schema contain letters. The pointer omits empty keys, so if a pointer leads nowhere, the
+    function tries an empty key.
     """
     if not pointer and data == instance:
         yield ()
@@ -162,7 +163,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _steps(data: Any, first: str | int) -> list[str | int]:
-    """Return the keys or the index in the data that the first part of a pointer may mean."""
+    """Return the keys of a mapping, or the index of a list, that the first step of a pointer may mean."""
     if isinstance(data, list):
         return [first] if isinstance(first, int) and first < len(data) else []
     if not isinstance(data, dict):

@@ -23,7 +23,7 @@ def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def whole_values(paths: Iterable[Path]) -> frozenset[Path]:
-    """Shorten each path to the values path at its start: `env.A.name` is part of the value `env`."""
+    """Shorten each path to the path of the chart value that contains it: `env.A.name` becomes `env`."""
     leaves = tunables.all_leaves()
     ends = ((path, next((end for end in range(len(path)) if path[:end] in leaves), len(path))) for path in paths)
     return frozenset(path[:end] for path, end in ends)

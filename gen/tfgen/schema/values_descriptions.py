@@ -20,7 +20,7 @@ _ENTRY: Final = "additionalProperties"
 
 
 def described(values_schema: Schema, environments: Sequence[str]) -> Schema:
-    """Return a copy of a schema of values with descriptions.
+    """Return a copy of a schema of chart values, with a description of each value.
 
     Args:
         values_schema: the schema of the values, without descriptions.
@@ -39,8 +39,8 @@ def _describe(node: dict[str, Any], source: Schema, schema: Schema) -> None:
 
     Args:
         node: the node of a value.
-        source: the resolved node of the field in the schema of a job.
-        schema: the schema of values.
+        source: the resolved node of the same value in the job schema.
+        schema: the complete schema of the values, which contains the definitions.
     """
     target = _target(node, schema)
     for name, child in target.get("properties", {}).items():

@@ -1,6 +1,6 @@
-"""The form of a chart's values: the paths of the values, without the values. Most jobs of a team have the same form.
+"""The keys of a chart's values.yaml, without the values. Most jobs of a team have the same keys.
 
-tfgen therefore caches the texts that depend only on the form, and the text of the default values.
+tfgen therefore caches the texts that depend only on these keys (`ValuesForm`), and the text of the default values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tfgen.schema.tunables import ValuesPath
 
 
 class ValuesForm(Record):
-    """The form of a chart's values.
+    """The form of a chart's values: the paths of the values, without the values.
 
     Attributes:
         paths: the paths of the values, in the order of the schema.
@@ -37,11 +37,11 @@ class ValuesForm(Record):
 
 
 once_a_form: Final = functools.lru_cache(maxsize=64)
-"""Decorator that caches the results of a function for the most recently used forms."""
+"""Decorator that caches the results of a function for the 64 most recently used `ValuesForm` arguments."""
 
 
 class ValuesText(Record):
-    """Writer of the text of some values in a file of the chart.
+    """Writer that returns the text of some values for a file of the chart.
 
     Attributes:
         paths: the paths of the values.
@@ -75,7 +75,7 @@ class ValuesText(Record):
 
 
 def values_form(spec: Mapping[str, Any]) -> ValuesForm:
-    """Return the form of the values of a job's chart."""
+    """Return the paths of the values in a job's chart, as a `ValuesForm`."""
     paths = tuple(tunable.path for tunable in tunables.tunables(spec))
     return ValuesForm(paths, _lacks(spec), told_environments(spec), tunables.idle_paths(spec))
 

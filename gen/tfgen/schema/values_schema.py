@@ -2,10 +2,10 @@
 
     {"worker": {"allOf": [{"$ref": "#/definitions/role"}], "required": ["replicas"]}}
 
-The schema accepts the values that the job schema accepts. Repeated nodes share a definition: a role, the characters
-of a text, and any other repeated node. Each of Helm's two libraries can read the schema: gojsonschema
-(until Helm 3.17) and santhosh-tekuri/jsonschema. In draft-07, keywords next to a `$ref` have no effect, so such
-keywords are in `allOf`. Only a description is next to a `$ref`: editors show the description, and Helm ignores it.
+The schema accepts the values that the job schema accepts. Repeated nodes, such as the node of a role, share a
+definition. Each of Helm's two libraries can read the schema: gojsonschema (until Helm 3.17) and
+santhosh-tekuri/jsonschema. In draft-07, keywords next to a `$ref` have no effect, so such keywords are in `allOf`. Only
+a description is next to a `$ref`: editors show the description, and Helm ignores it.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _LONG: Final = 80
 _NAMED: Final = ("properties", "definitions")
 """Keywords whose keys are names and not keywords."""
 _BELOW: Final = ("items", "propertyNames", "additionalProperties", *_NAMED)
-"""Keywords that constrain the parts of a value. Keywords that constrain the value itself are written first."""
+"""Keywords that constrain nested values. Keywords that constrain the value itself are written first."""
 
 
 @once_a_form
 def values_schema(form: ValuesForm) -> Schema:
     """Return the schema of a chart's values. The schema is cached and shared, so callers must not change it.
 
-    Every key that a template reads is required, so that a null (which Helm uses for "remove") is refused instead of
-    printed. A key that no template reads is optional, because an environment of the job may set the key.
+    Every key that a template reads is required, so that the schema refuses a null (which Helm uses for "remove"). A key
+    that no template reads is optional, because an environment of the job may set the key.
 
     The schema allows `global`, which Helm adds to the values of subcharts, and `enabled`, a condition of parent charts.
     """
@@ -96,7 +96,7 @@ def _in_values(node: Schema) -> Any:
 
 
 def _with_types(node: Schema, types: Sequence[str]) -> Schema:
-    """Add types to the schema of a text, and the range of the integers whose digits the text allows."""
+    """Add types to the schema of a text. Limit integers to the range that the pattern and length of the text allow."""
     text = node["type"] if isinstance(node["type"], list) else [node["type"]]
     is_long = node.get("maxLength", MAX_INTEGER) >= len(str(MAX_INTEGER))
     range_of_text = {
@@ -118,7 +118,7 @@ def values_schema_text(form: ValuesForm) -> str:
 
 @functools.cache
 def _definitions() -> str:
-    """Return the short definitions as JSON text, so that each schema can change a separate copy."""
+    """Return the short definitions as JSON text. Each caller parses the text and gets a copy that it may change."""
     values = {"values": [leaf.written for leaf in all_leaves().values()]}
     used = used_definitions(values, schema_file.load()["definitions"])
     accepting = {f"{name}{_IN_VALUES}": _in_values(node) for name, node in used.items() if CHART_ACCEPTS in node}
@@ -166,7 +166,7 @@ def _share(schema: dict[str, Any]) -> None:
 
 
 def _refer_to_bases(schema: dict[str, Any]) -> None:
-    """Replace each text schema that extends a definition by a reference to the definition and the added keywords."""
+    """Find each text schema that has all keywords of a definition. Replace these keywords by a `$ref`."""
     definitions = schema["definitions"]
     bases = {name: node for name, node in definitions.items() if "pattern" in node and "not" not in node}
     candidates = [(parent, key) for parent, key, _ in _nodes(schema)]
@@ -206,7 +206,10 @@ def _characters() -> dict[str, Any]:
 
 
 def _short(node: Any) -> Any:
-    """Return a copy of a node without ignored keywords. A reference replaces the forbidden characters in a pattern."""
+    """Return a copy of a node without descriptions, defaults, examples and keywords of tfgen.
+
+    If a pattern forbids special characters, a reference to a shared definition forbids these characters instead.
+    """
     if not isinstance(node, dict):
         return [_short(item) for item in node] if isinstance(node, list) else node
     copy: dict[str, Any] = {

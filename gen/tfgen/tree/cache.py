@@ -32,7 +32,8 @@ A subfolder contains the entries whose keys begin with the same two hexadecimal 
 subfolders. tfgen deletes the oldest entries first.
 """
 _LONGEST: Final = 200_000
-"""Maximum size of a cache entry in bytes. The results of a usual job have two kilobytes, its templates 50 to 120."""
+"""Maximum size of a cache entry in bytes. The results of a usual job have two kilobytes, and the templates have
+50 to 120 kilobytes."""
 
 
 def cache_key(parts: Iterable[bytes]) -> str:

@@ -71,10 +71,12 @@ class FileTree(Record):
 
     @classmethod
     def combine(cls, parts: Mapping[str, Mapping[str, str]], shared: Collection[str] = ()) -> FileTree:
-        """Return one tree that contains the files of all parts. Raises FileTreeError if two parts have the same path.
+        """Return one tree with the files of several parts, such as a chart or a job.
+
+        Raises FileTreeError if two parts have the same path.
 
         Args:
-            parts: for each part, the text of each file by path; the name of a part is for errors.
+            parts: for each part, the text of each file by path. Error messages contain the names of the parts.
             shared: the paths that several parts may have, if the files have equal texts.
         """
         origin: dict[str, str] = {}

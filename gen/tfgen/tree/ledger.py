@@ -44,7 +44,7 @@ _LONGEST_WRITTEN = 2_000_000
 """Maximum size, in characters, of a ledger that tfgen writes. A ledger of this size lists some 18,000 files."""
 _LONGEST_READ = 5_000_000  # an unfinished ledger is up to twice as long as a finished ledger
 _REST_OF_LINE = 74
-"""Number of characters in the line of a ledger for a file, without the path of the file."""
+"""Number of characters, besides the path, in the line of a ledger that lists a file."""
 _FAULTS = 5
 """Maximum number of faults of a ledger that a message lists."""
 _SOURCE_LINE = re.compile(r'^  "source": "(?P<source>[^"\\\n]+)",?\r?$', re.MULTILINE)
@@ -104,16 +104,16 @@ class Ledger(Record):
         return (self.unfinished or {}).get(path) or self.files.get(path)
 
     def is_of_same_job(self, target: Ledger) -> bool:
-        """Return whether both ledgers have the same job, whatever their defaults and versions of tfgen are."""
+        """Return whether both ledgers have the same digest of the job. Defaults and versions of tfgen may differ."""
         return self.unfinished is None and self.input_digest == target.input_digest
 
     def stays(self, target: Ledger) -> bool:
-        """Return whether both ledgers have the same job, but different defaults or different versions of tfgen."""
+        """Return whether both ledgers have the same digest of the job, but different defaults or versions of tfgen."""
         made_by = (self.tool_version, self.defaults_digest)
         return self.is_of_same_job(target) and made_by != (target.tool_version, target.defaults_digest)
 
     def causes_of_change(self, later: Ledger) -> list[str]:
-        """Return the reasons why a later ledger of the same job differs: changed defaults or a new version of tfgen."""
+        """Return the reasons why this ledger differs from a later one: changed defaults, or a new version of tfgen."""
         causes = []
         if self.tool_version != later.tool_version:
             causes.append(f"the version of tfgen changed from {self.tool_version} to {later.tool_version}")
@@ -145,7 +145,7 @@ class Ledger(Record):
 
 
 def _json(value: object) -> str:
-    """Return the JSON of one value of a ledger, with one line for each entry of a mapping.
+    """Return a value of a ledger as JSON. If the value is a mapping, each key is on a separate line.
 
     `json.dumps` with `indent` would use the encoder in pure Python, which takes ten times as long.
     """
@@ -195,13 +195,13 @@ def parse_ledger(job: str, text: str) -> Ledger:
 
 
 def _source_in(text: str) -> str:
-    """Return the job file's path from a ledger with merge conflicts; empty if the two sides have different paths."""
+    """Return the job file's path from a ledger with merge conflicts; empty if the two branches have different paths."""
     sources = {match["source"] for match in _SOURCE_LINE.finditer(text)}
     return next(iter(sources)) if len(sources) == 1 else ""
 
 
 def merge_ledgers(ours: Ledger, theirs: Ledger, on_disk: Mapping[str, str] | None = None) -> Ledger:
-    """Merge the ledgers of the two sides of a git merge.
+    """Merge the ledgers of the two branches of a git merge.
 
     The result is the ledger of an unfinished render, so `tfgen check` fails until the next render writes all files of
     the job.

@@ -73,7 +73,7 @@ class Ledgers(Mapping[str, Ledger]):
         return any(path in self[job].files for job in jobs if job in self)
 
     def paths_of_several(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield each case-folded path that is not in a job's own folder, and the jobs whose ledgers list the path."""
+        """Yield each path (case-folded) that several jobs may share, and the jobs whose ledgers list the path."""
         return iter(self._owners.items())
 
     def __getitem__(self, job: str) -> Ledger:

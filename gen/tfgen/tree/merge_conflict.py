@@ -23,5 +23,5 @@ def has_conflict(text: str) -> bool:
 
 
 def conflict_sides(text: str) -> tuple[str, str]:
-    """Return two texts without conflicts, with the lines of the current branch and with those of the merged branch."""
+    """Return the text of the current branch, and the text of the merged branch, from a text with conflict markers."""
     return _CONFLICT.sub(r"\g<ours>", text), _CONFLICT.sub(r"\g<theirs>", text)

@@ -163,7 +163,7 @@ class OutputFolder:
             texts: The text of each file, by path.
             number: The number of files of the whole batch, or slightly more. In a small batch, tfgen calls fsync for
                 each file.
-            replaced: The paths whose files, and therefore folders, exist already.
+            replaced: The paths at which a file, and therefore its folder, already exists.
         """
         new = {folder for folder in _own_folders(texts) - _own_folders(replaced) if not self._is_there(folder)}
         staged = {self._staged(path, new): path for path in texts}
@@ -331,7 +331,7 @@ class OutputFolder:
             os.replace(self._temporary(path), name, src_dir_fd=folder, dst_dir_fd=folder)
 
     def _rename_folder(self, path: str) -> bool:
-        """Rename a staged folder to its path, which must not exist. Return False if no folder is staged."""
+        """Rename a staged folder to its final path, which must not exist. Return False if no folder is staged."""
         parent, name = _split(path)
         try:
             with self._folder(parent) as folder:

@@ -1,6 +1,6 @@
-"""Plan the write of one job: a pure function of the rendered files, the ledger and the files on disk.
+"""Plan the write of one job. The plan depends only on the rendered files, the ledgers and the files on disk.
 
-tfgen replaces content that tfgen did not write only if `force` is set. `WritePlan.lost` then lists the file. The only
+tfgen replaces content that tfgen did not write only if `force` is set. `WritePlan.lost` lists these files. The only
 exception is a rendered file that contains conflict markers of a merge, because git still has both versions of the file.
 """
 
@@ -193,7 +193,7 @@ class JobPlan(Record):
         return dict(Counter(change.action for change in self.changes))
 
     def intent(self) -> Ledger:
-        """Return the ledger for the time of the write. The ledger lists both the new files and the files to replace.
+        """Return the ledger that is on disk during the write. The ledger lists the new files and the files to replace.
 
         The ledger does not list a user's file that `force` replaces. If tfgen is killed before it replaces the file,
         the next write needs `force` again.
@@ -238,7 +238,7 @@ class JobPlans(Record):
     Attributes:
         plans: the plan of each job.
         counts: for each job, the number of files by action. With these numbers, a method reads only the needed plans.
-        repeated: by the index of a job, the changes of shared files that the plan of an earlier job already contains.
+        repeated: for each job by index, the changes of shared files that the plan of an earlier job already contains.
         undone: the indices of the jobs whose files or ledgers on disk differ from the plan.
     """
 
@@ -266,7 +266,7 @@ class JobPlans(Record):
         return (self.changes_of(at, actions) for at in self.which(*actions))
 
     def changes_of(self, at: int, actions: Collection[FileAction]) -> list[FileChange]:
-        """Return the changes of one job that have one of the actions, without the changes that an earlier job makes."""
+        """Return the changes of one job that have one of the actions. Omit the changes in an earlier job's plan."""
         return self.plans[at].changes_by(actions, self.repeated.get(at, frozenset()))
 
     def paths(self, action: FileAction) -> Iterator[str]:
@@ -331,7 +331,7 @@ class WritePlan(Record):
 
 
 class Surroundings(Record):
-    """The ledgers and the state of the disk on which the plan of a job depends.
+    """Input for the plan of a job: the ledgers of all jobs, and the state of the disk.
 
     Attributes:
         ledgers: the ledgers of all jobs.
@@ -387,7 +387,8 @@ def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> t
 
 
 _Decision: TypeAlias = tuple[FileChange | None, Conflict | None]
-"""The change of a path, and its conflict or None. The change is None if `force` cannot override the conflict."""
+"""The planned change of a path, and the conflict at the path. The conflict is None if tfgen may write the path. The
+change is None if `force` cannot override the conflict."""
 
 
 def _decide_rendered(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
@@ -431,7 +432,7 @@ _REMOVE: Final = ("removes", "removed")
 
 
 def _loss(on_disk: str, new: str, action: tuple[str, str]) -> Loss:
-    """Return the lines that a write deletes, which are the lines of `on_disk` that `new` does not contain."""
+    """Return the lines that a write deletes: the lines of `on_disk` that are missing in `new`."""
     remaining = Counter(new.splitlines())
     gone = []
     for number, line in enumerate(on_disk.splitlines(), start=1):

@@ -11,7 +11,7 @@ from tfgen.tree.spool import Spool
 
 
 class Revision(Record):
-    """A file of a job that contains a revision number. The number rises by one whenever a digest changes.
+    """A rendered file that contains a revision number. The number rises by one whenever `digest` changes.
 
     Attributes:
         path: the path of the file.
@@ -44,7 +44,7 @@ class Rendering(Record):
         source: the path of the job file from the root of the repository.
         revision: the file that contains a revision number; None if no file of the job contains a revision number.
         number: the revision number in the tree; 0 before `following` sets the number.
-        counted: the digest of the last revision in the ledger, if the tree has no revision.
+        counted: the digest of the revision in the earlier ledger, if the tree has no revision.
     """
 
     job: str

@@ -124,7 +124,7 @@ class Spool:
     """A temporary file that stores values. The context manager opens and closes the file.
 
     Args:
-        near: a folder on the disk on which tfgen creates the file. The folder need not exist yet.
+        near: a folder. If possible, tfgen creates the file on the same disk. The folder need not exist yet.
     """
 
     def __init__(self, near: Path) -> None:
@@ -170,7 +170,7 @@ class Spool:
 
 
 def _open_nameless(near: Path) -> int:
-    """Create a file without a name: on the disk of a folder, in the system's folder for temporary files, or in memory.
+    """Create a file without a name on the disk of `near`, in the system's folder for temporary files, or in memory.
 
     Raises:
         TfgenError: no folder accepts a temporary file.

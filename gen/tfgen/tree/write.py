@@ -58,7 +58,7 @@ def read_ledgers(out: Path) -> Ledgers:
 
 
 def find_unchanged(out: Path, ledgers: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return the jobs whose ledgers and rendered files on disk are unchanged, each with the digest of its ledger.
+    """Return the jobs whose ledgers and rendered files on disk are unchanged, with the digests of the ledgers.
 
     Args:
         out: The output folder.
@@ -237,7 +237,7 @@ def _unstage(folder: OutputFolder, plan: WritePlan) -> None:
 
 
 class _StagedLedger(NamedTuple):
-    """The ledger of a job that tfgen staged or will remove.
+    """A ledger that tfgen has staged, or a ledger that tfgen will remove.
 
     Attributes:
         path: the path of the ledger.

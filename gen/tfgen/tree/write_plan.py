@@ -137,7 +137,7 @@ def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: 
 
 
 class _Planned(NamedTuple):
-    """The position of the stored plan of one job, and a summary of it for the plan of all jobs.
+    """The position of the stored plan of one job, and a summary of this plan for the plan of all jobs.
 
     Attributes:
         slot: the position of the stored plan.

@@ -30,7 +30,7 @@ _TF_CONFIG_STRATEGIES: Final = ("ParameterServer", "MultiWorkerMirrored", "Singl
 
 
 def reads_tf_config(sender: str, cure: str, when: Condition = None) -> Only:
-    """Return the limit of a kind whose component sets only TF_CONFIG, which keras.distribution does not read."""
+    """Return the limit of a kind whose component sets only TF_CONFIG. keras.distribution does not read TF_CONFIG."""
     return Only("strategy", _TF_CONFIG_STRATEGIES, f"{sender} sets only TF_CONFIG; {cure}", when)
 
 
