@@ -18,7 +18,7 @@ class UnexpectedAnswerError(Exception):
 
 
 def read_answer(response: Any, shape: Shape) -> Any:
-    """Return the JSON of an HTTP answer, which is a response of urllib3.
+    """Return the JSON of an HTTP response of urllib3. The function `shape` tests the top-level fields of the JSON.
 
     Raises:
         UnexpectedAnswerError: the answer is a redirect, is not JSON, or is JSON without the expected top-level fields.

@@ -32,15 +32,15 @@ _ERROR: Final = 400
 _BUILT_IN: Final = ("/api/v1", "/apis/apps/v1", "/apis/batch/v1")
 """API paths that every Kubernetes API server serves."""
 _SILENCE: Final = 60.0
-"""Seconds without output of a log. The client then requests the log again, because the connection may be dead."""
+"""Seconds without output after which the client requests a log again, because the connection may be dead."""
 _SHORT: Final = 1.0
-"""Seconds for which requests must fail before the user sees a message. Shorter failures are not reported."""
+"""Seconds for which requests must fail before the user sees a message. tfgen does not report shorter failures."""
 
 Query = Mapping[str, str]
 
 
 class ApiError(TfgenError):
-    """Error for an answer of the API server with an error status.
+    """Error for an answer with an error status from the API server.
 
     Attributes:
         status: HTTP status code.
@@ -73,7 +73,7 @@ class Resource(Record):
 
     @property
     def full_name(self) -> str:
-        """Return the plural name with the API group, as kubectl accepts the name: ``jobs.batch``, ``pods``."""
+        """Return the plural name with the API group, in the format of kubectl, such as ``jobs.batch`` or ``pods``."""
         group = self.path.split("/")[2] if self.path.startswith("/apis/") else ""
         return f"{self.name}.{group}" if group else self.name
 
@@ -109,7 +109,7 @@ class Api:
         return self._resources[api_version].get(kind)
 
     def objects(self, resource: Resource, namespace: str, query: Query = EMPTY) -> list[Object]:
-        """Return the objects of a kind in a namespace, selected by the query of a list request. Read all pages."""
+        """List the objects of a kind in a namespace, and read all pages. `query` is the query of the list request."""
         while True:
             items: list[Object] = []
             position: dict[str, str] = {}
@@ -147,7 +147,7 @@ class Api:
         """Request a stream, such as a followed log, and return urllib3's response. The client does not retry.
 
         Raises:
-            ApiError: the answer is an error.
+            ApiError: the server answers with an error status.
             OSError: the server does not answer.
             urllib3.exceptions.HTTPError: the server does not answer.
         """
@@ -191,7 +191,7 @@ class Api:
         }
 
     def _ask(self, method: str, path: str, query: Query, shape: Shape, body: Any = None, content_type: str = "") -> Any:
-        """Return the JSON of the first successful answer. Retry until the time limit in `Patience` ends."""
+        """Send a request until an answer is successful, and return its JSON. Stop at the time limit in `Patience`."""
         start, tries, is_renewed, is_told = time.monotonic(), 0, False, False
         while True:
             headers: Mapping[str, str] = {}
@@ -293,7 +293,7 @@ def _error_of(response: Any) -> ApiError:
 
 
 def _error(status: int, data: bytes, reason: str) -> ApiError:
-    """Return the ApiError for an HTTP answer with this status code, body and reason phrase."""
+    """Return the ApiError for the status code, the body and the reason phrase of an HTTP answer."""
     text = data.decode("utf-8", "replace")
     try:
         message = brief_reason(json.loads(text))

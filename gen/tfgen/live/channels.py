@@ -3,8 +3,8 @@
 The first byte of each message is the number of the stream:
 https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/4006-transition-spdy-to-websockets
 
-A single thread uses the websocket. The thread sends in `wait` and reads in `receive`, and neither call blocks. A peer
-that sends before it reads therefore cannot stop the thread.
+A single thread uses the websocket. The thread sends in `wait` and reads in `receive`, and neither operation blocks.
+Therefore, a peer that sends data before reading cannot stop the thread.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Channels:
 
     @property
     def has_room(self) -> bool:
-        """Return True if few queued bytes are unsent, so that the caller may queue more bytes."""
+        """Return True if the caller may queue more bytes, because only few queued bytes are unsent."""
         return len(self._unsent) < _ROOM
 
     @property

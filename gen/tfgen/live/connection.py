@@ -173,7 +173,7 @@ def _files(access: Access) -> list[str]:
 
 
 def _load(files: Sequence[str], context: str | None, configuration: Any) -> str:
-    """Load the kubeconfig files into a configuration of the client, and return the namespace of the context."""
+    """Load the kubeconfig files into `configuration`, and return the namespace of the context."""
     path = os.pathsep.join(files)
     contexts, active = config.list_kube_config_contexts(path)
     if context is not None:
@@ -203,7 +203,7 @@ class _Errors(logging.Handler):
 
 @contextmanager
 def _client_errors(source: str) -> Iterator[None]:
-    """Convert errors that the kubernetes client raises or logs in the `with` block to a TfgenError."""
+    """Raise a TfgenError for each error that the kubernetes client raises or logs in the `with` block."""
     errors, logger = _Errors(), logging.getLogger()
     handlers = logger.handlers[:]
     logger.handlers = [errors]

@@ -43,7 +43,7 @@ class DeclaredRun(Record):
         live_runs: for a retired run, the runs of the job in enabled environments of the same namespace and cluster, by
             environment. The objects of these runs have the same names as the objects of the retired run.
         roles: number of tasks by role.
-        controllers: objects that create the pods, by role, without the objects of an operator, such as a TFJob.
+        controllers: StatefulSets and Jobs that create the pods, by role, without an operator's objects such as a TFJob.
         end: object that decides when the run ends, such as the chief's Job.
         finisher: Job that releases the tasks; None for a run without a finisher.
         gang: PodGroup of the gang, and the number of pods that start together; None for a run without a gang.
@@ -80,7 +80,7 @@ class DeclaredRun(Record):
         return tuple(dict.fromkeys([*self.controllers.values(), *filter(None, optional), *self.claims]))
 
     def called(self, full_name: str) -> DeclaredRun:
-        """Return the same run with another prefix of the objects' names, as a Helm release with another name has."""
+        """Return the run with `full_name` as the prefix of its object names, for a Helm release with another name."""
         prefix = re.compile(rf"(elasticdl-)?{re.escape(self.full_name)}(?=-|$)")
 
         def renamed(item: Identity) -> Identity:
@@ -97,11 +97,11 @@ class DeclaredRun(Record):
 
 
 def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -> DeclaredRun:
-    """Return the run of a job, as the filled objects describe the run.
+    """Derive the run of a job from the Kubernetes objects of the job.
 
     Args:
-        built: filled objects of the job.
-        tasks: filled objects of the job's tasks, in kinds that need no operator.
+        built: the job, with its plain Kubernetes objects.
+        tasks: the objects that run the tasks of the job without an operator, for the number of tasks.
         environment: environment of the job; None for the job without an environment.
     """
     job, structure = built.job, built.job.structure

@@ -100,7 +100,7 @@ class Follower:
 
     Attributes:
         end: end of the run; None while the run continues.
-        progress: pods and other objects of the run, as of the last list of the pods.
+        progress: pods and other objects of the run, from the last time that tfgen listed the pods.
     """
 
     def __init__(self, api: Api, namespace: str, run: DeclaredRun, choice: LogChoice) -> None:
@@ -265,14 +265,14 @@ class _ContainerLog:
             self._emit(TaskLine(*self._names, line))
 
     def _wait_for_looks(self) -> None:
-        """Wait until the pods have been listed twice: the first list may be older than the end of the log."""
+        """Wait for two more lists of the pods, because the first list may be older than the end of the log."""
         with self._shown:
             looks = self._looks
             self._shown.wait_for(lambda: self._is_closed or self._is_lost or self._looks >= looks + 2)
             self._is_lost = False
 
     def _break_off(self) -> None:
-        """Shut the connection of the log down, so that the thread that reads the log sees the end of the stream."""
+        """Shut down the connection of the log, so that the reading thread sees the end of the stream."""
         response = self._response
         if response is not None:
             with contextlib.suppress(OSError, ValueError, RuntimeError):  # the connection has already ended
@@ -308,7 +308,7 @@ def _has_started(pod: Object, container: str) -> bool:
 
 
 def _has_ended(pod: Object, container: str) -> bool:
-    """Test whether a container has ended and the kubelet does not restart it."""
+    """Test whether a container has ended and the kubelet does not restart the container."""
     if pod["status"].get("phase") in ENDED:
         return True
     end = container_status(pod, container).get("state", {}).get("terminated")

@@ -46,7 +46,7 @@ def read_line(raw: str) -> LogLine:
 
 
 class LogPosition:
-    """The position up to which a container's log was read. After a new request, lines before the position are skipped.
+    """The position up to which tfgen has read a container's log. After a new request, tfgen skips the earlier lines.
 
     The position also counts the lines with the last timestamp, because several lines can have the same timestamp.
     """

@@ -77,14 +77,14 @@ def _reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _missing(run: DeclaredRun, snapshot: Snapshot) -> set[tuple[str, str]]:
-    """Return kind and name of each controller whose pods, according to the finisher's log, have not started."""
+    """Return kind and name of the controllers whose pods have not started, according to the finisher's log."""
     texts: list[str] = _MISSING.findall(snapshot.log_of_finisher(run))
     things = [thing.split("/") for text in texts for thing in text.strip().split(", ")]
     return {(_RESOURCES[thing[0]], thing[1]) for thing in things if thing[0] in _RESOURCES and len(thing) == 2}
 
 
 def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> dict[str, Object]:
-    """Return the last warning about each pod of a controller, among the warnings since a time.
+    """Return the last warning event about each pod of a controller. Ignore events before the time `since`.
 
     The release of the run deletes the waiting pods. The scheduler reports each deletion as a separate warning, which
     must not replace the reason why the pod waited.

@@ -30,7 +30,7 @@ def is_ready(node: Object) -> bool:
 
 
 def is_silent(node: Object) -> bool:
-    """Test whether the kubelet of a node has not reported for the whole grace period of the node controller."""
+    """Test whether the kubelet of a node has sent no report for the grace period of the node controller."""
     return ready_condition(node).get("status") == "Unknown"
 
 

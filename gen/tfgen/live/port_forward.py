@@ -31,7 +31,7 @@ _PART: Final = 1 << 16
 class PortForward:
     """A local port that forwards connections. The context manager opens and closes the port.
 
-    tfgen looks the pod up for each new connection, so that a connection also reaches a pod that replaces the first pod.
+    tfgen looks up the pod for each new connection, because another pod may have replaced the first pod.
 
     Attributes:
         port: number of the local port.
@@ -53,7 +53,7 @@ class PortForward:
         Args:
             api: client of the cluster.
             namespace: namespace of the pod.
-            pod: function that looks the pod up, and returns the pod.
+            pod: function that looks up and returns the pod.
             pod_port: port of the pod.
             port: local port; 0 for any free port; None for the number of the pod's port, or for any free port if the
                 number is in use.

@@ -105,7 +105,7 @@ def _check_kinds(api: Api, runs: Iterable[DeclaredRun], snapshot: Snapshot) -> N
 
 
 def _logged_pods(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Object]:
-    """Yield the pods of a run whose logs tfgen reads."""
+    """Yield the pods whose logs tfgen reads: the leading task, failed tasks, and the finisher of an ended run."""
     leader = leading_pod(run, snapshot)
     if leader:
         yield leader
@@ -116,7 +116,7 @@ def _logged_pods(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Object]:
 
 
 class _Reader:
-    """Reader of the objects of a namespace. It records the objects that cannot be read.
+    """Reader of the objects in a namespace. The reader records the objects that cannot be read.
 
     Attributes:
         unreadable: the objects that could not be read, each with the reason.
@@ -145,7 +145,7 @@ class _Reader:
             return []
 
     def nodes_if_allowed(self, names: Iterable[str]) -> dict[str, Object]:
-        """Return the nodes with the given names that exist; empty if the account may not read nodes."""
+        """Return the existing nodes among the given names; empty if the account may not read nodes."""
         resource = self._api.resource(*_NODE)
         nodes: dict[str, Object] = {}
         if resource is None:

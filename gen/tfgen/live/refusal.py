@@ -39,7 +39,7 @@ def brief_reason(status: Mapping[str, Any]) -> str:
 
 
 def is_immutable(message: str) -> bool:
-    """Test whether the server refuses a change because the field is immutable."""
+    """Test whether an error message of the server reports a change of an immutable field."""
     return bool(_IMMUTABLE.search(message))
 
 

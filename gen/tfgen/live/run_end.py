@@ -28,7 +28,7 @@ _BY_PHASE: Final[Mapping[str, Result]] = {
 
 
 class End(Record):
-    """The end of a run, as an object in the cluster reports the end.
+    """The end of a run, read from the status of an object in the cluster.
 
     Attributes:
         result: Succeeded, Failed, or NotStarted for a run that missed its start deadline.
@@ -56,7 +56,7 @@ def end_of(item: Object) -> End | None:
 
 
 def is_suspended(item: Object) -> bool:
-    """Test whether the author of the job, a queue or the finisher has suspended an object."""
+    """Test whether an object is suspended, by the author of the job, by a queue or by the finisher."""
     path = suspend_path(item["apiVersion"], item["kind"])
     return bool(path) and data_path.at(item, path) is True
 

@@ -39,7 +39,7 @@ Phase: TypeAlias = Literal[
 
 _MASTER: Final = "master"
 _SUBJECTS: Final = 6
-"""Maximum number of tasks that the line of a reason names. The line ends with the number of the remaining tasks."""
+"""Maximum number of task names in a line with a reason. After the names, the line has the number of all other tasks."""
 _UNREADY: Final = "Unhealthy"
 """Field `reason` of the event that the kubelet creates for a failed probe."""
 
@@ -169,7 +169,7 @@ def judge(run: DeclaredRun, snapshot: Snapshot, namespace: str) -> RunState:
 
 
 def leading_role(run: DeclaredRun) -> str:
-    """Return the role whose first task leads the training: `chief`, or `worker` in a job without a chief."""
+    """Return the role whose first task leads the training: `chief`, or else `worker`, or else `master`."""
     return next((role for role in ("chief", "worker") if role in run.roles), _MASTER)
 
 
@@ -260,7 +260,7 @@ def _reasons(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState]) -
 
 
 def _finisher_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
-    """Yield the reason why the finisher cannot work: the finisher's Job has no pod, or the pod does not run."""
+    """Yield the reason why the finisher cannot work, if the finisher's Job has no pod, or if the pod does not run."""
     item = snapshot.objects.get(run.finisher) if run.finisher else None
     if item is None or end_of(item):
         return
@@ -273,7 +273,7 @@ def _finisher_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
 
 
 def _gang_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
-    """Yield the reason why a gang waits: the scheduler starts no pod until the cluster has room for all pods."""
+    """Yield the reason why a gang waits. The scheduler starts no pod until the cluster has room for all pods."""
     if run.gang is None or run.gang[0] not in snapshot.objects:
         return
     identity, size = run.gang[0], live_gang_size(run, snapshot)
@@ -305,7 +305,7 @@ def _warning(snapshot: Snapshot, item: Object) -> Reason | None:
 
 
 def _group(reasons: Iterable[Cause]) -> Iterator[Cause]:
-    """Merge equal reasons of several tasks or objects. Failed probes come last, because they are effects."""
+    """Merge equal reasons of several tasks or objects. Put failed probes last, because failed probes are effects."""
     groups: dict[Reason, list[str]] = {}
     for cause in sorted(reasons, key=lambda cause: cause.reason.word == _UNREADY):
         groups.setdefault(cause.reason, []).extend(cause.subjects)
@@ -313,7 +313,7 @@ def _group(reasons: Iterable[Cause]) -> Iterator[Cause]:
 
 
 def _finisher(run: DeclaredRun, snapshot: Snapshot, run_end: End | None) -> str:
-    """Return the state of the finisher's Job in one word: Waiting during the run, Releasing after the run."""
+    """Return the state of the finisher's Job in one word, such as Waiting (during a run) or Releasing (after a run)."""
     if run.finisher is None:
         return ""
     item = snapshot.objects.get(run.finisher)

@@ -15,9 +15,9 @@ from tfgen.live.xplane import TraceEvent, read_events
 from tfgen.record import Record
 
 _CALL: Final = "EagerLocalExecute: __inference_"
-"""First characters of the name of an event for a call of a tf.function, in the caller's process or in a worker."""
+"""Prefix of the event names for calls of a tf.function, in the caller's process or in a worker."""
 _COLLECTIVE: Final = ":Collective"
-"""Text in the name of an event for a collective operation, such as NAME:CollectiveReduceV2."""
+"""Text in the event names of collective operations, such as NAME:CollectiveReduceV2."""
 _NS_PER_MS: Final = 1e6
 
 

@@ -22,8 +22,8 @@ _ROLE: Final = ("metadata", "labels", keys.ROLE)
 def live_task_counts(run: DeclaredRun, snapshot: Snapshot) -> Mapping[str, int]:
     """Return the number of tasks in each role of a run.
 
-    The number comes from job.yaml if the cluster has no object that creates the role's pods, or if the object was
-    released.
+    The number comes from the objects that create the pods of the role. If the cluster has no such object, or if the
+    release of the run has scaled the object to 0, the number comes from job.yaml.
     """
     controllers = dict.fromkeys([*run.controllers.values(), *([run.end] if run.end else [])])
     live_objects = [snapshot.objects[item] for item in controllers if item in snapshot.objects]
@@ -54,7 +54,7 @@ def differences(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
 
 
 def task_counts(item: Object) -> Mapping[str, int]:
-    """Return the number of pods that an object such as a StatefulSet requests, by the role in the label of the pods."""
+    """Return the number of pods that an object such as a StatefulSet requests, by the role in the label of its pods."""
     counts: Counter[str] = Counter()
     for template, number in _templates(item):
         role = data_path.at(template, _ROLE)

@@ -44,7 +44,9 @@ def failed_pods(run: DeclaredRun, snapshot: Snapshot) -> list[Object]:
 
 
 def task_errors(pods: Iterable[Object], logs: Mapping[str, str]) -> Iterator[TaskError]:
-    """Yield the common training errors of pods, each error once. A pod that has not failed can have a silent error.
+    """Yield the common training errors of pods, each error once.
+
+    The log of a pod that has not failed may also show an error.
 
     Args:
         pods: pods of tasks, the failed pods first.
@@ -67,7 +69,7 @@ def _task_pods(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Object]:
 
 
 def _failure(pod: Object) -> Mapping[str, Any] | None:
-    """Return the state in which a pod's main container failed; None if the main container runs or has succeeded."""
+    """Return the state of a pod's failed main container; None if the main container runs or has succeeded."""
     status = container_status(pod, main_container(pod))
     state: Mapping[str, Any] = status.get("state") or {}
     waiting: Mapping[str, Any] = state.get("waiting") or {}

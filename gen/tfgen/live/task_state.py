@@ -43,7 +43,7 @@ class TaskState(Record):
         node: name of the pod's node; empty for a pod without a node.
         since: creation time of the pod, in Kubernetes' format.
         gpus: number of GPUs that the pod uses.
-        holds_node: whether the pod uses resources of a node until somebody deletes the pod.
+        holds_node: whether the pod uses resources of a node, and nobody has deleted the pod yet.
         reason: reason why the pod is not ready; None for a ready pod, and for a pod whose status has no reason.
     """
 
@@ -103,7 +103,7 @@ def is_running(pod: Object) -> bool:
 
 
 def task_states(pods: Sequence[Object]) -> tuple[TaskState, ...]:
-    """Return the state of each task, by role and index. Use the task's newest pod, because a Job keeps failed pods."""
+    """Return the state of each task, sorted by role and index. Use the newest pod, because a Job keeps failed pods."""
     tasks = newest_pods(pods)
     earlier = {key: sum((role_of(pod), index_of(pod)) == key for pod in pods) - 1 for key in tasks}
     return tuple(task_state(pod, earlier[key]) for key, pod in sorted(tasks.items()))

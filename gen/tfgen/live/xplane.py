@@ -38,7 +38,7 @@ class TraceEvent(Record):
 
 
 def read_events(data: bytes, words: tuple[str, ...]) -> Iterator[TraceEvent]:
-    """Yield the events in a trace file that have one of the given words in their names.
+    """Yield each event of a trace file, if the name of the event contains one of the given words.
 
     Raises:
         TfgenError: the data is not a trace file.

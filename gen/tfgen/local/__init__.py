@@ -2,6 +2,6 @@
 
     filled objects -> pods -> processes -> supervisor
 
-The pods come from the filled object graph, so the settings of a task are defined only once. This package changes only
-the settings that differ on this machine: addresses, folders, GPUs.
+tfgen takes the pods from the Kubernetes objects of the job, so the settings of a task are defined only once. This
+package changes only the settings that differ on this machine: addresses, folders, GPUs.
 """

@@ -1,4 +1,4 @@
-"""Gives each task an address on this machine: a free port of the loopback interface for each host of the cluster.
+"""Gives each host of the TensorFlow cluster a local address, which is a free port of the loopback interface.
 
 local = loopback({"mnist": {"cluster": '{"worker":["mnist-worker-0.mnist:2222"]}'}})
 replace_addresses("mnist-worker-0.mnist:2222", local)  ->  "127.0.0.1:21345"
@@ -19,9 +19,9 @@ from tfgen.local.variables import ConfigMaps
 
 _LOOPBACK: Final = "127.0.0.1"
 _PORTS: Final = range(20_000, 32_000)
-"""Ports below the range of ports for outgoing connections. The range begins at 32768 on Linux and at 49152 elsewhere.
+"""Ports for the tasks, below the ports for outgoing connections (from 32768 on Linux, from 49152 on other systems).
 
-No outgoing connection can therefore take a free port before the task listens on the port.
+Therefore, no outgoing connection can take a free port before the task listens on the port.
 """
 _TRIES: Final = 200
 _ADDRESS: Final = re.compile(r"[\w.-]+:\d+")

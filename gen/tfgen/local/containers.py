@@ -1,7 +1,7 @@
-"""Runs a task as a container on this machine: returns the command lines of docker or podman.
+"""Returns the command lines of docker or podman that run a task as a container on this machine.
 
-The container runs as the user and in the network of this machine, where the tasks have their addresses. The command
-line has only the name of a secret variable, so that no list of processes shows the value of the variable.
+The container runs as the current user, and uses the network of this machine, because the tasks have addresses on this
+machine. The command line contains only the name of a secret variable, so that no list of processes shows the value.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Container(Record):
     Attributes:
         name: the name of the container, by which `remove_command` removes the container.
         pod: the pod of the task.
-        words: the command and the arguments of the container; `$(NAME)` is replaced by the value of the variable.
+        words: the command and the arguments of the container, with variable values in place of each `$(NAME)`.
         variables: all variables of the container.
         secrets: the names of the secret variables, whose values docker or podman takes from its own environment.
         mounts: the folders that are mounted into the container.

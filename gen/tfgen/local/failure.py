@@ -1,4 +1,4 @@
-"""Intentional failures of tasks, such as `worker=1@30s`. They test that the training program recovers."""
+"""Intentional failures of tasks, such as `worker=1@30s`, to test that the training program recovers."""
 
 from __future__ import annotations
 

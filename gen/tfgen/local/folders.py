@@ -24,7 +24,7 @@ from tfgen.words import either, meant, nearest
 _ABSOLUTE: Final = re.compile(r"(?<![\w./~-])/[^\s:,;=\"'()<>|&`$\[\]{}]*")
 _OF_MACHINE: Final = ("/dev/shm",)  # noqa: S108 - shared memory is shared memory
 _UNKNOWN: Final = ("secret", "configMap", "projected", "downwardAPI", "image")
-"""Volumes whose content this machine does not have."""
+"""Volume sources whose content exists only in the cluster."""
 
 
 class Mount(Record):
@@ -35,7 +35,7 @@ class Mount(Record):
 
 
 class Folders(Record):
-    """The folders of a task: the mounts, the longest path first, and the folder with the task's code."""
+    """The mounts of a task, sorted by length with the longest path first, and the folder with the task's code."""
 
     mounts: tuple[Mount, ...]
     workdir: Path

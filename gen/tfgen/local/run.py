@@ -37,7 +37,7 @@ class Ending(Record):
         grace: the time in seconds for which the evaluator continues after the job has ended.
         retries: the maximum number of restarts of a failed task; None for the number that the task's controller allows.
         failures: the intentional failures. Each task that tfgen kills intentionally starts again.
-        ignored_codes: exit codes after which a task starts again, and the restart does not count as a retry.
+        ignored_codes: exit codes after which a task starts again without using a retry.
     """
 
     by: CompletionBy
@@ -74,7 +74,7 @@ class State:
 
 
 class Run:
-    """A run of a job on this machine. All attributes are valid after the last item of `lines`."""
+    """A run of a job on this machine. The attributes have their final values after the last item of `lines`."""
 
     def __init__(self, tasks: Sequence[Task], ending: Ending, processes: Processes, clock: Callable[[], float]) -> None:
         self.states = {task.name: State(task) for task in tasks}
@@ -157,7 +157,7 @@ class Run:
         return retries is None or state.retried < retries
 
     def _keep_times(self) -> None:
-        """Kill and restart the tasks for which a kill or a restart is due."""
+        """Kill each task whose time to end has come, and start each task whose time to start has come."""
         now = self._clock()
         for failure in [failure for failure in self._failures if self.seconds >= failure.seconds]:
             state = self.states[failure.task]

@@ -1,4 +1,4 @@
-"""Supervises the tasks of a local run, and ends all their processes. A separate program that needs no packages.
+"""Supervises the tasks of a local run, and ends all their processes. This separate program needs no packages.
 
     supervisor.py <commands >events
 
@@ -9,11 +9,12 @@ The supervisor reads commands from standard input and writes events to standard 
     {"task": "ps-0", "pid": 4711}
     {"task": "ps-0", "code": -15}
 
-The run ends when the input ends, even if the process that writes the commands was killed: every process that the
-supervisor or a task started receives SIGTERM, and SIGKILL after `GRACE` seconds. On Linux no process can escape: the
-supervisor becomes the parent of each process whose parent has ended (PR_SET_CHILD_SUBREAPER,
-https://man7.org/linux/man-pages/man2/prctl.2.html), and if the supervisor is killed, Linux kills the tasks as well
-(PR_SET_PDEATHSIG). On other systems the signals reach the process groups of the tasks.
+The run ends when the input ends, for example because the process that writes the commands was killed. Every process
+that the supervisor or a task started then receives SIGTERM, and SIGKILL after `GRACE` seconds.
+
+On Linux no process can escape. The supervisor becomes the parent of each process whose parent has ended
+(PR_SET_CHILD_SUBREAPER, https://man7.org/linux/man-pages/man2/prctl.2.html). If the supervisor is killed, Linux kills
+the tasks as well (PR_SET_PDEATHSIG). On other systems, the signals reach the process groups of the tasks.
 """
 
 import contextlib
@@ -110,7 +111,7 @@ class Supervisor:
                 os.kill(process.pid, number)
 
     def _reap(self) -> None:
-        """Report the tasks that have ended. Also reap ended orphans: the supervisor is now their parent."""
+        """Report the tasks that have ended. Also reap ended orphan processes, whose parent is now the supervisor."""
         names = {process.pid: name for name, process in self._processes.items()}
         while True:
             try:
@@ -168,7 +169,7 @@ class Supervisor:
 
 
 def _parents() -> "list[tuple[int, int]]":
-    """Return the process id and the parent's process id of every process, from /proc/*/stat.
+    """Return the id of every process and the id of its parent process, from /proc/*/stat.
 
     The parser splits each file at the last bracket, because the process name before this bracket may contain brackets.
     """
@@ -198,7 +199,10 @@ def _tell(event: "dict[str, Any]") -> None:
 
 
 def main() -> None:
-    """Supervise the tasks until the input ends. Handlers catch signals, because tasks would inherit ignored signals."""
+    """Supervise the tasks until the input ends.
+
+    The signal handlers do nothing. If the supervisor ignored the signals, the tasks would ignore the signals as well.
+    """
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
     if _LIBC is not None:

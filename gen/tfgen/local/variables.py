@@ -3,7 +3,7 @@
     variables(pod, {"mnist": {"cluster": "..."}}, {"TOKEN": "..."})
       ->  Variables({"TASK_INDEX": "1", "TF_CONFIG": '{"cluster":...', "TOKEN": "..."}, lacking=())
 
-Some values exist only in the cluster, for example in Secrets. The user passes such a value by the variable's name.
+Some values exist only in the cluster, for example in Secrets. The user can pass such values by the variable names.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Lack(Record):
 
 
 class Variables(Record):
-    """The variables of a task, and the variables whose values exist only in the cluster."""
+    """The variables of a task with their values, and the variables whose values exist only in the cluster."""
 
     values: Mapping[str, str]
     lacking: tuple[Lack, ...]

@@ -1,4 +1,4 @@
-"""Programs that a command runs in the container of a task, with the Python of the image."""
+"""Programs that tfgen runs in the container of a task, with the Python of the image."""
 
 from __future__ import annotations
 

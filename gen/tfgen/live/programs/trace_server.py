@@ -2,8 +2,8 @@
 
     python3 -c SOURCE worker 1 5     # worker-1 for 5 seconds
 
-The program runs in the container of the task, because the server writes the trace to the file system of the server. The
-exit codes distinguish the failures that tfgen explains.
+The program runs in the container of the task, because the TensorFlow server writes the trace to the container's file
+system. The exit codes distinguish the failures that tfgen explains.
 """
 
 import json
@@ -18,7 +18,7 @@ NO_TENSORFLOW, TOO_OLD, NO_SERVER, NO_TRACE = 64, 65, 66, 67
 
 
 def main(role: str, index: str, seconds: str) -> int:
-    """Return the exit code."""
+    """Trace a task, and return the exit code of the program."""
     archive = os.dup(1)
     os.dup2(2, 1)  # TensorFlow's client prints lines to standard output
     address = server_address(role, int(index))
@@ -50,7 +50,7 @@ def main(role: str, index: str, seconds: str) -> int:
 
 
 def server_address(role: str, index: int) -> str:
-    """Return the address of the server of a task in the container of the task; empty without the task in TF_CONFIG."""
+    """Return the local address of the TensorFlow server of a task; empty if TF_CONFIG does not list the task."""
     hosts: List[str] = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {}).get(role, [])
     return "localhost:" + hosts[index].rpartition(":")[2] if index < len(hosts) else ""
 
