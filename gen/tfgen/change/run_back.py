@@ -3,7 +3,8 @@
     job.yaml:9:8: run was "3" and is "2", the name of an earlier run: ...; for a new run: tfgen set job.yaml run=4
 
 The objects of the earlier run no longer exist. The old name would create the objects again, and the run would train
-again in the folder with the results of the earlier run. The job file does not show this.
+again in the folder with the results of the earlier run. The job file does not show that an earlier
+run had the name.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def read_cached_files(sources: Iterable[Source], manifests: Sequence[Manifest] =
 
 
 def from_cache(source: Source, cached: CachedFile) -> CheckedFile:
-    """Convert a cached result to the result of a check of the file."""
+    """Return the cached results of a file as a checked file."""
     names = tuple(record.job for record in cached.records)
     return CheckedFile(source, CheckResult(Reported(cached.rule_problems), cached.records, names), is_cached=True)
 

@@ -17,7 +17,7 @@ from tfgen.text.document import Document
 
 
 class _Field(Record):
-    """A field that clusters of earlier versions refuse, identified by the end of its path.
+    """A field, identified by the end of its path, that clusters of earlier versions refuse.
 
     Attributes:
         end: the last steps of the path.

@@ -81,7 +81,7 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> Fi
     """Compare the files on disk with the rendered jobs, without writing a file.
 
     Args:
-        names: the jobs without errors, each with the place of its name.
+        names: the jobs without errors, each with the file and the line of the job's name.
         plan: the plan of `tfgen render --upgrade` for the jobs, in the same order.
         base: the base of comparison in git.
 

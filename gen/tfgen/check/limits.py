@@ -87,7 +87,7 @@ def uses(built: BuiltJob) -> tuple[JobUse, ...]:
 
 
 def find_over_limits(document: Document, built: BuiltJob) -> Iterator[Problem]:
-    """Yield a problem for each resource of which a job requests more than the nearest tfgen.yaml allows a job."""
+    """Yield a problem for each resource of which a job requests more than the nearest tfgen.yaml allows."""
     if not any(_named(layer, "job") for layer in _layers(document)):
         return
     environments: dict[tuple[Place, str], list[str | None]] = {}
@@ -109,7 +109,7 @@ def find_over_limits(document: Document, built: BuiltJob) -> Iterator[Problem]:
 
 
 def find_sums_over_limits(layer: Document, job_uses: Sequence[JobUse]) -> Iterator[Problem]:
-    """Yield a problem for each limit of an environment or a namespace that all jobs exceed together.
+    """Yield a problem for each limit that all jobs of an environment, or of a namespace, exceed together.
 
     Args:
         layer: the tfgen.yaml, without the values of parent folders.

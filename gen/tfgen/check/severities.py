@@ -151,7 +151,7 @@ def find_unused(documents: Iterable[Document], ignored: Iterable[Problem]) -> It
 
 
 def report_unused(documents: Iterable[Document], ignored: Sequence[Problem]) -> tuple[Problem, ...]:
-    """Return the problems of `find_unused` with the severities of the tfgen.yaml files of each job."""
+    """Return the problems of `find_unused` with the severities that the tfgen.yaml files of each job set."""
     reports = (set_severities(document, find_unused((document,), ignored)) for document in documents)
     return tuple(problem for report in reports for problem in report.problems)
 

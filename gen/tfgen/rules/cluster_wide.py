@@ -13,7 +13,7 @@ _EMPTY: Final[Mapping[str, Any]] = {}
 
 
 def _record(document: Document) -> Any:
-    """Return the record of a job for this rule: the cluster-wide objects of each environment."""
+    """Return the data of a job that this rule compares: the cluster-wide objects of each environment."""
     spec, job = document.data["spec"], document.data["metadata"]["name"]
     if "gitops" not in spec:
         return None

@@ -48,7 +48,7 @@ class _Reference(NamedTuple):
 
 
 def find_references(text: str) -> tuple[str, ...]:
-    """Return the distinct names to which a text refers. A long text, such as a whole program, is not cached.
+    """Return the distinct names to which a text refers. The function does not cache the names of a long text.
 
     Example:
         >>> find_references("$(A)/$$(B)/$(A)")

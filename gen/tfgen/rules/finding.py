@@ -13,8 +13,8 @@ class Finding(NamedTuple):
     Attributes:
         path: the path of the mistake in the values of the chart, as in `View`.
         message: the value in the job, the allowed values, and the correction.
-        cause: a text that identifies the mistake in all variants of a job, if the messages of the variants differ, for
-            example in a number. If the cause is empty, the message identifies the mistake.
+        cause: a text that is equal for the same mistake in all variants of a job. A rule sets the cause if the messages
+            of the variants differ, for example in a number. If the cause is empty, the message identifies the mistake.
     """
 
     path: Path

@@ -55,7 +55,7 @@ def _faults(view: View) -> Sequence[Fault]:
 
 
 def _variant_parts(view: View, by_environment: Mapping[str, Sequence[_Part]]) -> Sequence[_Part]:
-    """Return the items that belong to this variant. For an environment, leave out the items that the job also has."""
+    """Return the items of `by_environment` for this variant. For an environment, leave out items that the job has."""
     if view.environment is None:
         return by_environment[""]
     return [part for part in by_environment.get(view.environment, ()) if part not in by_environment[""]]

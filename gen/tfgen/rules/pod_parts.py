@@ -59,7 +59,7 @@ def template_items(view: View, role: RoleName, key: str) -> Iterator[Part]:
 
 
 def main_container(view: View, role: RoleName) -> Iterator[Part]:
-    """Yield each container in the pod templates of a role that has the name of the main container."""
+    """Yield each container with the name of the main container in the pod templates of a role."""
     return (part for part in template_items(view, role, "containers") if name(part) == CONTAINER)
 
 
@@ -71,7 +71,7 @@ def child(part: Part, key: str) -> Iterator[Part]:
 
 
 def items(part: Part, key: str) -> Iterator[Part]:
-    """Yield the items that are mappings in the list at a key."""
+    """Yield each mapping in the list at a key."""
     data = part.data.get(key)
     if isinstance(data, list):
         for index, item in enumerate(data):

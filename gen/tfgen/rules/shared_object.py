@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _record(document: Document) -> Any:
-    """Return the record of a job for this rule: the objects of each environment."""
+    """Return the data of a job that this rule compares: the objects of each environment."""
     return [
         [environment, *described_object]
         for environment, settings in environments_of(document).items()

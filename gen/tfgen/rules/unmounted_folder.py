@@ -31,7 +31,7 @@ _URL_NAMES: Final = re.compile("url|route|endpoint|metrics|health|path[-_]?prefi
 
 
 def _check(view: View) -> Iterator[Finding]:
-    """Report folders only in a read-only root file system, because a program may create folders elsewhere."""
+    """Report folders only if the root file system is read-only. A program can create folders in a writable one."""
     if not view.values["security"]["readOnlyRootFilesystem"]:
         return
     volumes = {str(PurePosixPath(volume["mountPath"])): name for name, volume in view.values["storage"].items()}
@@ -51,7 +51,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _present(view: View, role: RoleName) -> Iterator[str]:
-    """Yield the folders that exist in a role's container, which are the mount paths and folders of the image."""
+    """Yield the folders that exist in a role's container: the mount paths, and folders of the image."""
     yield from FOLDERS_OF_EVERY_POD
     yield from (mount for _, mount in mounts_of(view, role))
     program, folder = program_of(view, role), view.effective_field(role, "workingDir")[1]

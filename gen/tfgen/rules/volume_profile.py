@@ -1,4 +1,4 @@
-"""Volumes in `storage`, in `podTemplate` and in patches that the Pod Security Standard of the job refuses."""
+"""Volumes that the Pod Security Standard of the job refuses, in `storage`, in `podTemplate` and in patches."""
 
 from __future__ import annotations
 

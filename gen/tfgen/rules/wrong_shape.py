@@ -1,7 +1,7 @@
 """Values that tfgen copies to Kubernetes objects, and that Kubernetes would refuse because of their type.
 
-`schema.kubernetes_fields` has the types. A strategic merge compares the items of a list by a key (`name`, `mountPath`).
-So such a field must be a list, and each item must be a mapping with that key. The only merge directive that tfgen
+`schema.kubernetes_fields` has the types. A strategic merge compares the items of some lists by a key, such
+as `name` or `mountPath`. Each item of such a list must be a mapping with that key. The only merge directive that tfgen
 supports is `$patch: delete` in an item of a list.
 """
 

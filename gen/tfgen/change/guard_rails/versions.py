@@ -2,7 +2,8 @@
 
     tfgen.yaml:3:22: warning: limits.job.gpus: found 32, but tfgen.yaml:3:22 of origin/main allows 16 [...]
 
-The tfgen.yaml of the commit decides the severity, so that a change of tfgen.yaml cannot hide the report on that change.
+The tfgen.yaml of the commit decides the severity of a problem, so that a change of tfgen.yaml cannot hide the problem
+that it causes.
 """
 
 from __future__ import annotations

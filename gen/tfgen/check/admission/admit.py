@@ -199,7 +199,7 @@ def _is_referenced(reference: Mapping[str, Any], item: Object) -> bool:
 
 
 def requests_of(item: Object, namespace: str | None) -> Iterator[Request]:
-    """Yield the request to create an object, then the requests to create its pods, with the defaults of the server."""
+    """Yield the request to create an object, then the requests to create its pods. Add the server's defaults."""
     request = Request(item, item, namespace)
     where = {"namespace": namespace} if namespace and not request.is_cluster_wide else {}
     yield request.replaced(item=defaulted({**item, "metadata": {**item["metadata"], **where}}))

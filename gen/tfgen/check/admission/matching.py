@@ -138,7 +138,7 @@ def _has(names: Iterable[str] | None, name: str) -> bool:
 
 
 def _matches_namespace(selector: Mapping[str, Any], request: Request, namespaces: Iterable[Object]) -> Answer:
-    """Match a selector with the labels of a namespace. Without a manifest, tfgen knows only the label of the name."""
+    """Match a selector with the labels of a namespace. Without a manifest, the only known label is `NAMESPACE_NAME`."""
     if request.is_cluster_wide or not (selector.get("matchLabels") or selector.get("matchExpressions")):
         return True
     if request.namespace is None:
