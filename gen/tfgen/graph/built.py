@@ -81,7 +81,7 @@ def objects_before_rename(built: BuiltJob, environment: str) -> Objects:
 
 
 def object_parts(built: BuiltJob, environment: str | None = None) -> Mapping[str, Mapping[Path, Part]]:
-    """Return a `Part` for each mapping, list and scalar in the objects of an environment.
+    """Return a `Part`, a value with its origin, for each mapping, list and scalar in the objects of an environment.
 
     The keys are the file name of the object, and the path of the part in the object. If the environment is None, return
     the parts of the job without an environment.

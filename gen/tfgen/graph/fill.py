@@ -142,7 +142,7 @@ def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any
 
 
 def clean_path(path: str) -> str:
-    """Return the normal form of an absolute path, such as ``/a/b`` for ``//a/./b``, like Helm's function ``clean``.
+    """Return the normal form of an absolute path, as Helm's function ``clean`` does: ``/a/b`` for ``//a/./b``.
 
     Python's ``normpath`` would keep two slashes at the start of a path.
     """
@@ -168,7 +168,7 @@ class FillCache:
         self._identities = {path: _identity(at(values, path)) for path in self.differing}
 
     def key(self, node_key: Hashable, paths: frozenset[Path]) -> Hashable:
-        """Return the cache key of a node that reads only some values paths.
+        """Return the cache key of a node. The key depends only on the values at the paths that the node reads.
 
         Two variants with equal values at these paths have the same key.
         """
@@ -607,8 +607,8 @@ def _joined(node: JoinEntries) -> Filler:
 def _repeated(node: Repeat) -> Filler:
     """Return the filler of a `Repeat`.
 
-    The list of hosts of a job may have ten thousand copies. So, if possible, the filler evaluates the text around the
-    index only once for all copies.
+    A `Repeat` for the hosts of a job may have ten thousand copies. So, if possible, the filler evaluates the text
+    around the index only once for all copies.
     """
     count = compile_expression(node.count)
     if (fragments := _split_at_index(node.index, node.body)) is not None:

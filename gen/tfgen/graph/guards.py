@@ -159,7 +159,7 @@ def _kueue_guards(structure: Structure) -> list[Guard]:
 
 
 def _kueue_label_guard(path: str) -> Guard:
-    """Return the guard that limits the length of the name at a path, because Kueue reads the name from a label."""
+    """Return the guard that limits the length of the value at a path, because Kueue reads the value from a label."""
     name = value(path)
     return Guard(
         rule="gang-label",

@@ -176,7 +176,7 @@ class Repeat(Hole):
 
 
 class JoinEntries(Hole):
-    """One text, which joins a text for each entry of a map with a separator. The entries are sorted by key.
+    """The texts for all entries of a map, sorted by key and joined with a separator into one text.
 
     `key` and `item` are bound to the key and the value of the entry.
     """
@@ -282,7 +282,7 @@ class Digest(Hole):
 
 
 class Not(Hole):
-    """True if the node is false."""
+    """The negation of a node: true if the node is false."""
 
     node: Node
 
@@ -557,7 +557,7 @@ def plain_mapping(data: Mapping[str, Any]) -> dict[Key, Node]:
 
 
 def if_set(hole: Expression) -> When:
-    """Return a node that is absent if the hole is empty."""
+    """Return a node with the value of a hole. The node is absent if the value is empty."""
     return When(hole, hole)
 
 

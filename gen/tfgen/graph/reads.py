@@ -45,7 +45,10 @@ def used_names(node: Node, names: Iterable[_Name]) -> list[_Name]:
 
 @cached_on_record
 def _reads(node: Node | Record) -> frozenset[_Read]:
-    """Return the reads of a node. The reads of an expression replace the name that a `Let` binds to the expression."""
+    """Return the names and the values paths that a node reads.
+
+    If a `Let` inside the node binds a name, the result contains the reads of the expression instead of the name.
+    """
     read = _direct_read(node)
     if read is not None:
         return frozenset((read,))
@@ -70,12 +73,12 @@ def _all_reads(nodes: Iterable[Node | Record]) -> Iterator[_Read]:
 
 
 def _resolve(part_reads: Iterable[_Read], targets: Mapping[str, _Read | None]) -> Iterator[_Read]:
-    """Translate the reads inside a named part to reads outside the part.
+    """Translate the names and paths that a named part reads into names and paths outside the part.
 
     Args:
-        part_reads: the reads inside the part.
-        targets: for each name inside the part, the corresponding read outside; None for a computed expression, which
-            is omitted from the result.
+        part_reads: the names and paths inside the part.
+        targets: the name and path outside the part for each name inside the part; None for a computed expression, which
+            the result omits.
     """
     for name, path in part_reads:
         if not name:
@@ -85,7 +88,7 @@ def _resolve(part_reads: Iterable[_Read], targets: Mapping[str, _Read | None]) -
 
 
 def _direct_read(node: Node | Record) -> _Read | None:
-    """Return the read of a node that is a `Value`, a `Parameter` or a `Bound`; None for any other node."""
+    """Return the name and the path that a `Value`, `Parameter` or `Bound` reads; None for any other node."""
     match node:
         case Value(path):
             return "", steps_of(path)

@@ -1,4 +1,4 @@
-"""A template of the chart: a single object of a job, or an object for each entry of a map, such as each claim."""
+"""A template of the chart: a single object, or an object for each entry of a map, such as a claim for each volume."""
 
 from __future__ import annotations
 

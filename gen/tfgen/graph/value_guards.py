@@ -114,7 +114,7 @@ def refused_volume_message(name: Node, source: str, profile: Profile) -> Text:
 
 
 def _sub_path_guard() -> Guard:
-    """Return the guard against `subPath` and `subPathExpr` in the same volume. Kubernetes rejects such a mount."""
+    """Return the guard against `subPath` and `subPathExpr` in the same volume. Kubernetes rejects a mount with both."""
     sub_path, sub_path_expression = (Bound("storage", "string", field) for field in ("subPath", "subPathExpr"))
     return Guard(
         rule="sub-path-twice",
@@ -155,7 +155,7 @@ def _reserved_path_guard(mount_path: Expression, path: Node, user: str, tests: t
     """Return the guard against a volume at a path that tfgen uses.
 
     Args:
-        mount_path: the path of the volume.
+        mount_path: the path at which a task mounts the volume.
         path: the path that tfgen uses.
         user: a phrase that describes the use of the path, such as `the temporary folder of every pod`.
         tests: the conditions under which tfgen uses the path.

@@ -73,7 +73,7 @@ def config_map(code: FileCode) -> Node:
 
 
 def file_path(name: str) -> str:
-    """Return the path of a code file in the chart and the base. The path is outside the folder of tfgen's programs."""
+    """Return the path of a code file in the chart and the base, outside the folder of tfgen's own programs."""
     return f"files/code/{name}"
 
 

@@ -47,7 +47,7 @@ RESTART_IN_PLACE: Final[Mapping[Key, Node]] = {
         _EXIT_CODES, [{"action": "Restart", "exitCodes": {"operator": "In", "values": _EXIT_CODES}}]
     ),
 }
-"""The fields of a container with which the kubelet restarts the container in its pod after certain exit codes.
+"""The container fields that make the kubelet restart the container inside the same pod after certain exit codes.
 
 https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-restart-rules
 """
@@ -60,7 +60,7 @@ def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[
 
     Args:
         structure: the job.
-        is_scalable: whether the controller of a role's pods has a scale subresource.
+        is_scalable: a function that returns whether the controller of a role's pods has a scale subresource.
     """
     roles = [role for role in structure.roles if role.name != "evaluator"]
     return tuple(Template(f"{role.name}-poddisruptionbudget", _budget(role, is_scalable(role))) for role in roles)

@@ -3,7 +3,7 @@
     cloud: {eci: {gpuType: P4, imageCache: {make: {size: 40}}}}
 
 Annotations of a pod (`kubernetes/eci.py`) select the instance. ECI reads the annotations only when the pod is created.
-The cache: https://www.alibabacloud.com/help/en/eci/user-guide/use-imagecache-to-accelerate-the-creation-of-pods.
+The image cache: https://www.alibabacloud.com/help/en/eci/user-guide/use-imagecache-to-accelerate-the-creation-of-pods.
 """
 
 from __future__ import annotations

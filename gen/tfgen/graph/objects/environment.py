@@ -104,7 +104,7 @@ def run() -> list[Node]:
 
 
 def run_folder() -> Default:
-    """Return the name of the run's folder, on a volume with a folder for each run."""
+    """Return the name of the run's folder in each volume that has a folder for each run."""
     return Default(value("resumeFrom"), Default(value("run"), UNNAMED))
 
 

@@ -1,8 +1,8 @@
 """The finisher: the small Job that releases the tasks of a run when the training ends.
 
 The finisher consists of a ServiceAccount, a Role, a RoleBinding, a ConfigMap with the program
-(`graph.programs.finisher`), and a Job. The finisher runs during the training on the default scheduler. The finisher
-requests no GPU, and is not a member of the gang. The Job replaces its pod after every failure.
+(`graph.programs.finisher`), and a Job. The Job runs during the whole training, and replaces its pod after every
+failure. The pod uses the default scheduler, requests no GPU, and is not a member of the gang.
 """
 
 from __future__ import annotations
@@ -262,9 +262,9 @@ def _choose_image(
 ) -> When:
     """Return `finisher_image` if `completion.image` is set. If not, return the image of the role that ends the run.
 
-    If the job has a start deadline, and no other role has this image, return the image of another role. A finisher with
-    the image of the role that ends the run could not start if the image cannot be pulled, and so could not release the
-    other roles.
+    If the job has a start deadline, and all other roles have different images, return the image of another role. If the
+    kubelet cannot pull the image of the role that ends the run, a finisher with the same image could not start, and so
+    could not release the other roles.
     """
     peers = [role.name for role in structure.roles if role.name != plan.ends]
     if not peers:

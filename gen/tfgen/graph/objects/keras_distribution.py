@@ -17,7 +17,7 @@ JOB_ADDRESSES: Final = "KERAS_DISTRIBUTION_JOB_ADDRESSES"
 
 
 def variables() -> list[Node]:
-    """Return the variables of a worker. Kubernetes expands the index from a preceding variable.
+    """Return the variables of a worker. The index of the worker is a reference to a preceding variable.
 
     The backend is JAX, because keras.distribution trains on several hosts only with JAX.
     """

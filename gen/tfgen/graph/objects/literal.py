@@ -43,7 +43,7 @@ _METADATA: Final = Bound("metadata", "map")
 _FIELDS: Final = Bound("fields", "map")
 
 _TFGEN_FIELDS: Final = ("apiVersion", "kind", "metadata")
-"""The fields of an object that tfgen writes itself. The chart contains all other fields unchanged."""
+"""The fields that tfgen writes itself in each object. The chart contains all other fields of the object unchanged."""
 
 BEFORE_PODS: Final = (
     "ConfigMap",
@@ -61,7 +61,8 @@ BEFORE_PODS: Final = (
 """The kinds of objects that a pod needs at its start, or that limit the pod. Argo CD applies these objects first.
 
 Argo CD waits until the objects of a sync wave are healthy, so each of these kinds must be healthy without a pod of the
-job. All other kinds may need the pods to become healthy, so Argo CD applies these kinds together with the pods."""
+job. An object of another kind may become healthy only with the pods, so Argo CD applies the object and the pods
+together."""
 
 
 @cache

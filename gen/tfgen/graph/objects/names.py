@@ -71,7 +71,7 @@ def literal(key: Node) -> Text:
 
 
 def tensorboard() -> Text:
-    """Return the name of the Deployment, Service and network policy of TensorBoard, which belong to the job."""
+    """Return the name of TensorBoard's Deployment, Service and network policy. The objects belong to the job."""
     return Text((JOB, "-tensorboard"))
 
 

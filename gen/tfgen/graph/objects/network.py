@@ -49,8 +49,9 @@ def policy_types() -> list[Node]:
 def policy(selector: Node) -> Node:
     """Return the network policy that allows only traffic between the pods of a run, on all ports.
 
-    The servers of TensorFlow execute all requests without authentication:
-    https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md. NCCL and tf.data use additional ports.
+    The policy is necessary because the servers of TensorFlow execute all requests without authentication:
+    https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md. The policy allows all ports because NCCL and
+    tf.data use additional ports.
 
     Args:
         selector: the labels of the pods of the run.

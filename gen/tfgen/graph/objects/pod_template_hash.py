@@ -22,7 +22,7 @@ HASH: Final = Bound("hash")
 """The name of the hash in an object that `hashed` returns. A `Let` binds the name to the hash."""
 
 PARAMETER: Final = Parameter(HASH.name)
-"""The parameter of a pod template for the hash. When tfgen computes the hash, the parameter is null."""
+"""The parameter that passes the hash to a pod template. When tfgen computes the hash, the parameter is null."""
 
 LABEL: Final[Mapping[Key, Node]] = {
     Comment("The hash of this pod template. A change of the template needs a new run."): None,

@@ -1,4 +1,4 @@
-"""The permissions of a pod that calls the API server: ServiceAccount, Role and RoleBinding."""
+"""The objects that give a pod permissions for the API server: ServiceAccount, Role and RoleBinding."""
 
 from __future__ import annotations
 

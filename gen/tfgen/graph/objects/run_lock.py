@@ -1,6 +1,6 @@
 """The run lock: a sidecar that keeps two runs from writing to one folder.
 
-A new run starts while the pods of the previous run may still have their grace period. The lock is a file lock on the
+A new run may start while the pods of the previous run are still in their grace period. The lock is a file lock on the
 volume. The container is a sidecar of the task that saves the model, so it starts before the task and ends after the
 task. A ConfigMap of the run contains the program.
 """
@@ -49,7 +49,7 @@ _ATTEMPTS: Final = 1_000_000  # one attempt per second, practically without limi
 
 
 def locked(role: Node = ROLE) -> Filtered:
-    """Return the role's volumes to which only one run may write at a time. A `Let` binds the result to `LOCKED`."""
+    """Return the role's volumes to which only one run may write at a time. A `Let` binds `LOCKED` to the result."""
     roles = Bound("storage", "list", "for")
     return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), HasItem(roles, role))))), item="storage")
 

@@ -98,7 +98,7 @@ def mounts() -> list[Node]:
 
 
 def mount(volume: Node, path: Node) -> Node:
-    """Return the path and the folder of a volume mount: the whole volume, a subfolder, or the folder of the run."""
+    """Return the path and folder of a volume mount. The folder is the whole volume, a subfolder or a run's folder."""
     return call(_MOUNT, storage=volume, mountPath=path)
 
 
@@ -114,7 +114,7 @@ def _mount() -> Node:
 
 
 def reader_volumes(structure: Structure, reader: str) -> list[Node]:
-    """Return the volumes of a pod that only reads the data of the tasks, for example of TensorBoard.
+    """Return the volumes of a pod that only reads the data of the tasks, such as TensorBoard's pod.
 
     Args:
         structure: the job.
@@ -124,7 +124,7 @@ def reader_volumes(structure: Structure, reader: str) -> list[Node]:
 
 
 def reader_mounts(reader: str) -> list[Node]:
-    """Return the read-only mounts of a pod, such as TensorBoard, at the mount paths of the tasks.
+    """Return the read-only mounts of a pod, such as TensorBoard's pod, at the mount paths of the tasks.
 
     If a volume has a folder for each task, the pod mounts the whole volume.
     """

@@ -51,7 +51,7 @@ def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
 
 
 def released_deployment() -> When:
-    """Return the name of TensorBoard's Deployment in a `When` with the condition for the scaling to 0."""
+    """Return a `When` with TensorBoard's Deployment name and the condition under which the finisher scales it to 0."""
     return When(AllOf((_ENABLED, Not(value("tensorboard.keep")))), names.tensorboard())
 
 

@@ -31,7 +31,7 @@ _IDENTITY: Final[Mapping[Path, str]] = {
     ("metadata",): "a patch may only merge labels and annotations (merge: {metadata: ...})",
     ("status",): "the cluster writes the status",
 }
-"""The fields that a patch must not change in any object, each with the reason that the message gives."""
+"""The fields that a patch must not change in any object, each with the reason for the error message."""
 
 _FIELDS_BY_KIND: Final[Mapping[str, Mapping[Path, str]]] = {
     "ConfigMap": dict.fromkeys([("data",), ("binaryData",), ("immutable",)], "the pods of a run read the ConfigMap"),
@@ -169,7 +169,7 @@ class Field(Record):
 
     @property
     def _owned(self) -> Mapping[Path, str]:
-        """The fields of the object that a patch must not change, each with the reason that the message gives."""
+        """The fields of the object that a patch must not change, each with the reason for the error message."""
         by_object = _FIELDS_BY_OBJECT.get((self.kind, self.template), {})
         return {**_IDENTITY, **_FIELDS_BY_KIND.get(self.kind, {}), **by_object}
 

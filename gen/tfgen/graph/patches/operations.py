@@ -16,7 +16,7 @@ from tfgen.graph.patches.field import Field, RefusedError, open_mapping, splices
 from tfgen.words import either, shown
 
 _END: Final = "-"
-"""The position after the last item of a list."""
+"""The last step of a path that means the position after the last item of a list."""
 
 _POD: Final = ("spec", "template")
 

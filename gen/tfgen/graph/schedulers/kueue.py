@@ -2,12 +2,11 @@
 
 Kueue is not a scheduler. Kueue suspends a workload object until its queue has room for all pods of the object. So all
 pods of a gang must belong to a single object. The pods of several Jobs cannot form a group, because Kueue queues a Job
-and not its pods
-(https://kueue.sigs.k8s.io/docs/tasks/run/plain_pods/). The webhook of Kueue suspends the object at its creation. tfgen
-does not set the field ``suspend``, so a GitOps tool does not revert the change that Kueue makes.
+and not its pods (https://kueue.sigs.k8s.io/docs/tasks/run/plain_pods/). The webhook of Kueue suspends the object at its
+creation. tfgen does not set the field ``suspend``, so a GitOps tool does not revert the change that Kueue makes.
 
-The separate Job of an evaluator has no queue label. The finisher suspends this Job to release the evaluator, and Kueue
-would resume an admitted Job (`startJob` in pkg/controller/jobframework/reconciler.go).
+The separate Job of an evaluator has no queue label. With a queue label, Kueue would resume this Job after the finisher
+suspends the Job to release the evaluator (`startJob` in pkg/controller/jobframework/reconciler.go).
 """
 
 from __future__ import annotations

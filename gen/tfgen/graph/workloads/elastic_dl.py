@@ -1,4 +1,4 @@
-"""The workload kind ElasticDL: a master that creates the pods of the ps and workers, and replaces lost workers.
+"""The workload kind ElasticDL, in which a master creates the pods of the ps and workers, and replaces lost workers.
 
 The pod `elasticdl-RUN-master` creates the pods `RUN-ps-0`, `RUN-worker-0` and so on.
 
@@ -190,7 +190,7 @@ def _volumes(structure: Structure) -> Named:
 
 
 def _cluster_spec() -> Named:
-    """Return the labels that the master adds to its pods, so that the network policy of the run selects the pods."""
+    """Return JSON with the labels by which the run's network policy selects the pods that the master creates."""
     text = Text(
         (
             f'{{"pod_spec":{{"labels":{{"{keys.JOB}":"',

@@ -1,4 +1,6 @@
-"""The workload kind Job: an Indexed Job for each role. Pods have stable host names, and a suspended Job has no pods.
+"""The workload kind Job, which runs each role in an Indexed Job.
+
+The pods have stable host names, and a suspended Job has no pods.
 
 https://kubernetes.io/docs/tasks/job/job-with-pod-to-pod-communication/
 """
@@ -36,7 +38,7 @@ def indexed_job(structure: Structure, role: Role, template: Named) -> Node:
 
 
 def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node]:
-    """Return the spec of the Job of a role, with a pod template."""
+    """Return the spec of a role's Job with the given pod template."""
     replicas = cluster_spec.replicas(role.name)
     return {
         "completions": replicas,

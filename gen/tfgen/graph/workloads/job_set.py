@@ -1,4 +1,4 @@
-"""The workload kind JobSet: a single JobSet. Each role is a replicated Job that consists of one Indexed Job.
+"""The workload kind JobSet, which runs all roles in a JobSet. Each role is a replicated Job with one Indexed Job.
 
     replicatedJobs: [{name: chief, ...}, {name: ps, ...}, {name: worker, ...}]
     successPolicy: {operator: All, targetReplicatedJobs: [chief]}

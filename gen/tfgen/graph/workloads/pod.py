@@ -101,7 +101,7 @@ _CONTAINER_ARGUMENTS: Final[Mapping[str, Node]] = {
     resources.CPU_LIMIT.name: Parameter(resources.LIMITS.name, "quantity", "cpu"),
     resources.GPUS.name: resources.GPUS,
 }
-"""The arguments for a call of a named part in the main container. The container passes on its own parameters."""
+"""The arguments for a call of a named part in the main container. The container passes its own parameters on."""
 
 _SCHEDULING_FIELDS: Final = ("nodeName", "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")
 """The fields of a PodSpec that place the pod on a node."""
@@ -156,7 +156,7 @@ def call_for_role(part: Named, role: RoleName) -> Node:
 
 
 def arguments(role: RoleName) -> dict[str, Node]:
-    """Return the arguments for a call of a named part for a fixed role: the name and the values of the role."""
+    """Return the arguments with which a named part is called for a fixed role: the name and the values of the role."""
     return {ROLE.name: role, ROLE_VALUES.name: Value(f"roles.{role}", "map")}
 
 
@@ -264,7 +264,7 @@ def _used_arguments(part: Named, values: Mapping[str, Node]) -> dict[str, Node]:
 
 
 def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
-    """Return a scope with all names that the named parts of a role's pod template bind."""
+    """Return a copy of a scope that has a value for each name that the named parts of a role's pod template bind."""
     bound, part_arguments = _role_binders(structure)[role](scope)
     return Scope(scope.values, scope.release, scope.chart, bound, part_arguments, scope.cache)
 
@@ -278,7 +278,7 @@ def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = 
 
 @cached_by_shape
 def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
-    """For each role, return a function that evaluates all bound names and arguments of the pod template in a scope."""
+    """Return a function for each role. The function evaluates all bound names and arguments of the pod template."""
     lets = _lets(structure)
     return {
         role.name: cached_by_values(reads_in_role(structure, role.name), partial(_bind, lets, role.name))
@@ -430,7 +430,7 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
 
 
 def _is_of_a_job(controller: Controller) -> bool:
-    """Test whether a Job creates the pod. In pods of other controllers, the kubelet always restarts the container."""
+    """Return whether a Job creates the pod. In pods of other controllers, the kubelet always restarts the container."""
     return controller.fields.get("restartPolicy") == "Never"
 
 

@@ -1,6 +1,6 @@
-"""The workload kind Pod: the only task of a job as a Pod without a controller, for example for a serverless instance.
+"""The workload kind Pod, which runs the only task of a job in a Pod without a controller.
 
-If the node is lost or the Pod is deleted, no controller replaces the Pod.
+The kind is useful on a serverless instance. If the node is lost or the Pod is deleted, no controller replaces the Pod.
 https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/
 """
 

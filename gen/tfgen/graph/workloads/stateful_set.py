@@ -1,4 +1,4 @@
-"""The workload kind StatefulSet: a StatefulSet for roles that only serve, and an Indexed Job for all other roles."""
+"""The workload kind StatefulSet, which runs serving roles in a StatefulSet, and other roles in an Indexed Job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The workload kind TFJob: a TFJob of the Kubeflow training operator, which sets TF_CONFIG and the names of the pods.
+"""The workload kind TFJob, which runs all roles in a TFJob of the Kubeflow training operator.
+
+The operator sets TF_CONFIG and the names of the pods. API versions and their fields:
 
     kubeflow.org/v1        spec.runPolicy, spec.successPolicy, spec.tfReplicaSpecs
     kubeflow.org/v1beta1   spec.cleanPodPolicy, spec.ttlSecondsAfterFinished, spec.tfReplicaSpecs

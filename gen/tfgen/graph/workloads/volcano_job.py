@@ -1,4 +1,4 @@
-"""The workload kind VolcanoJob: a Volcano Job with a task for each role. Volcano starts the Job as a gang.
+"""The workload kind VolcanoJob, which runs each role as a task of a Volcano Job. Volcano starts the Job as a gang.
 
     tasks: [{name: chief, policies: [{event: TaskCompleted, action: CompleteJob}, ...]}, {name: ps}, {name: worker}]
 

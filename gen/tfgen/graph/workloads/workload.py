@@ -17,12 +17,12 @@ Test: TypeAlias = Callable[[Structure], bool]
 
 
 def always(_: Structure) -> bool:
-    """Return true for every structure."""
+    """Return True. A `Workload` uses this function for a property that all jobs of the kind have."""
     return True
 
 
 def never(_: Structure | Role) -> bool:
-    """Return false for every structure or role."""
+    """Return False. A `Workload` uses this function for a property that no job or role of the kind has."""
     return False
 
 
@@ -41,7 +41,7 @@ def is_distributed(structure: Structure) -> bool:
 
 
 class Workload(Record):
-    """A workload kind. Each function receives only the structure of a job, and no values of tunables.
+    """A workload kind. Most attributes are functions of the structure of a job, and receive no values of tunables.
 
     Attributes:
         templates: returns the templates of the roles, in the order in which the objects must be applied.
