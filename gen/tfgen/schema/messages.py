@@ -127,7 +127,7 @@ def translate(checked: CheckedData, schema_errors: Iterable[SchemaError]) -> Ite
 
 
 def missing_section(document: Document, environment: str, section: tuple[str, ...]) -> Problem:
-    """Return the problem for an environment that changes a section, such as `gang`, of a job without the section."""
+    """Return the problem that an environment changes a section, such as `gang`, which the job does not have."""
     path = ("spec", "environments", environment, *section)
     *_, name = section
     if _can_be_off(schema_file.load(), section):

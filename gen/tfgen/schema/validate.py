@@ -3,9 +3,9 @@
     >>> check(parse("{apiVersion: tfgen/v1alpha1, kind: TrainingJob, metadata: {name: a}}", "job.yaml").documents[0])
     (Problem(file='job.yaml', position=Position(line=1, column=1), message='missing key "spec" in the document: ...
 
-A fast validator finds the errors; `messages` translates them to words. tfgen checks an environment twice: alone, and
-merged over the job. For example, if the job and the environment set different sources of a volume, only the merged
-volume has two sources.
+A fast validator finds the errors, and `messages` translates the errors to words. tfgen checks an environment twice:
+alone, and merged over the job. For example, if the job and the environment set different sources of a volume, only the
+merged volume has two sources.
 """
 
 from __future__ import annotations

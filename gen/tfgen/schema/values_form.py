@@ -25,7 +25,8 @@ class ValuesForm(Record):
 
     Attributes:
         paths: the paths of the values, in the order of the schema.
-        lacks: the paths that the workload kind or the profile of a job does not support, such as ``storage.*.nfs``.
+        lacks: the paths that the workload kind or the Pod Security profile of a job does not support, such as
+            ``storage.*.nfs``.
         environments: the environments of the chart, from `told_environments`.
         idle: the paths of values that no template reads and that a job or an environment may set.
     """

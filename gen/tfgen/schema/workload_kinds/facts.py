@@ -42,7 +42,7 @@ class CustomResource(Record):
         failed: a CEL expression that is true for a failed object.
         argocd_health: the name of the health check of Argo CD (targets/gitops/health).
         suspend: the JSON pointer of the field that suspends the object; empty without such a field.
-        free: the fields that may change during a run; paths below the spec of the object.
+        free: the paths, below the spec of the object, of the fields that may change during a run.
     """
 
     group: str

@@ -8,9 +8,8 @@ other parts, which are not suitable for the digest:
 
 - Pre-release (``0.1.3-h3eff2a14b91e``): only ``--devel`` and ranges that end in ``-0`` find such a version.
 - Build metadata (``0.1.3+h3eff2a14b91e``): versions that differ only in the build metadata, such as ``0.1.3+a`` and
-  ``0.1.3+b``, are the same version for Helm. With ``valuesFiles``, Flux's source-controller replaces
-  the build metadata by its own number: release 1.7 packaged version '0.1.0+1' of the chart, and did not upgrade the
-  Helm release.
+  ``0.1.3+b``, are the same version for Helm. With ``valuesFiles``, Flux's source-controller replaces the build metadata
+  by its own number: release 1.7 packaged version '0.1.0+1' of the chart, and did not upgrade the Helm release.
 """
 
 from __future__ import annotations

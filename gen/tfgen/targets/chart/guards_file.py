@@ -32,7 +32,10 @@ def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context:
 
 
 def guards_lines(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> Lines:
-    """Return the lines of the guards file. Each line has its node. A variable replaces repeated calls of a helper."""
+    """Return the lines of the guards file. Each line has the node that the line prints.
+
+    A variable replaces repeated calls of a helper.
+    """
     checks = [*_guards(guards, context, depth=0), *upgrade_guards(templates, context)]
     calls = Counter(include["name"] for line in checks for include in _INCLUDE.finditer(line))
     repeated = [name for name, number in calls.items() if number > 1]

@@ -32,7 +32,7 @@ FILE_HEADS: Final[Mapping[str, str]] = {
     "released": "The condition under which an upgrade does not start the tasks of a finished run again.",
     "finisher": "The pod of the finisher, which releases the tasks when the training ends.",
 }
-"""The comment at the top of each file of helpers."""
+"""The comment at the top of each helper file, by the name of the file."""
 
 
 def print_templates(structure: Structure, length: int) -> tuple[dict[str, str], Mapping[str, str]]:
@@ -77,7 +77,7 @@ def _define(part: Named) -> str:
 
 
 def _helper_files(nodes: Sequence[Node | Record]) -> dict[str, str]:
-    """Return the helper files that contain the named parts which the nodes use."""
+    """Return the text of each helper file by path. The files contain the named parts that the nodes use."""
     parts = named_parts(nodes).values()
     return {
         f"templates/_{file}.tpl": helpers_file(FILE_HEADS[file], [_define(part) for part in parts if part.file == file])

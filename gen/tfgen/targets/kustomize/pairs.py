@@ -16,8 +16,8 @@ def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Obje
     """Return each object of the base with its counterpart in an environment, by the key of the object in the base.
 
     The counterpart has the same name. If the environment has no such object, the counterpart is the object of the same
-    kind and key, which belongs to a different run. These renamed objects have no pair, so that kustomize
-    deletes the old object and adds the new object:
+    kind and key, which belongs to a different run. These renamed objects have no pair, so that kustomize deletes the
+    old object and adds the new object:
 
     - an object whose old name is in a reference of the user, because kustomize would change the reference
     - an object of `objects` in job.yaml, because any text can refer to the object

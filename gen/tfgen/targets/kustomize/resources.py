@@ -13,7 +13,7 @@ from tfgen.record import Record
 from tfgen.text import yaml_text
 
 Sources: TypeAlias = Mapping[str, Mapping[str, File]]
-"""The files from which kustomize generates ConfigMaps, by the key of the object and then by the key in its data."""
+"""The files from which kustomize generates ConfigMaps, by the key of the ConfigMap and then by the key in its data."""
 
 _LONGEST_STEM: Final = 200
 """Maximum length of a file name without its extension. A file system allows 255 bytes."""

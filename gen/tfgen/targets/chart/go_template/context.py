@@ -1,4 +1,4 @@
-"""The context of a printed node in a template: the dot, the variables, and the tests that are true at the node.
+"""The context of a node that a template prints: the dot, the variables, and the tests that are true at the node.
 
 Context("mnist", ("role",)).root             ->  .root      in a named part with parameters, the dot is a dict
 Context("mnist", ("role",)).range_body.root  ->  $.root     in the body of a range, the dot is different
@@ -75,7 +75,7 @@ class Context(Record):
 
 
 class Line(str):
-    """A line of a template. The line also has the node that it prints, and the context of this node."""
+    """A line of a template, with the node that the line prints, and the context of the node."""
 
     __slots__ = ("context", "node")
     context: Context

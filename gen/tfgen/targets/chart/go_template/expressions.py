@@ -1,4 +1,4 @@
-"""Prints a node as an expression of Go templates: a pipeline, or an argument in a pipeline.
+"""Prints a node of the object graph as an expression of Go templates: a pipeline, or an argument in a pipeline.
 
 AllOf((Value("gang.enabled", "boolean"), Equal(IMAGE, "a")))  ->  and .Values.gang.enabled (eq .Values.image "a")
 """
@@ -204,7 +204,7 @@ def _file(node: File, context: Context) -> str:
 
 
 def _data(tree: Named | Call, context: Context) -> str:
-    """Return the expression that parses the YAML output of a named part to data. The output is always a mapping.
+    """Return the expression that parses the YAML output of a named part into data. The output is always a mapping.
 
     ``printf`` adds the last line break. Without this line break, a text at the end of the output would lose an empty
     line.

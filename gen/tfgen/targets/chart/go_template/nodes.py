@@ -1,4 +1,4 @@
-"""Tests properties of a node that do not depend on the context.
+"""Tests a node of the object graph for properties that do not depend on the context.
 
 is_tree(Value("labels", "map"))       ->  True
 is_constant(Value("image", "string")) ->  False

@@ -1,4 +1,4 @@
-"""Computes the presence of a node: a test that is true if the output of the node is not empty.
+"""Computes the presence test of a node. The test is true if the output of the node is not empty.
 
 This module is the counterpart of `fill`, which removes empty nodes. The printer tests a node for presence before it
 prints the node, and omits tests that an outer test already guarantees.

@@ -32,7 +32,7 @@ _VARIABLE_PARTS: Final = ("run", "fullname")
 
 
 def repeated_includes(lines: Lines, context: Context, *, least: int) -> tuple[Mapping[str, str], Lines]:
-    """Return variables for the output of the named parts that the lines include repeatedly.
+    """Return a variable for the output of each named part that the lines include several times.
 
     Args:
         lines: the lines of a template.
