@@ -22,7 +22,9 @@ FindNames: TypeAlias = Callable[[], set[str]]
 
 
 def committed_jobs(out: Path, revision: str, find_changed: FindNames | None = None) -> FindCommitted:
-    """Return a function that finds the unchanged jobs among ledgers on disk. The function runs git only once.
+    """Return a function that finds the unchanged jobs among ledgers on disk.
+
+    Only the first call of the returned function runs git.
 
     Args:
         out: output folder.
