@@ -137,7 +137,7 @@ def _age(path: Path) -> int:
 
 @functools.cache
 def _build() -> bytes:
-    """Return the identity of this build of tfgen: the version, and the size and the time of each source file."""
+    """Return the identity of this build of tfgen: the version, and the size and modification time of the sources."""
     package = Path(__file__).parents[1]
     return json.dumps([__version__, *_files(package), *_files(package.parents[1] / "schemas")]).encode()
 

@@ -56,8 +56,8 @@ class LedgerConflictError(TfgenError):
     """A merge left conflicts in ledgers.
 
     Attributes:
-        sources: by job name, the path of the job file from the root of the repository; empty if the ledger names no job
-            file.
+        sources: the path of each job file from the root of the repository, by job name; empty if the ledger names no
+            job file.
     """
 
     exit_code: ClassVar[int] = 1  # the user can merge the job files and render again

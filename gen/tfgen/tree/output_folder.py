@@ -283,7 +283,7 @@ class OutputFolder:
 
     @contextmanager
     def locked(self, folder: str, wait_s: float, *, shared: bool = False) -> Iterator[None]:
-        """Lock a folder against other tfgen processes for the block.
+        """Lock a folder against other tfgen processes during the block.
 
         The lock is on the folder itself, so a killed process leaves no lock file.
 
@@ -291,7 +291,7 @@ class OutputFolder:
             folder: The folder. An exclusive lock creates a missing folder; a shared lock of a missing folder does
                 nothing.
             wait_s: The maximum time to wait for another process, in seconds.
-            shared: Whether the lock is a lock for readers, which several processes may have at the same time.
+            shared: Whether several processes may have the lock at the same time, to read files.
 
         Raises:
             TfgenError: Another process had the lock for all of `wait_s` seconds.
@@ -377,7 +377,7 @@ class OutputFolder:
 
     @contextmanager
     def _folder(self, path: str) -> Iterator[int]:
-        """Open a folder below the output folder for the block. Raises the errors of `_Folders.open`."""
+        """Open a folder below the output folder during the block. Raises the errors of `_Folders.open`."""
         with self._folders() as way:
             yield way.open(path)
 

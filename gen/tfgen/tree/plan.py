@@ -1,7 +1,8 @@
 """Plan the write of one job. The plan depends only on the rendered files, the ledgers and the files on disk.
 
-tfgen replaces content that tfgen did not write only if `force` is set. `WritePlan.lost` lists these files. The only
-exception is a rendered file that contains conflict markers of a merge, because git still has both versions of the file.
+Without `force`, tfgen does not replace content that tfgen did not write. The only exception is a rendered file that
+contains conflict markers of a merge, because git still has both versions of the file. With `force`, `WritePlan.lost`
+lists the replaced files.
 """
 
 from __future__ import annotations
