@@ -187,7 +187,9 @@ def _call_paths(call: Call) -> frozenset[Path]:
 
 
 def cached_by_values(paths: Iterable[Path], filler: Filler) -> Filler:
-    """Wrap a filler so that the `FillCache` of the scope caches the results by the values that the filler reads.
+    """Wrap a filler so that the `FillCache` of the scope caches the results. A filler is a function that fills a node.
+
+    The filler runs again only if a value that the filler reads is different.
 
     Args:
         paths: the values paths that the filler reads. The filler must not read bound names or arguments.
@@ -204,7 +206,7 @@ def cached_by_values(paths: Iterable[Path], filler: Filler) -> Filler:
 
 
 def _cached_fill(cache: FillCache, node_key: Hashable, paths: frozenset[Path], filler: Filler, scope: Scope) -> Any:
-    """Return the cached result of a filler for the values at some paths. If no result is cached, call the filler."""
+    """Return the cached result for the values at some paths. If no result is cached, call the function `filler`."""
     key = cache.key(node_key, paths)
     if key not in cache.filled:
         # The cache keeps the arguments alive, because the key contains their `id()`, which Python would reuse.
@@ -274,7 +276,7 @@ def _is_data(node: Node | Record) -> bool:
 
 
 def _constant(filler: Filler) -> Filler:
-    """Return a filler for a node without holes. The filler returns the same object for all scopes."""
+    """Fill a node without holes once, and return a function that returns the same object for all scopes."""
     data = filler(_EMPTY_SCOPE)
     return lambda _: data
 
@@ -367,7 +369,7 @@ def _choice(test: Filler, if_true: Filler, if_false: Filler) -> Filler:
 
 
 def _call_filler(call: Call, part: Filler) -> Filler:
-    """Return the filler of a call of a named part. The part reads its arguments, but no names that are bound outside.
+    """Return a function that fills a call. The called part reads its arguments, but no names that are bound outside.
 
     So the cache key of a call consists of the arguments and of the values that the part reads. For example, the pod
     template and the digest of the pod template use the same cached result.
@@ -387,7 +389,7 @@ def _call_filler(call: Call, part: Filler) -> Filler:
 
 
 def _let(node: Node) -> Filler:
-    """Return a filler that binds the names of nested `Let` nodes in a single scope."""
+    """Return a function that fills nested `Let` nodes, and binds all their names in a single scope."""
     names = []
     while isinstance(node, Let):
         names.append((node.name, compile_expression(node.expression)))
@@ -488,7 +490,7 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
 
 
 def _lookup(data: Filler, path: str) -> Filler:
-    """Return a filler that looks up the value at a path. The value is None if the path does not exist."""
+    """Return a function that looks up the value at a path, and returns None if the path does not exist."""
     if not path:
         return data
     keys = path.split(".")
@@ -550,7 +552,7 @@ def _text(parts: Sequence[Node]) -> Filler:
 
 
 def _map_of(entries: Mapping[Name, Node]) -> Filler:
-    """Return the filler of a `MapOf`, which omits each entry with a false value, such as "" or 0."""
+    """Return a function that fills a `MapOf`. The result omits each entry with a false value, such as "" or 0."""
     compiled = [
         (compile_expression(key), compile_expression(child), compile_filler(child)) for key, child in entries.items()
     ]
@@ -605,9 +607,9 @@ def _joined(node: JoinEntries) -> Filler:
 
 
 def _repeated(node: Repeat) -> Filler:
-    """Return the filler of a `Repeat`.
+    """Return a function that fills a `Repeat`.
 
-    A `Repeat` for the hosts of a job may have ten thousand copies. So, if possible, the filler evaluates the text
+    A `Repeat` for the hosts of a job may have ten thousand copies. So, if possible, the function evaluates the text
     around the index only once for all copies.
     """
     count = compile_expression(node.count)

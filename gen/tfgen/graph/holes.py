@@ -371,7 +371,7 @@ class ForEach(Hole):
 
 
 class Items(Hole):
-    """The items of a tunable list. The `Items` node itself is an item of a sequence."""
+    """The items of a tunable list. The output contains the items directly in the sequence around the `Items` node."""
 
     list: Expression
 

@@ -1,7 +1,7 @@
 """Interning of nodes: equal nodes of several object graphs become a single Python object.
 
-Most nodes of a graph also occur in the graphs of other jobs. A node caches its compiled filler and the values paths
-that the node reads, and a template caches its text. Interned nodes share these caches.
+Most nodes of a graph also occur in the graphs of other jobs. A node caches the function that fills the node, and
+the values paths that the node reads. A template caches its text. Interned nodes share these caches.
 """
 
 from __future__ import annotations

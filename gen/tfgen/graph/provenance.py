@@ -362,7 +362,7 @@ def _parts_of_value(node: Node, value: Any, position: _Position, steps: Path = (
 
 
 def _present(keys: frozenset[Path], scope: Scope) -> frozenset[Path]:
-    """Return the keys for which the job sets a value; all keys if the job sets none of them."""
+    """Return the keys that the job sets. If the job sets none of the given keys, return all given keys."""
     present = frozenset(key for key in keys if key == JOB_NAME or _has(scope.values, key[1:]))
     return present or keys
 

@@ -29,7 +29,7 @@ def reads(node: Node | Guard) -> tuple[Steps, ...]:
 
 
 def reads_of_call(call: Call) -> tuple[Steps, ...]:
-    """Return the values paths that the part of a call reads, directly or through an argument that is a `Value`.
+    """Return the values paths that a called part reads, directly or through an argument that is a `Value`.
 
     The result does not contain the paths that a computed argument reads, such as the paths in a `Text`.
     """

@@ -50,7 +50,7 @@ _SECOND_VOLUMES: Final = Entries(value("storage"), "other", "second")
 
 
 def volume_and_resource_guards(structure: Structure) -> list[Guard]:
-    """Return the guards of the volumes and the resources of a job."""
+    """Return the guards that check the volumes and the resources of a job."""
     return [
         *_mount_path_guards(structure),
         *(_resource_guards() if supports_field(structure, "roles.worker.resources.limits") else []),
@@ -67,7 +67,7 @@ def supports_field(structure: Structure, path: str) -> bool:
 
 
 def run_folder_guards() -> tuple[Guard, ...]:
-    """Return the guards of `run` and `resumeFrom`, which name the folders of runs in a volume.
+    """Return the guards that check `run` and `resumeFrom`, which name the folders of runs in a volume.
 
     `resumeFrom` needs a volume with a folder for each run. The name of a run must differ from the folder name that a
     run without a name uses.
@@ -114,7 +114,7 @@ def refused_volume_message(name: Node, source: str, profile: Profile) -> Text:
 
 
 def _sub_path_guard() -> Guard:
-    """Return the guard against `subPath` and `subPathExpr` in the same volume. Kubernetes rejects a mount with both."""
+    """Return the guard that rejects a volume with `subPath` and `subPathExpr`. Kubernetes rejects a mount with both."""
     sub_path, sub_path_expression = (Bound("storage", "string", field) for field in ("subPath", "subPathExpr"))
     return Guard(
         rule="sub-path-twice",
@@ -126,7 +126,7 @@ def _sub_path_guard() -> Guard:
 
 
 def _mount_path_guards(structure: Structure) -> list[Guard]:
-    """Return the guards against two volumes with the same mount path in the pods of a role."""
+    """Return the guards that reject two volumes with the same mount path in the pods of a role."""
     first_path, second_path = Bound("storage", "string", "mountPath"), Bound("second", "string", "mountPath")
     shm = Default(role_entry_value("shm", "quantity"), value("shm"))
     reserved: list[tuple[Node, str, tuple[Expression, ...]]] = [
@@ -152,7 +152,7 @@ def _mount_path_guards(structure: Structure) -> list[Guard]:
 
 
 def _reserved_path_guard(mount_path: Expression, path: Node, user: str, tests: tuple[Expression, ...]) -> Guard:
-    """Return the guard against a volume at a path that tfgen uses.
+    """Return the guard that rejects a volume at a path that tfgen uses.
 
     Args:
         mount_path: the path at which a task mounts the volume.

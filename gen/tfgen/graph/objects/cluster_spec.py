@@ -81,7 +81,7 @@ def flags() -> list[Node]:
 
 
 def tf_config(role: Node) -> Text:
-    """Return the value of TF_CONFIG, which refers to two earlier variables: the cluster and the index."""
+    """Return the value of TF_CONFIG, which refers to two preceding variables: the cluster and the index of the task."""
     return Text(('{"cluster":$(TF_CLUSTER),"task":{"type":"', role, '","index":$(TASK_INDEX)}}'))
 
 

@@ -38,7 +38,7 @@ def task_account(structure: Structure) -> When:
 
 
 def default_account_guard() -> Guard:
-    """Return the guard against the creation of the account `default`, which each namespace already has."""
+    """Return the guard that rejects the creation of the account `default`, which each namespace already has."""
     return Guard(
         rule="service-account-default",
         path="serviceAccountName",

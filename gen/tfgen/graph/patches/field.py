@@ -93,7 +93,7 @@ class Field(Record):
     Attributes:
         kind: the kind of the object.
         template: the name of the template of the object.
-        bindings: the values path for each name that is bound around the object.
+        bindings: the values path for each name that a `ForEach` or `Let` around the object binds.
         path: the path of the field. The step to a list item is the name or the index of the item.
     """
 
