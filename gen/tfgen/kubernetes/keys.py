@@ -1,7 +1,7 @@
 """All label and annotation keys of rendered objects.
 
-Selectors use tfgen's keys only: Argo CD's label tracking overwrites ``app.kubernetes.io/instance``
-(https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/), and the version of a chart must never be in a
+Selectors use only tfgen's own keys, because Argo CD's label tracking overwrites ``app.kubernetes.io/instance``
+(https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/). The version of a chart must never be in a
 selector.
 """
 

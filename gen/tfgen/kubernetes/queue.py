@@ -1,4 +1,4 @@
-"""The queue of Kueue or Volcano that the objects of a job name."""
+"""The queue of Kueue or Volcano in which the objects of a job wait."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tfgen.words import either, printable
 _TASKS: Final = 8
 """Maximum number of tasks in a healthy role that is shown with one line for each task."""
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
-"""The taint of a node that lets Kubernetes delete all pods of the node and detach the pods' volumes:
+"""The node taint that makes Kubernetes delete all pods of the node and detach the volumes of the pods:
 https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown."""
 _RELEASE_LOST: Final = "tfgen release --lost"
 _RELEASE: Final = "to free the nodes now: tfgen release"

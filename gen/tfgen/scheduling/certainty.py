@@ -25,7 +25,7 @@ STATES: Final = 4_000
 
 
 class Outcomes(Record):
-    """The results of all scheduling orders.
+    """The possible results, over all orders in which the scheduler may place the pods.
 
     Attributes:
         some_place_all: whether an order exists that places all pods.

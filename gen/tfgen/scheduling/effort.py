@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 STEPS: Final = 4_000_000
-"""Maximum number of steps of a plan, which takes about two seconds. A step examines a set of pods on a node."""
+"""Maximum number of steps of a plan. So many steps take about two seconds. A step examines a set of pods on a node."""
 
 
 class Effort:

@@ -102,7 +102,7 @@ class NodePool:
         return self._indexes[nodes]
 
     def capacities(self, nodes: int, requests: Counts) -> list[int]:
-        """Return for each of the nodes the number of pods with the given requests that fit on the node."""
+        """For each node in a bit set, return the number of pods with the given requests that fit on the node."""
         key = (nodes, *sorted(requests.items()))
         if key not in self._capacities:
             self._capacities[key] = [capacity(self.nodes[index].free, requests) for index in self.indexes(nodes)]
@@ -246,7 +246,10 @@ class NodePool:
         ]
 
     def _kept_away(self, pods: PodSet) -> Mapping[tuple[str, str], str]:
-        """Return the domains that anti-affinity forbids to a set. The value names a running pod that is in conflict."""
+        """Return the domains that anti-affinity forbids to a set of pods.
+
+        The value is the name of a running pod, whose rule or labels forbid the domain.
+        """
         domains: dict[tuple[str, str], str] = {}
         for node, term, pod in self._avoided:
             if term.key in node.labels and self.selects(term, pods):

@@ -46,7 +46,7 @@ class PodSet(Record):
     """A set of equal pods, such as the workers of a run.
 
     Attributes:
-        owner: the title of the run of the pods; empty for pods of no planned run that wait in the cluster.
+        owner: the title of the run; empty for pods that already wait in the cluster and belong to no planned run.
         role: the role of the pods in the run.
         spec: the PodSpec, with the fields that its RuntimeClass adds.
         requests: the amounts of a node's resources that one pod uses.

@@ -53,7 +53,7 @@ class LabelReaders:
         self.keys = self.copied.union(*map(label_keys, self._selectors))
 
     def comparing(self, keys: Set[str], labels: Mapping[str, str]) -> set[str]:
-        """Return the keys of `keys` whose values decide whether a selector matches a pod with the given labels."""
+        """Return the items of `keys` whose values decide whether a selector matches a pod with the given labels."""
         return {
             key
             for selector in (self.selectors(keys) if keys & self.keys else ())

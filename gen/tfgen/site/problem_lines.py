@@ -1,4 +1,4 @@
-"""Adds the text of the line with the problem to each problem."""
+"""Adds the text of the affected line to each problem."""
 
 from __future__ import annotations
 

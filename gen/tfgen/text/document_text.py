@@ -1,4 +1,4 @@
-r"""Split the text of one document off a file that contains several documents.
+r"""Separate the text of one document from a file with several documents.
 
     >>> text = "name: a\n---\nname: b\n---\nname: c\n"
     >>> split_off(text, parse(text, "jobs.yaml").documents[1])

@@ -36,7 +36,7 @@ KeyOrder: TypeAlias = Callable[[Path], Sequence[str] | None]
 """Function that returns the order of the keys in the mapping at a path; None if the keys keep their order."""
 
 _WIDTH: Final = 100
-"""Maximum length of a line into which tfgen joins a collection in braces or brackets that has several lines."""
+"""Maximum length of a line after tfgen has joined the lines of a collection in braces or brackets."""
 
 _NOTE: Final = re.compile(r"(?P<note>[ \t]+#.*)?[ \t]*")
 _ANCHOR: Final = re.compile(r"&\S+")
