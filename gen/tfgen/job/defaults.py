@@ -150,7 +150,7 @@ def _merged(
 
 
 def _not_chosen(node: Schema, over: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the keys that the keys of a job exclude. For example, a source of a volume excludes all other sources."""
+    """Return the alternative keys that the chosen keys of a job exclude, such as the other sources of a volume."""
     keys = choices(node) if "oneOf" in node else ()
     return tuple(key for key in keys if key not in over) if any(key in over for key in keys) else ()
 

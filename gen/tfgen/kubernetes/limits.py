@@ -27,10 +27,10 @@ TotalAnnotationSizeLimitB of Kubernetes' apimachinery/pkg/api/validation/objectm
 """
 
 CONFIG_MAP_MAX: Final = 1_048_576
-"""Maximum total size of all values of a ConfigMap: MaxSecretSize of Kubernetes' pkg/apis/core/types.go."""
+"""Maximum total size of all values of a ConfigMap (MaxSecretSize in Kubernetes' pkg/apis/core/types.go)."""
 
 OBJECT_MAX: Final = 1_572_864
-"""Maximum size of an object: DefaultMaxRequestBytes of etcd's server/embed/config.go.
+"""Maximum size of an object (DefaultMaxRequestBytes in etcd's server/embed/config.go).
 
 etcd stores the object as protobuf or JSON, with the names of the fields that each field manager set.
 """

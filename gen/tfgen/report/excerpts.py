@@ -26,7 +26,7 @@ MOST_ALIKE: Final = 5
 """Maximum number of problems that are printed for a rule."""
 
 _WIDTH: Final = 100
-"""Maximum number of characters that are printed of a file's line."""
+"""Maximum number of printed characters of a line."""
 _BEFORE: Final = 40
 """Number of characters that are printed before the caret in a line longer than `_WIDTH`."""
 

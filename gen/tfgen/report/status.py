@@ -14,7 +14,7 @@ from tfgen.text.columns import columns
 from tfgen.words import either, printable
 
 _TASKS: Final = 8
-"""Maximum number of tasks in a healthy role that is shown with one line for each task."""
+"""Maximum number of tasks that are listed for a healthy role. For a healthy role with more tasks, no task is listed."""
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 """The node taint that makes Kubernetes delete all pods of the node and detach the volumes of the pods:
 https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown."""
@@ -23,7 +23,7 @@ _RELEASE: Final = "to free the nodes now: tfgen release"
 
 
 def as_table(states: Sequence[RunState], now: datetime) -> str:
-    """Return a table with the state of each run in one line."""
+    """Return a table of the states of runs, with one line for each run."""
     rows = [["RUN", "NAMESPACE", "PHASE", "READY", "GPUS", "AGE", "WHY"]]
     for state in states:
         ready, requested = sum(role.ready for role in state.roles), sum(role.requested for role in state.roles)
@@ -90,7 +90,7 @@ def title(state: RunState, now: datetime) -> str:
 
 
 def reason_lines(state: RunState, now: datetime) -> Iterator[str]:
-    """Yield the lines with the reasons why a run waits or fails, the lost nodes, and the errors of failed tasks."""
+    """Yield the lines about the reasons why a run waits or fails, the lost nodes, and the errors of failed tasks."""
     for cause in state.causes:
         yield f"why:      {cause}"
     for node in state.lost:

@@ -35,7 +35,7 @@ class SourceTree(NamedTuple):
     children: Mapping[str | int, tuple[Position, SourceTree]]
     """For each key or index: the position of the key or list item, and the source tree of the value."""
     size: int
-    """Number of values in this value, including the value itself. An alias of the value counts as many values."""
+    """Number of values in this value, including the value itself. An alias of this value counts as the same number."""
     height: int = 1
     """Number of nested levels in the value: 1 for a scalar."""
 

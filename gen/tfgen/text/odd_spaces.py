@@ -1,4 +1,4 @@
-r"""Unusual space characters, such as the no-break space. They look like a blank, but YAML reads them as text.
+r"""Detection of unusual space characters. For example, a no-break space looks like a blank, but YAML reads it as text.
 
 >>> find_odd_space("retries:\u00a03")
 'the character U+00A0 (no-break space) is not a blank in YAML; write a blank'

@@ -79,8 +79,8 @@ def uncarried_message(character: str) -> str:
 
 
 _TAG_DIRECTIVE = re.compile(r"^%TAG\b", re.MULTILINE)
-"""Pattern of a `%TAG` directive. tfgen removes these directives, because many such directives take libyaml quadratic
-time."""
+"""Pattern of a `%TAG` directive. tfgen removes the directives, because libyaml needs quadratic time for a text with
+many directives."""
 
 
 def _tag_directives(text: str, file: str) -> Iterator[Problem]:
