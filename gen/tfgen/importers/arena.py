@@ -76,7 +76,7 @@ _FLAG_NAMES: Final = {
 }
 
 _GIT_SECRETS: Final = ("GIT_SYNC_USERNAME", "GIT_SYNC_PASSWORD")
-"""Variables of --env that Arena also uses as credentials for the git repository that contains the code."""
+"""Variables of --env that Arena also uses as credentials for the git repository with the code."""
 _WORKING_DIR: Final = "/root"
 _SHARED_MEMORY: Final = "2Gi"
 _LOG_DIR: Final = "/training_logs"

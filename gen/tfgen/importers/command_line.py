@@ -34,7 +34,7 @@ class Word(NamedTuple):
     Attributes:
         text: the word without its quotes.
         position: the position of the first character.
-        expands: whether the shell expands a variable or a command in the word.
+        expands: whether the word contains a variable or a command that the shell would expand.
     """
 
     text: str

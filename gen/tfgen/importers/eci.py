@@ -1,4 +1,4 @@
-"""Converter of a pod template's settings for Alibaba Cloud's Elastic Container Instance to ``cloud.eci``."""
+"""Converter to ``cloud.eci`` for the settings of Alibaba Cloud's Elastic Container Instance in a pod template."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _way(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
 
 
 def _without(template: Part, path: Sequence[str], *names: str) -> Part:
-    """Return the template without the listed keys of the mapping at a path."""
+    """Return a copy of the template, in which the mapping at a path does not have the keys `names`."""
     parent = template.get(*path)
     if parent is None or not names:
         return template

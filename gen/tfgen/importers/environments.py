@@ -57,7 +57,7 @@ class Variant(Record):
 
 
 def base_name(names: Mapping[EnvironmentName, str]) -> str | None:
-    """Remove the environment from each name, and return the name that remains. Return None if the results differ.
+    """Remove the environment from each name, and return the remaining name. Return None if the remaining names differ.
 
     >>> base_name({"dev": "dev-mnist", "prod": "mnist-prod", None: "mnist"})
     'mnist'
@@ -145,7 +145,7 @@ def _values(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _distance(specs: Mapping[EnvironmentName, Mapping[str, Any]], env: EnvironmentName) -> int:
-    """Count the values in which the other variants differ from the variant of an environment."""
+    """Return the total number of values in which all other variants differ from the variant of an environment."""
     base = _values(specs[env])
     return sum(_size(values_patch(base, _values(spec))) for spec in specs.values())
 
@@ -155,7 +155,7 @@ def _size(data: Any) -> int:
 
 
 def _with_sections(specs: Mapping[EnvironmentName, dict[str, Any]]) -> dict[EnvironmentName, dict[str, Any]]:
-    """Add to each spec the sections that only other specs have. The added sections are disabled."""
+    """Add the sections of each spec to all other specs. The added sections are disabled."""
     completed = dict(specs)
     for section, setting_paths in _SECTIONS.items():
         model = next((spec for spec in specs.values() if data_path.has(spec, section)), None)
@@ -171,7 +171,7 @@ def _with_sections(specs: Mapping[EnvironmentName, dict[str, Any]]) -> dict[Envi
 
 
 def _structure_differences(base: Mapping[str, Any], variant: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield the paths at which the structures of two specs differ."""
+    """Yield the paths at which two specs differ, without the paths of values that environments can set."""
     if base["roles"].keys() != variant["roles"].keys():
         yield ("roles",)
     yield from _differences(_structure(base), _structure(variant))

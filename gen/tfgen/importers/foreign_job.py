@@ -1,4 +1,4 @@
-"""Foreign job, after a reader has converted its roles to the fields of job.yaml.
+"""Foreign job (a job of another tool), after a reader has converted its roles to the fields of job.yaml.
 
 Each role has a complete set of fields. Later, `job_data` moves the fields that all roles share to the job.
 """
@@ -28,7 +28,7 @@ class ForeignRole(Record):
         part: the part of the source that describes the role.
         replicas: the number of tasks.
         pod: the converted pod template of the tasks.
-        fields: fields of the role that come from outside the pod template.
+        fields: the fields of the role that do not come from the pod template.
     """
 
     part: Part
@@ -107,7 +107,7 @@ def training_plan(
     report: ImportReport,
     single_task_strategy: Strategy = "Single",
 ) -> TrainingPlan:
-    """Choose the strategy of an imported job by the roles of the job, because foreign jobs do not name a strategy.
+    """Choose the strategy of an imported job from its roles, because foreign jobs do not name a strategy.
 
     Args:
         roles: the roles with tasks; at least one.

@@ -220,7 +220,7 @@ def _name(names: Sequence[str]) -> str:
 
 
 def _refuse_missing(tasks: Sequence[_Task], report: ImportReport) -> None:
-    """Report a problem if a task lists more hosts than the files contain tasks, because then some files are missing."""
+    """Report a problem if a task lists more hosts than the files have tasks. In this case, some files are missing."""
     numbers = {role: sum(task.replicas for task in tasks if task.role == role) for role in ROLE_NAMES}
     for task in tasks:
         for role_type, host_list in task.command.hosts.items():

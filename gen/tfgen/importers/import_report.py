@@ -90,7 +90,7 @@ class ImportReport:
         self.mark_read(part)
 
     def refuse_target(self, target: Path, root: Part, message: str) -> None:
-        """Add a problem about a path of the job, at the part of the source that sets the path, or else at `root`."""
+        """Add a problem about a path of the job, with the position of the source of the path, or else of `root`."""
         sources = self.sources()
         entry = next((sources[target[:n]] for n in range(len(target), 0, -1) if target[:n] in sources), None)
         file, position = (entry.file, entry.position) if entry else (root.file, root.key)
@@ -115,7 +115,7 @@ class ImportReport:
             self.map_targets(lambda target: _moved(target, moved))
 
     def map_targets(self, new_target: Callable[[Path], Path]) -> None:
-        """Replace the target of each entry by the result of a function."""
+        """Replace the target of each entry by `new_target(target)`."""
         self.entries = [
             entry.replaced(target=new_target(entry.target)) if entry.target is not None else entry
             for entry in self.entries

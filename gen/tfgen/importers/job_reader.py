@@ -25,7 +25,7 @@ ROLE_WORDS: Final[Mapping[str, RoleName]] = {
     **dict.fromkeys(("worker", "workers"), "worker"),
     **dict.fromkeys(("evaluator", "eval"), "evaluator"),
 }
-"""The roles, by the usual names of tasks, such as `master`, and by the task types in TF_CONFIG."""
+"""The role for each usual name of a task, such as `master`, and for each task type in TF_CONFIG."""
 
 ROLE_LIST: Final = either(ROLE_NAMES)
 """The names of all roles as text, for messages."""

@@ -1,8 +1,8 @@
 """Removal of the fields that the API server and the controllers added to a live object.
 
-For example, `user_object` removes `status` and `metadata.uid`, and fields of built-in kinds that have their default
-value: pkg/apis/{core,apps,batch}/v1/defaults.go of Kubernetes. The API server adds no defaults to the pod templates of
-custom kinds.
+For example, `user_object` removes `status` and `metadata.uid`. In objects of built-in kinds, `user_object` also removes
+the fields with default values (see pkg/apis/{core,apps,batch}/v1/defaults.go of Kubernetes). The API server adds no
+defaults to the pod templates of custom kinds.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Part(Record):
     """Value in a foreign object, with its path and position.
 
     Attributes:
-        path: the path in the object, as the user wrote the object.
+        path: the path of the value in the object in the user's file.
         key: the position of the key, or of the item in a list.
         position: the position of the value.
         text: the text of a scalar in the file; None for a mapping or a list.

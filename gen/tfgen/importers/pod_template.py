@@ -248,7 +248,7 @@ class _PodReader(FieldReader):
         self.restart_codes = _restart_codes(main)
 
     def set_value(self, value: Any, *path: str | int) -> None:
-        """Set a value in the role or in its podTemplate. Skip an empty value of a field of the role itself."""
+        """Set the value at a path of the role. Skip an empty value for a top-level field of the role."""
         if path[:-1] != self.role_path or value not in ("", [], {}):
             super().set_value(value, *path)
 
@@ -407,7 +407,10 @@ class _PodReader(FieldReader):
             self.set_value(host_ports, *self.container_path, "ports")
 
     def _host_port(self, port: Part) -> dict[str, Any] | None:
-        """Report hostPort and hostIP of a port. Return the port for podTemplate, or None if not needed there."""
+        """Report hostPort and hostIP of a port. Return the port for podTemplate.
+
+        Return None for a port that podTemplate does not need.
+        """
         # In Kubernetes, hostPort 0 is the same as no hostPort.
         node_fields = {key: part for key in _NODE_PORT_FIELDS if (part := port.get(key)) and part.value != 0}
         network = self.template.get("spec", "hostNetwork")

@@ -23,7 +23,7 @@ _FIELDS: Final = {"apiVersion", "kind", "metadata", "automountServiceAccountToke
 
 
 def with_service_account(job: ForeignJob, companions: Iterable[Part], report: ImportReport) -> ForeignJob:
-    """Add `serviceAccount` to a job if all pods use the same account, and the files contain its annotations."""
+    """Add `serviceAccount` to a job if all pods use one account, and the files contain the account with annotations."""
     accounts = {role.pod.role.get("serviceAccountName", "default") for role in job.roles.values()} - {"default"}
     part = next((item for item in companions if _is_account(item, job) and {name(item)} == accounts), None)
     if part is None or workload_kinds.lacking(job.spec, _TARGET[1:]):

@@ -304,7 +304,7 @@ class _TFJob(JobReader):
         return command
 
     def _borrowed_template(self, part: Part, parts: Mapping[RoleName, Part]) -> Part | None:
-        """Return the template of the worker or the chief, for a ps without a template in the version v1alpha1.
+        """Return the pod template of the worker or the chief, for a v1alpha1 ps without a pod template.
 
         For such a ps, the operator of v1alpha1 ran a built-in server.
         """

@@ -1,4 +1,4 @@
-"""Reader of Volcano Jobs that run TensorFlow. The plugin tensorflow, a script or flags configure the cluster.
+"""Reader of Volcano Jobs that run TensorFlow. Volcano's plugin, a script or flags configure the TensorFlow cluster.
 
 Fields: https://github.com/volcano-sh/volcano/blob/v1.15.1/config/crd/volcano/bases/batch.volcano.sh_jobs.yaml.
 Plugins: https://github.com/volcano-sh/volcano/tree/v1.15.1/pkg/controllers/job/plugins.
@@ -101,7 +101,7 @@ def canonical(item: Part) -> Part:
 
 
 def _plugin_roles(item: Part) -> dict[str, RoleName]:
-    """Return the roles that the plugin tensorflow assigns to tasks, by the names of the tasks."""
+    """Return the roles that Volcano's plugin `tensorflow` assigns to tasks, by the names of the tasks."""
     if item.get("spec", "plugins", "tensorflow") is None:
         return {}
     tasks: dict[RoleName, str] = {"ps": "ps", "worker": "worker", "chief": "chief", "evaluator": "evaluator"}
@@ -112,7 +112,7 @@ def _plugin_roles(item: Part) -> dict[str, RoleName]:
 
 
 def _role(task: Part, plugin: Mapping[str, RoleName]) -> RoleName | None:
-    """Return the role of a task from the plugin tensorflow, or else from the command, or else from the name."""
+    """Return the role of a task from the plugin `tensorflow`, or else from the command, or else from the task name."""
     name = task.text_at("name").lower()
     texts = ((command_of(task, "template").role or "").lower(), name, re.split(r"[-_]", name)[-1])
     roles = (ROLE_WORDS[text] for text in texts if text in ROLE_WORDS)

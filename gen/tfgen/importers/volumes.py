@@ -25,7 +25,7 @@ class VolumeData(Record):
     """Result of the conversion of a pod's volumes to the fields of job.yaml.
 
     Attributes:
-        storage: the volumes for ``storage``, by name, without the key ``for``.
+        storage: the volumes for ``storage``, by name, without the key ``for`` with the roles.
         role: the field ``shm`` of the role, if ``shm`` replaces a volume; empty if not.
         volumes: the volumes for podTemplate, because ``storage`` does not support these volumes.
         mounts: the mounts of the main container for podTemplate, because ``storage`` does not support these mounts.

@@ -1,4 +1,4 @@
-"""Client for an API server that returns plain data and retries requests that may succeed later."""
+"""Client of an API server. The client returns plain data, and retries requests that may succeed later."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Resource(Record):
 
 
 class Api:
-    """Client of an API server that sends requests as one account.
+    """Client that sends requests to an API server with one account.
 
     Every method raises an ApiError for an error answer, and a TfgenError for a server that does not answer in time.
 

@@ -4,7 +4,7 @@ The first byte of each message is the number of the stream:
 https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/4006-transition-spdy-to-websockets
 
 A single thread uses the websocket. The thread sends in `wait` and reads in `receive`, and neither operation blocks.
-Therefore, a peer that sends data before reading cannot stop the thread.
+Therefore, the thread does not hang if the peer sends data before the peer reads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CLOSE: Final = 255
 _ROOM: Final = 1 << 20
 """Number of unsent bytes at which the caller should wait before the next `send`."""
 _AT_ONCE: Final = 64
-"""Maximum number of messages that one call of `receive` reads. The caller can then serve files between two calls."""
+"""Maximum number of messages that one call of `receive` reads, so that the caller can read its files between calls."""
 _PING: Final = 5.0
 """Seconds between two pings, as in kubectl; a load balancer closes a silent connection."""
 _PINGS: Final = 12

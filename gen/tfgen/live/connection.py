@@ -1,4 +1,4 @@
-"""Connection to an API server, configured as in kubectl: kubeconfig, context and namespace, or the pod's account.
+"""Connection to an API server. As in kubectl, the settings come from a kubeconfig, or from the pod's service account.
 
 https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/
 """
@@ -108,7 +108,7 @@ class Connection:
     def web_socket(self, path: str, query: Sequence[tuple[str, str]], protocol: str, patience: float) -> Any:
         """Open a websocket to the server, with the same account and the same TLS settings as all requests.
 
-        The function of the kubernetes client that opens a websocket has no timeout.
+        tfgen does not use the websocket function of the kubernetes client, because this function has no timeout.
 
         Args:
             path: path of the request.

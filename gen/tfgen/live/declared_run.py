@@ -101,7 +101,7 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
 
     Args:
         built: the job, with its plain Kubernetes objects.
-        tasks: the objects that run the tasks of the job without an operator, for the number of tasks.
+        tasks: the objects that run the tasks without an operator. tfgen counts the tasks in these objects.
         environment: environment of the job; None for the job without an environment.
     """
     job, structure = built.job, built.job.structure

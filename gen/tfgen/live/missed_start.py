@@ -28,7 +28,7 @@ _RESOURCES: Final = {"statefulsets": "StatefulSet", "jobs": "Job"}
 _UNSCHEDULABLE: Final = "FailedScheduling"
 _LACKING: Final = re.compile(r"Insufficient ([\w./-]*\w)")
 _DELETION: Final = "skip schedule deleting pod"
-"""First words of the scheduler's event for a pod that is deleted while it waits (pkg/scheduler/schedule_one.go)."""
+"""First words of the scheduler's event for the deletion of a waiting pod (pkg/scheduler/schedule_one.go)."""
 
 
 def end_of_run(run: DeclaredRun, snapshot: Snapshot) -> End | None:

@@ -1,7 +1,7 @@
 """The state of a node, from the node's condition Ready and from the lease that the node's kubelet renews.
 
-The node controller sets the status of Ready to Unknown if the kubelet does not report for 50 seconds, the default:
-https://kubernetes.io/docs/reference/node/node-status/. A kubelet that works sets the status to True or False.
+The node controller sets the status of Ready to Unknown if the kubelet does not report for a grace period, by default 50
+seconds (https://kubernetes.io/docs/reference/node/node-status/). A working kubelet sets the status to True or False.
 """
 
 from __future__ import annotations

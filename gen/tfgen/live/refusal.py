@@ -1,4 +1,4 @@
-"""Shortens the error message of an API server, which may repeat whole objects.
+"""Shortens the error messages of an API server, because a message may repeat whole objects.
 
 brief_reason({"message": 'Job.batch "a" is invalid: spec.template: Invalid value: {...}: field is immutable', ...})
 ->  'Job.batch "a" is invalid: spec.template: field is immutable'

@@ -134,7 +134,7 @@ class RunState(Record):
         """Return True if the run has succeeded and the finisher still has to free nodes.
 
         A running finisher lets the evaluator continue for a grace period. During this period, the evaluator's node does
-        not count.
+        not count as a node to free.
         """
         is_over = self.end is not None and self.end.result == "Succeeded"
         roles = [role for role in self.unreleased if role != "evaluator" or self.finisher != "Releasing"]

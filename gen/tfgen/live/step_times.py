@@ -2,7 +2,7 @@
 
 A step is one call of the tf.function that takes the most time in the trace. Workers of MultiWorkerMirroredStrategy wait
 for each other in collective operations, so all workers have the same step time. The active time of a step excludes
-these operations: the worker with the longest active time is the worker for which the other workers wait.
+these operations. The other workers wait for the worker with the longest active time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Traces the TensorFlow server of a task: runs TensorFlow's profiler client in the task's container."""
+"""Traces the TensorFlow server of a task with TensorFlow's profiler client, which runs in the task's container."""
 
 from __future__ import annotations
 

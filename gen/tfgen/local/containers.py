@@ -52,7 +52,7 @@ class Container(Record):
     Attributes:
         name: the name of the container, by which `remove_command` removes the container.
         pod: the pod of the task.
-        words: the command and the arguments of the container, with variable values in place of each `$(NAME)`.
+        words: the command and the arguments of the container, with the values of variables in place of `$(NAME)`.
         variables: all variables of the container.
         secrets: the names of the secret variables, whose values docker or podman takes from its own environment.
         mounts: the folders that are mounted into the container.

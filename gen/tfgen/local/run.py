@@ -51,7 +51,7 @@ class State:
     """The state of one task.
 
     Attributes:
-        code: the exit code, as in shells; None for a task that has not ended.
+        code: the exit code as in shells, such as 137 after SIGKILL; None for a task that has not ended.
         starts: the number of times that the task was started.
         start_at: the time of the next start; None if no start is planned.
         kill_at: the time at which tfgen sends SIGKILL after a SIGTERM; None if tfgen has not sent SIGTERM.
