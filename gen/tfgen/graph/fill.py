@@ -157,8 +157,8 @@ class FillCache:
 
     Args:
         values: the values of the variant.
-        job_values: the values of the job without an environment. A value that the variant does not change must be the
-            same Python object in `values` and in `job_values`.
+        job_values: the values of the job without an environment. A value counts as unchanged if `values` and
+            `job_values` contain the same Python object.
         filled: the filled nodes by cache key. All variants of the job share this mapping.
     """
 

@@ -41,7 +41,7 @@ class MetadataLayer(Record):
 def join_layers(by_variant: Mapping[str, Sequence[MetadataLayer]]) -> list[MetadataLayer]:
     """Join the lists of metadata layers of all variants of a template into one list.
 
-    Layers at the start of all lists come first and are unchanged. Each other layer gets a test that is true only in the
+    The layers with which all lists begin come first, unchanged. Each other layer gets a test that is true only in the
     layer's variant.
     """
     first = by_variant[""]
