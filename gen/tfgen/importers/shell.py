@@ -118,7 +118,7 @@ def _has_second_word(value: str) -> bool:
 
 
 def joined(parts: list[Statement]) -> str:
-    """Join statements into the text of a script."""
+    """Join statements and their separators into one script."""
     text = "".join(part.text + (part.end if number < len(parts) - 1 else "") for number, part in enumerate(parts))
     return re.sub(r";(?=\S)", "; ", text)
 

@@ -317,7 +317,7 @@ def _tf_config(text: str) -> TaskCommand:
 
 
 def _mapping(data: Any) -> Mapping[str, Any]:
-    """Return the data, or an empty mapping for data that is not a mapping."""
+    """Return `data` if `data` is a mapping, or else an empty mapping."""
     return data if isinstance(data, Mapping) else EMPTY
 
 

@@ -20,7 +20,7 @@ _CLOSED: Final = "Socket closed"
 
 
 def trace_task(api: Api, namespace: str, pod: Object, seconds: int) -> dict[str, bytes]:
-    """Trace a task, and return the trace files by name. A name begins with the task, as in worker-1.xplane.pb.
+    """Trace a task, and return the trace files by name. Each name begins with the task, as in worker-1.xplane.pb.
 
     Raises:
         ApiError: the account may not run commands in pods.
