@@ -37,9 +37,9 @@ class Board:
         domains: for each set, the domains of the set's topology spread constraints.
         counting: for each set, the topology spread constraints that count the pods of the set. A constraint is a pair:
             the index of the set that has the constraint, and the index of the constraint among those of this set.
-        conflicts: for each set, the sets that anti-affinity keeps away from the set, or the set itself. A conflict is a
-            pair: a label of nodes, and the index of the other set. Nodes with the same value of the label form a
-            domain. If a pod of one set runs in the domain, no pod of the other set may run in the domain.
+        conflicts: for each set, the sets whose pods anti-affinity keeps away from the pods of the set. A set may be in
+            conflict with itself. A conflict is a pair: a label of nodes, and the index of the conflicting set. Nodes
+            with the same value of the label form a domain. The pods of the two sets must not run in the same domain.
     """
 
     def __init__(self, pool: NodePool, sets: Sequence[PodSet]) -> None:
