@@ -153,7 +153,7 @@ def test_argparse_exits_with_the_same_code(capsys: pytest.CaptureFixture[str]) -
 def test_a_defect_of_our_own_prints_no_traceback(
     job: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise KeyError("boom")
 
     monkeypatch.setattr("tfgen.targets.render.render", broken)

@@ -39,7 +39,7 @@ def test_an_output_is_the_same_with_and_without_the_other(outputs: tuple[str, ..
 
 @pytest.mark.parametrize(("output", "other"), [("charts", "kustomize"), ("overlays", "chart")])
 def test_what_is_not_asked_for_is_not_made(output: str, other: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise AssertionError(other)
 
     monkeypatch.setattr(rendering, other, refuse)

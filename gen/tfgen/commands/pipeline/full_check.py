@@ -21,6 +21,7 @@ from tfgen.check.limits import JobUse
 from tfgen.check.severities import report_unused
 from tfgen.commands.pipeline.check_files import FileResults
 from tfgen.commands.pipeline.check_report import Report
+from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.committed_objects import CommittedObjects, check_committed
 from tfgen.commands.pipeline.rendered_file import RenderedFile, render_files
 from tfgen.commands.pipeline.sums import find_sums
@@ -65,7 +66,7 @@ def full_check(
     files = [(file, rendered[file.source.file]) for file in changed]
     for _, file in files:
         file.require_policies()
-    find_cached = _nothing_cached if is_verified else partial(read_cached_files, manifests=scope.find_manifests())
+    find_cached = _nothing_cached if is_verified else partial(_find_cached, scope)
     compared = compare(checked, against, find_cached)
     problems = [*checked.problems, *compared.problems]
     problems += (problem for _, file in files for problem in file.object_report.problems)
@@ -92,6 +93,11 @@ def full_check(
             uses |= {file: _with_uses(uses[file], result.uses) for file, result in committed.items()}
     problems += find_sums(results.checker, checked.sources, uses)
     return Report(in_order(problems), tuple(notes), len(compared.pairs), tuple(jobs))
+
+
+def _find_cached(scope: CheckScope, sources: Sequence[Source]) -> Mapping[str, CachedFile]:
+    """Return the cached results of job files. Without a job file, the manifests of the repository are not read."""
+    return read_cached_files(sources, scope.find_manifests()) if sources else {}
 
 
 def _nothing_cached(_: Sequence[Source]) -> Mapping[str, CachedFile]:
