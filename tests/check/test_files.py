@@ -205,8 +205,8 @@ def test_a_file_that_is_not_committed_is_what_this_tfgen_renders(out: Path) -> N
     digest = hashlib.sha256(Path(SERVICE).read_bytes()).hexdigest()
     edit_ledger(files={**ledger["files"], SERVICE: digest}, tool="0.0.1")
     assert as_text(found(base=Base(revision="main")).problems) == (
-        f'{SERVICE}:22:1: "    port: 2223" where tfgen {__version__} renders "    port: 2222"; a job with files that '
-        "differ from main must have the files that this version of tfgen renders (the ledger names tfgen 0.0.1); "
+        f'{SERVICE}:22:1: "    port: 2223" where tfgen {__version__} renders "    port: 2222"; the job differs from '
+        "main, so its files must equal the files that this version of tfgen renders (the ledger names tfgen 0.0.1); "
         "run: tfgen render --upgrade job.yaml [not-reproduced]\n"
     )
     assert found(base=COMMITTED).problems == ()
@@ -222,7 +222,7 @@ def test_many_files_that_differ_are_counted(out: Path) -> None:
     problems = found(base=NOTHING_COMMITTED).problems
     assert [problem.file for problem in problems] == [*sorted(digests)[:11]]
     assert problems[-1].message.startswith(
-        "2 more files of mnist differ from the render of this version; a job must have the files "
+        "2 more files of mnist differ from the render of this version; the files of the job must equal "
     )
 
 

@@ -83,8 +83,8 @@ def test_the_name_of_a_file_that_is_not_utf_8() -> None:
         (TEXT.replace('"version": 1', '"version": 1.0'), "not a ledger of version 1"),
         (TEXT.replace('"version": 1', '"version": "1"'), "not a ledger of version 1"),
         (TEXT.replace('"tool"', '"tools"'), "its keys are files, input, tools, version"),
-        (TEXT.replace('"0.1.0"', "1"), "defaults, input, source and tool are not all text"),
-        (TEXT.replace('"0.1.0"', "true"), "defaults, input, source and tool are not all text"),
+        (TEXT.replace('"0.1.0"', "1"), "the keys defaults, input, source and tool must have text values"),
+        (TEXT.replace('"0.1.0"', "true"), "the keys defaults, input, source and tool must have text values"),
         (TEXT.replace('"0.1.0"', r'"\u001b[2J"'), "tool contains an unprintable character"),
         (TEXT.replace("m/a.yaml", "m/../a.yaml"), "the segment '..' is not a name"),
         (TEXT.replace("m/a.yaml", "m/.git/config"), "'.git' is reserved"),
@@ -94,8 +94,8 @@ def test_the_name_of_a_file_that_is_not_utf_8() -> None:
         (TEXT.replace('"version"', '"unfinished": false,\n"version"'), "unfinished does not map"),
         (
             TEXT.replace('"0.1.0"', "1").replace("m/a.yaml", "m/../a.yaml").replace(SHA_B, "0"),
-            "defaults, input, source and tool are not all text; files has 'charts/m/../a.yaml': the segment '..' is "
-            "not a name; files has no SHA-256 for 'overlays/m/é.yaml'",
+            "the keys defaults, input, source and tool must have text values; files has 'charts/m/../a.yaml': "
+            "the segment '..' is not a name; files has no SHA-256 for 'overlays/m/é.yaml'",
         ),
     ],
 )

@@ -231,11 +231,11 @@ def _foreign_ledger(source: str, plan: WritePlan, job: JobPlan, base: Base) -> P
 
 def _cure(source: str, job: JobPlan, base: Base) -> str:
     """Return the end of a message: the reason for the error, and the command that renders the job again."""
-    differs = f"a job with files that differ from {base.revision}" if base.revision else "a job"
+    files = f"the job differs from {base.revision}, so its files" if base.revision else "the files of the job"
     versions = (job.before.tool_version if job.before else "", job.target.tool_version)
     named = f" (the ledger names tfgen {versions[0]})" if versions[0] != versions[1] else ""
     return (
-        f"{differs} must have the files that this version of tfgen renders{named}; run: tfgen render --upgrade {source}"
+        f"{files} must equal the files that this version of tfgen renders{named}; run: tfgen render --upgrade {source}"
     )
 
 

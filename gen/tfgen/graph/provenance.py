@@ -90,7 +90,7 @@ def bind_entry(bindings: Bindings, entries: ForEach | Entries | Filtered | JoinE
 
 
 def bind_arguments(call: Call, bindings: Bindings) -> Bindings:
-    """Return the bindings inside the named part of a call. Each parameter refers to the argument of the call."""
+    """Return the bindings inside the named part that a call inserts: each parameter is bound to its argument."""
     return {parameter_key(name): (Binding(argument, bindings),) for name, argument in call.arguments}
 
 

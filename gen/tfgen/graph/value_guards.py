@@ -175,7 +175,7 @@ def duplicate_mount_message(name: Node, path: Node, user: Node) -> Text:
 
 
 def _mounts(volume: str) -> Expression:
-    """Return a test that is true if a role mounts a volume. All roles mount a volume without `for`."""
+    """Return a test that is true if a role mounts a volume. A volume without the key `for` is mounted by all roles."""
     roles = Bound(volume, "list", "for")
     return AnyOf((Not(roles), HasItem(roles, ROLE_NAME)))
 

@@ -145,7 +145,7 @@ def _values(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _distance(specs: Mapping[EnvironmentName, Mapping[str, Any]], env: EnvironmentName) -> int:
-    """Return the total number of values in which all other variants differ from the variant of an environment."""
+    """Return the number of values that differ from an environment's variant, added up over all other variants."""
     base = _values(specs[env])
     return sum(_size(values_patch(base, _values(spec))) for spec in specs.values())
 

@@ -56,4 +56,4 @@ def _probably(amount: str) -> str:
     return f"did you mean {number}{unit} or {number}{unit}i?"
 
 
-RULES: Final = (Rule("odd-amount", "warning", "An amount of a resource is probably a mistake.", _check),)
+RULES: Final = (Rule("odd-amount", "warning", "The amount of a resource probably has the wrong unit.", _check),)

@@ -73,7 +73,7 @@ class AcrossRule(Record):
 def rule_alone(
     rule: str, severity: Severity, summary: str, find: Callable[[Document], Iterable[Finding]]
 ) -> AcrossRule:
-    """Return an `AcrossRule` that checks each document alone. The record of a document is the list of its mistakes."""
+    """Return an `AcrossRule` for a rule that needs only one document. Each record lists the mistakes of a document."""
     return AcrossRule(
         rule,
         severity,

@@ -45,7 +45,7 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
     ("resources", "gpu"): "write gpu: {{count: {value}}}",
     ("roles", "chief", "replicas"): "the chief is always a single task; remove it",
     ("roles", "evaluator", "replicas"): "the evaluator is always a single task; remove it",
-    ("security", "allowPrivilegeEscalation"): "profile restricted, the default, forbids it; remove it",
+    ("security", "allowPrivilegeEscalation"): "the default security profile, restricted, forbids this field; remove it",
     ("security", "capabilities"): "profile restricted, the default, drops them; remove it",
     ("security", "privileged"): "write profile: privileged for settings that no other profile allows",
     ("security", "runAsNonRoot"): "profile restricted, the default, sets it; remove it",
@@ -76,7 +76,7 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
     ("successPolicy",): "write completion: {{by: AllWorkers}} for AllWorkers, or {{by: Worker0}} for the default",
     (
         "volumeMounts",
-    ): "set mountPath in the volume of spec.storage, and list the roles that mount the volume in the key for",
+    ): 'set mountPath in the volume of spec.storage, and list the roles that mount the volume under "for"',
 }
 """The advice for a key, by the last keys in the path of the key.
 

@@ -255,7 +255,7 @@ def check_ledger(job: str, ledger: Ledger) -> None:
 
 def _faults(job: str, data: Mapping[str, object]) -> Iterator[str]:
     if not all(isinstance(data.get(key, ""), str) for key in ("defaults", "input", "source", "tool")):
-        yield "defaults, input, source and tool are not all text"
+        yield "the keys defaults, input, source and tool must have text values"
     elif not str(data["tool"]).isprintable():
         yield "tool contains an unprintable character"
     if "revision" in data and not _is_revision(data["revision"]):

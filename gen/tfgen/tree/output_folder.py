@@ -161,7 +161,7 @@ class OutputFolder:
 
         Args:
             texts: The text of each file, by path.
-            number: The number of files of the whole batch, or slightly more. In a small batch, tfgen calls fsync for
+            number: An upper bound of the number of files in the whole batch. In a small batch, tfgen calls fsync for
                 each file.
             replaced: The paths at which a file, and therefore its folder, already exists.
         """

@@ -25,11 +25,11 @@ def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor,
 
 
 def objects_of_neighbors(target: Target, candidates: Collection[Identity]) -> dict[Identity, str]:
-    """Return object -> title of another environment, for each object that the other environment has in the namespace.
+    """Return object -> title of its environment, for each object in the namespace that another environment applied.
 
-    An environment has objects in the namespace if the inventory of the environment exists. `kubectl apply` writes no
-    inventory. So an environment also has objects there if the object that ends its run, such as the finisher, exists
-    and is not in `candidates`.
+    tfgen recognizes the objects of an environment by the inventory of the environment. `kubectl apply` writes no
+    inventory, so tfgen also recognizes an environment by the object that ends the run, such as the finisher. An object
+    in `candidates` belongs to the target and is no such sign.
 
     Raises:
         ApiError: the user may not read the objects.

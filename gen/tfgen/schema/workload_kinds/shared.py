@@ -9,7 +9,7 @@ from tfgen.schema.workload_kinds.facts import Condition, Only, Without
 NO_FINISHER: Final = (
     Without("startDeadline", "the finisher, which watches the start, does not exist for this kind; remove the key"),
     Without("completion.onFailure", "the operator also releases a failed job; remove the key"),
-    Without("completion.evaluatorGrace", "the operator ends the evaluator with the job; remove the key"),
+    Without("completion.evaluatorGrace", "the operator stops the evaluator when the job ends; remove the key"),
     Without("completion.image", "the kind needs no finisher; remove the key"),
     Without(
         "completion.notify", "the finisher, which sends notifications, does not exist for this kind; remove the key"
