@@ -28,7 +28,7 @@ def test_a_record(path):
         Keys:
 
           KEY           TYPE                          DEFAULT                   TUNABLE
-          count         an integer from 0 to 1048576  0                         yes      Number of GPUs of each task, or the amount of resource if resource is a fraction or the memory of a GPU.
+          count         an integer from 0 to 1048576  0                         yes      Number of units of resource, such as GPUs, of each task.
           product       text                          ""                        yes      GPU product of the node.
           productLabel  text                          "nvidia.com/gpu.product"  yes      Node label with the GPU product.
           resource      text                          "nvidia.com/gpu"          yes      Resource name of the device plugin for a GPU or a fraction of a GPU.

@@ -149,7 +149,8 @@ def test_a_lost_worker_is_survived_and_a_lost_ps_ends_the_chief_whose_next_start
     with local_cluster(tmp_path, tmp_path / "model") as cluster:
         cluster.wait_for_line(r"INFO step 100:", "chief", timeout=TIMEOUT)
         cluster.kill("worker", 1)
-        cluster.wait_for_line(r"INFO step 300:", "chief", timeout=TIMEOUT)
+        # A closure of the lost worker runs a second time, so the number of the step may be 301.
+        cluster.wait_for_line(r"INFO step 3\d\d:", "chief", timeout=TIMEOUT)
         assert "resumed from" not in cluster.log("chief")
         cluster.kill("ps")
         assert cluster.wait("chief", timeout=TIMEOUT) == 1
