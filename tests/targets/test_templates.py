@@ -52,6 +52,17 @@ def test_cached_templates_equal_printed_templates(tmp_path: Path, monkeypatch: p
     assert template_files(structure("mnest"), uses_cache=True)["templates/_helpers.tpl"].count('"mnest.fullname"')
 
 
+@pytest.mark.parametrize("content", [[], {}, ["a"], {"templates/NOTES.txt": 1}, "text", 1])
+def test_a_cache_entry_of_another_shape_is_no_entry(
+    content: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    texts = {"templates/NOTES.txt": "notes"}
+    cache.store_results({cache.cache_key([b"input"]): content})
+    assert cache.cached_texts([b"input"], lambda: texts) == texts
+    assert cache.cached_texts([b"input"], dict) == texts
+
+
 def test_verify_prints_the_templates_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)

@@ -3,8 +3,8 @@
     store_results({cache_key([b"replicas: 4"]): {"warnings": []}})
     cached_result(cache_key([b"replicas: 4"]))  # {"warnings": []}, or None for a result that is not cached
 
-Each cache entry is a file in `$XDG_CACHE_HOME/tfgen/jobs`, or in `~/.cache/tfgen/jobs`. git and `tfgen check` do not
-read these folders. An entry never becomes stale, because its key includes the content of the inputs and the build of
+Each cache entry is a file in `$XDG_CACHE_HOME/tfgen/jobs`, or in `~/.cache/tfgen/jobs`. Only tfgen
+reads these folders. An entry never becomes stale, because its key includes the content of the inputs and the build of
 tfgen. A user may delete entries at any time. Then the next command is slower. tfgen ignores an incomplete entry, and
 a failure to write an entry is no error.
 """
@@ -18,12 +18,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from tfgen import __version__
 from tfgen.tree.disk_file import temporary_name
-
-_Result = TypeVar("_Result")
 
 MOST: Final = 80
 """Maximum number of cache entries in one subfolder.
@@ -58,20 +56,20 @@ def cached_result(entry: str) -> Any:
         return None
 
 
-def cached_or_computed(parts: Iterable[bytes], compute: Callable[[], _Result]) -> _Result:
-    """Return the cached result for some inputs. If the result is not in the cache, compute and store the result.
+def cached_texts(parts: Iterable[bytes], compute: Callable[[], Mapping[str, str]]) -> Mapping[str, str]:
+    """Return the cached texts for some inputs, by path. If the cache has no texts, compute and store the texts.
 
     Args:
         parts: the inputs.
-        compute: returns the result as JSON data.
+        compute: returns the text of each file, by path; at least one file.
     """
     entry = cache_key(parts)
-    cached: _Result | None = cached_result(entry)
-    if cached is not None:
+    cached = cached_result(entry)
+    if isinstance(cached, dict) and cached and all(isinstance(text, str) for text in cached.values()):
         return cached
-    result = compute()
-    store_results({entry: result})
-    return result
+    texts = compute()
+    store_results({entry: texts})
+    return texts
 
 
 def store_results(values: Mapping[str, Any]) -> None:

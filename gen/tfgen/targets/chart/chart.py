@@ -16,9 +16,10 @@ from tfgen.targets.chart.templates import template_files
 from tfgen.targets.chart.values_yaml import values_yaml
 from tfgen.targets.generated_note import generated_note
 from tfgen.text import yaml_text
-from tfgen.tree.cache import cached_or_computed
+from tfgen.tree.cache import cached_texts
 from tfgen.tree.rendering import Revision
 
+_VALUES_SCHEMA: Final = "values.schema.json"
 _STRAY_FILES: Final = (".DS_Store", ".git/", ".idea/", ".vscode/", "*.bak", "*.orig", "*.swp", "*.tmp", "*~")
 """Patterns of files that Helm ignores: https://helm.sh/docs/chart_template_guide/helm_ignore_file/."""
 
@@ -40,7 +41,7 @@ def chart(job: TrainingJob, spec: Mapping[str, Any], *, uses_cache: bool = False
     )
     for environment in environments:
         files[f"values-{environment.name}.yaml"] = note + _environment_values(environment.name, environment.overrides)
-    files["values.schema.json"] = _values_schema(form, uses_cache)
+    files[_VALUES_SCHEMA] = _values_schema(form, uses_cache)
     files["README.md"] = readme(job, form)
     files[".helmignore"] = _helm_ignore(files)
     version = chart_yaml(job, files)
@@ -51,13 +52,13 @@ def chart(job: TrainingJob, spec: Mapping[str, Any], *, uses_cache: bool = False
 
 @once_a_form
 def _values_schema(form: ValuesForm, uses_cache: bool) -> str:
-    def write_schema() -> str:
+    def write_schema() -> Mapping[str, str]:
         from tfgen.schema.values_schema import values_schema_text  # takes 2 ms, which a cached schema saves
 
-        return values_schema_text(form)
+        return {_VALUES_SCHEMA: values_schema_text(form)}
 
-    parts = (b"values.schema.json", repr(form).encode())
-    return cached_or_computed(parts, write_schema) if uses_cache else write_schema()
+    parts = (_VALUES_SCHEMA.encode(), repr(form).encode())
+    return (cached_texts(parts, write_schema) if uses_cache else write_schema())[_VALUES_SCHEMA]
 
 
 def _helm_ignore(files: Iterable[str]) -> str:

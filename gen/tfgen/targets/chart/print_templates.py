@@ -35,13 +35,14 @@ FILE_HEADS: Final[Mapping[str, str]] = {
 """The comment at the top of each helper file, by the name of the file."""
 
 
-def print_templates(structure: Structure, length: int) -> tuple[dict[str, str], Mapping[str, str]]:
+def print_templates(structure: Structure, length: int) -> dict[str, str]:
     """Return the templates with wrapped lines, and the files that the templates read, by path.
 
     The templates contain a placeholder of `length` characters instead of the name of the chart.
     """
     printed, mark = _printed(structure), NAME * length
-    return {path: wrap(text.replace(NAME, mark)) for path, text in printed.templates.items()}, printed.files
+    templates = {path: wrap(text.replace(NAME, mark)) for path, text in printed.templates.items()}
+    return {**templates, **printed.files}
 
 
 class _Printed(Record):
