@@ -131,4 +131,4 @@ def test_a_profile_without_a_server_is_refused_at_the_strategy(
     head = "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist}\nspec:\n  image: mnist:1\n"
     path.write_text(f"{head}  strategy: {strategy}\n  roles: {{{role}: {{}}}}\n", encoding="utf-8")
     assert cli.run(["profile", str(path)]) == cli.PROBLEMS
-    assert f"job.yaml:6:13: tfgen profile: {message} in the program [profile]\n" in capsys.readouterr().err
+    assert f"job.yaml:6:13: tfgen profile: {message} in the program [untraceable-strategy]\n" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from tfgen.check import objects as object_problems
 from tfgen.check.admission import rules as admission
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.commands import local, rerun
+from tfgen.commands import local, profile, rerun
 from tfgen.commands.cluster import read_cluster_file
 from tfgen.commands.importing import import_jobs
 from tfgen.commands.pipeline import orphans, unlisted_files
@@ -55,7 +55,7 @@ NOT_OF_THE_JOB = {
     *layout.RULES,
 }
 OF_A_CHANGE = {*immutable.RULES, *run_back.RULES}
-WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES}
+WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES, *profile.RULES}
 
 # A name that leaves no room for a host's role and index leaves none for a StatefulSet either; and what a wrong comment
 # is about stays.

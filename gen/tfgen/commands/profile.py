@@ -24,6 +24,11 @@ _TRACE: Final = ".xplane.pb"
 _MOST: Final = 64
 """Maximum number of tasks that are traced at the same time."""
 
+_UNTRACEABLE: Final = "untraceable-strategy"
+RULES: Final[Mapping[str, str]] = {
+    _UNTRACEABLE: "The tasks of the strategy have no TensorFlow server that `tfgen profile` can trace.",
+}
+"""Rule id -> description, for the problems of `tfgen profile`."""
 
 _NO_SERVER: Final[Mapping[str, str]] = {
     "KerasDistribution": "the tasks run JAX, and no TensorFlow server; call jax.profiler.start_trace in the program",
@@ -37,7 +42,7 @@ def check_traceable(document: Document) -> None:
     path = ("spec", "strategy")
     message = _NO_SERVER.get(data_path.at(document.data, path) or "")
     if message:
-        raise ProblemsError([Problem(*document.place(path), f"tfgen profile: {message}", "profile")])
+        raise ProblemsError([Problem(*document.place(path), f"tfgen profile: {message}", _UNTRACEABLE)])
 
 
 class TaskProfile(Record):

@@ -9,7 +9,7 @@ from tfgen.check import enforced, limits, namespace, severities
 from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
 from tfgen.check.admission import rules as admission
-from tfgen.commands import local, rerun
+from tfgen.commands import local, profile, rerun
 from tfgen.commands.cluster import read_cluster_file
 from tfgen.commands.importing import import_jobs
 from tfgen.commands.pipeline import orphans, unlisted_files
@@ -31,6 +31,7 @@ def rule_summaries() -> Mapping[str, str]:
         **rerun.RULES,
         **import_jobs.RULES,
         **local.RULES,
+        **profile.RULES,
         **read_cluster_file.RULES,
         **object_problems.RULES,
         **namespace.RULES,
