@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.again import Again
 from tests.support.draws import bound_shrinking, load_profile
+from tests.support.failures import Failures
 from tests.support.not_run import NotRun
 from tests.timings.plugin import Timings
 from tfgen.tree import cache
@@ -56,6 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Again())
     config.pluginmanager.register(Timings())
     config.pluginmanager.register(NotRun())
+    config.pluginmanager.register(Failures(config))
     # A run that is for the tests on real servers is for all of them.
     if os.environ.get("CI") and config.option.markexpr in (E2E, f"{E2E} and not operators"):
         config.option.no_skips = True

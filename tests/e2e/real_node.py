@@ -166,6 +166,18 @@ class Node:
         )
         return folder
 
+    def problem(self) -> str:
+        """Return why the node runs no new pods, from its conditions; an empty text if the node is healthy."""
+        node = self.client.find("Node", NAME)
+        if not node:
+            return f"Node {NAME} does not exist"
+        expected = {"Ready": "True"}
+        return "; ".join(
+            f"{condition['type']} is {condition['status']}: {condition.get('message', '')}"
+            for condition in node["status"].get("conditions", ())
+            if condition["status"] != expected.get(condition["type"], "False")
+        )
+
     def load(self, image: oci.Image) -> None:
         """Load an image into the node, as a registry would serve the image."""
         self._containerd.load([image])

@@ -103,6 +103,27 @@ def test_skips_are_failures_where_there_is_no_excuse(folder):
     assert "--no-skips: Skipped: could not import 'no_such_module'" in report
 
 
+@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "two processes"])
+def test_a_failure_is_printed_when_it_occurs(folder, processes):
+    (folder / "unit/test_it.py").write_text("""
+import pytest
+
+@pytest.fixture
+def broken(): raise OSError("disk full\\nsecond line")
+
+def test_fails(): assert 1 == 2
+def test_has_a_broken_fixture(broken): pass
+""")
+    with pytest.raises(CommandError) as failure:
+        pytest_in(folder, *processes, "unit/test_it.py")
+    before_the_end, _, _ = failure.value.stdout.partition("= ERRORS =")
+    lines = {line for line in before_the_end.splitlines() if line.startswith("FAILED")}
+    assert lines == {
+        "FAILED unit/test_it.py::test_fails (call): assert 1 == 2",
+        "FAILED unit/test_it.py::test_has_a_broken_fixture (setup): OSError: disk full",
+    }
+
+
 def test_a_test_in_the_folder_of_a_tier_has_its_marker(folder):
     assert "1 passed, 5 deselected" in pytest_in(folder, "-m", "train", "--ignore=unit/test_skipped_module.py")
 

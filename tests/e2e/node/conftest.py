@@ -52,6 +52,9 @@ def node(request: pytest.FixtureRequest) -> Iterator[Node]:
 @pytest.fixture
 def namespace(node: Node, request: pytest.FixtureRequest) -> Iterator[str]:
     """A test's own namespace, with Pod Security "restricted"; its pods are gone when the next test begins."""
+    problem = node.problem()
+    if problem:  # without this check, each of the remaining tests waits 15 minutes for its pods
+        pytest.fail(f"the node runs no new pods: {problem}")
     name = node.cluster.namespace(dns_label(request.node.name))
     yield name
     node.client.delete("Namespace", name)
