@@ -1,9 +1,10 @@
-"""`--again`: leaves out the tests that the run before ended without want of a tool.
+"""The option `--again`: leave out the tests that the previous run completed with all the tools that they use.
 
-CI runs all tests twice: as a newcomer, and with all tools. A test that was not skipped, and that did not use Helm's
-library for Helm, has nothing new to report in the second run. If a fixture used the library, the second run has all
-tests of the file, because the tests may share the fixture. A test that may skip, for want of what is no part of the
-repository, would skip again. No test of `make long` is left out: the run before was `make test`, and had none of them.
+CI runs all tests twice: as a new contributor, and with all tools. A test that was not skipped, and that did not use
+Helm's library in place of Helm, has no new result in the second run. If a fixture used the library, the second run
+includes all tests of the file, because the tests may share the fixture. A test with the mark `may_skip` needs something
+outside the repository, and would skip again. `--again` leaves out no test of `make long`, because the previous run was
+`make test`, which does not run these tests.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ _wanting = False
 
 
 def want() -> None:
-    """Notes that the test that runs would use a tool, were it there."""
+    """Record that the current test would use a missing tool."""
     global _wanting
     _wanting = True
 
 
 class Again:
-    """The plugin, of one run."""
+    """The pytest plugin of one run."""
 
     def __init__(self) -> None:
         self.ran: set[str] = set()
-        self.wanting: set[str] = set()  # tests, and files
+        self.wanting: set[str] = set()  # node ids of tests, and paths of files
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -65,7 +66,7 @@ class Again:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         config = session.config
-        # A process of pytest-xdist sees its own tests alone; the one that started it sees all.
+        # A process of pytest-xdist sees only its own tests. The process that started pytest-xdist sees all tests.
         cache = _cache(config)
         if cache is not None and not (hasattr(config, "workerinput") or config.option.again):
             cache.set(CACHE_KEY, sorted(test for test in self.ran if not {test, _file(test)} & self.wanting))

@@ -1,4 +1,4 @@
-"""A small Kubernetes API server, for what a program says to it: Jobs, and the scale of what has one.
+"""A small Kubernetes API server for a program that reads and patches Jobs and StatefulSets.
 
     with ApiServer() as server:
         server.put("jobs/mnist-chief", {"status": {"active": 1}})
@@ -6,9 +6,9 @@
         server.put("jobs/mnist-chief", {"status": ended("Complete")})
     server.requests                        -> ["get jobs/mnist-chief", "watch jobs/mnist-chief", ...]
 
-It holds objects, and streams their changes to those who watch, as the real one does: https://kubernetes.io/docs/
-reference/using-api/api-concepts/. Before it looks at them it goes by a script of faults: answers that it gives once
-each to a request, in their order.
+The server stores objects and streams their changes to watches, as the real server does: https://kubernetes.io/docs/
+reference/using-api/api-concepts/. A test can also set faults for a request. The server returns each fault once, in
+order, before the server looks at the objects.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Object = Mapping[str, Any]
 NAMESPACE = "ml"
 GROUPS = {"jobs": "batch", "statefulsets": "apps", "deployments": "apps"}
 KINDS = {"jobs": "Job", "statefulsets": "StatefulSet", "deployments": "Deployment"}
-PATIENCE = 120  # seconds that a test waits for what must come
+PATIENCE = 120  # seconds that a test waits for an event
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Fault:
     """An answer that does not come from the objects.
 
     Attributes:
-        body: an object, or text as it stands.
-        cut: whether the connection breaks where more was announced.
-        hangs: whether nothing is answered at all.
+        body: An object, or text that the server sends unchanged.
+        cut: Break the connection before the announced length.
+        hangs: Send no answer.
     """
 
     status: int = 200
@@ -57,26 +57,26 @@ def status(code: int, reason: str, message: str = "", **details: str) -> Object:
 
 
 def timestamp(seconds_ago: float = 0) -> str:
-    """A moment of the past as Kubernetes writes it."""
+    """Return a time in the past in the format of Kubernetes."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - seconds_ago))
 
 
 def ended(*conditions: str, seconds_ago: float = 0) -> Object:
-    """The status of a Job with these conditions."""
+    """Return the status of a Job with these conditions."""
     at = timestamp(seconds_ago)
     return {"conditions": [{"type": type_, "status": "True", "lastTransitionTime": at} for type_ in conditions]}
 
 
 class ApiServer:
-    """The server, on a port of its own, from entering it on.
+    """A context manager that runs the server on its own port.
 
     Attributes:
-        account: a service account's folder: the token, the namespace and the server's authority.
-        token: the one that the server takes.
-        requests: each as "VERB RESOURCE/NAME", with the patch behind it where there is one.
-        faster: how many times faster its program's clock is; a watch ends by that.
-        faults: by request, without the patch.
-        allows: who may do what, by verb, resource and name; everything unless a test says otherwise.
+        account: Folder of a service account: the token, the namespace and the certificate authority of the server.
+        token: The token that the server accepts.
+        requests: Requests as "VERB RESOURCE/NAME", followed by the patch of a PATCH request.
+        faster: Speed of the clock of the program. The server divides the timeout of a watch by this number.
+        faults: Faults by request, without the patch.
+        allows: Test whether a verb on a resource and a name is allowed. By default, the server allows all requests.
     """
 
     def __init__(self) -> None:
@@ -86,8 +86,8 @@ class ApiServer:
         self.allows: Callable[[str, str, str], bool] = lambda *_: True
         self._objects: dict[str, dict[str, Any]] = {}
         self.faster = 1.0
-        self._changes: list[tuple[str, str, str]] = []  # the type, the object's name, the object as JSON
-        self._oldest = 0  # the version before which no change is known
+        self._changes: list[tuple[str, str, str]] = []  # type of the change, path of the object, event as JSON
+        self._oldest = 0  # lowest version that a watch can begin at
         self._changed = threading.Condition()
         self._open = True
         self._folder = tempfile.TemporaryDirectory()
@@ -108,7 +108,7 @@ class ApiServer:
         return self
 
     def listen(self) -> None:
-        """Takes requests. Until then it has a port, and refuses connections."""
+        """Start to serve requests. Before this call, the server has a port and refuses connections."""
         self._server.server_activate()
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}).start()
 
@@ -123,7 +123,7 @@ class ApiServer:
     # -- for the test ----------------------------------------------------------------------------------------------
 
     def put(self, path: str, content: Object) -> None:
-        """Makes an object, such as "jobs/mnist-chief", or writes it anew."""
+        """Create or replace an object, for example "jobs/mnist-chief"."""
         with self._changed:
             before = self._objects.get(path)
             metadata = {"name": path.split("/")[1], "creationTimestamp": timestamp(), **content.get("metadata", {})}
@@ -134,22 +134,22 @@ class ApiServer:
             )
 
     def delete(self, path: str) -> None:
-        """Deletes an object."""
+        """Delete an object."""
         with self._changed:
             self._store("DELETED", path, self._objects[path])
             del self._objects[path]
 
     def get(self, path: str) -> Object:
-        """An object as it is now."""
+        """Return the current object."""
         return self._objects[path]
 
     def restart(self) -> None:
-        """Forgets all changes, as a server does that starts again; the objects keep their versions."""
+        """Drop all changes, as a server does after a restart. The objects retain their versions."""
         with self._changed:
             self._oldest = len(self._changes) + 1
 
     def wait_for(self, request: str, times: int = 1) -> None:
-        """Waits until a request has come so many times."""
+        """Wait until the server has received a request `times` times."""
         with self._changed:
             came = self._changed.wait_for(lambda: self.requests.count(request) >= times, PATIENCE)
         assert came, f"{request!r} did not come {times} times in {PATIENCE} s: {self.requests}"
@@ -163,7 +163,7 @@ class ApiServer:
         self._changed.notify_all()
 
     def note(self, request: str, patch: str) -> tuple[Fault | None, str]:
-        """Notes a request; the fault that is due for it, if one is, and the version that it comes at."""
+        """Record a request. Return its next fault, or None, and the version of the objects at the request."""
         with self._changed:
             self.requests.append(f"{request} {patch}".strip())
             self._changed.notify_all()
@@ -171,12 +171,12 @@ class ApiServer:
             return fault, str(len(self._changes))
 
     def read(self, path: str) -> Object | None:
-        """An object, or None."""
+        """Return an object, or None if the object does not exist."""
         with self._changed:
             return self._objects.get(path)
 
     def patch(self, path: str, patch: Object) -> Object | None:
-        """An object after a JSON merge patch, or None."""
+        """Return an object after a JSON merge patch, or None if the object does not exist."""
         with self._changed:
             if path not in self._objects:
                 return None
@@ -189,10 +189,10 @@ class ApiServer:
             return version != "" and int(version) < self._oldest
 
     def changes(self, path: str, version: str, came: str, seconds: float) -> Iterable[str]:
-        """The changes of an object, as they come, until the time is over or the server closes.
+        """Yield the changes of an object as they happen, until `seconds` have passed or the server closes.
 
-        From a version on; without one, the object comes first as it was when the request came, as if it were new. So a
-        test that has waited for the request misses no change of its own.
+        The changes begin after `version`. Without `version`, the first change is the object at the time of the request,
+        as an added object. So a test that has waited for the request misses no change that the test makes afterwards.
         """
         until = time.monotonic() + seconds / self.faster
         after = int(version or came)
@@ -212,20 +212,20 @@ class ApiServer:
             yield from (text for _, changed, text in new if changed == path)
 
     def hang(self) -> None:
-        """Waits until the server closes."""
+        """Wait until the server closes."""
         with self._changed:
             self._changed.wait_for(lambda: not self._open)
 
 
 def _merged(under: Any, over: Any) -> Any:
-    """RFC 7396, but for null."""
+    """Return a merge patch of two values as in RFC 7396, without the rule that null deletes a key."""
     if not isinstance(under, dict) or not isinstance(over, dict):
         return over
     return {**under, **{key: _merged(under.get(key), value) for key, value in over.items()}}
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # so that closing waits for the answers under way
+    daemon_threads = False  # closing the server waits for unfinished answers
 
     def __init__(self, api: ApiServer) -> None:
         self.api = api
@@ -241,7 +241,7 @@ class _Server(ThreadingHTTPServer):
         return self._context.wrap_socket(socket, server_side=True, do_handshake_on_connect=False), address
 
     def handle_error(self, *_: object) -> None:
-        """A client that refuses the certificate, or is killed, is no error."""
+        """Ignore a client that refuses the certificate or is killed."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -272,7 +272,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
 
     def _serve(self, verb: str, name: str, then: Callable[[str, str], None], patch: str = "") -> None:
-        """The checks that come before the object, in the real server's order: who it is, what it may, the path."""
+        """Check a request in the order of the real server before `then` answers: fault, token, permission, path."""
         path = urlsplit(self.path).path + name
         api, (*base, kind, name), sub = self.server.api, path.removesuffix("/scale").split("/"), "/scale" in path
         fault, came = api.note(f"{verb} {kind}/{name}{'/scale' if sub else ''}", patch)
@@ -287,7 +287,7 @@ class _Handler(BaseHTTPRequestHandler):
         return then(f"{kind}/{name}", came)
 
     def _patched(self, path: str, patch: Object, *, is_scale: bool) -> Object | None:
-        """Return the object after a patch; after a patch of its scale, the scale as the real server does."""
+        """Return the object after a patch. After a patch of its scale, return a Scale, as the real server does."""
         item = self.server.api.patch(path, patch)
         return {**item, "kind": "Scale"} if item and is_scale else item
 
@@ -330,8 +330,8 @@ def _pem(label: str, body: str) -> str:
     return f"-----BEGIN {label}-----\n{body}-----END {label}-----\n"
 
 
-# An authority, and its certificate for 127.0.0.1 in the years 2020 to 2119, known to these tests alone. As in many a
-# cluster, nothing says which key of the authority it is signed by: https://github.com/canonical/microk8s/issues/4864.
+# A certificate authority and its certificate for 127.0.0.1, valid from 2020 to 2119, for these tests only. As in many
+# clusters, the certificate does not name the authority's key: https://github.com/canonical/microk8s/issues/4864.
 _AUTHORITY = _pem(
     "CERTIFICATE",
     """\

@@ -1,4 +1,4 @@
-"""A job whose chart is tried with other values."""
+"""A job whose chart the tests render with other values."""
 
 from __future__ import annotations
 

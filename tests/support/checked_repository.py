@@ -1,4 +1,4 @@
-"""A repository with a job that is committed, and changes of it."""
+"""A repository with a committed job, and changes of the job."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Printed = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A job that is committed, in a repository that is the current folder."""
+    """Commit a job in a new repository, which becomes the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     path = tmp_path / "job.yaml"

@@ -1,6 +1,6 @@
-"""A command line as a value, through which tests run every program.
+"""A command line as a value. Tests run every program with this class.
 
-A failure shows what to type to see it again, and all that the program wrote:
+A failure shows the command to type for the same result, and the complete output of the program:
 
     Command(("git", "status", "--porcelain"), cwd=tmp_path).run()
 """
@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Final
 
 WITHOUT_COLLECTION: Final = {"GOGC": "off", "GOMEMLIMIT": "1GiB"}
-"""Variables for a program of Go that ends soon: below the limit it collects no garbage, a quarter of its time.
+"""Variables for a short Go program: below the memory limit the program skips garbage collection, a quarter of its time.
 
 https://go.dev/doc/gc-guide#Memory_limit
 """
 
 
 class CommandError(AssertionError):
-    """A command ended with another code than 0, or warned where it had to be silent."""
+    """A command ended with a code other than 0, or wrote a warning in a silent run."""
 
     def __init__(self, command: Command, code: int, stdout: str, stderr: str) -> None:
         self.command, self.code, self.stdout, self.stderr = command, code, stdout, stderr
@@ -32,24 +32,24 @@ class CommandError(AssertionError):
 
 @dataclass(frozen=True)
 class Command:
-    """A program with its arguments; `str` of it is a line for a shell."""
+    """A program with its arguments. Its `str` is a line for a shell."""
 
     argv: tuple[str | Path, ...]
     cwd: Path | None = None
     env: Mapping[str, str] = field(default_factory=dict)
-    """Variables set on top of this process's own."""
+    """Variables added to the environment of this process."""
     stdin: str = ""
 
     def run(self, *, silent: bool = False, timeout: float = 600) -> str:
         """Run the program and return its standard output.
 
         Args:
-            silent: Take anything on stderr for a failure: Helm and kustomize warn there and end with 0.
-            timeout: Seconds, after which the program is killed.
+            silent: Fail on any output on stderr, because Helm and kustomize write warnings on stderr and exit with 0.
+            timeout: Seconds after which the program is killed.
 
         Raises:
-            CommandError: On a code other than 0, or on output where silence was asked for.
-            subprocess.TimeoutExpired: When it took too long.
+            CommandError: The exit code is not 0, or a silent run wrote to stderr.
+            subprocess.TimeoutExpired: The program took longer than `timeout`.
         """
         done = subprocess.run(
             self.argv,

@@ -1,4 +1,4 @@
-"""A repository to commit jobs in."""
+"""A repository in which tests commit jobs."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def write(path: str | Path, text: str) -> None:
 
 
 Prepared = Callable[[], None]
-"""The changes of a new clone, which is the current folder; they are committed and pushed."""
+"""A function that writes files into a new clone, which is the current folder. The files are committed and pushed."""
 
 
 def clone_with(prepare: Prepared, folder: Path) -> Path:
     """Make a clone, at `folder`/clone, of a bare repository at `folder`/remote.git, both with the prepared changes.
 
-    The repositories are prepared once in a process, and copied: a copy is cheaper than ten calls of git.
+    A process prepares the repositories once and copies them: a copy is cheaper than ten calls of git.
     """
     shutil.copytree(_prepared(prepare), folder, symlinks=True, dirs_exist_ok=True)
     git("remote", "set-url", "origin", folder / "remote.git", folder=folder / "clone")
-    git("update-index", "-q", "--refresh", folder=folder / "clone")  # the times of the copied files are new
+    git("update-index", "-q", "--refresh", folder=folder / "clone")  # the copied files have new times
     return folder / "clone"
 
 

@@ -1,4 +1,4 @@
-"""A job of a custom kind, and the objects that it becomes."""
+"""A job with a custom workload kind, and the plain objects of the job."""
 
 from __future__ import annotations
 

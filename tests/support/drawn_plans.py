@@ -1,8 +1,8 @@
-"""Small clusters and a job for each, drawn so that about as many fit as do not.
+"""Small random clusters with a job for each. About half of the jobs fit.
 
 case = draw_case(random.Random(3), 3)          # nodes "case-3-0", ..., pods that run there, and the job "job-3"
 
-The nodes of a case have a label of their own, which its job asks for: many cases find place in one real cluster.
+The nodes of a case have their own label, and the job selects the label. So one real cluster has room for many cases.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HOST = "kubernetes.io/hostname"
 
 @dataclass(frozen=True)
 class Case:
-    """A cluster's nodes, the pods that run there, and the data of a job."""
+    """The nodes of a cluster, the running pods, and a job."""
 
     nodes: list[Object]
     pods: list[Object]
@@ -44,7 +44,7 @@ class Case:
 
 
 def draw_case(luck: random.Random, number: int) -> Case:
-    """A case; its number is in all names."""
+    """Return a random case, whose number is part of the names of its nodes, pods and job."""
     nodes = [_node(luck, number, index) for index in range(luck.randint(2, 5))]
     pods = [
         _pod(luck, f"other-{number}-{index}", luck.choice(nodes)["metadata"]["name"])
@@ -79,7 +79,7 @@ def _node(luck: random.Random, number: int, index: int) -> Object:
 
 
 def _pod(luck: random.Random, name: str, node: str) -> Object:
-    """A pod that has its node, also where that has no room for it, as a kubelet's own pods do."""
+    """Return a pod on a node, even if the node has no room for the pod, like the pods of a kubelet."""
     requests = {"cpu": f"{luck.randint(1, 6) * 250}m", "memory": f"{luck.randint(1, 4)}Gi"}
     return {
         "apiVersion": "v1",

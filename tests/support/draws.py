@@ -1,7 +1,7 @@
 """Profiles of hypothesis: the settings of tests that draw their values.
 
-`dev` draws new values in each run, `ci` the same values each time, so that a red run is due to its change. `shrink` is
-for the developer who waits minutes for a smaller job that fails:
+`dev` draws new values in each run. `ci` draws the same values in each run, so a failed run is due to a change of the
+code. `shrink` is for a developer who waits minutes for a smaller job that fails:
 
     pytest tests/property -k graph_laws --hypothesis-profile=shrink
 """
@@ -18,7 +18,7 @@ from hypothesis.internal.conjecture import engine
 _SHRINK = "shrink"
 
 SHRINKING_SECONDS: Final = 20
-"""Seconds in which hypothesis searches for a smaller example of a failure; by itself, it takes up to 300."""
+"""Seconds in which hypothesis searches for a smaller example of a failure. The default of hypothesis is 300."""
 
 
 def load_profile() -> None:
@@ -31,17 +31,18 @@ def load_profile() -> None:
 
 
 def bound_shrinking(profile: str) -> None:
-    """Bound the search for smaller examples, but for the profile `shrink`."""
+    """Bound the search for smaller examples, except in the profile `shrink`."""
     if profile != _SHRINK:
-        engine.MAX_SHRINKING_SECONDS = SHRINKING_SECONDS  # hypothesis has no setting for it
+        engine.MAX_SHRINKING_SECONDS = SHRINKING_SECONDS  # hypothesis has no setting for the bound
 
 
 def drawn(count: int) -> hypothesis.settings:
-    """Return the settings of a test that draws so many jobs; the test searches for a smaller one under `shrink`."""
+    """Return the settings of a test that draws `count` jobs. Only the profile `shrink` searches for smaller jobs."""
     may_shrink = hypothesis.settings.get_current_profile_name() == _SHRINK
     return hypothesis.settings(
         max_examples=count,
         phases=[phase for phase in Phase if may_shrink or phase is not Phase.shrink],
-        # A job is slow to draw, large, and now and then no job that tfgen accepts. Where no job is, hypothesis fails.
+        # A drawn job is slow and large, and tfgen sometimes rejects the job. If tfgen rejects all jobs, hypothesis
+        # fails.
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
     )

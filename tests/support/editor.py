@@ -1,4 +1,4 @@
-"""An editor that talks with `tfgen lsp` over standard input and output: the client of pygls."""
+"""An editor that talks with `tfgen lsp` over standard input and output, with the client of pygls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
 LIMIT = 20
-"""Seconds for an answer. A server that is slower than this has failed."""
+"""Seconds for an answer. A slower server fails the test."""
 
 WATCHES = types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True)
 
@@ -84,7 +84,7 @@ class Editor:
         return answer.contents.value
 
     async def definition(self, name: str, position: types.Position) -> list[tuple[str, int, int]]:
-        """The places in files that the editor would go to, from 1."""
+        """Return the targets of "go to definition": file, line and column, counted from 1."""
         parameters = types.DefinitionParams(self.document(name), position)
         answer = await self._answer(self.client.text_document_definition_async(parameters))
         return [
@@ -99,7 +99,7 @@ class Editor:
         return answer
 
     async def quick_fixes(self, name: str, selected: types.Range) -> dict[str, types.TextEdit]:
-        """The edit of each quick fix, by title."""
+        """Return the edit of each quick fix by title."""
         parameters = types.CodeActionParams(self.document(name), selected, types.CodeActionContext([]))
         answer = await self._answer(self.client.text_document_code_action_async(parameters))
         edits = {}
@@ -116,13 +116,13 @@ class Editor:
         return Path(uri.removeprefix("file://")).relative_to(self._root).as_posix()
 
     async def message(self) -> str:
-        """Wait for the next message to the person."""
+        """Wait for the next message to the user."""
         return await asyncio.wait_for(self._messages.get(), LIMIT)
 
 
 @asynccontextmanager
 async def editor(root: Path) -> AsyncIterator[Editor]:
-    """An editor with a folder open, whose server starts and ends with the block."""
+    """Open a folder in an editor. The server of the editor starts and ends with the `with` block."""
     connected = Editor(root)
     client = connected.client
     await client.start_io(sys.executable, "-m", "tfgen", "lsp", "--stdio", cwd=root.parent)

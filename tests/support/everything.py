@@ -1,4 +1,4 @@
-"""A job that says everything."""
+"""A job with a value for every field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples, in each of their environments."""
+"""The example jobs in each of their environments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The finisher as a process, against a scripted API server."""
+"""The finisher as a process, with a scripted API server."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ PS, WORKER = "statefulsets/mnist-ps", "statefulsets/mnist-worker"
 RUNNING = {"status": {"active": 1, "ready": 1}}
 
 
-# Runs the program with other constants, and with a clock that is as many times faster as the first argument says. Its
-# connections know nothing of that. They are as strict as Python 3.13's.
+# Run the program with other constants, and with a clock that is faster by the factor of the first argument. Connections
+# use the real clock, and check certificates as strictly as Python 3.13.
 LAUNCH = """\
 import importlib.util, json, pathlib, ssl, sys, time, types
 
@@ -57,14 +57,14 @@ program.main()
 
 
 class Finisher:
-    """The program as a process."""
+    """A process that runs the finisher."""
 
     def __init__(
         self, server: ApiServer, log: Path, *args: str, faster: int = 50, address: str | None = None, **constants: int
     ) -> None:
         self._log = log
         launch = ["-c", LAUNCH, str(faster), json.dumps({"ACCOUNT": str(server.account), **constants})]
-        # The cluster's own server is never asked for by a proxy.
+        # The finisher must ignore the proxy for the API server of the cluster.
         environment = {**server.environment, "HTTPS_PROXY": "http://127.0.0.1:9", "PATH": os.environ["PATH"]}
         environment |= {} if address is None else {"NOTIFY_ADDRESS": address}
         with log.open("wb") as file:
@@ -79,23 +79,23 @@ class Finisher:
         self._process.wait()
 
     def end(self) -> int:
-        """Waits for its end; the exit code."""
+        """Wait for the end of the process and return its exit code."""
         return self._process.wait(PATIENCE)
 
     def terminate(self) -> None:
-        """Ends it as Kubernetes does."""
+        """End the process with SIGTERM, as Kubernetes does."""
         self._process.send_signal(signal.SIGTERM)
 
     @property
     def log(self) -> Sequence[str]:
-        """The lines of its log without their times, and without the length of a pause, which is random."""
+        """Return the lines of the log without their times and without the length of a pause, which is random."""
         lines = self._log.read_text().splitlines()
         times = [line[:20] for line in lines]
         assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", at) for at in times), lines
         return [re.sub(r"again in [0-9.]+ s$", "again", line[21:]) for line in lines]
 
     def wait_for_log(self, text: str) -> None:
-        """Waits until the log has a text."""
+        """Wait until the log contains a text."""
         deadline = time.monotonic() + PATIENCE
         while text not in self._log.read_text():
             assert time.monotonic() < deadline, f"{text!r} is not in the log:\n{self._log.read_text()}"
@@ -104,7 +104,7 @@ class Finisher:
 
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
-    """A server with a running chief, two StatefulSets and a running evaluator."""
+    """Start a server with a running chief, two StatefulSets and a running evaluator."""
     with ApiServer() as server:
         fill(server)
         yield server

@@ -1,11 +1,12 @@
-"""Jobs for hypothesis, drawn from the job's own schema, with hostile text wherever it takes text.
+"""Jobs for hypothesis, drawn from the schema of a job, with hostile text in every text field.
 
     @given(jobs())
     def test_law(data): ...          # data["spec"]["roles"] ...
 
-hypothesis-jsonschema cannot be used: it unfolds references, and the schema's refer to themselves. This walks the
-schema instead, so a new property is drawn as soon as it stands there. Only what the schema leaves open (Kubernetes'
-own structures) is given a realistic shape here, since garbage there would test kustomize's manners, not ours.
+hypothesis-jsonschema is not suitable: it expands references, and the schema refers to itself. This module walks the
+schema, and so draws a new property as soon as the schema has the property. The module contains realistic structures
+only for values that the schema leaves open (Kubernetes' own structures), because random values there would test
+kustomize in place of tfgen.
 """
 
 from __future__ import annotations
@@ -106,8 +107,9 @@ HOSTILE = (
     "x" * 200,
     "words " * 40,
 )
-"""Text that YAML, Go's templates, Helm, printf, the shell or Kubernetes could take for something else. Helm's own words
-are those of pkg/engine and pkg/release/v1/util."""
+"""Text that YAML, Go templates, Helm, printf, the shell or Kubernetes could interpret differently. Helm's own words are
+from pkg/engine and pkg/release/v1/util.
+"""
 
 _REFUSED = "\x7f\u2028\u2029\ufeff"
 _CHARACTERS = st.characters(
@@ -117,16 +119,16 @@ TEXT: Strategy = st.one_of(
     st.sampled_from(HOSTILE),
     st.text(_CHARACTERS, max_size=12),
     st.lists(st.sampled_from(HOSTILE[:-2]), min_size=2, max_size=4).map("".join),
-).filter(lambda text: "<no value>" not in text)  # which Helm deletes, and the schema refuses
+).filter(lambda text: "<no value>" not in text)  # Helm deletes this text, and the schema refuses this text
 
 
-# -- what the schema leaves open ----------------------------------------------------------------------------------
+# -- values that the schema leaves open -----------------------------------------------------------------------------
 
 _ALWAYS = {"name", "image", "key", "operator", "values", "topologyKey", "nodeSelectorTerms"}
 
 
 def like(example: Any) -> Strategy:
-    """Structures of the example's shape: its keys (all but those of `_ALWAYS` may be missing), its kinds of item."""
+    """Draw structures like the example. All keys except those of `_ALWAYS` may be missing, and lists vary in length."""
     if isinstance(example, st.SearchStrategy):
         return example
     if isinstance(example, dict):
@@ -219,7 +221,7 @@ _OBJECT_METADATA = {
     "labels": {"zone": st.just("08"), "example.com/on": "y"},
     "annotations": {"example.com/note": TEXT.filter(bool), "zone": st.just("1e3")},
 }
-# Changes that a patch may make beside metadata, by the API group and the kind of the object.
+# Changes that a patch may make outside metadata, by the API group and the kind of the object.
 _CHANGES: Mapping[tuple[str, str], Sequence[Strategy]] = {
     ("apps", "Deployment"): (
         st.builds(
@@ -309,7 +311,7 @@ _DEVICES = st.dictionaries(
     max_size=2,
 )
 _BY_KEY: Mapping[str, Strategy] = {
-    # Devices are given out whole, and are never requested without the same limit.
+    # A device is always whole, and its request needs the same limit.
     "requests": _AMOUNTS,
     "limits": st.builds(lambda amounts, devices: {**amounts, **devices}, _AMOUNTS, _DEVICES),
     "share": _DEVICES,
@@ -323,7 +325,7 @@ _BY_KEY: Mapping[str, Strategy] = {
         [{"cidr": "10.20.0.0/16"}, {"cidr": "::/0", "except": ["2001:db8::/32"]}, {"cidr": "0.0.0.0/0", "except": []}]
     ),
     "endPort": st.just(65535),
-    # The rest of these ranges takes time, or is refused.
+    # Other values of these ranges take time, or tfgen refuses them.
     "replicas": st.integers(1, 12),
     "minAvailable": st.integers(0, 4),
     "containerPort": st.sampled_from([53, 8080, 9090]),
@@ -335,7 +337,8 @@ _BY_KEY: Mapping[str, Strategy] = {
         max_size=3,
     ),
 }
-# Of a container of tfgen's own, which has amounts without being told, no request is above a limit.
+# A container of tfgen has default amounts. Each request here is below the default limit, and each limit above the
+# default request.
 _OF_HELPER: Mapping[str, Strategy] = {
     "requests": st.fixed_dictionaries(
         {}, optional={"cpu": st.sampled_from(["10m", "0.05", 0]), "memory": st.sampled_from(["32Mi", "1e6"])}
@@ -346,11 +349,11 @@ _OF_HELPER: Mapping[str, Strategy] = {
 }
 
 
-# -- what the schema says -----------------------------------------------------------------------------------------
+# -- strategies for the nodes of the schema -------------------------------------------------------------------------
 
 
 def drawn_from(found: Schema) -> Strategy:
-    """A strategy for the values of a schema node."""
+    """Return a strategy for the values of a schema node."""
     if "$ref" in found:
         return _referred(found["$ref"])
     if "const" in found:
@@ -417,7 +420,7 @@ def _object(found: Schema) -> Strategy:
 
 
 def _record(found: Schema) -> Strategy:
-    """An object with named properties: all that are required, and a few of the others."""
+    """Draw an object with named properties: all required properties, and some of the others."""
     by_key = [
         (key, _OF_HELPER if "properties" in written else _BY_KEY, written)
         for key, written in found["properties"].items()
@@ -456,12 +459,12 @@ _OF_TYPE: Mapping[str, Callable[[Schema], Strategy]] = {
 }
 
 
-# -- whole jobs ---------------------------------------------------------------------------------------------------
+# -- complete jobs --------------------------------------------------------------------------------------------------
 
 _SPEC_SCHEMA = SCHEMA["properties"]["spec"]
 _NOT_DRAWN = ("strategy", "image", "roles", "environments", "workload", "patches")
 _SPEC = _record({"properties": {key: n for key, n in _SPEC_SCHEMA["properties"].items() if key not in _NOT_DRAWN}})
-# Strategy, what ends the job where it is not the default, and the roles that go with them.
+# The strategy, a `completion.by` other than the default (or ""), and the roles of the strategy.
 _STRATEGIES: Sequence[tuple[str, str, Sequence[str]]] = (
     ("ParameterServer", "", ("chief", "ps", "worker")),
     ("ParameterServer", "", ("chief", "ps", "worker", "evaluator")),
@@ -473,7 +476,7 @@ _STRATEGIES: Sequence[tuple[str, str, Sequence[str]]] = (
     ("KerasDistribution", "AllWorkers", ("worker",)),
     ("Single", "", ("chief",)),
 )
-# Most jobs are of the default kind; those of another lose what the kind has no place for.
+# Most jobs have the default kind. `sayable` removes the keys that another kind does not support.
 _WORKLOAD = drawn_from(_SPEC_SCHEMA["properties"]["workload"])
 _KINDS: Strategy = st.one_of(st.just("StatefulSet"), st.sampled_from(kinds.WORKLOAD_KINDS))
 _ROLES = {role: drawn_from(node) for role, node in _SPEC_SCHEMA["properties"]["roles"]["properties"].items()}
@@ -486,7 +489,7 @@ _ENVIRONMENT_NAMES = st.sampled_from(["dev", "prod", "y", "on", "1e3", "08", "nu
 
 @st.composite
 def jobs(draw: st.DrawFn, *, environments: int = 2) -> dict[str, Any]:
-    """Documents that tfgen's own check accepts, each with as many environments."""
+    """Draw documents that the check of tfgen accepts, each with `environments` environments."""
     strategy, by, names = draw(st.sampled_from(_STRATEGIES))
     roles = {role: draw(_ROLES[role]) for role in draw(st.permutations(names))}
     spec = {**draw(_SPEC), "strategy": strategy, "image": draw(_IMAGES), "roles": roles}
@@ -494,7 +497,7 @@ def jobs(draw: st.DrawFn, *, environments: int = 2) -> dict[str, Any]:
         spec["gang"] = _of_scheduler(spec["gang"], spec)
     if strategy != "ParameterServer":
         for key in ("legacyFlags", "legacyVariables"):
-            spec.pop(key, None)  # only that strategy has what they name
+            spec.pop(key, None)  # only ParameterServer supports these keys
     if by:
         spec["completion"] = {**spec.get("completion", {}), "by": by}
     spec["workload"] = {**draw(_WORKLOAD), "kind": draw(_KINDS)}
@@ -504,7 +507,7 @@ def jobs(draw: st.DrawFn, *, environments: int = 2) -> dict[str, Any]:
     spec = sayable(spec, spec)
     for role, key in itertools.product(roles.values(), ("initContainers", "sidecars")):
         if key in spec:
-            role.pop(key, None)  # or a name could be there twice
+            role.pop(key, None)  # prevents two containers with the same name
     _carry(spec, spec)
     drawn_names = draw(st.sets(_ENVIRONMENT_NAMES, min_size=environments, max_size=environments))
     spec["environments"] = {name: sayable(spec, draw(overrides(spec))) for name in sorted(drawn_names)}
@@ -523,7 +526,7 @@ def jobs(draw: st.DrawFn, *, environments: int = 2) -> dict[str, Any]:
 
 @st.composite
 def _with_patches(draw: st.DrawFn, document: Document) -> Any:
-    """The job with patches of its own and of one of its environments, as far as they are accepted."""
+    """Draw patches for the job and for one of its environments. Leave out patches that tfgen rejects."""
     spec = document["spec"]
     patches = draw(_patches(document))
     if patches and accepted(patched := saying(document, {"patches": patches})):
@@ -539,7 +542,7 @@ def _with_patches(draw: st.DrawFn, document: Document) -> Any:
 
 
 def _patches(document: Document) -> Strategy:
-    """Patches of the objects that the job has, or all of a kind of these."""
+    """Draw patches for the objects of a job, or for all objects of a kind."""
     objects = build(document).base
     targets = [(name, item) for name, item in objects.items() if literal_name(item) is None]
     patch = st.sampled_from(targets).flatmap(lambda target: object_patches(*target))
@@ -547,7 +550,7 @@ def _patches(document: Document) -> Strategy:
 
 
 def object_patches(name: str, item: Mapping[str, Any]) -> Strategy:
-    """Patches that Kubernetes accepts of the object that the job calls by this name."""
+    """Draw patches that Kubernetes accepts for the object that the job calls `name`."""
     target = {"kind": item["kind"], "name": name}
     changes = [_merging(metadata=_OBJECT_METADATA), *_CHANGES.get((group(item), item["kind"]), ())]
     targets = st.sampled_from([target, {"kind": target["kind"]}])
@@ -555,7 +558,7 @@ def object_patches(name: str, item: Mapping[str, Any]) -> Strategy:
 
 
 def _carry(spec: Mapping[str, Any], said: dict[str, Any]) -> None:
-    """Leave out the labels and annotations of objects that kustomize takes for something else."""
+    """Leave out the labels and annotations that kustomize does not read as text."""
     makes_pods = kinds.FACTS[kinds.of_spec(spec)].makes_pods
     owners = [said, said.get("serviceAccount"), *(said.get("roles", {}).values() if makes_pods else ())]
     for owner, field in itertools.product(owners, ("labels", "annotations")):
@@ -568,7 +571,7 @@ def sayable(spec: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
     kept = copy.deepcopy(dict(said))
     for lack in kinds.without(spec):
         _remove(kept, lack.path.split("."))
-    if "storage" in kept:  # what is left of a volume may be no volume
+    if "storage" in kept:  # the remaining keys may not form a volume
         kept["storage"] = {name: v for name, v in kept["storage"].items() if v is None or not {*v}.isdisjoint(_SOURCES)}
     return {key: value for key, value in kept.items() if value or key not in ("workload", "completion")}
 
@@ -594,7 +597,7 @@ def _at(path: str, value: Any) -> Any:
 def overrides(draw: st.DrawFn, spec: Mapping[str, Any]) -> dict[str, Any]:
     """Draw the values that an environment, or a user of the chart, may set in the sections of the job.
 
-    New entries in the job's maps, and for some of the old ones a null, which removes them, or another content.
+    The values contain new entries for the job's maps. Some old entries become null, which removes them, or change.
     """
     said = _in_sections(draw(_OVERRIDES), spec, _OVERRIDABLE)
     roles = {role: draw(_ROLE_OVERRIDES[role]) for role in sorted(spec["roles"]) if draw(st.booleans())}
@@ -614,7 +617,7 @@ def _of_scheduler(gang: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str,
     """Return the gang of a job without the keys that the scheduler does not support."""
     foreign = {*get_args(Field)} - FIELDS[spec["gang"]["scheduler"]]
     if gang.get("requiredTopology") and spec["gang"]["scheduler"] == "kueue":
-        foreign |= {"preferredTopology"}  # Kueue takes one of the two
+        foreign |= {"preferredTopology"}  # Kueue accepts only one of the two keys
     return {key: value for key, value in gang.items() if key not in foreign}
 
 
@@ -649,7 +652,7 @@ _MAPS = ("env", "labels", "annotations", "nodeSelector", "affinity")
 
 
 def _remove_some(draw: st.DrawFn, said: dict[str, Any], under: Mapping[str, Any]) -> None:
-    """Puts nulls for keys that the maps by name under it have."""
+    """Set some keys of the job's maps to null."""
     for key in _MAPS:
         gone = [name for name in under.get(key, {}) if name not in said.get(key, {}) and draw(st.booleans())]
         if gone:
@@ -663,7 +666,7 @@ _MOUNTS = _record({"properties": {key: node for key, node in _VOLUME["properties
 
 
 def _changed(volume: Mapping[str, Any]) -> Strategy:
-    """A volume gone, mounted in another way, or with another source."""
+    """Draw null, other mounts or another source for a volume."""
     old = next(source for source in _SOURCES if source in volume)
     switches = [node.map(_switched(old, new)) for new, node in _SOURCE_STRATEGIES.items() if new != old]
     return st.one_of(st.none(), _MOUNTS, *switches)
@@ -674,7 +677,7 @@ def _switched(old: str, new: str) -> Callable[[Any], dict[str, Any]]:
 
 
 def document(data: Document) -> Parsed:
-    """The data as the reader gives it, with positions. What YAML cannot say is an error."""
+    """Parse the data to a document with positions. Fail on data that YAML cannot express."""
     parsed = parse(dump(data), "job.yaml")
     assert not parsed.problems, parsed.problems
     (found,) = parsed.documents
@@ -683,14 +686,15 @@ def document(data: Document) -> Parsed:
 
 
 def accepted(document: Mapping[str, Any]) -> bool:
-    """Test whether tfgen finds no error in a document. The document is JSON, so the YAML writer of tfgen is not
-    involved.
+    """Test whether tfgen finds no error in a document.
+
+    The document is JSON, so the test does not depend on the YAML writer of tfgen.
     """
     return not has_errors(check(json.dumps(document, ensure_ascii=False), "job.yaml").problems)
 
 
 def saying(document: Document, values: Mapping[str, Any]) -> Document:
-    """The job with the values in its spec: a JSON merge patch (RFC 7386)."""
+    """Return the job with the values in its spec: a JSON merge patch (RFC 7386)."""
     return {**document, "spec": _merged(document["spec"], values)}
 
 

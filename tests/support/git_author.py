@@ -1,4 +1,4 @@
-"""Git as somebody who has no settings: neither those of whoever runs the tests, nor the machine's."""
+"""Git with an author and without settings of the user or the machine."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ VARIABLES: Final[Mapping[str, str]] = {
     **{f"GIT_{who}_NAME": "Ada" for who in ("AUTHOR", "COMMITTER")},
     **{f"GIT_{who}_EMAIL": "ada@example.com" for who in ("AUTHOR", "COMMITTER")},
 }
-"""Of the environment in which git runs."""
+"""Variables of the environment in which git runs."""

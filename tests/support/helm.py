@@ -1,7 +1,7 @@
-"""Helm in two forms that answer alike: the program, and its Go code in this process by PyPI's helm-python-sdk.
+"""Helm in two forms with the same answers: the program, and Helm's Go code in this process from PyPI's helm-python-sdk.
 
-The second needs no program and takes 2 ms a chart where the first takes 50; it knows fewer options, and the
-test that wants another is skipped. Tests call either by way of tests/support/tools.py.
+The library needs no program, and takes 2 ms for a chart; the program takes 50 ms. The library supports fewer options,
+and a test that needs another option is skipped. Tests call both through tests/support/tools.py.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tests.support.command import WITHOUT_COLLECTION, Command, CommandError
 
 
 class Helm(Protocol):
-    """The commands that tests use; what they print is the result."""
+    """The commands of Helm that tests use. Each method returns the output of its command."""
 
     def template(self, chart: Path, release: str, *args: str) -> str:
-        """Runs `helm template RELEASE CHART ARGS...`."""
+        """Run `helm template RELEASE CHART ARGS...`."""
         ...
 
     def lint(self, chart: Path, *args: str) -> str:
-        """Runs `helm lint CHART ARGS...`."""
+        """Run `helm lint CHART ARGS...`."""
         ...
 
 
@@ -44,13 +44,13 @@ class HelmProgram:
         return self._command("lint", chart, *args).run()
 
     def _command(self, *args: str | Path) -> Command:
-        # No one's cluster or default namespace may show in what is rendered.
+        # The user's cluster and default namespace must not affect the output.
         own = {"KUBECONFIG": os.devnull, "HELM_NAMESPACE": "default"}
         return Command((self.path, *args), env={**WITHOUT_COLLECTION, **own})
 
 
 class HelmLibrary:
-    """Helm's own code, called in this process."""
+    """Helm's Go code, called in this process."""
 
     def template(self, chart: Path, release: str, *args: str) -> str:
         import helm_python
@@ -65,10 +65,10 @@ class HelmLibrary:
                 with helm_python.Chart.load(chart) as loaded:
                     files = loaded.render(values, name=release, namespace=options.namespace)
                     return files[f"{loaded.name}/{options.show_only}"]
-            # What `helm template` is in Helm, too: an install that stops before the cluster.
+            # In Helm too, `helm template` is an install that stops before the cluster.
             with helm_python.Config(storage_driver="memory", namespace=options.namespace) as config:
                 installed = config.install(chart, release, values, namespace=options.namespace, dry_run="client")
-                return str(installed.get("manifest", ""))  # left out where a chart makes nothing
+                return str(installed.get("manifest", ""))  # missing if the chart renders no object
         except helm_python.HelmError as error:
             raise CommandError(command, 1, "", f"Error: {error}") from error
 
@@ -97,11 +97,11 @@ _SETTERS = {
     "set-string": "parse_set_string_values",
     "set-literal": "parse_set_literal",
 }
-"""Helm's options for single values, in the order in which Helm applies them, and the library's readers of them."""
+"""Helm's options for single values, in the order in which Helm applies them, with the library's parser of each."""
 
 
 def _options(argv: Sequence[str | Path]) -> argparse.Namespace:
-    """Reads Helm's options; skips the test on one that is unknown here."""
+    """Parse Helm's options. Skip the test if this parser does not know an option."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("words", nargs="*")
     parser.add_argument("-f", "--values", action="append", default=[])
@@ -118,7 +118,7 @@ def _options(argv: Sequence[str | Path]) -> argparse.Namespace:
 
 
 def _values(options: argparse.Namespace) -> dict[str, Any]:
-    """The values of all files and settings, merged as Helm does."""
+    """Return the values of all files and options, merged as Helm merges them."""
     import helm_python
 
     merged: dict[str, Any] = {}

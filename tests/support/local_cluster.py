@@ -1,9 +1,9 @@
-"""A TensorFlow cluster as local processes: one a task, each with its own TF_CONFIG.
+"""A TensorFlow cluster as local processes: one process for each task, with its own TF_CONFIG.
 
     with LocalCluster({"chief": ["a-0.a:2222"], "ps": ["b-0.a:2222"]}, ["python", "train.py"], folder) as cluster:
         assert cluster.wait("chief", timeout=60) == 0
 
-The hosts become 127.0.0.1 with free ports; roles and numbers of tasks stay as they are.
+Each host becomes 127.0.0.1 with a free port. The roles and numbers of tasks do not change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 Cluster = Mapping[str, Sequence[str]]
-"""Role to the tasks' addresses (host:port), in the order of their index: the cluster part of TF_CONFIG."""
+"""Addresses (host:port) of the tasks of each role, in the order of their index: the cluster in TF_CONFIG."""
 
 T = TypeVar("T")
 
@@ -31,16 +31,16 @@ POLL_SECONDS = 0.1
 
 
 def tf_config(cluster: Cluster, role: str, index: int) -> str:
-    """Return a task's TF_CONFIG. The evaluator is no part of the cluster that the others see."""
+    """Return the TF_CONFIG of a task. The cluster in the TF_CONFIG of other tasks does not contain the evaluator."""
     seen = {other: list(hosts) for other, hosts in cluster.items() if other != EVALUATOR or role == EVALUATOR}
     return json.dumps({"cluster": seen, "task": {"type": role, "index": index}})
 
 
 def reserve_port() -> socket.socket:
-    """Return a socket that holds a free port of 127.0.0.1 for as long as it is open.
+    """Return a socket that reserves a free port of 127.0.0.1 as long as the socket is open.
 
-    It never listens, so it takes no connections, and a server that sets SO_REUSEPORT too can listen on
-    the port meanwhile: gRPC in TensorFlow does so under TF_GRPC_REUSE_PORT.
+    The socket never listens, so the socket accepts no connections. A server that also sets SO_REUSEPORT can listen on
+    the port at the same time: gRPC in TensorFlow does so with TF_GRPC_REUSE_PORT.
     """
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -49,12 +49,19 @@ def reserve_port() -> socket.socket:
 
 
 class LocalCluster:
-    """The processes of one cluster. Entering starts all; leaving ends what is left by SIGTERM."""
+    """The processes of one cluster. A `with` block starts all tasks, and its end stops running tasks with SIGTERM."""
 
     def __init__(
         self, cluster: Cluster, command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None
     ) -> None:
-        """Args: `folder` gets one log a task, ROLE-INDEX.log, and their temporary files; `env` is added to theirs."""
+        """Create the cluster without starting the tasks.
+
+        Args:
+            cluster: The hosts of each role.
+            command: The command of each task.
+            folder: Folder for a log of each task, ROLE-INDEX.log, and for the temporary files of the tasks.
+            env: Variables added to the environment of the tasks.
+        """
         self._command = list(command)
         self._folder = folder
         temporary = folder / "tmp"
@@ -63,7 +70,7 @@ class LocalCluster:
             "TF_GRPC_REUSE_PORT": "true",
             "CUDA_VISIBLE_DEVICES": "",
             "TMPDIR": str(temporary),
-            "PYTHONFAULTHANDLER": "1",  # where TensorFlow crashes, the log says in which call
+            "PYTHONFAULTHANDLER": "1",  # if TensorFlow crashes, the log shows the call
         }
         self._env = {**os.environ, **own, **(env or {})}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -89,7 +96,7 @@ class LocalCluster:
             error.add_note(self.logs())
 
     def start(self, role: str, index: int = 0) -> None:
-        """Start a task, or start it again after its end; its log goes on where it was."""
+        """Start a task, or start the task again after its end. A new start appends to the log."""
         env = {**self._env, "TF_CONFIG": tf_config(self.cluster, role, index)}
         with self._log_file(role, index).open("ab") as log:
             self._processes[f"{role}-{index}"] = subprocess.Popen(
@@ -97,7 +104,7 @@ class LocalCluster:
             )
 
     def kill(self, role: str, index: int = 0) -> None:
-        """End a task as a lost node does: at once, with no chance to say goodbye."""
+        """Kill a task immediately and without a signal that the task can handle, like the loss of a node."""
         self._processes[f"{role}-{index}"].kill()
         self._processes[f"{role}-{index}"].wait()
 
@@ -106,13 +113,14 @@ class LocalCluster:
         self._processes[f"{role}-{index}"].terminate()
 
     def wait(self, role: str, index: int = 0, *, timeout: float) -> int:
-        """Return a task's exit code. Raises as `_until` does."""
+        """Return the exit code of a task. Raise the errors of `_until`."""
         return self._until(lambda: self._processes[f"{role}-{index}"].poll(), f"{role}-{index} has ended", timeout)
 
     def wait_for_all(self, *, timeout: float) -> dict[str, int]:
-        """Return every task's exit code once all have ended, however they did.
+        """Return the exit code of every task when all tasks have ended, with or without an error.
 
-        Raises: TimeoutError after `timeout` seconds.
+        Raises:
+            TimeoutError: A task still runs after `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
         while any(process.poll() is None for process in self._processes.values()):
@@ -122,19 +130,21 @@ class LocalCluster:
         return {name: process.wait() for name, process in self._processes.items()}
 
     def wait_for_line(self, pattern: str, role: str, index: int = 0, *, timeout: float) -> re.Match[str]:
-        """Return the first match in a task's log. Raises as `_until` does."""
+        """Return the first match in the log of a task. Raise the errors of `_until`."""
         what = f"{role}-{index} has written {pattern!r}"
         return self._until(lambda: re.search(pattern, self.log(role, index)), what, timeout)
 
     def _until(self, poll: Callable[[], T | None], what: str, timeout: float) -> T:
-        """Return what `poll` gives once it is not None.
+        """Call `poll` until its result is not None, and return the result.
 
-        Raises: TimeoutError after `timeout` seconds; RuntimeError as soon as a task that was not killed fails.
+        Raises:
+            TimeoutError: `timeout` seconds have passed.
+            RuntimeError: A task failed that was not killed.
         """
         deadline = time.monotonic() + timeout
         while True:
             self._restart_crashed_chief()
-            # Before the poll: the task that is waited for may fail, its exit code being the result.
+            # Read the exit codes before `poll`: the awaited task may fail, because its exit code is the result.
             codes = {name: process.poll() for name, process in self._processes.items()}
             if (result := poll()) is not None:
                 return result
@@ -145,9 +155,9 @@ class LocalCluster:
             time.sleep(POLL_SECONDS)
 
     def _restart_crashed_chief(self) -> None:
-        """Start a chief again that TensorFlow's native code has crashed, once, as its Job would.
+        """Restart a chief once, as its Job would, after TensorFlow's native code crashed.
 
-        TensorFlow 2.21's did so in one of some hundred starts on a busy machine, as its workers got their first steps.
+        On a busy machine, TensorFlow 2.21 crashed in one of some hundred starts, at the first steps of its workers.
         """
         chief = self._processes.get("chief-0")
         if chief and not self._crashed and chief.poll() == -signal.SIGSEGV:
@@ -155,7 +165,7 @@ class LocalCluster:
             self.start("chief")
 
     def stop(self, timeout: float = 60) -> dict[str, int]:
-        """End by SIGTERM, and after `timeout` seconds by SIGKILL, what still runs; return those tasks' exit codes."""
+        """Stop the running tasks with SIGTERM, and after `timeout` seconds with SIGKILL. Return their exit codes."""
         running = {name: process for name, process in self._processes.items() if process.poll() is None}
         for process in running.values():
             process.send_signal(signal.SIGTERM)
@@ -168,11 +178,11 @@ class LocalCluster:
         return {name: process.wait() for name, process in running.items()}
 
     def log(self, role: str, index: int = 0) -> str:
-        """Return what a task has written so far, over all its starts."""
+        """Return the output of a task from all its starts."""
         return self._log_file(role, index).read_text(errors="replace")
 
     def logs(self) -> str:
-        """Return the end of every task's log, with each task's name and exit code."""
+        """Return the end of the log of every task, with the name and exit code of the task."""
         parts = []
         for name, process in self._processes.items():
             tail = (self._folder / f"{name}.log").read_text(errors="replace").splitlines()[-40:]

@@ -1,4 +1,4 @@
-"""A small job with a program of its own, which `tfgen local` runs as processes of this machine."""
+"""A small job with its own program, which `tfgen local` runs as processes of this machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def meet(step="start"):
         time.sleep(0.02)
 
 """
-"""What every program begins with: `name` is its task's. The tasks start in one folder, that of the program."""
+"""Beginning of every program. `name` is the name of the task. The tasks start in the folder of the program."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Ran:
 
     @property
     def logs(self) -> Path:
-        """The folder of the log files."""
+        """Return the folder of the log files."""
         return Path(re.search(r"^logs: (.*)$", self.said, re.MULTILINE)[1])
 
 
 def write_job(folder: Path, program: str, job: str = JOB) -> Path:
-    """The job's file, with the program beside it."""
+    """Write the job file, with the program in the same folder."""
     (folder / "train.py").write_text(START + textwrap.dedent(program), encoding="utf-8")
     path = folder / "job.yaml"
     path.write_text(job, encoding="utf-8")
@@ -69,11 +69,11 @@ time.monotonic = lambda: monotonic() * float(faster)
 from tfgen.cli import main
 main(arguments)
 """
-"""Runs tfgen with a faster clock, which shortens the pauses before restarts and the times of `--fail`."""
+"""A program that runs tfgen with a faster clock, for shorter pauses before restarts and shorter times of `--fail`."""
 
 
 def start(job: Path, *options: str, env: dict[str, str] | None = None, faster: int = 1) -> subprocess.Popen[str]:
-    """Start `tfgen local`, with its temporary folder beside the job, and with a clock that is so many times faster."""
+    """Start `tfgen local` with a clock that is `faster` times faster, and with a temporary folder beside the job."""
     temporary = job.parent / "tmp"
     temporary.mkdir(exist_ok=True)
     own = {"TMPDIR": str(temporary), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
@@ -89,7 +89,7 @@ def start(job: Path, *options: str, env: dict[str, str] | None = None, faster: i
 
 
 def run(job: Path, *options: str, env: dict[str, str] | None = None, timeout: float = 120, faster: int = 1) -> Ran:
-    """Run it to its end."""
+    """Run `tfgen local` until it ends."""
     process = start(job, *options, env=env, faster=faster)
     try:
         printed, said = process.communicate(timeout=timeout)

@@ -6,6 +6,6 @@ from tfgen.problems import Position
 
 
 def marked(text: str) -> tuple[str, Position]:
-    """The text without its one |, and the position of it."""
+    """Return the text without its only `|`, and the position of the `|`."""
     before, _, after = text.partition("|")
     return before + after, Position(before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)

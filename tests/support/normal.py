@@ -1,8 +1,8 @@
-"""Objects in a form in which two renderings of one job can be compared, read as a cluster reads them.
+"""Normalized objects, read as a cluster reads them, so that tests can compare two renderings of a job.
 
     assert_equal({"helm": read(helm_template(...)), "kustomize": read(kustomize_build(...))})
 
-Left out are the two labels that say who wrote an object: Helm and tfgen name themselves there.
+The objects lack the two labels that name the writer of an object, because Helm and tfgen write different values.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _WRITER_LABELS = ("app.kubernetes.io/managed-by", "helm.sh/chart")
 
 
 class GoLoader(yaml.CSafeLoader):
-    """Resolves plain scalars as sigs.k8s.io/yaml does, with which Kubernetes and Helm read manifests.
+    """A YAML loader that resolves plain scalars like sigs.k8s.io/yaml, with which Kubernetes and Helm read manifests.
 
-    That is YAML 1.1 with all its booleans and number bases, Go's `0o17` and `1e3` (but a number beyond float64 is
-    text), and without dates. A key that is no string, or stands there twice, is an error: a manifest that is quoted
-    right has neither.
+    The rules are those of YAML 1.1 with all its booleans and number bases, with Go's `0o17` and `1e3` (a number beyond
+    float64 is text), and without dates. A key that is not a string, or that occurs twice, is an error: a manifest with
+    correct quotes has neither.
     """
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own way
 
     def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Any, Any]:
-        """A mapping, held against the two rules above."""
+        """Return a mapping. Fail on a key that is not a string, and on a duplicate key."""
         assert isinstance(node, yaml.MappingNode)
         pairs = [(self.construct_object(key), self.construct_object(value, deep=deep)) for key, value in node.value]
         for key, _ in pairs:
@@ -45,7 +45,7 @@ class GoLoader(yaml.CSafeLoader):
         return dict(pairs)
 
     def construct_deep_mapping(self, node: yaml.Node) -> dict[Any, Any]:
-        """A mapping with all that is in it, at once."""
+        """Return a mapping with all its nested values, without a generator."""
         return self.construct_mapping(node, deep=True)
 
 
@@ -90,12 +90,12 @@ GoLoader.add_constructor("tag:yaml.org,2002:map", GoLoader.construct_deep_mappin
 
 
 def read(manifest: str) -> Objects:
-    """The objects of a stream of YAML documents."""
+    """Read the objects of a stream of YAML documents."""
     return _by_identity(item for item in yaml.load_all(manifest, GoLoader) if item is not None)
 
 
 def by_identity(objects: Iterable[Mapping[str, Any]]) -> Objects:
-    """Copies of plain objects in the form that is compared; none may be there twice."""
+    """Return normalized copies of plain objects. Fail on a duplicate object."""
     return _by_identity(copy.deepcopy(dict(item)) for item in objects)
 
 
@@ -130,7 +130,7 @@ def _in_namespace(item: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
 
 
 def assert_equal(renderings: Mapping[str, Objects]) -> None:
-    """Fails with a unified diff for each pair of neighbours that differ; 1, true, 1.0 and "1" all do."""
+    """Fail with a unified diff for each pair of neighbors that differ. The values 1, true, 1.0 and "1" all differ."""
     differences = [
         difference
         for (name, objects), (other_name, others) in itertools.pairwise(renderings.items())
@@ -159,5 +159,5 @@ def _lines(item: Mapping[str, Any] | None) -> list[str]:
 
 
 def _json(item: Mapping[str, Any] | None, indent: int | None = None) -> str:
-    """JSON, whose text tells all types apart. With an indent, Python writes it, ten times as slow."""
+    """Return JSON, whose text distinguishes all types. With an indent, Python writes the text, ten times slower."""
     return json.dumps(item, indent=indent, sort_keys=True, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The part of pytest that prints which tests did not run, why, and which command runs them."""
+"""A pytest plugin that prints the tests that did not run, the reason, and the command that runs these tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class NotRun:
-    """The summary at the end of a run."""
+    """The plugin, which prints the summary at the end of a run."""
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
         reasons = [_reason(report) for report in terminalreporter.stats.get("skipped", ())]

@@ -1,4 +1,4 @@
-"""Quantities, and how the API server writes them: tests/e2e/server/test_admission.py asks it."""
+"""Quantities, and their canonical text in the API server. tests/e2e/server/test_admission.py compares with a server."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     python -m tests.support.recorded_run tests/live/quota/job.yaml ENV > tests/live/quota/cluster.json
 
-takes it from the cluster of the kubeconfig. ENV is an environment, or - for the job itself.
+The command records the run in the cluster of the kubeconfig. ENV is an environment, or - for the job itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tfgen.live.snapshot import Snapshot
 
 
 def read_run(job: Path, environment: str | None) -> DeclaredRun:
-    """The run that a job.yaml asks for."""
+    """Return the run that a job.yaml declares."""
     (document,) = check(job.read_text(encoding="utf-8"), job.name).documents
     return declared_run(build(document.data), task_objects(document.data, environment), environment)
 
@@ -63,7 +63,7 @@ def record(job: Path, environment: str | None, now: datetime) -> dict[str, Any]:
 
 
 def _short(item: Any) -> Any:
-    """An object without its book-keeping of fields, which nobody reads."""
+    """Return an object without `managedFields`, which no test reads."""
     return {**item, "metadata": {key: value for key, value in item["metadata"].items() if key != "managedFields"}}
 
 

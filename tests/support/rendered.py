@@ -1,4 +1,4 @@
-"""A job rendered into a folder, and the forms of its objects that must be one.
+"""A job rendered into a folder, and its objects in the forms that must be equal.
 
 rendered = Rendered.write(document, tmp_path)
 rendered.assert_equal("prod")
@@ -26,14 +26,14 @@ from tfgen.targets.render import render
 
 @dataclass(frozen=True)
 class Rendered:
-    """A job's document, and the folder that holds its charts/ and overlays/."""
+    """A job's document, and the folder that contains its charts/ and overlays/."""
 
     document: Document
     out: Path
 
     @classmethod
     def write(cls, document: Document, out: Path) -> Rendered:
-        """Renders a job into an empty folder: its chart and its overlays, also where it asks for one of them alone."""
+        """Render a job into an empty folder: always the chart and the overlays, also if the job has `outputs`."""
         document = {**document, "spec": {key: value for key, value in document["spec"].items() if key != "outputs"}}
         for path, text in render(document).tree.files.items():
             file = out / path
@@ -43,17 +43,17 @@ class Rendered:
 
     @property
     def name(self) -> str:
-        """The job's name."""
+        """Return the name of the job."""
         return str(self.document["metadata"]["name"])
 
     @property
     def chart(self) -> Path:
-        """The chart's folder."""
+        """Return the folder of the chart."""
         return self.out / "charts" / self.name
 
     @property
     def environments(self) -> Sequence[str]:
-        """The names of the job's environments."""
+        """Return the names of the job's environments."""
         return list(self.document["spec"].get("environments", {}))
 
     def namespace(self, environment: str | None) -> str | None:
@@ -64,11 +64,11 @@ class Rendered:
         return namespace
 
     def overlay(self, environment: str | None) -> Path:
-        """The overlay's folder; the base's for None."""
+        """Return the folder of an overlay, or of the base if the environment is None."""
         return self.out / "overlays" / self.name / (environment or "base")
 
     def values_args(self, environment: str | None) -> Sequence[str]:
-        """Helm's arguments for an environment."""
+        """Return Helm's arguments for an environment."""
         return ["--values", str(self.chart / f"values-{environment}.yaml")] if environment else []
 
     def by_helm(self, *args: str, release: str | None = None, helm: Helm | None = None) -> Objects:
@@ -92,7 +92,7 @@ class Rendered:
         return normal.by_identity(plain_objects(self.document, environment))
 
     def by_tfgen_as(self, release: str, chart: str | None = None, **values: str) -> Objects:
-        """The same for a release of another name than the job's, of the chart under an alias, and with more values."""
+        """Return the objects that tfgen fills for another release name, an alias of the chart, and more values."""
         job = TrainingJob.from_document(self.document)
         scope = Scope({**job.values, **values}, release, chart or job.name)
         return normal.by_identity(objects(graph(job.structure), scope).values())
@@ -117,7 +117,7 @@ class Rendered:
         assert namespace is None or namespace in written or not written
 
     def kubeconform(self, *environments: str | None) -> None:
-        """Holds the objects of environments, those of `helm test` too, against Kubernetes' schemas and our own."""
+        """Validate the objects of environments and of `helm test` against the schemas of Kubernetes and tfgen."""
         manifests = [
             manifest
             for environment in environments
@@ -126,16 +126,16 @@ class Rendered:
                 tools.kustomize_build(self.overlay(environment)),
             )
         ]
-        # Our schemas of custom kinds leave open what a pod is.
+        # Validate pod templates separately, because the schemas of custom kinds do not describe a pod.
         objects = [item for manifest in manifests for item in normal.read(manifest).values()]
         pods = [json.dumps(pod, ensure_ascii=False) for item in objects for pod in _pod_templates(item.get("spec"))]
         stream = "\n---\n".join([*manifests, *dict.fromkeys(pods)])
-        # One process for all: it takes its time to compile the schemas, not to hold objects against them.
+        # One process validates all objects, because compiling the schemas takes most of the time.
         tools.kubeconform(stream, schemas=[f"{tools.ROOT}/schemas/{_CUSTOM_KIND}"], unknown=["Own"])
 
 
 def _pod_templates(found: Any) -> Iterator[Mapping[str, Any]]:
-    """The pod templates in an object, each as an object of its own."""
+    """Yield each pod template in an object as a PodTemplate object."""
     if isinstance(found, list):
         for item in found:
             yield from _pod_templates(item)

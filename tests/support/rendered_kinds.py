@@ -12,7 +12,7 @@ from tfgen.check.jobs import check
 from tfgen.graph.built import plain_objects
 
 OF_NO_JOB = (".argoproj.io.", ".toolkit.fluxcd.io.", ".admissionregistration.")
-"""What tells a GitOps tool of a job, or what a job is held against, is no object of the job's."""
+"""Groups of the objects that configure GitOps tools or admission policies. These objects are not part of a job."""
 
 
 OURS = {
@@ -20,7 +20,7 @@ OURS = {
     for path in sorted(ROOT.glob("schemas/*.json"))
     if not path.name.endswith((".schema.json", ".fields.json")) and not any(group in path.name for group in OF_NO_JOB)
 }
-"""By KIND.GROUP.VERSION, in lower case."""
+"""Schemas by KIND.GROUP.VERSION, in lower case."""
 
 
 def key_of(item: Mapping[str, Any]) -> str:
@@ -30,7 +30,7 @@ def key_of(item: Mapping[str, Any]) -> str:
 
 @functools.cache
 def rendered() -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
-    """Each custom object of the goldens and examples: where it is from, its key, itself."""
+    """Return each custom object of the golden jobs and examples as its origin, its key and the object."""
     found = []
     for path in sorted([*ROOT.glob("tests/golden/*/job.yaml"), *ROOT.glob("examples/*/job.yaml")]):
         for document in check(path.read_bytes(), path.name).documents:

@@ -1,4 +1,4 @@
-"""Changes of a job that need a new run, and those that do not."""
+"""Changes of a job that need a new run, and changes that do not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CLUSTER = "running tasks keep their list of hosts"
 
 
 def added(line: str) -> tuple[str, str]:
-    """An edit: one more line, the fifth."""
+    """Return an edit that adds a fifth line."""
     return "  image: mnist:1\n", f"  {line}\n  image: mnist:1\n"
 
 
@@ -46,7 +46,7 @@ def runs(place: str, change: str, why: str, *options: str) -> str:
 
 
 def everywhere(place: str, change: str, why: str = CHIEF) -> str:
-    """The job with dev, which has its run, and prod, which has its own."""
+    """Return the problems of a change that affects both the run of the job with dev and the run of prod."""
     of_prod = why.replace("mnist-", "mnist-b-")
     return runs(place, change, why) + runs(place, change, of_prod, "--env prod")
 
@@ -232,7 +232,7 @@ spec:
       kind: PersistentVolumeClaim
       spec: {accessModes: [ReadWriteOnce], storageClassName: nfs, resources: {requests: {storage: 20Gi}}}
 """
-"""A job with objects of its own."""
+"""A job with `objects`."""
 
 
 def kept(place: str, change: str, why: str) -> str:
@@ -299,4 +299,4 @@ OBJECT_CASES = {
         "",
     ),
 }
-"""Changes of its objects, and what is said of each."""
+"""Changes of the job's objects, with the problem that tfgen reports for each."""

@@ -1,7 +1,7 @@
-"""A terminal session as a document shows it: its commands are run in order, and print what stands below them.
+"""A terminal session in a document: the test runs its commands in order and compares the lines below each command.
 
-A command continues in the lines that begin with `>`. A line `...` stands for any lines, and three dots within a line
-for any text in it.
+A command continues in the lines that begin with `>`. A line `...` matches any lines, and three dots within a line match
+any text in the line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LINES = r"(?:.*\n)*"
 _BLOCK = re.compile(r"^```console ?(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 TUTORIAL = "tutorial.md"
-"""The page whose blocks are one session."""
+"""The page whose blocks form one session."""
 
 
 def whole_session(page: str, *needs: str) -> str:
@@ -33,10 +33,10 @@ def whole_session(page: str, *needs: str) -> str:
 
 
 def run_session(session: str, folder: Path, temporary: Path) -> None:
-    """Run a session's commands in a folder.
+    """Run the commands of a session in a folder.
 
     Raises:
-        AssertionError: one of them prints something else than the session shows.
+        AssertionError: The output of a command differs from the session.
     """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**git_author.VARIABLES, "PATH": path, "TMPDIR": str(temporary)}
@@ -51,7 +51,7 @@ def run_session(session: str, folder: Path, temporary: Path) -> None:
 
 
 def _split(step: str) -> tuple[str, str]:
-    """A command, and what it prints."""
+    """Split a step into a command and its output."""
     first, *lines = step.splitlines(keepends=True)
     more = [*itertools.takewhile(lambda line: re.match(r">( |$)", line), lines)]
     return "".join((first, *(re.sub(r"^> ?", "", line) for line in more))), "".join(lines[len(more) :])

@@ -1,4 +1,4 @@
-"""Signals as a program has them that is started in a terminal."""
+"""Signals of a program that is started in a terminal."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import signal
 
 
 def heed_terminal() -> None:
-    """Heed Ctrl-C and a lost terminal; to be called in the program's process, before it begins.
+    """React to Ctrl-C and to a closed terminal. Call this function in the program's process, before the program begins.
 
-    What a shell runs in the background ignores the one, what runs under nohup the other, and so does all that either
-    starts: the tests too, and the programs that they start.
+    A background process of a shell ignores SIGINT, and a process under nohup ignores SIGHUP. Their child processes
+    inherit this: the tests, and the programs that the tests start.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

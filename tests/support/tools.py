@@ -1,15 +1,16 @@
 """Commands of the real tools for tests: Helm 4, kustomize and kubeconform.
 
-Each function is the tool's command with its output as the result; where the tool fails, or warns, the test
-fails with the command to try by hand:
+Each function runs the tool and returns the output of the tool. If the tool fails or warns, the test fails and shows
+the command:
 
     chart = helm_template(Path("charts/dist-mnist"), "dist-mnist", "--skip-tests", "--set", "image=a:1")
     overlay = kustomize_build(Path("overlays/dist-mnist/dev"))
     kubeconform(overlay)
 
-A tool is taken from its environment variable (HELM, KUSTOMIZE, KUBECONFORM), which must be right, else from
-the cache that tests/e2e/tools/build fills, else from PATH. Failing that, Helm is run by helm-python-sdk and
-kustomize as `kubectl kustomize`; and failing that the test is skipped, or fails where pytest runs with --no-skips.
+The environment variable of a tool (HELM, KUSTOMIZE, KUBECONFORM) sets its program; a wrong variable is an error. The
+default is the program in the cache that tests/e2e/tools/build fills, and then the program on PATH. Without a program,
+helm-python-sdk runs Helm, and `kubectl kustomize` runs kustomize. Without these, the test is skipped, or fails if
+pytest runs with --no-skips.
 """
 
 from __future__ import annotations
@@ -34,38 +35,38 @@ from tests.support.command import WITHOUT_COLLECTION, Command
 from tests.support.helm import Helm, HelmLibrary, HelmProgram
 
 ROOT = Path(__file__).parents[2]
-"""The checkout."""
+"""The root of the checkout."""
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tfgen" / "bin"
-"""Where tests/e2e/tools/build leaves what it built."""
+"""Folder of the programs that tests/e2e/tools/build built."""
 
 LEAST_KUBERNETES = "1.31.0"
-"""The oldest Kubernetes that the rendered objects are for."""
+"""The oldest Kubernetes version that the rendered objects support."""
 
 
 def helm_template(chart: Path, release: str, *args: str) -> str:
-    """The objects, as YAML, that `helm template RELEASE CHART ARGS...` prints.
+    """Return the objects, as YAML, that `helm template RELEASE CHART ARGS...` prints.
 
     Raises:
-        CommandError: Where Helm refuses the chart or its values, or warns; `stderr` is Helm's message.
+        CommandError: Helm refuses the chart or its values, or warns. `stderr` is Helm's message.
     """
     return helm().template(chart, release, *args)
 
 
 def helm_lint(chart: Path, *args: str) -> str:
-    """The findings of `helm lint CHART ARGS...` where they are not worth a failure (with `--strict`, no warning).
+    """Return the findings of `helm lint CHART ARGS...` that do not fail the command. With `--strict`, a warning fails.
 
     Raises:
-        CommandError: On findings that are; `stdout` has them.
+        CommandError: A finding fails the command. `stdout` contains the findings.
     """
     return helm().lint(chart, *args)
 
 
 def kustomize_build(folder: Path) -> str:
-    """The objects, as YAML, that `kustomize build FOLDER` prints.
+    """Return the objects, as YAML, that `kustomize build FOLDER` prints.
 
     Raises:
-        CommandError: Where kustomize refuses the folder, or warns, as it does of deprecated fields.
+        CommandError: kustomize refuses the folder, or warns, for example about deprecated fields.
     """
     return Command((*_kustomize(), folder), env=WITHOUT_COLLECTION).run(silent=True)
 
@@ -73,32 +74,32 @@ def kustomize_build(folder: Path) -> str:
 def kubeconform(
     manifest: str, *, schemas: Iterable[str] = (), kubernetes: str = LEAST_KUBERNETES, unknown: Iterable[str] = ()
 ) -> None:
-    """Holds a stream of objects against Kubernetes' own schemas, unknown fields refused.
+    """Validate a stream of objects against the schemas of Kubernetes, and refuse unknown fields.
 
     Args:
         manifest: YAML documents.
-        schemas: Locations of further schemas, for custom kinds, as kubeconform's `-schema-location` has them.
+        schemas: Locations of additional schemas, for custom kinds, in the format of kubeconform's `-schema-location`.
         kubernetes: The version, as in LEAST_KUBERNETES.
-        unknown: Kinds that no schema knows, whose objects are left out: those of a job's own `objects`.
+        unknown: Kinds without a schema, whose objects are skipped: those of a job's own `objects`.
 
     Raises:
-        CommandError: On an object that is wrong, or of a kind without a schema; `stdout` says which and why.
+        CommandError: An object is wrong, or its kind has no schema. `stdout` names the object and the error.
     """
     core = f"{_kubernetes_schemas(kubernetes)}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json"
     locations = [arg for location in (core, *schemas) for arg in ("-schema-location", location)]
-    # Each further worker would compile the schemas anew.
+    # Each additional kubeconform worker would compile the schemas again.
     flags = ("-n", "1", "-strict", "-skip", ",".join(unknown), *locations)
     Command((_kubeconform(), *flags, "-"), env=WITHOUT_COLLECTION, stdin=manifest).run()
 
 
 def skip_without(tool: str, target: str) -> NoReturn:
-    """Skips the test that runs, until the tool is there."""
+    """Skip the current test until the tool exists."""
     want()
     pytest.skip(f"needs {tool}: see `make {target}`")
 
 
 def helm() -> Helm:
-    """The Helm that helm_template and helm_lint use."""
+    """Return the Helm that helm_template and helm_lint use."""
     chosen = _helm()
     if isinstance(chosen, HelmLibrary):
         want()
@@ -115,7 +116,7 @@ def _helm() -> Helm:
 
 
 def helm_program() -> Path:
-    """The `helm` program itself, for what Helm does to a cluster."""
+    """Return the `helm` program, for tests of Helm with a cluster."""
     program = _program("helm", majors=range(4, 5))
     if not program:
         skip_without("helm 4", "tools")
@@ -123,7 +124,7 @@ def helm_program() -> Path:
 
 
 def oldest_helm_program() -> Path:
-    """The oldest `helm` that the charts are for."""
+    """Return the oldest `helm` program that the charts support."""
     program = shutil.which("helm-3.14", path=CACHE)
     if not program:
         skip_without("helm 3.14", "tools")
@@ -131,7 +132,7 @@ def oldest_helm_program() -> Path:
 
 
 def kustomize_program() -> Path:
-    """The `kustomize` program itself, for what calls it."""
+    """Return the `kustomize` program, for a test whose program calls kustomize."""
     program = _program("kustomize", majors=range(5, 100))
     if not program:
         skip_without("kustomize 5", "tools")
@@ -139,7 +140,7 @@ def kustomize_program() -> Path:
 
 
 def shell_program(name: str) -> Path:
-    """A shell that people type into: bash, zsh or fish."""
+    """Return an interactive shell: bash, zsh or fish."""
     program = shutil.which(name)
     if not program:
         skip_without(f"the shell {name}", "shells")
@@ -148,11 +149,11 @@ def shell_program(name: str) -> Path:
 
 @functools.cache
 def _kustomize() -> tuple[str | Path, ...]:
-    """The words that a folder's name follows."""
+    """Return the words of the command before the name of the folder."""
     if program := _program("kustomize", majors=range(5, 100)):
         return (program, "build")
     kubectl = shutil.which("kubectl")
-    # A kubectl too old to say which kustomize it holds has one before 5.
+    # A kubectl that does not print its kustomize version contains a kustomize before 5.
     if not kubectl or "kustomizeVersion: v5" not in Command((kubectl, "version", "--client", "--output=yaml")).run():
         skip_without("kustomize 5, or a kubectl that has it", "tools")
     return (kubectl, "kustomize")
@@ -181,17 +182,17 @@ def _program(name: str, majors: range | None = None) -> Path | None:
 
 
 def _major(text: str) -> int | None:
-    """The first number of the first version in a text, such as 5 for `v5.8.1`."""
+    """Return the first number of the first version in a text, for example 5 for `v5.8.1`."""
     version = re.search(r"\bv(\d+)\.", text)
     return int(version[1]) if version else None
 
 
 @functools.cache
 def _kubernetes_schemas(version: str) -> Path:
-    """A folder of Kubernetes' own schemas, as kubeconform wants them, until this process ends.
+    """Return a folder of Kubernetes' own schemas, in the format of kubeconform, until this process ends.
 
-    They are those of PyPI's kubernetes-validate, which saves a download. There they refer to each other by
-    addresses in the web, which kubeconform would follow; here by file names.
+    The schemas come from PyPI's kubernetes-validate, which saves a download. They refer to each other by addresses in
+    the web, which kubeconform would follow; the folder has file names in place of the addresses.
     """
     package = importlib.resources.files("kubernetes_validate")
     folder = Path(tempfile.mkdtemp(prefix="kubernetes-schemas-"))

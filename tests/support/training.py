@@ -22,11 +22,11 @@ STEPS = 600
 
 
 GOOD = 0.9
-"""Accuracy that a trained model exceeds (0.98 is usual); chance is 0.1."""
+"""Accuracy that a trained model exceeds. 0.98 is usual, and chance is 0.1."""
 
 
 TIMEOUT = 900
-"""Seconds. Nothing here takes 30 on an idle machine; on a busy one, a start and its training took 85."""
+"""Seconds. Each test takes less than 30 on an idle machine. On a busy machine, a start and its training took 85."""
 
 
 def rendered_cluster() -> Cluster:
@@ -36,7 +36,7 @@ def rendered_cluster() -> Cluster:
 
 
 def local_cluster(folder: Path, model_dir: Path, steps: int = STEPS, cluster: Cluster | None = None) -> LocalCluster:
-    """Return the example's cluster, not started yet; its logs go to `folder`."""
+    """Return the example's cluster before its start. Its logs go to `folder`."""
     command = [sys.executable, str(PROGRAM), "--steps", str(steps), "--checkpoint-every", "100"]
     env = {"MODEL_DIR": str(model_dir), "TF_CPP_MIN_LOG_LEVEL": "2"}
     return LocalCluster(cluster or rendered_cluster(), command, folder, env)
@@ -48,7 +48,7 @@ def final_accuracy(log: str) -> float:
 
 
 def scalars(tf: ModuleType, folder: Path, tag: str) -> dict[int, float]:
-    """Return step -> value of a TensorBoard scalar."""
+    """Return the values of a TensorBoard scalar by step."""
     records = tf.data.TFRecordDataset([str(path) for path in folder.glob("events.out.tfevents.*")])
     events = [tf.compat.v1.Event.FromString(record.numpy()) for record in records]
     return {

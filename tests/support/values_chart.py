@@ -1,4 +1,4 @@
-"""A chart of values alone, as Helm's own code loads it."""
+"""A chart that contains only values, as Helm's own code loads the chart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tfgen.text.yaml_text import dump
 
 
 def chart(folder: Path, values: Any, schema: Any = True) -> helm_python.Chart:
-    """The chart of these values, written into a folder that is there."""
+    """Write a chart with these values into an existing folder and load the chart."""
     (folder / "Chart.yaml").write_text("{apiVersion: v2, name: tiny, version: 0.1.0}")
     (folder / "values.yaml").write_text(dump(values), encoding="utf-8")
     (folder / "values.schema.json").write_text(json.dumps(schema))
