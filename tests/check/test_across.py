@@ -1,4 +1,4 @@
-"""Jobs are judged together by records of them, which a cache carries as JSON."""
+"""Tests of the rules that compare several jobs, with job records as the cache stores them in JSON."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Admission policies that tfgen.yaml names: each folder of tests/check/admission has the problems of its expected.out.
+"""Tests of the admission policies that tfgen.yaml names: each folder of tests/check/admission is a case.
 
-That its verdicts are the API server's is held by tests/e2e/server/test_admission.py.
+expected.out contains the problems of the case. tests/e2e/server/test_admission.py compares the results of tfgen with
+the results of the API server.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Printed = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository whose policy admits at most five replicas of a Deployment, and jobs of five and six."""
+    """Return a repository whose policy admits five replicas of a Deployment, with jobs of five and six replicas."""
     shutil.copytree(FOLDER / "replicas", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -120,7 +121,7 @@ def test_a_comment_ignores_a_warning_of_a_policy(
 
 
 def test_a_team_adds_policies_and_loosens_none(repository: Path, capsys: Printed) -> None:
-    """A nearer folder with the same objects, and a namespace that would be exempt, changes nothing but by an error."""
+    """A copy of a policy in the team's folder is an error, and does not loosen the policy of the repository."""
     Path("jobs/tfgen.yaml").write_text(TEAM, encoding="utf-8")
     Path("jobs/policies").mkdir()
     theirs = Path("policies/policy.yaml").read_text(encoding="utf-8").replace("<= 5", "<= 50")

@@ -1,4 +1,4 @@
-"""The project, namespaces, environments and blocks that a tfgen.yaml fixes, against each way around them."""
+"""Tests that a job cannot evade the project, namespaces, environments and blocks that a tfgen.yaml fixes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEAM = {
 
 
 def team(*, above: dict[str, Any] | None = None, **keys: Any) -> Source:
-    """A tfgen.yaml of a team, below that of the repository."""
+    """Return the tfgen.yaml of a team, below the repository's tfgen.yaml if `above` has keys."""
     repository = Source("tfgen.yaml", json.dumps({**HEAD, "kind": "Defaults", **above})) if above else None
     return Source("jobs/tfgen.yaml", json.dumps({**HEAD, "kind": "Defaults", **keys}), repository)
 
@@ -46,7 +46,7 @@ def job(metadata: dict[str, Any] | None = None, **spec: Any) -> str:
 
 
 def errors(text: str, under: Source) -> list[tuple[str, str, str]]:
-    """The file, the message and the rule of each error."""
+    """Return the file, the message and the rule of each error."""
     problems = check(text, "jobs/job.yaml", under).problems
     return [(one.file, one.message, one.rule) for one in problems if one.severity == "error"]
 

@@ -147,7 +147,7 @@ CONTAINERS = st.lists(st.dictionaries(KEYS, PARTS, max_size=3).map(lambda c: {**
 
 @given(PATCHES, PATCHES, CONTAINERS, CONTAINERS)
 def test_what_passes_can_be_rendered(ours: Any, roles: Any, before: Any, beside: Any) -> None:
-    """Whatever a user passes on to Kubernetes: no rule fails on it, and nor does rendering what the rules let pass."""
+    """No rule fails on fields that a user passes on to Kubernetes, and each job without errors can be rendered."""
     data = yaml.safe_load(JOB)
     data["spec"] |= {"podTemplate": ours, "initContainers": before}
     data["spec"]["roles"]["ps"] |= {"podTemplate": roles, "sidecars": beside}

@@ -1,6 +1,6 @@
-"""The custom kinds that tfgen writes, held against our small schemas of them, and these against the real definitions.
+"""Tests of the rendered custom kinds, held against tfgen's small schemas, and of these schemas against the definitions.
 
-Golden jobs and examples are what is rendered; the definitions are those that the projects install in a cluster.
+The tests render the golden jobs and the examples. The projects install the definitions in a cluster.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tfgen.graph.built import plain_objects
 DEFINITIONS = ROOT.parent / "shared" / "crds"
 
 NO_DEFINITION = {"tfjob.kubeflow.org.v1beta1"}
-"""Versions that no project serves any more."""
+"""The versions that no project serves any more."""
 
 
 @functools.cache
 def definitions() -> Mapping[str, Mapping[str, Any]]:
-    """The structural schemas of the real definitions, by the same key."""
+    """Return the structural schemas of the projects' definitions, by the same keys as `OURS`."""
     if not DEFINITIONS.exists():
         pytest.skip(f"needs the projects' definitions in {DEFINITIONS}")
     found = {}
@@ -53,7 +53,7 @@ def test_every_custom_kind_has_a_schema():
     own = ("", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "scheduling.k8s.io")
     paths = [*ROOT.glob("tests/golden/*/job.yaml"), *ROOT.glob("examples/*/job.yaml")]
     jobs = [check(path.read_bytes(), path.name).documents[0].data for path in paths]
-    # A job's own objects may be of any kind.
+    # The entries of `objects` may have any kind.
     own_alone = [
         {**job, "spec": {key: value for key, value in job["spec"].items() if key != "objects"}} for job in jobs
     ]
@@ -90,7 +90,7 @@ def test_a_field_that_would_be_pruned_is_found():
 
 
 def _unknown_fields(ours: Mapping[str, Any], theirs: Mapping[str, Any], path: str) -> Iterator[str]:
-    """The fields of our schema that the definition does not know, or allows other values of."""
+    """Yield the fields of our schema that the definition lacks, or whose type or values the definition refuses."""
     if path in (".metadata", ".apiVersion", ".kind"):
         return
     if "type" in ours and "type" in theirs and not theirs.get("x-kubernetes-int-or-string"):
@@ -111,7 +111,7 @@ def _unknown_fields(ours: Mapping[str, Any], theirs: Mapping[str, Any], path: st
 
 
 def _closed(found: Any, name: str = "") -> Any:
-    """A structural schema in which a field that the API server would drop is an error."""
+    """Return a structural schema in which each field that the API server would drop is an error."""
     if isinstance(found, list):
         return [_closed(item) for item in found]
     if not isinstance(found, Mapping):

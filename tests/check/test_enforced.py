@@ -1,4 +1,4 @@
-"""The paths that a tfgen.yaml enforces, against every place in which a job can set them."""
+"""Tests that a job cannot override the paths that a tfgen.yaml enforces, at any place of the job."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ OF_ENVIRONMENTS = sorted(SHARED.keys() - {"initContainers", "sidecars", "podTemp
 
 
 def checked(team: dict[str, Any], spec: dict[str, Any], **metadata: Any) -> CheckedJobs:
-    """A job over a tfgen.yaml."""
+    """Check a job with a tfgen.yaml that has the keys of `team`."""
     head = {"apiVersion": "tfgen/v1alpha1"}
     job = {
         **head,
@@ -61,7 +61,7 @@ def checked(team: dict[str, Any], spec: dict[str, Any], **metadata: Any) -> Chec
 
 
 def refusals(team: dict[str, Any], spec: dict[str, Any]) -> list[str]:
-    """The messages of the rule, each up to the first colon; no path of the enforced keys is refused for its shape."""
+    """Return the messages of the rule up to the first colon, and check that the tfgen.yaml itself has no problems."""
     problems = checked(team, spec).problems
     assert [problem.message for problem in problems if problem.file == "tfgen.yaml"] == []
     return [problem.message.split(":")[0] for problem in problems if problem.rule == "enforced"]

@@ -1,4 +1,4 @@
-"""The paths that a tfgen.yaml enforces, against pods in entries of `objects`, and against patches."""
+"""Tests that pods in entries of `objects`, and patches, cannot override the paths that a tfgen.yaml enforces."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ IMAGE = "registry.ml.internal/ml/tool:1"
 def pod(
     *, labels: dict[str, str] | None = None, container: dict[str, Any] | None = None, **spec: Any
 ) -> dict[str, Any]:
-    """A pod template that has every enforced value, apart from what is passed."""
+    """Return a pod template that has every enforced value, except the values in the arguments."""
     fields = {
         "serviceAccountName": "training",
         "priorityClassName": "low",
@@ -69,7 +69,7 @@ def as_job_set(template: dict[str, Any]) -> dict[str, Any]:
 
 
 def kinds_with_pods() -> dict[str, list[str]]:
-    """The path of the pod template in each kind of Kubernetes that has one, by the table of Kubernetes' types."""
+    """Return the path of the pod template by kind, for the kinds with a pod template in the table of Kubernetes."""
     table = json.loads(schema_file.path().with_name(kubernetes_fields.NAME).read_text(encoding="utf-8"))
 
     def paths(type_name: str) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""The files of a job against what it renders to: which difference is whose, and where it is said."""
+"""Tests of the comparison of a job's files with its rendered files: the cause and the position of each difference."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def documents(text: str = JOB) -> list[Document]:
 
 @pytest.fixture
 def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with the job rendered into it."""
+    """Render the job into the current folder, and return the folder."""
     monkeypatch.chdir(tmp_path)
     write()
     return tmp_path
 
 
 COMMITTED = Base(committed=frozenset({"mnist"}), revision="HEAD")
-"""The files of the job are as HEAD has them."""
+"""The rendered files of the job are the same as in HEAD."""
 
 NOTHING_COMMITTED = Base()
 
 
 def write(text: str = JOB, base: Base = NOTHING_COMMITTED) -> tuple[str, ...]:
-    """The names of the jobs that were kept."""
+    """Write the rendered files, and return the names of the jobs whose committed files tfgen kept."""
     renderings = [render(document.data) for document in documents(text)]
     return tuple(apply(plan_write(Path(), renderings, find_committed=lambda _: frozenset(base.committed))).kept_jobs)
 
@@ -84,7 +84,7 @@ def test_a_job_that_was_never_rendered(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_ledger_that_is_gone(out: Path) -> None:
-    """Each file is as it is rendered, but the next render would not know its own."""
+    """Each file equals the rendered file, but without the ledger the next render cannot recognize the job's files."""
     Path(".tfgen/mnist.json").unlink()
     assert as_text(found().problems) == (
         "job.yaml:3:18: .tfgen/mnist.json, the ledger of mnist, is missing; tfgen render job.yaml [not-rendered]\n"
@@ -157,7 +157,7 @@ def test_a_hand_edit_beside_a_changed_job_is_told_from_it(out: Path) -> None:
 
 
 def test_an_edit_that_is_what_the_job_now_says_is_none(out: Path) -> None:
-    """Such as a merge of branches makes it: the files are right, and the ledger is not."""
+    """After a merge of branches, the files can be up to date while the ledger is not."""
     edit(PROD, "count: 4", "count: 5")
     problems = found(JOB.replace("replicas: 4", "replicas: 5")).problems
     assert [problem.rule for problem in problems] == ["not-rendered"]
@@ -182,7 +182,7 @@ def test_an_edited_file_that_is_rendered_no_longer(out: Path) -> None:
 def test_what_only_another_tfgen_or_other_defaults_change_is_a_note(
     out: Path, changes: dict[str, str], why: str
 ) -> None:
-    # What this version would render otherwise: the file and its digest are those of the other one.
+    # The ledger lists the digest of the edited file, as if another version of tfgen had rendered the file.
     edit(SERVICE, "port: 2222", "port: 2223")
     ledger = json.loads(Path(".tfgen/mnist.json").read_text(encoding="utf-8"))
     ledger["files"][SERVICE] = hashlib.sha256(Path(SERVICE).read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""No text of a megabyte, whatever is in it, holds up the check: it is read in time, or refused by its size."""
+"""Tests that tfgen checks a job file of one megabyte in time, or refuses the file because of its size."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tfgen.text.parse import MAX_BYTES
 pytestmark = pytest.mark.long
 
 LONGEST = 10
-"""Seconds of this process's own CPU time: 2 on a machine that does nothing else, which takes up to five times as many
-where its cores are shared. What takes time by the square takes minutes."""
+"""Seconds of CPU time of this process. A check takes 2 s on an idle machine, and up to five times as long on shared
+cores. A check with a quadratic cost takes minutes."""
 
 ROOM = 1_000
-"""Bytes for all else."""
+"""Bytes for the remainder of the file."""
 
 
 def job(spec: str, name: str = "mnist", worker: str = "") -> str:

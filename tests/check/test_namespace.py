@@ -33,7 +33,7 @@ Check = Callable[[str, Mapping[str, str]], list[str]]
 
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """The problems of a job in a repository with more files, of the rules that look at these."""
+    """Return a function that checks a job beside other manifests, and returns the problems of the namespace."""
     monkeypatch.chdir(tmp_path)
 
     def problems(job: str, files: Mapping[str, str]) -> list[str]:
@@ -130,7 +130,7 @@ def test_a_range_refuses_what_is_outside_it(check: Check) -> None:
 WORKER = "worker: {resources: {requests: {cpu: 2, memory: 1Gi}, limits: {cpu: 5, memory: 2Gi}}}"
 
 
-# -- the way out ---------------------------------------------------------------------------------------------------
+# -- egress --------------------------------------------------------------------------------------------------------
 
 DENY = """\
 apiVersion: networking.k8s.io/v1

@@ -1,4 +1,4 @@
-"""The checks of a job's objects: each can fail, and on what tfgen makes none does."""
+"""Tests of the checks of a job's objects: each check can fail, and no check fails on an object that tfgen renders."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Named = dict[str, Any]
 
 
 def objects(text: str = JOB) -> Named:
-    """The objects by kind and name. Each is a tree of its own, so a change of one field changes no other."""
+    """Return the objects by kind and name. The objects share no data, so a test can change one object alone."""
     (document,) = check(text, "job.yaml").documents
     objects = json.loads(json.dumps(plain_objects(document.data)))
     return {f"{item['kind']} {item['metadata']['name']}": item for item in objects}
@@ -299,7 +299,7 @@ def problems(text: str, version: str | None = None) -> str:
 
 
 def test_a_problem_stands_where_the_job_says_what_is_wrong() -> None:
-    """In every environment, so it names none."""
+    """The problem is in every environment, so the message names no environment."""
     template = "{spec: {containers: [{name: tensorflow, volumeMounts: [{name: gone, mountPath: /gone}]}]}}"
     assert problems(JOB.replace("ps: {}", f"ps: {{podTemplate: {template}}}")) == (
         "job.yaml:7:95: StatefulSet mnist-ps: spec.template.spec.containers[0].volumeMounts[3]: "
@@ -340,7 +340,7 @@ def test_an_unknown_field_of_pods_is_one_problem_of_all_environments() -> None:
 
 
 def test_an_image_as_a_volume_needs_kubernetes_1_35() -> None:
-    """The schema of Kubernetes 1.31 has the field, whose feature gate is off there by default."""
+    """The schema of Kubernetes 1.31 has the field, but the feature gate of the field is off by default."""
     volume = "{mountPath: /data, image: {reference: 'registry.example.com/data:1'}}"
     template = "{spec: {volumes: [{name: words, image: {reference: 'registry.example.com/words:1'}}]}}"
     text = JOB.replace("ps: {}", f"ps: {{podTemplate: {template}}}")
@@ -354,7 +354,7 @@ def test_an_image_as_a_volume_needs_kubernetes_1_35() -> None:
 
 
 def test_a_restart_in_place_needs_kubernetes_1_35() -> None:
-    """The schema of Kubernetes 1.34 has the field, whose feature gate ContainerRestartRules is off there by default."""
+    """The schema of Kubernetes 1.34 has the field, but its feature gate ContainerRestartRules is off by default."""
     text = JOB.replace("spec:\n", "spec:\n  restart: {inPlace: true, ignoreExitCodes: [42]}\n")
     line = "Kubernetes 1.34 refuses a restart of a container in place, which needs 1.35 or later; remove inPlace"
     assert problems(text, "1.34") == f"job.yaml:5:22: {line} [object-schema]\n"
@@ -363,7 +363,7 @@ def test_a_restart_in_place_needs_kubernetes_1_35() -> None:
 
 
 def test_a_kind_without_a_schema() -> None:
-    """Kubernetes 1.31 has no PodGroup yet; a custom kind's schema is tfgen's own, whatever the version."""
+    """Kubernetes 1.31 has no PodGroup. For custom kinds, tfgen has its own schemas, for all versions of Kubernetes."""
     items = [*objects(JOB.replace("volcano}", "kubernetes}")).values()]
     (group,) = (item for item in items if item["kind"] == "PodGroup")
     schemas = ObjectSchemas("1.31")

@@ -1,8 +1,9 @@
 """Tests that rendered objects can be applied again after the webhooks of operators have added defaults.
 
-An apply lays what git has over what the cluster has: a map field by field, a list of a custom kind as a whole. So what
-a webhook writes into an item of a list is taken out again by the next apply, which the same operator then refuses. Each
-function here is what one webhook writes into a new object, told anew after its source, which its docstring names.
+An apply merges the object in git into the object in the cluster. The apply merges a map field by field, but replaces a
+list of a custom kind as a whole. So the next apply removes the defaults that a webhook has added to an item of a list,
+and the operator then refuses the apply. Each function here adds the same defaults to a new object as one webhook. The
+docstring of the function names the source of the webhook.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Object: TypeAlias = dict[str, Any]
 
 
 def volcano(job: Object) -> None:
-    """pkg/webhooks/admission/jobs/mutate/mutate_job.go of Volcano 1.15.1."""
+    """Add the defaults of Volcano 1.15.1: pkg/webhooks/admission/jobs/mutate/mutate_job.go."""
     spec = job["spec"]
     for field, default in (("queue", "default"), ("schedulerName", "volcano"), ("maxRetry", 3)):
         spec[field] = spec.get(field) or default
@@ -38,7 +39,7 @@ def volcano(job: Object) -> None:
 
 
 def job_set(job_set: Object) -> None:
-    """pkg/webhooks/jobset_webhook.go of JobSet 0.12.0."""
+    """Add the defaults of JobSet 0.12.0: pkg/webhooks/jobset_webhook.go."""
     spec = job_set["spec"]
     spec.setdefault("successPolicy", {"operator": "All"})
     spec.setdefault("startupPolicy", {"startupPolicyOrder": "AnyOrder"})
@@ -54,7 +55,7 @@ def job_set(job_set: Object) -> None:
 
 
 def kueue(job: Object) -> None:
-    """pkg/controller/jobframework/defaults.go of Kueue 0.19.2; a TFJob says `suspend` elsewhere."""
+    """Suspend the job as Kueue 0.19.2: pkg/controller/jobframework/defaults.go. A TFJob has `suspend` in runPolicy."""
     if "kueue.x-k8s.io/queue-name" in job["metadata"]["labels"]:
         spec = job["spec"]
         spec.get("runPolicy", spec)["suspend"] = True
@@ -63,12 +64,12 @@ def kueue(job: Object) -> None:
 WEBHOOKS: Mapping[str, tuple[Callable[[Object], None], ...]] = {
     "job.batch.volcano.sh.v1alpha1": (volcano,),
     "jobset.jobset.x-k8s.io.v1alpha2": (job_set, kueue),
-    "tfjob.kubeflow.org.v1": (kueue,),  # its operator's own webhook checks, and writes nothing
+    "tfjob.kubeflow.org.v1": (kueue,),  # the webhook of the TFJob operator only validates
 }
 
 
 def defaulted(item: Mapping[str, Any], key: str) -> Object:
-    """The object as the API server keeps it."""
+    """Return the object with the defaults of its webhooks, as the API server stores the object."""
     kept = copy.deepcopy(dict(item))
     for webhook in WEBHOOKS[key]:
         webhook(kept)
@@ -114,7 +115,7 @@ def test_a_second_apply_of_odd_jobs_changes_nothing(kind, key, spec):
 
 
 def test_volcano_finds_nothing_to_write():
-    """Nor does it for a whole replacement, as `kubectl replace` is one."""
+    """The webhook adds no default, so `kubectl replace`, which replaces the whole object, changes nothing either."""
     volcano = "job.batch.volcano.sh.v1alpha1"
     jobs = [(place, item) for place, key, item in rendered() if key == volcano]
     assert jobs
