@@ -28,7 +28,7 @@ E2E = "e2e"
 TIERS = ("train", E2E)
 """The folders of tests that need more than pip; a test there has the marker of the same name."""
 
-# A hook of git's, in which the tests may run, names its repository to every git that they start.
+# A git hook that runs the tests exports the variables of its repository, and each git that a test starts inherits them.
 for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"):
     os.environ.pop(name, None)
 
@@ -58,13 +58,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Timings())
     config.pluginmanager.register(NotRun())
     config.pluginmanager.register(Failures(config))
-    # A run that is for the tests on real servers is for all of them.
+    # A run of the tests on real servers must skip none of these tests.
     if os.environ.get("CI") and config.option.markexpr in (E2E, f"{E2E} and not operators"):
         config.option.no_skips = True
 
 
 def pytest_sessionstart() -> None:
-    # The option --hypothesis-profile has had its effect.
+    # The plugin of hypothesis has applied the option --hypothesis-profile before this hook.
     bound_shrinking(hypothesis.settings.get_current_profile_name())
 
 
@@ -85,7 +85,7 @@ def pytest_configure_node(node: WorkerController) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    # What tests/e2e imports is there only where `make e2e` is for it.
+    # The modules that tests/e2e imports exist only where `make e2e` has installed them.
     leaves_out = f"not {E2E}" in config.option.markexpr
     return True if leaves_out and collection_path == Path(__file__).parent / E2E else None
 
@@ -116,7 +116,7 @@ def pytest_make_collect_report(
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport, config: pytest.Config) -> None:
-    """Turns a skip into a failure under --no-skips (an expected failure is a skip to pytest, but none to us)."""
+    """Turn a skip into a failure under --no-skips. pytest also reports an expected failure as a skip: keep this one."""
     if report.skipped and not hasattr(report, "wasxfail") and config.getoption("--no-skips"):
         _, _, reason = report.longrepr if isinstance(report.longrepr, tuple) else ("", 0, str(report.longrepr))
         report.outcome = "failed"

@@ -1,12 +1,12 @@
-"""Objects of an API server as plain data, for what a test sets up, looks at and waits for.
+"""Objects of an API server as plain data, for tests that set up, read and await them.
 
     client = Client(kubeconfig)
     client.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "ml"}})
     client.get("ConfigMap", "a", "ml")["metadata"]["resourceVersion"]                                -> "212"
     client.list("Pod", "ml", labels="tfgen/role=worker")                                             -> [{...}, ...]
 
-A kind is named alone, or with its version where several have the name: "scheduling.k8s.io/v1alpha2/PodGroup".
-Where a user's command is what is tested, tests run kubectl (`ControlPlane.kubectl`).
+A kind has a version in front if several kinds have the same name: "scheduling.k8s.io/v1alpha2/PodGroup".
+A test of a command that users run runs kubectl (`ControlPlane.kubectl`).
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import DynamicApiError, NotFoundError, ResourceNotFoundError, ResourceNotUniqueError
 
 Object = dict[str, Any]
-"""A Kubernetes object, as JSON has it."""
+"""A Kubernetes object in the shape of its JSON."""
 
 T = TypeVar("T")
 
 PATIENCE = 300.0
-"""Seconds that a test waits for what must come: a busy machine of two cores may need minutes."""
+"""The number of seconds that a test waits for an event: a busy machine with two cores may need minutes."""
 
 MANAGER = "tfgen-e2e"
-"""The field manager of what a test applies."""
+"""The field manager of the objects that a test applies."""
 
 
 class ApiError(Exception):
-    """An answer of the API server that is an error.
+    """An error response of the API server.
 
     Attributes:
-        status: of HTTP, such as 404.
-        message: what the server says.
+        status: the HTTP status, such as 404.
+        message: the message of the server.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -52,7 +52,7 @@ class Client:
 
     def __init__(self, kubeconfig: Path) -> None:
         self._http = config.new_client_from_config(str(kubeconfig))
-        # What the server offers is looked up when it is asked for, and kept beside the kubeconfig.
+        # The client discovers the kinds of the server on the first use, and caches them beside the kubeconfig.
         self._api = DynamicClient(self._http, cache_file=str(kubeconfig.with_suffix(".discovery")))
 
     def get(self, kind: str, name: str, namespace: str | None = None) -> Object:
@@ -69,12 +69,12 @@ class Client:
             raise
 
     def list(self, kind: str, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Object]:
-        """All objects of a kind, in one namespace or in all, that the selectors match."""
+        """List the objects of a kind that the selectors match, in one namespace or in all."""
         selectors = {"label_selector": labels or None, "field_selector": fields or None}
         return [*_call(self._resource(kind).get, namespace=namespace, **selectors)["items"]]
 
     def create(self, obj: Mapping[str, Any], namespace: str | None = None, *, dry_run: bool = False) -> Object:
-        """Makes an object, or only asks whether it could."""
+        """Create an object. With `dry_run`, only test whether the server would accept the object."""
         return _call(self._resource_of(obj).create, body=dict(obj), namespace=namespace, **_dry(dry_run))
 
     def apply(
@@ -86,9 +86,10 @@ class Client:
         force: bool = False,
         dry_run: bool = False,
     ) -> Object:
-        """Server-side apply: https://kubernetes.io/docs/reference/using-api/server-side-apply/.
+        """Apply an object with server-side apply: https://kubernetes.io/docs/reference/using-api/server-side-apply/.
 
-        An object that is refused is an ApiError 422 or 403, a field that another manager has is a 409.
+        Raises:
+            ApiError: 422 or 403 if the server rejects the object, 409 if another manager owns a field.
         """
         return _call(
             self._resource_of(obj).server_side_apply,
@@ -101,14 +102,14 @@ class Client:
         )
 
     def apply_all(self, objects: Iterable[Mapping[str, Any]], namespace: str | None = None) -> None:
-        """Applies each object in turn."""
+        """Apply each object in turn."""
         for obj in objects:
             self.apply(obj, namespace)
 
     def patch(
         self, kind: str, name: str, namespace: str | None, patch: Mapping[str, Any], *, subresource: str = ""
     ) -> Object:
-        """Merges a patch (RFC 7386) into an object, or into a subresource of it, such as its status."""
+        """Merge a patch (RFC 7386) into an object, or into a subresource of the object, such as its status."""
         return _call(
             self._resource(kind, subresource).patch,
             body=dict(patch),
@@ -118,7 +119,7 @@ class Client:
         )
 
     def delete(self, kind: str, name: str, namespace: str | None = None) -> None:
-        """Asks for an object's end, and that of what it owns; it may still be there for a while."""
+        """Request the deletion of an object and of its dependents. The object may still exist for a while."""
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         _call(self._resource(kind).delete, name=name, namespace=namespace, body=body)
 
@@ -131,7 +132,7 @@ class Client:
         _call(self._resource("v1/Pod", "eviction").create, body=body, name=pod, namespace=namespace)
 
     def token(self, service_account: str, namespace: str) -> str:
-        """A service account's token, as the kubelet asks for it."""
+        """Return a token of a service account, from the API that the kubelet uses."""
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         request = self._resource("v1/ServiceAccount", "token").create
         return str(_call(request, body=body, name=service_account, namespace=namespace)["status"]["token"])
@@ -154,7 +155,7 @@ class Client:
             return False
 
     def forget_kinds(self) -> None:
-        """Asks the server anew for what it serves."""
+        """Clear the list of known kinds, so that the next call reads the list from the server again."""
         self._api.resources.invalidate_cache()
 
     def watch(self, kind: str, namespace: str | None = None, *, seconds: int) -> Iterator[tuple[str, Object]]:
@@ -163,7 +164,7 @@ class Client:
             yield event["type"], event["raw_object"]
 
     def close(self) -> None:
-        """Ends the connections."""
+        """Close the connections."""
         self._http.close()
 
     def _resource_of(self, obj: Mapping[str, Any]) -> Any:
@@ -174,21 +175,23 @@ class Client:
         wanted = {"kind": kind, **({"api_version": version} if version else {})}
         try:
             found = self._api.resources.get(**wanted)
-        except ResourceNotFoundError:  # a kind that came after the look
+        except ResourceNotFoundError:  # the cached list of kinds is older than this kind
             self._api.resources.invalidate_cache()
             found = self._api.resources.get(**wanted)
-        except ResourceNotUniqueError:  # a kind without a group is Kubernetes' own, as a Job where there is Volcano's
+        # Several groups have the kind, for example Job: use the group of Kubernetes itself.
+        except ResourceNotUniqueError:
             found = next(each for each in self._api.resources.search(**wanted) if "." not in each.group)
         return found.subresources[subresource] if subresource else found
 
 
 def eventually(look: Callable[[], T | None], what: str, patience: float = PATIENCE, pause: float = 0.1) -> T:
-    """The first thing that `look` finds which is true, looking several times a second.
+    """Call `look` several times a second, and return its first true result.
 
     eventually(lambda: client.find("Pod", "mnist-worker-0", "ml"), "the pod")
 
     Raises:
-        AssertionError: Where nothing came within `patience` seconds; it says for what, and what was found last.
+        AssertionError: `look` returned nothing true within `patience` seconds. The message names `what` and the last
+            result.
     """
     end = time.monotonic() + patience
     while True:
@@ -204,7 +207,7 @@ def _dry(dry_run: bool) -> dict[str, str]:
 
 
 def _call(request: Callable[..., Any], **arguments: Any) -> Object:
-    """The object in the answer to a request."""
+    """Return the object in the response to a request."""
     try:
         answer: Object = json.loads(request(serialize=False, **arguments).data)
     except DynamicApiError as error:

@@ -1,13 +1,13 @@
-"""A test cluster for a person:
+"""A test cluster for manual use:
 
     python -m tests.e2e.cluster up --nodes 4 --gpus 8
     export KUBECONFIG=.build/cluster/admin.kubeconfig
     kubectl get nodes
     python -m tests.e2e.cluster down
 
-With `--node` it has, as root, one real node instead, which runs pods (tests/e2e/real_node.py). `up` leaves a process
-behind which holds the servers and ends them when `down` asks it to; `run` is the same in the foreground, until Ctrl-C.
-Logs, data and certificates are in the folder (`--folder`), which `down` removes.
+With `--node`, which needs root, the cluster has one real node instead, which runs pods (tests/e2e/real_node.py). `up`
+starts a process in the background that runs the servers until `down`. `run` runs the servers in the foreground, until
+Ctrl-C. The folder (`--folder`) contains logs, data and certificates; `down` removes the folder.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from tests.support.tools import ROOT
 
 FOLDER = ROOT / ".build" / "cluster"
 READY = "ready"
-"""The file that says that a cluster is up; it has the process id of what holds it."""
+"""The file that marks a running cluster. The file contains the process id of `run`."""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command; the exit code is 0 where it worked."""
+    """Run one command. The exit code is 0 on success."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.cluster", description="A Kubernetes control plane.")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (("up", "start it and return"), ("run", "run it until Ctrl-C"), ("down", "end it")):
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def run(folder: Path, args: argparse.Namespace) -> int:
-    """Holds a cluster until SIGINT or SIGTERM."""
+    """Run a cluster until SIGINT or SIGTERM."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder.mkdir(parents=True)
     try:
@@ -63,7 +63,7 @@ def run(folder: Path, args: argparse.Namespace) -> int:
             print(f"export KUBECONFIG={cluster.admin}", flush=True)
             written = folder / f"{READY}.tmp"
             written.write_text(f"{os.getpid()}\n", encoding="utf-8")
-            written.rename(folder / READY)  # whoever waits for it reads it, and what was printed
+            written.rename(folder / READY)  # last and atomic: a process that sees the file reads all of it
             signal.pause()
     except KeyboardInterrupt:
         pass
@@ -72,7 +72,7 @@ def run(folder: Path, args: argparse.Namespace) -> int:
 
 @contextmanager
 def _cluster(folder: Path, args: argparse.Namespace) -> Iterator[ControlPlane]:
-    """The cluster that the arguments ask for."""
+    """Start the cluster that the arguments describe."""
     gates, apis = (GANG_SCHEDULING, GANG_API) if args.gang else ({}, ())
     if args.node:
         with Node(folder, gpus=args.gpus, feature_gates=gates, apis=apis) as node:
@@ -84,7 +84,7 @@ def _cluster(folder: Path, args: argparse.Namespace) -> Iterator[ControlPlane]:
 
 
 def up(folder: Path, args: list[str]) -> int:
-    """Starts `run` as a process of its own and returns when the cluster is ready."""
+    """Start `run` as a separate process, and return when the cluster is ready."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     log = folder.with_suffix(".log")
     with log.open("wb") as output:
@@ -106,7 +106,7 @@ def up(folder: Path, args: list[str]) -> int:
 
 
 def down(folder: Path) -> int:
-    """Ends the cluster of a folder, and removes the folder."""
+    """End the cluster of a folder, and remove the folder."""
     if not folder.exists():
         print(f"no cluster in {folder}", file=sys.stderr)
         return 1

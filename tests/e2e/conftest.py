@@ -1,7 +1,7 @@
 """Fixtures of the tests on real servers: clusters, and the logs of a failed test.
 
-A test that needs a cluster takes the fixture `cluster`, and `namespace` for its objects. Whatever cannot run here
-(a program that is not built) skips with the reason, and under CI fails.
+A test that needs a cluster requests the fixture `cluster`, and `namespace` for its objects. A test whose programs are
+not built skips with the reason, and fails under CI.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ LONGEST = (
         for name in ("scale", "finisher", "accepted", "gangs", "tf_job", "live", "plan", "tf_config")
     ),
 )
-"""The folders and modules whose tests take longest, in the order in which they begin."""
+"""The folders and modules with the longest tests, in the order of their start."""
 
 FOLDER = Path(__file__).parent
 
 RUNNING = pytest.StashKey[list[ControlPlane]]()
-"""The clusters that are up, whose logs a failed test shows."""
+"""The running clusters, whose logs a failed test shows."""
 
 
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane with room for any example: four fake nodes of 8 GPUs, in all 256 CPUs and 1 TiB."""
+    """Start a control plane with capacity for any example: four fake nodes of 8 GPUs, in all 256 CPUs and 1 TiB."""
     nodes = [fake_node(f"node-{number}", gpus=8) for number in range(4)]
     with up(request, ControlPlane(tmp_path_factory.mktemp("cluster"), nodes=nodes)) as control_plane:
         yield control_plane
@@ -47,7 +47,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(scope="session")
 def gang_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """The same with Kubernetes' own gang scheduling, an alpha of 1.36."""
+    """Start the same control plane with Kubernetes' own gang scheduling, an alpha of 1.36."""
     nodes = [fake_node(f"node-{number}", gpus=8) for number in range(4)]
     folder = tmp_path_factory.mktemp("gang-cluster")
     with up(request, ControlPlane(folder, nodes=nodes, feature_gates=GANG_SCHEDULING, apis=GANG_API)) as control_plane:
@@ -56,7 +56,7 @@ def gang_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture
 def namespace(cluster: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A namespace for one test, which enforces Pod Security "restricted"."""
+    """Create a namespace for one test, which enforces Pod Security "restricted"."""
     name = cluster.namespace(dns_label(request.node.name))
     yield name
     cluster.client.delete("Namespace", name)
@@ -64,7 +64,7 @@ def namespace(cluster: ControlPlane, request: pytest.FixtureRequest) -> Iterator
 
 @pytest.fixture
 def finisher(cluster: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Finisher]:
-    """The finisher of the job that the test puts into its namespace."""
+    """Return the finisher of the job that the test applies to its namespace."""
     made = Finisher(cluster, namespace, tmp_path)
     yield made
     if made.process:
@@ -73,7 +73,7 @@ def finisher(cluster: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[
 
 @contextmanager
 def up(request: pytest.FixtureRequest, cluster: ControlPlane) -> Iterator[ControlPlane]:
-    """A cluster for a fixture: entered, and its logs shown with every test that fails meanwhile."""
+    """Start a cluster for a fixture, and show its logs with every test that fails while the cluster runs."""
     running = request.config.stash.setdefault(RUNNING, [])
     with ExitStack() as stack:
         with skipped_without_programs():
@@ -85,7 +85,7 @@ def up(request: pytest.FixtureRequest, cluster: ControlPlane) -> Iterator[Contro
 
 @contextmanager
 def skipped_without_programs() -> Iterator[None]:
-    """A fixture's start, which is a skip where a program that it needs is not built."""
+    """Skip the test if a program that the block needs is not built."""
     try:
         yield
     except MissingProgramError as error:
@@ -93,9 +93,9 @@ def skipped_without_programs() -> Iterator[None]:
 
 
 def dns_label(text: str, limit: int = 63) -> str:
-    """A text as the name of a namespace: at most `limit` small letters, digits and dashes.
+    """Return a text as the name of a namespace: at most `limit` small letters, digits and dashes.
 
-    Two texts whose first letters are the same have a label each.
+    A shortened name ends in a digest, so that two long texts with the same beginning have different names.
     """
     label = re.sub("[^a-z0-9]+", "-", text.lower()).strip("-")
     if len(label) <= limit:
@@ -104,7 +104,7 @@ def dns_label(text: str, limit: int = 63) -> str:
     return f"{label[: limit - 9].strip('-')}-{digest}"
 
 
-@pytest.hookimpl(trylast=True)  # after pytest's own, which sorts by parameters
+@pytest.hookimpl(trylast=True)  # after pytest's own hook, which sorts by parameters
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sort the tests so that no worker begins with a long module when the others end."""
     items.sort(key=_rank)  # a sort keeps the order of equal items

@@ -1,12 +1,12 @@
-"""A Kubernetes control plane of real parts, on this machine's loopback network, ready in seconds.
+"""A Kubernetes control plane of real components, on this machine's loopback network, ready in seconds.
 
     with ControlPlane(nodes=[fake_node("a", gpus=8)]) as cluster:
         cluster.client.apply(...)                           # as the administrator
         cluster.kubectl("apply", "-k", "overlays/dist-mnist/dev", "-n", cluster.namespace("ml"))
 
-etcd, kube-apiserver, kube-controller-manager and kube-scheduler are real; KWOK stands in for the kubelets. RBAC and
-Pod Security admission are on, and every part is its own user with its own certificate. Several may run at once: each
-has an address and a folder of its own.
+etcd, kube-apiserver, kube-controller-manager and kube-scheduler are real; KWOK replaces the kubelets. RBAC and Pod
+Security admission are on, and every component is a user with its own certificate. Several control planes may run at
+once: each has its own address and folder.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from tests.support.command import WITHOUT_COLLECTION, Command
 from tests.timings.plugin import record_start
 
 GANG_SCHEDULING = {"GenericWorkload": True, "GangScheduling": True}
-"""Kubernetes' own gang scheduling, alpha in 1.36: KEP-4671; with it, GANG_API must be served."""
+"""The feature gates of Kubernetes' own gang scheduling, alpha in 1.36: KEP-4671. They need the APIs of GANG_API."""
 GANG_API = ("scheduling.k8s.io/v1alpha2",)
 
 
 def fake_node(name: str, *, cpu: int = 64, memory: str = "256Gi", gpus: int = 0, pods: int = 110) -> Object:
-    """A Node whose kubelet is KWOK."""
+    """Return a Node whose kubelet is KWOK."""
     room = {"cpu": str(cpu), "memory": memory, "pods": str(pods)} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
     return {
         "apiVersion": "v1",
@@ -51,14 +51,14 @@ def fake_node(name: str, *, cpu: int = 64, memory: str = "256Gi", gpus: int = 0,
 
 
 class ControlPlane:
-    """The servers, and what a test does with them, from entering it on.
+    """The servers of a control plane and their operations, from `__enter__` to `__exit__`.
 
     Attributes:
         folder: the servers' logs, data and certificates, and all kubeconfig files.
-        address: where all servers listen.
-        authority: signs certificates for users and further servers.
-        client: the administrator's.
-        processes: the servers that run, in the order of their start.
+        address: the address of all servers.
+        authority: signs certificates for users and for other servers.
+        client: the client of the administrator.
+        processes: the running servers, in the order of their start.
     """
 
     authority: Authority
@@ -74,15 +74,15 @@ class ControlPlane:
         flags: Mapping[str, Sequence[str]] | None = None,
         address: str = "",
     ) -> None:
-        """Describes the cluster.
+        """Describe the cluster.
 
         Args:
-            folder: An empty one, kept as it is afterwards; without, a temporary one that is removed.
-            nodes: What is there from the start; see `fake_node`. KWOK runs where there are some.
+            folder: An empty folder, which stays afterwards. By default, a temporary folder, which is removed.
+            nodes: The nodes from the start; see `fake_node`. KWOK runs only if there are nodes.
             feature_gates: For the API server, the controllers and the scheduler.
             apis: Groups and versions to serve besides the usual ones, such as scheduling.k8s.io/v1alpha2.
-            flags: Further flags by server, such as {"kube-scheduler": ["--v=4"]}.
-            address: Where the servers listen, if not on a loopback address that is chosen.
+            flags: More flags by server, such as {"kube-scheduler": ["--v=4"]}.
+            address: The address of the servers. By default, a free loopback address.
         """
         self.processes: list[Process] = []
         self.address = address
@@ -96,7 +96,7 @@ class ControlPlane:
 
     def __enter__(self) -> Self:
         began = time.monotonic()
-        with ExitStack() as started:  # where the start fails, all that was started is ended
+        with ExitStack() as started:  # a failed start ends all servers that are already started
             if self._folder is None:
                 temporary = tempfile.TemporaryDirectory(prefix="tfgen-e2e-", ignore_cleanup_errors=True)
                 self.folder = Path(started.enter_context(temporary))
@@ -116,26 +116,26 @@ class ControlPlane:
         self._exit.close()
 
     def start(self, process: Process) -> Process:
-        """Starts a further server, which is ended with the cluster; waiting for it is the caller's."""
+        """Start another server, which ends with the cluster. The caller waits until the server is ready."""
         self.processes.append(process)
         return process.start()
 
     def restart_api_server(self) -> None:
-        """Stops the API server and starts it again, with what etcd has kept."""
+        """Stop the API server and start it again. etcd has the data."""
         self._api_server.stop()
         self._api_server.start().wait_until_ready()
 
     @property
     def admin(self) -> Path:
-        """The administrator's kubeconfig file."""
+        """Return the path of the administrator's kubeconfig file."""
         return self.folder / "admin.kubeconfig"
 
     def user(self, name: str, groups: Sequence[str] = ()) -> Path:
-        """The kubeconfig file of a user, who may do what RBAC gives to that name and these groups."""
+        """Write the kubeconfig file of a user with the RBAC permissions of the name and of the groups."""
         return self._kubeconfig(name.replace(":", "-"), name, groups)
 
     def service_account(self, name: str, namespace: str) -> Path:
-        """The kubeconfig file of a service account, with a token of its own."""
+        """Write the kubeconfig file of a service account, with a new token."""
         path = self.folder / f"{namespace}-{name}.kubeconfig"
         return write_kubeconfig(path, self.url, self.authority.certificate, self.client.token(name, namespace))
 
@@ -143,25 +143,25 @@ class ControlPlane:
         """Return the output of `kubectl ARGS...` within `timeout` seconds, as the administrator or as another user.
 
         Raises:
-            CommandError: Where kubectl fails.
+            CommandError: kubectl fails.
         """
         argv = (program("kubectl"), f"--kubeconfig={user or self.admin}", f"--cache-dir={self.folder / 'kubectl'}")
         return Command((*argv, *args), env=WITHOUT_COLLECTION, stdin=stdin).run(timeout=timeout)
 
     def namespace(self, name: str, profile: str = "restricted") -> str:
-        """Makes a namespace that enforces a Pod Security profile, and returns its name when pods can be made there."""
+        """Create a namespace that enforces a Pod Security profile. Return its name when pods can be created there."""
         labels = {"pod-security.kubernetes.io/enforce": profile}
         self.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
         eventually(lambda: self.client.find("ServiceAccount", "default", name), f"namespace {name}'s service account")
         return name
 
     def add_nodes(self, nodes: Iterable[Object]) -> None:
-        """Makes nodes, and returns when they are ready."""
+        """Create nodes, and return when the nodes are ready."""
         names = {_name(self.client.create(node)) for node in nodes}
         eventually(lambda: names <= {_name(node) for node in self.client.list("Node") if _is_ready(node)}, "nodes")
 
     def install(self, definitions: Iterable[Object]) -> None:
-        """Applies CustomResourceDefinitions, and returns when their kinds are served."""
+        """Apply CustomResourceDefinitions, and return when the server serves their kinds."""
         applied = [self.client.apply(definition, force=True) for definition in definitions]
         names = {_name(definition) for definition in applied}
         kinds = {
@@ -176,11 +176,11 @@ class ControlPlane:
             return names <= {_name(definition) for definition in there if _condition(definition, "Established")}
 
         eventually(established, f"the kinds of {', '.join(sorted(names))}")
-        # The list of what is served comes a little later.
+        # The discovery document lists the kinds a little later.
         eventually(lambda: all(self.client.lists(*kind) for kind in kinds), f"the list of {', '.join(sorted(names))}")
 
     def uninstall(self) -> None:
-        """Removes all CustomResourceDefinitions, and returns when none of their kinds is served."""
+        """Remove all CustomResourceDefinitions, and return when the server serves none of their kinds."""
         there = [definition["spec"] for definition in self.client.list("CustomResourceDefinition")]
         kinds = [
             (f"{spec['group']}/{version['name']}", spec["names"]["kind"])
@@ -194,7 +194,7 @@ class ControlPlane:
 
     @property
     def url(self) -> str:
-        """The API server's address."""
+        """Return the URL of the API server."""
         return self._api_server.url
 
     def _start_servers(self) -> None:
@@ -257,7 +257,7 @@ def _name(obj: Object) -> str:
 
 
 def _is_ready(node: Object) -> bool:
-    # A new node is tainted until the controllers have seen that it is ready.
+    # A new node has a taint until the controllers have seen that the node is ready.
     taints = node["spec"].get("taints", ())
     return _condition(node, "Ready") and not any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)
 

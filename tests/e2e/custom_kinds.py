@@ -1,9 +1,9 @@
-"""The CustomResourceDefinitions of the custom kinds that jobs are rendered to.
+"""The CustomResourceDefinitions of the custom kinds of rendered jobs.
 
     cluster.install(definitions(cluster.client, objects))
 
-They are the projects' own where the folder ../shared/crds has them; else stand-ins by which the API server takes any
-content: what may be in it is then held against schemas/ alone (tests/support/rendered.py).
+The folder ../shared/crds contains the definitions of the projects. Without the folder, stand-ins let the API server
+accept any content: only schemas/ then validates the content (tests/support/rendered.py).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from tests.e2e.client import Client, Object
 from tests.support.tools import ROOT
 
 IN_NO_NAMESPACE = {"ImageCache"}
-"""The kinds whose stand-ins are, as the real ones are, of the cluster."""
+"""The cluster-scoped kinds: their stand-ins are cluster-scoped as well."""
 
 REAL = ROOT.parent / "shared" / "crds"
 
 
 def definitions(client: Client, objects: Iterable[Mapping[str, Any]]) -> list[Object]:
-    """A definition for each kind of some objects that an API server does not serve by itself.
+    """Return a definition for each kind of some objects that an API server does not serve by itself.
 
-    Also for those that another test has defined there: maybe for fewer versions, or as a stand-in.
+    The result includes the kinds that another test has defined, maybe for fewer versions or as a stand-in.
     """
     there = [each["spec"] for each in client.list("CustomResourceDefinition")]
     defined = {(spec["group"], spec["names"]["kind"]) for spec in there}
@@ -42,35 +42,35 @@ def definitions(client: Client, objects: Iterable[Mapping[str, Any]]) -> list[Ob
     for kind, wanted in versions.items():
         served = {version["name"] for version in real[kind]["spec"]["versions"]} if kind in real else set()
         found.append(real[kind] if wanted <= served else stand_in(*kind, sorted(wanted)))
-    # A group of k8s.io is Kubernetes' own to give: https://github.com/kubernetes/enhancements/pull/1111.
+    # Only Kubernetes itself may use a group of k8s.io: https://github.com/kubernetes/enhancements/pull/1111.
     unapproved = {"annotations": {"api-approved.kubernetes.io": "unapproved, for tests"}}
     return [definition | {"metadata": definition["metadata"] | unapproved} for definition in found]
 
 
 def real_definitions(group: str = "") -> list[Object]:
-    """The projects' own definitions, of the kinds whose group ends so; none where the folder is not there."""
+    """Return the projects' definitions of kinds whose group ends in `group`. Without the folder, the list is empty."""
     return [definition for definition in definitions_in(REAL) if definition["spec"]["group"].endswith(group)]
 
 
 def operators_definitions(programs: Path, group: str) -> list[Object]:
-    """An operator's own definitions: those of the folder `crds` beside its programs, else those that REAL has."""
+    """Return an operator's definitions: those in the folder `crds` beside its programs, or else those in REAL."""
     return definitions_in(programs / "crds") or real_definitions(group)
 
 
 def definitions_in(folder: Path) -> list[Object]:
-    """The definitions in the files of a folder; none where it is not there."""
+    """Return the definitions in the files of a folder. The list is empty if the folder does not exist."""
     return [definition for path in sorted(folder.glob("*.yaml")) for definition in _read(path)]
 
 
 @functools.cache
 def _read(path: Path) -> Sequence[Object]:
-    # The files of one project have a megabyte, which PyYAML's loader in Python reads in half a minute.
+    # The files of one project have a megabyte, and PyYAML's loader in Python needs half a minute for them.
     found = [*yaml.load_all(path.read_text(encoding="utf-8"), yaml.CSafeLoader)]
     return [obj for obj in found if obj and obj["kind"] == "CustomResourceDefinition"]
 
 
 def stand_in(group: str, kind: str, versions: Sequence[str]) -> Object:
-    """The definition of a kind whose objects may say anything."""
+    """Return the definition of a kind whose objects may have any content."""
     plural = f"{kind.lower()}s"
     anything = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     return {

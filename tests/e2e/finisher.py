@@ -19,7 +19,7 @@ class Finisher:
         self.process: PodProcess | None = None
 
     def run(self) -> PodProcess:
-        """Starts the program of the pod that the Job has made, once the pod runs; returns when it waits."""
+        """Start the program of the Job's next running pod. Return when the program waits for the training."""
         self.pod = eventually(self._new_pod, "the finisher's pod")
         self._pods.append(self.pod["metadata"]["uid"])
         process = PodProcess(self._cluster, self.pod, self._folder / self.pod["metadata"]["uid"])
@@ -33,7 +33,7 @@ class Finisher:
         return next((pod for pod in pods if _runs(pod) and pod["metadata"]["uid"] not in self._pods), None)
 
     def finish(self) -> str:
-        """Waits for the program's end, ends the pod with it and returns its log."""
+        """Wait until the program ends, end its pod as well, and return the log."""
         assert self.process
         code, log = self.process.wait(), self.process.tail()
         assert code == 0, log
@@ -42,7 +42,7 @@ class Finisher:
 
 
 def running(client: Client, namespace: str, role: str = "") -> list[Object]:
-    """The pods that run, of a role or all, by name."""
+    """Return the running pods of a role, or of all roles, sorted by name."""
     pods = client.list("Pod", namespace, labels=f"tfgen/role={role}" if role else "")
     return sorted(filter(_runs, pods), key=lambda pod: str(pod["metadata"]["name"]))
 

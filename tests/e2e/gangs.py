@@ -1,11 +1,11 @@
-"""Gangs under watch: which pods of which job hold a place, from moment to moment.
+"""A record of gangs: the pods of each job that occupy a node, several times a second.
 
     with GangWatch(client, namespaces) as watch:
         ...                                   # jobs start, end, lose a worker
     watch.assert_never_stuck()
 
-A scheduler binds the pods of a gang one after the other, within moments: a part that becomes the whole, or nothing,
-is on its way. A part that stays is what gangs are there to prevent.
+A scheduler binds the pods of a gang one after the other, within moments, so a part of a gang is normal for a moment.
+Gang scheduling must prevent a part that stays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Self
 from tests.e2e.client import Client, Object
 
 MOMENTS = 60.0
-"""Seconds that binding a gang may take, on a machine at its limits."""
+"""The number of seconds that the binding of a gang may take on a busy machine."""
 
 
 def holds_a_place(pod: Object) -> bool:
@@ -35,8 +35,8 @@ class Gang:
 
     Attributes:
         size: the number of pods that start together.
-        most: the largest number that held a place.
-        longest_part: the longest time, in seconds, in which some but not all did.
+        most: the largest number of pods that occupied a node.
+        longest_part: the longest time, in seconds, in which some but not all pods occupied a node.
     """
 
     size: int
@@ -45,7 +45,7 @@ class Gang:
     _part_since: float | None = field(default=None, repr=False)
 
     def see(self, now: float, holding: int) -> None:
-        """Notes how many pods hold a place at a moment."""
+        """Record the number of pods that occupy a node at a moment."""
         self.most = max(self.most, holding)
         if holding in (0, self.size):
             self._part_since = None
@@ -56,11 +56,11 @@ class Gang:
 
 
 class GangWatch:
-    """Samples, several times a second, what holds a place; from entering it on.
+    """A sampler that counts several times a second the pods that occupy a node, from `__enter__` to `__exit__`.
 
     Attributes:
-        gangs: by namespace, in each of which there is one job. A gang is taken out when its job ends, since its pods
-            end one by one.
+        gangs: by namespace, each with one job. `ended` excludes a gang when its job ends, since its pods end one by
+            one.
     """
 
     def __init__(self, client: Client, sizes: Mapping[str, int]) -> None:
@@ -80,7 +80,7 @@ class GangWatch:
         self._thread.join()
 
     def ended(self, namespace: str) -> None:
-        """Says that a job has ended: what its pods hold from now on says nothing."""
+        """Stop the observation of a job that has ended."""
         self._watched.discard(namespace)
 
     def holding(self, namespace: str) -> int:
@@ -88,10 +88,10 @@ class GangWatch:
         return sum(map(holds_a_place, tasks(self._client, namespace)))
 
     def assert_never_stuck(self, but: Iterable[str] = ()) -> None:
-        """Holds all gangs, or all but some, against the invariant.
+        """Test that no gang stayed incomplete, except the gangs of `but`.
 
         Raises:
-            AssertionError: Where a job held a part of its gang for longer than binding takes.
+            AssertionError: A part of a gang occupied nodes for longer than the binding takes.
         """
         if self._error:
             raise self._error
@@ -107,14 +107,14 @@ class GangWatch:
                     holding[pod["metadata"]["namespace"]] += holds_a_place(pod)
                 for name in watched & self._watched:
                     self.gangs[name].see(now, holding[name])
-        except Exception as error:  # shown where the invariant is asked for
+        except Exception as error:  # `assert_never_stuck` raises it
             self._error = error
 
 
 TASKS = "tfgen/role in (chief, ps, worker)"
-"""The label selector of those that start together."""
+"""The label selector of the pods that start together."""
 
 
 def tasks(client: Client, namespace: str) -> list[Object]:
-    """A job's pods that start together."""
+    """Return the pods of a job that start together."""
     return client.list("Pod", namespace, labels=TASKS)

@@ -49,7 +49,7 @@ def _without_namespaces(data: Document) -> Document:
 
 
 def environments(jobs: Iterable[Path]) -> list[tuple[Path, str | None]]:
-    """Each job with each of its environments, and once as it is without one (None)."""
+    """Return each job with each of its environments, and once without an environment (None)."""
     pairs: list[tuple[Path, str | None]] = []
     for path in jobs:
         (document,) = check(path.read_text(encoding="utf-8"), str(path)).documents

@@ -1,8 +1,8 @@
 """Actions of a kubelet on pods of fake nodes, at the times that a test chooses.
 
-environment(client, pod)["TF_CONFIG"]              the variables that its container would have
-end(client, pod, exit_code=1)                      its containers end
-PodProcess(cluster, pod, folder)                   its program runs for real, with its service account's token
+environment(client, pod)["TF_CONFIG"]              the variables of the pod's container
+end(client, pod, exit_code=1)                      end the pod's containers
+PodProcess(cluster, pod, folder)                   run the pod's program, with the token of its service account
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def environment(client: Client, pod: Object) -> dict[str, str]:
-    """The variables of a pod's first container, in the order in which it declares them.
+    """Return the variables of a pod's first container, in the order of their declaration.
 
     https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/: `$(NAME)`
-    is a variable declared before, `$$` a dollar sign, and a reference to any other variable stays as it stands.
+    is a variable declared before, `$$` a dollar sign, and a reference to any other variable stays unchanged.
     """
     container = pod["spec"]["containers"][0]
     found: dict[str, str] = {}
@@ -36,7 +36,7 @@ def environment(client: Client, pod: Object) -> dict[str, str]:
 
 
 def end(client: Client, pod: Object, exit_code: int = 0) -> None:
-    """Ends a pod's containers, as their programs would by themselves; the pod must not be one that starts again."""
+    """End a pod's containers, as if their programs had ended. The kubelet must not restart the containers."""
     final = ("Never",) if exit_code else ("Never", "OnFailure")
     assert pod["spec"]["restartPolicy"] in final, "its containers would start again"
     state = {"terminated": {"exitCode": exit_code, "reason": "Error" if exit_code else "Completed"}}
@@ -53,17 +53,17 @@ def end(client: Client, pod: Object, exit_code: int = 0) -> None:
 class PodProcess(Process):
     """The first container of a pod as a process of this machine: its command, variables, ConfigMaps and token.
 
-    Files are where the container would have them: ConfigMaps by their mount's name in place of its path, the service
-    account's where every program looks for it, which is a mount that this process alone sees.
+    A ConfigMap is in a folder with the name of its mount, and the arguments contain this folder in place of the mount's
+    path. The files of the service account are at their usual path, in a mount that only this process sees.
     """
 
     def __init__(self, cluster: ControlPlane, pod: Object, folder: Path) -> None:
-        """Describes the process; its files are put into an empty folder.
+        """Describe the process, and write its files into an empty folder.
 
         Args:
-            cluster: Where the pod is.
-            pod: A pod with a service account, whose image has what this machine has on PATH.
-            folder: For its files and its log.
+            cluster: The cluster of the pod.
+            pod: A pod with a service account. The programs of its image must be on the PATH of this machine.
+            folder: The folder for the files and the log.
         """
         container = pod["spec"]["containers"][0]
         namespace = pod["metadata"]["namespace"]
@@ -84,7 +84,7 @@ class PodProcess(Process):
                 places[mount["mountPath"]] = str(place)
         command = [_moved(word, places) for word in (*container["command"], *container.get("args", ()))]
         host, port = cluster.url.removeprefix("https://").split(":")
-        # A file system of its own on /run (/var/run is a link to it), with the account in it.
+        # /run gets its own file system, which contains the account. /var/run is a link to /run.
         mount = (
             f"mount -t tmpfs tmpfs /run && mkdir -p {Path(ACCOUNT).parent} && "
             f'ln -s {account.resolve()} {ACCOUNT} && exec "$@"'
@@ -111,7 +111,10 @@ def _moved(word: str, places: Mapping[str, str]) -> str:
 
 
 def _value(client: Client, pod: Object, source: Mapping[str, Any]) -> str:
-    """https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#envvarsource-v1-core."""
+    """Return the value of a variable from its source.
+
+    https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#envvarsource-v1-core
+    """
     match source:
         case {"fieldRef": {"fieldPath": path}}:
             labelled = re.fullmatch(r"metadata\.labels\['(.*)'\]", path)
@@ -125,7 +128,7 @@ def _value(client: Client, pod: Object, source: Mapping[str, Any]) -> str:
 
 
 def _whole_cpus(quantity: str) -> str:
-    """CPUs rounded up, as the downward API gives them where no divisor is said."""
+    """Return a number of CPUs, rounded up like in the downward API without a divisor."""
     cpus = Decimal(quantity[:-1]) / 1000 if quantity.endswith("m") else Decimal(quantity)
     return str(int(-(-cpus // 1)))
 

@@ -1,4 +1,4 @@
-"""Addresses on the loopback network, one a cluster, so that several have the same ports at the same time."""
+"""Addresses on the loopback network, one for each cluster, so that clusters can use the same ports at the same time."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from types import TracebackType
 from typing import Self
 
 LOCK_PORT = 16400
-"""Whoever listens here on an address owns it."""
+"""The port that reserves an address: the process that listens here owns the address."""
 
 
 def free_port() -> int:
-    """A port that is free on every address, for a server that listens on all of them.
+    """Return a port that is free on every address, for a server that listens on all addresses.
 
-    It is this process's until it ends: a socket has it that never listens. A server that says SO_REUSEADDR, as Go's do,
-    can listen there all the same, and nobody else is given the port, be it for a connection's near end.
+    The port belongs to this process until the process ends: a bound socket that never listens reserves the port. A
+    server with SO_REUSEADDR, as Go's servers have it, can still listen there. The kernel gives the port to no other
+    process, not even for an outgoing connection.
     """
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     held.bind(("", 0))
     port = int(held.getsockname()[1])
-    held.detach()  # open for as long as the process
+    held.detach()  # stays open until the process ends
     return port
 
 
 class LoopbackAddress:
-    """An address of 127.0.0.0/8 that no other cluster on this machine has, while it is entered.
+    """An address of 127.0.0.0/8 for one cluster of this machine, from `__enter__` to `__exit__`.
 
-    Linux answers on all of them: https://man7.org/linux/man-pages/man7/ip.7.html.
+    Linux answers on all of these addresses: https://man7.org/linux/man-pages/man7/ip.7.html.
 
     with LoopbackAddress() as address:
         address.text                                                   -> "127.83.7.201"

@@ -1,14 +1,14 @@
-"""A machine within this machine: network, mounts and processes of its own, which end with it.
+"""A machine within this machine: separate network, mounts and processes, which end together.
 
     with Namespaces() as machine:
         machine.connect(outside="10.99.0.1", inside="10.99.0.2")
         machine.run("ip", "address")
         Process("containerd", machine.command(["containerd"]), ...)
 
-What a node does to the machine that it runs on, its bridges, rules of the packet filter, mounts, kernel settings and
-left-over processes, it does in here, and the kernel undoes all of it at once when the first process of the namespaces
-ends. Nothing is reached from it but the one address at the other end of its only cable: that of a bridge on this
-machine, which stays until the namespaces are left.
+A node changes the machine that it runs on: bridges, rules of the packet filter, mounts, kernel settings and left-over
+processes. In the namespaces, the kernel undoes all changes at once when the first process of the namespaces ends. The
+processes inside reach only one address: the address of a bridge on this machine, at the other end of a virtual cable.
+The bridge exists until `__exit__`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from typing import Final, Self
 from tests.support.command import Command
 
 BRIDGE: Final = "tfgen-node"
-"""The network interface that has this machine's address; at the other end of the cable it is eth0."""
+"""The network interface with this machine's address. The interface at the other end of the cable is eth0."""
 
 _CABLE: Final = "tfgen-cable"
 
 _PATIENCE = 120.0  # seconds
-# A process whose parent has ended is this one's child, and ends unseen where its signal is ignored.
+# The first process adopts the processes whose parent has ended. With CHLD ignored, the kernel reaps them.
 _FIRST_PROCESS: Final = "trap '' CHLD; exec sleep infinity"
-# What programs write at a place of their own, and would leave behind there.
+# Programs write to these folders, and would leave files there on this machine.
 _OWN_FOLDERS: Final = ("/run", "/var/lib/cni", "/var/log/containers")
 
 
@@ -40,8 +40,8 @@ class Namespaces:
     """The namespaces, from `__enter__` to `__exit__`.
 
     Attributes:
-        outside: this machine's address on the cable, once there is one.
-        inside: the other end's.
+        outside: this machine's address on the cable, after `connect`.
+        inside: the address at the other end, after `connect`.
     """
 
     outside: str
@@ -56,7 +56,7 @@ class Namespaces:
     def __enter__(self) -> Self:
         kinds = ("--net", "--mount", "--pid", "--fork", "--mount-proc", "--propagation=private", "--kill-child")
         self._unshare = subprocess.Popen(
-            # Where this process is killed, the kernel kills unshare, and so all that is in here.
+            # If this process is killed, the kernel kills unshare, and thereby all processes of the namespaces.
             ("setpriv", "--pdeathsig=KILL", "--", "unshare", *kinds, "--", "sh", "-c", _FIRST_PROCESS),
             stdin=subprocess.DEVNULL,
             start_new_session=True,
@@ -82,7 +82,7 @@ class Namespaces:
             self._made.pop().rmdir()
 
     def command(self, argv: Iterable[str | Path]) -> tuple[str | Path, ...]:
-        """The command line that runs a program in here. It ends with the process that it is given to."""
+        """Return the command line of a program in the namespaces. The program ends with the process that starts it."""
         enter = ("nsenter", f"--target={self._first}", "--net", "--mount", "--pid")
         return (*enter, "--", "setpriv", "--pdeathsig=TERM", "--", *argv)
 
@@ -91,15 +91,15 @@ class Namespaces:
         return Command(self.command(argv), stdin=stdin).run(timeout=timeout)
 
     def connect(self, outside: str, inside: str, *, networks: Iterable[str] = ()) -> None:
-        """Lays the cable between this machine and the one in here.
+        """Connect this machine and the namespaces by a virtual cable.
 
         Args:
-            outside: The address of this end, the only one that is reached from there.
-            inside: The address of the other end, of the same network of four addresses.
-            networks: Those that are reached through it, such as "10.244.0.0/24".
+            outside: The address of this end, the only address that the namespaces reach.
+            inside: The address of the other end, in the same network of four addresses.
+            networks: The networks behind the cable, such as "10.244.0.0/24".
         """
         self.outside, self.inside = outside, inside
-        _remove_cable()  # of a process that was killed
+        _remove_cable()  # a killed process may have left it
         self._connected = True
         for outer in (
             f"link add {BRIDGE} type bridge",
@@ -115,7 +115,7 @@ class Namespaces:
             Command(("ip", "route", "add", network, "via", inside, "dev", BRIDGE)).run()
 
     def _first_process(self) -> int:
-        """The process id, as this machine counts, of the first process in there, once it is what it is to be."""
+        """Wait for the first process of the namespaces to run `sleep`, and return its process id on this machine."""
         unshare = self._unshare
         if unshare is None:
             raise ProcessLookupError("the namespaces have not been entered")
@@ -129,7 +129,7 @@ class Namespaces:
         raise RuntimeError("unshare made no namespaces: this needs root (see its message above)")
 
     def end(self) -> None:
-        """Ends all that runs in here. This machine keeps its address until the namespaces are left."""
+        """End all processes of the namespaces. This machine keeps its address until `__exit__`."""
         if self._first:
             os.kill(self._first, signal.SIGKILL)
         if self._unshare:
@@ -139,7 +139,7 @@ class Namespaces:
 
 
 def _remove_cable() -> None:
-    """Removes this machine's end, also where the kernel, which is in no hurry with the other one's, is about to."""
+    """Remove this machine's end of the cable, even if the kernel is still removing the other end."""
     for name in (_CABLE, BRIDGE):
         place = Path("/sys/class/net", name)
         end = time.monotonic() + _PATIENCE

@@ -2,10 +2,10 @@
 
     ruleset(pods, namespaces, policies, "10.244.0.0/24")   -> "table ip tfgen_policies ..." for `nft --file -`
 
-No agent that is published as source builds here, so this stands in for one: it holds the packets of real pods to the
-policies, by the rules of https://kubernetes.io/docs/concepts/services-networking/network-policies/. It knows IPv4, and
-all of networking.k8s.io/v1. What comes from the node itself is let through, as agents do it, for the kubelet's probes;
-what belongs to an address that is not known yet is dropped, so that no pod is open at its start.
+No agent that is published as source builds here. This double applies the policies to the packets of real pods, by the
+rules of https://kubernetes.io/docs/concepts/services-networking/network-policies/. The double supports IPv4 and all of
+networking.k8s.io/v1. Like the agents, it accepts packets from the node itself, for the kubelet's probes. It drops
+packets of an unknown pod address, so that a new pod is never open.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _ENDED: Final = ("Succeeded", "Failed")
 
 
 def ruleset(pods: Iterable[Object], namespaces: Iterable[Object], policies: Iterable[Object], network: str) -> str:
-    """The rules, which take the place of those before them all at once.
+    """Return the rules, which replace all earlier rules in one step.
 
     Args:
-        pods: All of the cluster.
-        namespaces: All of the cluster.
-        policies: All of the cluster.
-        network: Where the pods have their addresses from.
+        pods: All pods of the cluster.
+        namespaces: All namespaces of the cluster.
+        policies: All policies of the cluster.
+        network: The network of the pods' addresses.
     """
     running = [pod for pod in pods if _address(pod) and pod["status"]["phase"] not in _ENDED]
     labels = {namespace["metadata"]["name"]: _labels(namespace) for namespace in namespaces}
@@ -61,7 +61,7 @@ class _Rules:
         self._rules, self._ingress = direction.lower(), direction == "Ingress"
 
     def of(self, policies: Iterable[Object]) -> list[str]:
-        """Each combination of a peer and a port that any of them allows."""
+        """Return each combination of a peer and a port that a policy allows."""
         found = {
             f"{peer}{port}return"
             for policy in policies
@@ -106,7 +106,7 @@ class _Rules:
             elif isinstance(number, int):
                 yield f"{protocol} dport {number}" + (f"-{port['endPort']} " if "endPort" in port else " ")
             else:
-                # A name is one of the pod that is reached: at the way out, of each that it may be.
+                # A named port is a port of the destination pod. For egress, each pod may be the destination.
                 reached = [self._pod] if self._ingress else self._pods
                 yield from (f"{protocol} dport {n} " for n in sorted(_named_ports(reached, number, protocol)))
 
@@ -129,7 +129,10 @@ def _governs(policy: Object, pod: Object, direction: str) -> bool:
 
 
 def _matches(selector: Object, labels: Mapping[str, str]) -> bool:
-    """https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements"""
+    """Test whether a label selector matches.
+
+    https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements
+    """
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
     return all(_holds(expression, labels) for expression in selector.get("matchExpressions") or ())
@@ -155,7 +158,7 @@ def _labels(obj: Object) -> Mapping[str, str]:
 
 
 def _address(pod: Object) -> str:
-    """The pod's own address; of a pod on the node's network, none."""
+    """Return the pod's own address. A pod on the node's network has none."""
     own = not pod["spec"].get("hostNetwork")
     return str(pod.get("status", {}).get("podIP", "")) if own else ""
 

@@ -1,14 +1,14 @@
-"""A real node, with its control plane: pods' containers run, reach each other by name, and are kept apart by policies.
+"""A real node, with its control plane: it runs the pods' containers, with DNS names and enforced NetworkPolicies.
 
     with Node(gpus=4) as node:
         namespace = node.cluster.namespace("ml")            # enforces Pod Security "restricted"
         model = node.volume("dist-mnist-model", namespace)  # the folder behind a claim
         node.cluster.kubectl("apply", "-k", "overlays/dist-mnist/dev", "-n", namespace)
 
-containerd, kubelet, kube-proxy and CoreDNS are real, and so are the images' Debian, Python and TensorFlow; the GPUs are
-a number in the node's status, policies are enforced by a test double, and a second node FAKE is KWOK's. It needs root.
-All that it does to the machine is in namespaces of its own (tests/e2e/namespaces.py), but for the control groups of its
-pods, which are removed with it. One node runs at a time on a machine; a second one waits.
+containerd, kubelet, kube-proxy and CoreDNS are real, and so are the images' Debian, Python and TensorFlow. The GPUs are
+a number in the node's status, a test double enforces policies, and KWOK runs a second node, FAKE. The node needs root.
+All changes to the machine are in separate namespaces (tests/e2e/namespaces.py), except for the control groups of the
+pods, which the node removes. One node runs at a time on a machine; a second node waits.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ from tests.timings.plugin import record_start
 NAME: Final = "node"
 PODS: Final = "10.244.0.0/24"
 STORAGE_CLASS: Final = "local"
-"""The class of the volumes that `Node.volume` makes."""
+"""The class of the volumes that `Node.volume` creates."""
 GPU_PRODUCT: Final = "NVIDIA-T4"
 
 FAKE: Final = "fake"
-"""A second node, of KWOK, for pods that tolerate FAKE_TAINT."""
+"""The name of a second node, of KWOK, for pods that tolerate FAKE_TAINT."""
 FAKE_TAINT: Final = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
 
 PROGRAMS: Final = ("containerd", "ctr", "ip", "nft", "nsenter", "runc", "sysctl", "unshare")
-"""What must be installed."""
+"""The programs that must be installed."""
 
 _OUTSIDE, _INSIDE = "10.99.0.1", "10.99.0.2"
 _CABLE: Final = "10.99.0.0/30"
@@ -60,15 +60,15 @@ _CGROUPS: Final = Path("/sys/fs/cgroup")
 _BRIDGE_SETTINGS: Final = Path("/proc/sys/net/bridge")
 _CPU_SHARES: Final = 2048  # for each processor
 _FOLDER: Final = CACHE.parent / "node"
-"""On the file system of the images, whose files are linked."""
+"""A folder on the file system of the images, whose files are hard links."""
 
 
 class Node:
-    """The node and its cluster, from entering it on.
+    """The node and its cluster, from `__enter__` to `__exit__`.
 
     Attributes:
-        cluster: the control plane; its processes are the node's too.
-        machine: what the node's servers run in.
+        cluster: the control plane, which also runs the node's processes.
+        machine: the namespaces of the node's servers.
         folder: the servers' logs and data.
     """
 
@@ -85,13 +85,13 @@ class Node:
         feature_gates: Mapping[str, bool] | None = None,
         apis: Sequence[str] = (),
     ) -> None:
-        """Describes the node.
+        """Describe the node.
 
         Args:
-            folder: An empty one, kept as it is afterwards; without, a temporary one that is removed.
-            gpus: How many GPUs it says that it has, of the product GPU_PRODUCT.
-            feature_gates: As of a ControlPlane.
-            apis: As of a ControlPlane.
+            folder: An empty folder, which stays afterwards. By default, a temporary folder, which is removed.
+            gpus: The number of GPUs in the node's status, of the product GPU_PRODUCT.
+            feature_gates: The feature gates of the ControlPlane.
+            apis: The APIs of the ControlPlane.
         """
         self._folder, self._gpus = folder, gpus
         self._gates, self._apis = feature_gates, apis
@@ -126,7 +126,7 @@ class Node:
                     apis=self._apis,
                 )
             )
-            started.callback(self.machine.end)  # its pods' connections would hold up the API server's end
+            started.callback(self.machine.end)  # open connections of the pods would delay the end of the API server
             self._start()
             self._exit = started.pop_all()
         record_start("real node, with its control plane", time.monotonic() - began)
@@ -137,13 +137,13 @@ class Node:
 
     @property
     def client(self) -> Client:
-        """The administrator's."""
+        """Return the client of the administrator."""
         return self.cluster.client
 
     def volume(self, claim: str, namespace: str) -> Path:
-        """Makes the volume of a claim of the class STORAGE_CLASS, and returns the folder that it is on this machine.
+        """Create the volume of a claim of the class STORAGE_CLASS, and return its folder on this machine.
 
-        It is a `local` one, whose group is set to the pods' `fsGroup`.
+        The volume is `local`; the kubelet sets its group to the pods' `fsGroup`.
         """
         folder = self.folder / "volumes" / namespace / claim
         folder.mkdir(parents=True)
@@ -184,7 +184,7 @@ class Node:
 
     @contextmanager
     def without_kubelet(self) -> Iterator[None]:
-        """Stops the kubelet, so that the node does not answer; its containers go on. It is started again afterwards."""
+        """Stop the kubelet during the block, so that the node does not answer. The containers continue."""
         self._kubelet.stop()
         try:
             yield
@@ -193,7 +193,7 @@ class Node:
             self._wait_until_ready()
 
     def logs(self, namespace: str) -> Iterator[tuple[Path, str]]:
-        """The log of every start of every container of a namespace that is still kept, and its file.
+        """Return the stored log of every start of every container of a namespace, with its file.
 
         The file is NAMESPACE_POD_UID/CONTAINER/START.log, each of its lines TIME STREAM TAG TEXT.
         """
@@ -225,7 +225,7 @@ class Node:
         eventually(self._has_names, "CoreDNS")
 
     def _wait_until_ready(self) -> None:
-        """Returns when the node is ready, and has its GPUs: a kubelet that starts forgets them."""
+        """Wait until the node is ready, and set its GPUs: a kubelet that starts resets them."""
         eventually(self._is_ready, "a ready node")
         if self._gpus:
             room = {"nvidia.com/gpu": str(self._gpus)}
@@ -254,12 +254,12 @@ def left_behind() -> list[Path]:
 
 @contextmanager
 def _only_one() -> Iterator[None]:
-    """Waits for the machine, and leaves nothing in the node's folder."""
+    """Wait until no other node runs on the machine, and leave the node's folder empty."""
     _FOLDER.mkdir(parents=True, exist_ok=True)
     with (_FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         store = _FOLDER / "containerd"
-        shutil.rmtree(store, ignore_errors=True)  # of a node that was killed
+        shutil.rmtree(store, ignore_errors=True)  # of a killed node
         try:
             yield
         finally:
@@ -268,19 +268,19 @@ def _only_one() -> Iterator[None]:
 
 @contextmanager
 def _control_groups() -> Iterator[None]:
-    """The control group of the pods, which must be there, in every hierarchy; without a trace afterwards."""
+    """Create the control group of the pods in every hierarchy, and remove the group afterwards."""
     hierarchies = [_CGROUPS] if (_CGROUPS / "cgroup.controllers").exists() else [*_CGROUPS.iterdir()]
     groups = [hierarchy / CGROUP for hierarchy in hierarchies if not hierarchy.is_symlink()]
     for group in groups:
         group.mkdir(exist_ok=True)
         shares = group / "cpu.shares"
-        if shares.exists():  # by default, as much as one process of this machine has
+        if shares.exists():  # by default, the group has the share of a single process of this machine
             shares.write_text(str(_CPU_SHARES * (os.cpu_count() or 1)), encoding="ascii")
     try:
         yield
     finally:
         for group in groups:
-            # A group is removed by removing its folder, not what is in it, once its last process is gone.
+            # Only the folders of a group can be removed, not its files, and only after the last process has ended.
             eventually(partial(_removed, group), f"the end of {group}")
 
 

@@ -1,4 +1,4 @@
-"""The ways in which people bring a rendered job into a cluster: each does nothing but that, and may be done again."""
+"""The commands that bring a rendered job into a cluster. Each command does only this, and can run again."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.support.rendered import Rendered
 from tests.support.tools import helm_program
 
 Apply = Callable[[ControlPlane, Rendered, str], str]
-"""Brings a job into a namespace, and gives what the program prints."""
+"""A function that brings a job into a namespace, and returns the output of the program."""
 
 
 def kubectl(*options: str) -> Apply:
-    """`kubectl apply` of the base."""
+    """Return the command `kubectl apply` of the base."""
 
     def apply(cluster: ControlPlane, job: Rendered, namespace: str) -> str:
         return cluster.kubectl("apply", *options, "-n", namespace, "-k", job.overlay(None))
@@ -24,7 +24,7 @@ def kubectl(*options: str) -> Apply:
 
 
 def helm(*options: str, program: Callable[[], Path] = helm_program) -> Apply:
-    """`helm upgrade --install` of the chart, by Helm 4 or another Helm."""
+    """Return the command `helm upgrade --install` of the chart, with Helm 4 or another Helm."""
 
     def upgrade(cluster: ControlPlane, job: Rendered, namespace: str) -> str:
         release: list[str | Path] = ["upgrade", "--install", job.name, job.chart, "--namespace", namespace]

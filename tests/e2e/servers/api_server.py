@@ -13,14 +13,14 @@ from tests.e2e.servers.program import program
 PORT = 16443
 SERVICE_CIDR = "10.96.0.0/16"
 SERVICE_ADDRESS = "10.96.0.1"
-"""The Service `kubernetes`: the first address of the range."""
+"""The address of the Service `kubernetes`: the first address of the range."""
 
 
 class ApiServer(Process):
-    """The API server, with RBAC, NodeRestriction and Pod Security admission, as a cluster in the field has them.
+    """The API server, with RBAC, NodeRestriction and Pod Security admission, like in a production cluster.
 
     Attributes:
-        url: where it serves.
+        url: the URL of the server.
     """
 
     def __init__(
@@ -32,15 +32,15 @@ class ApiServer(Process):
         token_keys: KeyPair,
         flags: Iterable[str] = (),
     ) -> None:
-        """Describes the server.
+        """Describe the server.
 
         Args:
-            folder: For its log and its certificates.
-            address: Where it listens.
-            etcd: Where its objects are.
-            authority: Signs its certificate and those of its users.
+            folder: The folder for its log and its certificates.
+            address: The address where it listens.
+            etcd: The store of its objects.
+            authority: Signs the certificates of the server and of its users.
             token_keys: The keys of service accounts' tokens.
-            flags: Further ones.
+            flags: More flags.
         """
         self.url = f"https://{address}:{PORT}"
         names = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")

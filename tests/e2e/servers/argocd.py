@@ -1,7 +1,7 @@
-"""Argo CD's repo server with tfgen's plugin, application and ApplicationSet controller, and the redis between them.
+"""Argo CD's repo server with tfgen's plugin, application and ApplicationSet controller, and their redis.
 
-One program, which the variable ARGOCD_BINARY_NAME makes each of them. A part looks for its settings in the namespace of
-its kubeconfig's context.
+All components are the same program; the variable ARGOCD_BINARY_NAME selects the component. A component reads its
+settings from the namespace of its kubeconfig's context.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _REPO_PORT = 16491
 
 
 def parts(folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str]) -> Iterator[Process]:
-    """All servers, in the order of their start.
+    """Return all servers, in the order of their start.
 
     Raises:
-        MissingProgramError: Where a program is not there.
+        MissingProgramError: A program is not built or not installed.
     """
     redis = which("redis-server")
     if redis is None:
@@ -51,7 +51,7 @@ def parts(folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str]) 
         "ARGOCD_RECONCILIATION_TIMEOUT": "3s",
         "ARGOCD_RECONCILIATION_JITTER": "0s",
     }
-    metrics = free_port()  # of every address, which no flag can change
+    metrics = free_port()  # on every address: no flag changes this
     to_redis, to_repo = f"--redis={address}:{_REDIS_PORT}", f"{address}:{_REPO_PORT}"
 
     def part(name: str, flags: list[str], health: str, more: Mapping[str, str] | None = None) -> Process:
@@ -67,7 +67,7 @@ def parts(folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str]) 
         "redis",
         (redis, "--port", str(_REDIS_PORT), "--bind", address, "--save", "", "--appendonly", "no", "--dir", home),
         folder / "redis.log",
-        ready=lambda: True,  # the others wait for it
+        ready=lambda: True,  # the other components wait for redis
     )
     yield part(
         "argocd-repo-server",
@@ -91,7 +91,7 @@ def parts(folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str]) 
             **variables,
             "ARGOCD_BINARY_NAME": "argocd-cmp-server",
             "ARGOCD_CMP_WORKDIR": str(home / "tmp" / "cmp"),
-            "PATH": f"{Path(sys.executable).parent}:{variables['PATH']}",  # tfgen's
+            "PATH": f"{Path(sys.executable).parent}:{variables['PATH']}",  # with tfgen
         },
     )
     yield part(

@@ -16,14 +16,14 @@ from tests.e2e.servers.process import Process
 from tests.support.command import CommandError
 
 SOCKET: Final = "/run/containerd/containerd.sock"
-"""Where it serves, in the namespaces that it runs in."""
+"""The path of its socket, in the namespaces of the node."""
 
 PAUSE: Final = "tfgen.invalid/base:1"
-"""The image whose container holds a pod's network: any program that does nothing."""
+"""The image of the container that owns a pod's network. Any program that does nothing is enough."""
 
 _CTR: Final = ("ctr", "--namespace", "k8s.io")
 
-# restrict_oom_score_adj: a machine may not let its root make a process less likely to be killed.
+# restrict_oom_score_adj: root may lack the permission to lower a process's OOM score.
 _CONFIG: Final = """\
 version = 2
 root = "{root}"
@@ -48,15 +48,15 @@ class PodNetwork:
     """The network of a node's pods: one bridge.
 
     Attributes:
-        range: where the pods have their addresses from, such as "10.244.0.0/24".
-        routes: all other networks that a pod reaches. It has no default route, so nothing leaves this machine.
+        range: the network of the pods' addresses, such as "10.244.0.0/24".
+        routes: all other networks that a pod reaches. A pod has no default route, so no packet leaves this machine.
     """
 
     range: str
     routes: tuple[str, ...]
 
     def plugins(self) -> dict[str, Any]:
-        """The list of network plugins: https://www.cni.dev/plugins/current/main/bridge/."""
+        """Return the list of network plugins: https://www.cni.dev/plugins/current/main/bridge/."""
         addresses = {
             "type": "host-local",
             "dataDir": "/run/cni",
@@ -71,13 +71,13 @@ class Containerd(Process):
     """containerd with the plugins that give each pod an address."""
 
     def __init__(self, folder: Path, machine: Namespaces, root: Path, network: PodNetwork | None = None) -> None:
-        """Describes the server.
+        """Describe the server.
 
         Args:
-            folder: For its log and configuration.
-            machine: Where it runs.
+            folder: The folder for its log and configuration.
+            machine: The namespaces of the process.
             root: The folder for images and containers.
-            network: The pods'; without one it can load images, and no more.
+            network: The network of the pods. Without a network, containerd can only load images.
         """
         self._machine = machine
         cni = folder / "cni"
@@ -102,7 +102,7 @@ class Containerd(Process):
         return True
 
     def load(self, images: Iterable[Image]) -> None:
-        """Imports images, and unpacks them."""
+        """Import images, and unpack them."""
         argv = [str(word) for word in self._machine.command((*_CTR, "images", "import", "-"))]
         with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as ctr:
             if ctr.stdin is None:
@@ -113,9 +113,9 @@ class Containerd(Process):
 
 
 def copy_store(source: Path, target: Path) -> None:
-    """Copies the images of a containerd that has ended, for another one; both on one file system.
+    """Copy the images of a containerd that has ended, for another containerd. Both folders are on one file system.
 
-    Its files are never written again once they are there, so that links to them will do; but for its databases.
+    containerd never changes a file after the first write, so hard links are enough. Only the databases need copies.
     """
     subprocess.run(("cp", "--archive", "--link", source, target), check=True)
     for database in target.rglob("*.db"):

@@ -14,11 +14,11 @@ from tests.e2e.servers.process import Process, answers, listens
 from tests.e2e.servers.webhooks import Webhook, register
 
 _ETC = 'mount -t tmpfs tmpfs /etc && mkdir -p "$(dirname "$1")" && ln -s "$0" "$1" && shift && exec "$@"'
-"""Gives a program an /etc of its own with one link: the first word is where that leads, the second where it is."""
+"""A shell command that gives a program its own /etc with one link: `$0` is the target, `$1` the path of the link."""
 
 
 class Controller(Process):
-    """The operator's one program. The kinds that it watches must be there before it starts."""
+    """The server of an operator. The kinds that it watches must exist before its start."""
 
     def __init__(
         self,
@@ -30,16 +30,17 @@ class Controller(Process):
         webhooks: Iterable[Webhook],
         certificates: str = "",
     ) -> None:
-        """Describes the server, and has the API server ask it.
+        """Describe the server, and register its webhooks with the API server.
 
         Args:
-            name: What it is called.
-            cluster: Where it works, as the administrator.
-            program: The program.
-            port: Of its webhooks; that of its health follows.
-            settings: What its file says besides where it listens, and that it is alone.
-            webhooks: What it serves.
-            certificates: A folder below /etc in which it looks for its certificate whatever its settings say.
+            name: The name of the server.
+            cluster: The cluster, which the server accesses as the administrator.
+            program: The path of the program.
+            port: The port of its webhooks. The next port is for its health checks.
+            settings: More settings for its file, besides the addresses and the settings for a single instance.
+            webhooks: The webhooks that it serves.
+            certificates: A fixed folder below /etc in which the program reads its certificate regardless of its
+                settings.
         """
         folder, address = cluster.folder / name, cluster.address
         folder.mkdir()

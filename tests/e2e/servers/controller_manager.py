@@ -17,7 +17,7 @@ USER = "system:kube-controller-manager"
 
 
 class ControllerManager(Process):
-    """All controllers, each with its own service account, as a cluster in the field runs them."""
+    """All controllers, each with its own service account, like in a production cluster."""
 
     def __init__(
         self,
@@ -28,15 +28,15 @@ class ControllerManager(Process):
         token_keys: KeyPair,
         flags: Iterable[str] = (),
     ) -> None:
-        """Describes the server.
+        """Describe the server.
 
         Args:
-            folder: For its log.
-            address: Where it listens.
-            kubeconfig: Of USER.
-            authority: Signs its certificate; every service account is told of it.
+            folder: The folder for its log.
+            address: The address where it listens.
+            kubeconfig: The kubeconfig file of USER.
+            authority: Signs its certificate. Every service account receives the authority's certificate.
             token_keys: The keys of service accounts' tokens.
-            flags: Further ones.
+            flags: More flags.
         """
         own = authority.server("kube-controller-manager", [address])
         super().__init__(
@@ -52,8 +52,8 @@ class ControllerManager(Process):
                 f"--root-ca-file={authority.certificate}",
                 "--use-service-account-credentials=true",
                 "--leader-elect=false",
-                f"--flex-volume-plugin-dir={folder / 'volume-plugins'}",  # which it makes
-                # The default of 20 requests a second is for a cluster that others use too.
+                f"--flex-volume-plugin-dir={folder / 'volume-plugins'}",  # the server creates it
+                # The default of 20 requests a second protects other users of a cluster; here are none.
                 "--kube-api-qps=200",
                 "--kube-api-burst=400",
                 *flags,

@@ -1,4 +1,4 @@
-"""CoreDNS: the cluster's names, and no others. It is a pod, so that policies hold for the way to it."""
+"""CoreDNS, which knows only the names of the cluster. CoreDNS runs in a pod, so that policies apply to it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ IMAGE: Final = "tfgen.invalid/coredns:1"
 DOMAIN: Final = "cluster.local"
 NAMESPACE: Final = "kube-system"
 ADDRESS: Final = "10.96.0.10"
-"""The Service's address, in every pod's /etc/resolv.conf."""
+"""The address of its Service, in every pod's /etc/resolv.conf."""
 
-_NAME: Final = "kube-dns"  # what clusters call it, and their policies select
+_NAME: Final = "kube-dns"  # the usual name in clusters, which policies select
 _LABELS: Final = {"k8s-app": _NAME}
 _METADATA: Final = {"name": "coredns", "namespace": NAMESPACE}
 
-# https://coredns.io/plugins/kubernetes/. Whatever is not of the cluster does not exist.
+# https://coredns.io/plugins/kubernetes/. A name outside the cluster does not exist.
 _COREFILE: Final = f"""\
 {DOMAIN} in-addr.arpa {{
     errors
@@ -43,7 +43,7 @@ def image(folder: Path) -> oci.Image:
     """Build the image of CoreDNS, which contains only the program.
 
     Args:
-        folder: For the file of its layer.
+        folder: The folder for the file of its layer.
     """
     with tempfile.TemporaryDirectory() as root:
         shutil.copy(program("coredns"), Path(root) / "coredns")
@@ -51,7 +51,7 @@ def image(folder: Path) -> oci.Image:
 
 
 def objects() -> list[dict[str, Any]]:
-    """The Deployment with all that it needs."""
+    """Return the Deployment and all objects that it needs."""
     reads = [
         {"apiGroups": [""], "resources": ["services", "pods", "namespaces"], "verbs": ["list", "watch"]},
         {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]},

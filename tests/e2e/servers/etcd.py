@@ -1,4 +1,4 @@
-"""etcd, where the API server keeps its objects: https://etcd.io/docs/v3.6/op-guide/configuration/."""
+"""etcd, the store of the API server: https://etcd.io/docs/v3.6/op-guide/configuration/."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ PORT = 12379
 
 
 class Etcd(Process):
-    """An etcd of one member, which forgets everything with its folder.
+    """An etcd with one member, whose data is in the folder of the cluster.
 
     Attributes:
-        url: where it serves.
+        url: the URL of the server.
     """
 
     def __init__(self, folder: Path, address: str) -> None:
@@ -30,7 +30,7 @@ class Etcd(Process):
                 f"--listen-peer-urls={peers}",
                 f"--initial-advertise-peer-urls={peers}",
                 f"--initial-cluster=default={peers}",
-                "--unsafe-no-fsync",  # nothing in it is to survive this machine
+                "--unsafe-no-fsync",  # the data need not survive a crash
                 "--log-level=warn",
             ),
             folder / "etcd.log",

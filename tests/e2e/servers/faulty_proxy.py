@@ -1,12 +1,12 @@
-"""An API server's front that fails on demand, in each way in which a busy or a lost one does.
+"""A proxy before an API server that fails on demand, like a busy or unreachable server.
 
     with FaultyProxy(cluster.url, cluster.authority.certificate, cluster.address) as proxy:
         proxy.fail(429, times=2, headers={"Retry-After": "1"})
-        proxy.hang()                        # takes requests, and answers none
-        proxy.refuse()                      # breaks each connection, those in use too
+        proxy.hang()                        # accepts requests, and answers none
+        proxy.refuse()                      # closes each connection, also open ones
         proxy.work()
 
-It speaks plain HTTP, and passes on what it is asked with the same account. Requests that hung stay without an answer.
+The proxy speaks plain HTTP, and forwards requests with their credentials. A request that hung never gets an answer.
 """
 
 from __future__ import annotations
@@ -29,17 +29,23 @@ _TICK = 0.05
 
 
 class FaultyProxy(ThreadingHTTPServer):
-    """The proxy, from entering it on.
+    """The proxy, from `__enter__` to `__exit__`.
 
     Attributes:
-        requests: the paths that were asked for.
+        requests: the paths of the received requests.
     """
 
     daemon_threads = True
     block_on_close = False
 
     def __init__(self, server: str, authority: Path, address: str) -> None:
-        """Args: the API server's address, the certificate that its own is checked with, and where to listen."""
+        """Describe the proxy.
+
+        Args:
+            server: The URL of the API server.
+            authority: The certificate that verifies the server's own.
+            address: The address where the proxy listens.
+        """
         super().__init__((address, 0), _Handler)
         self.target = server.removeprefix("https://")
         self.context = ssl.create_default_context(cafile=str(authority))
@@ -67,15 +73,15 @@ class FaultyProxy(ThreadingHTTPServer):
     def fail(
         self, status: int, *, times: int, headers: Mapping[str, str] | None = None, path: str = "", body: bytes = b""
     ) -> None:
-        """Gives the next requests whose path has a pattern in it an answer that the server would not give."""
+        """Answer the next requests with this response, if their path matches the pattern `path`."""
         self._answer = (status, times, headers or {}, path, body)
 
     def hang(self) -> None:
-        """Answers nothing from now on."""
+        """Answer no request from now on."""
         self.mode = "hang"
 
     def refuse(self) -> None:
-        """Breaks all connections, and each new one."""
+        """Close all connections, and each new connection."""
         self.mode = "refuse"
         with self._lock:
             for connection in self._connections:
@@ -83,11 +89,11 @@ class FaultyProxy(ThreadingHTTPServer):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def work(self) -> None:
-        """Passes on what it is asked."""
+        """Forward requests."""
         self.mode = "work"
 
     def taken_answer(self, path: str) -> tuple[int, Mapping[str, str], bytes] | None:
-        """The answer that a request is to get; None where it is to be passed on."""
+        """Return the prepared response to a request, or None if the proxy must forward the request."""
         with self._lock:
             status, times, headers, pattern, body = self._answer
             if not times or not re.search(pattern, path):
@@ -102,7 +108,7 @@ class FaultyProxy(ThreadingHTTPServer):
         return connection, address
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A connection that broke is nobody's mistake here."""
+        """Ignore an error: a test closes connections on purpose."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -121,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(_TICK)
             self.close_connection = True
         if self.close_connection:
-            time.sleep(3600)  # a request that was lost is never answered
+            time.sleep(3600)  # never answer a request that hung
         answer = proxy.taken_answer(self.path)
         if answer:
             status, headers, body = answer
@@ -136,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_PATCH = do_POST = do_DELETE = do_PUT = do_GET  # noqa: N815
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Says nothing."""
+        """Write no log."""
 
     def _pass_on(self, body: bytes) -> None:
         server = http.client.HTTPSConnection(self.server.target, context=self.server.context)

@@ -11,12 +11,12 @@ from tests.e2e.servers.program import program
 NAMESPACE = "flux-system"
 
 _STORAGE_PORT = 16481
-# Applied before the rest of a commit, as docs/gitops.md asks for: a gang before its pods.
+# Objects to apply before the rest of a commit, as docs/gitops.md recommends: a gang before its pods.
 _FIRST = "scheduling.volcano.sh/PodGroup"
 
 
 class SourceController(Process):
-    """Clones repositories, and serves what it cloned."""
+    """The server that clones repositories, and serves the clones."""
 
     def __init__(self, folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str]) -> None:
         storage = f"{address}:{_STORAGE_PORT}"
@@ -37,7 +37,7 @@ class SourceController(Process):
 
 
 class KustomizeController(Process):
-    """Builds, applies and prunes."""
+    """The server that builds, applies and prunes overlays."""
 
     def __init__(self, folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str]) -> None:
         super().__init__(
@@ -56,7 +56,7 @@ class KustomizeController(Process):
 
 
 class HelmController(Process):
-    """Installs, upgrades and uninstalls charts."""
+    """The server that installs, upgrades and uninstalls charts."""
 
     def __init__(self, folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str]) -> None:
         super().__init__(
@@ -69,7 +69,7 @@ class HelmController(Process):
 
 
 def _common(address: str, port: int) -> tuple[str, ...]:
-    """Flags of both; the health checks are one port above the metrics."""
+    """Return the flags of every controller. The port of the health checks follows the port of the metrics."""
     return (
         "--watch-all-namespaces=true",
         "--enable-leader-election=false",

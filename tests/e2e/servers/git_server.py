@@ -1,6 +1,6 @@
 """A git server on a loopback address: bare repositories over http, for controllers that clone and for pushes.
 
-It is `git http-backend` behind Python's http server: https://git-scm.com/docs/git-http-backend.
+The server is `git http-backend` behind Python's http server: https://git-scm.com/docs/git-http-backend.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _CONFIG = ("-c", "safe.directory=*", "-c", "http.receivepack=true")
 
 
 class GitServer:
-    """Serves each NAME.git of a folder.
+    """A server of each NAME.git of a folder.
 
     Attributes:
-        url: of the folder.
+        url: the URL of the folder.
     """
 
     def __init__(self, folder: Path, address: str) -> None:
@@ -33,9 +33,9 @@ class GitServer:
         self._thread = Thread(target=self._server.serve_forever, daemon=True)
 
     def repository(self, name: str) -> str:
-        """Makes an empty bare repository, whose branch is main, and gives its address."""
+        """Create an empty bare repository with the branch main, and return its URL."""
         path = self.folder / f"{name}.git"
-        path.mkdir()  # git would take an old one for new
+        path.mkdir()  # fails if the folder exists, unlike git init
         subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", path], check=True)
         return f"{self.url}/{name}.git"
 
@@ -53,7 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
     """Handler of a request, which passes environment, input and output to a CGI program."""
 
     folder: Path
-    protocol_version = "HTTP/1.0"  # the answer ends with the connection, so its length need not be known
+    protocol_version = "HTTP/1.0"  # the end of the connection ends the answer, so the length is not necessary
 
     def do_GET(self) -> None:
         self._serve()
@@ -62,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Nothing: a controller asks several times a second."""
+        """Write no log: a controller sends several requests a second."""
 
     def _serve(self) -> None:
         address = urlsplit(self.path)

@@ -1,6 +1,6 @@
-"""JobSet's controller with its webhooks, where somebody has built it: https://jobset.sigs.k8s.io/docs/.
+"""JobSet's controller with its webhooks, if JobSet is built on this machine: https://jobset.sigs.k8s.io/docs/.
 
-No version of JobSet can be built from the Go module proxy, so what runs here is not pinned. Fields of its settings:
+The Go module proxy has no version of JobSet that builds, so the version is not pinned. Fields of its settings:
 api/config/v1alpha1/configuration_types.go of JobSet 0.12.
 """
 
@@ -21,7 +21,7 @@ WEBHOOKS: Final = (
     Webhook("/mutate--v1-pod", "/v1/pods"),
     Webhook("/validate--v1-pod", "/v1/pods", ("CREATE",)),
 )
-"""All of config/components/webhook/manifests.yaml."""
+"""All webhooks of config/components/webhook/manifests.yaml."""
 
 
 def job_set_controller(cluster: ControlPlane, programs: Path) -> Controller:

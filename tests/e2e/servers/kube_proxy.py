@@ -22,13 +22,13 @@ class KubeProxy(Process):
     """Server that routes the addresses of Services to pods."""
 
     def __init__(self, folder: Path, machine: Namespaces, node: str, server: str, authority: Authority) -> None:
-        """Describes the server.
+        """Describe the server.
 
         Args:
-            folder: For its log and its configuration.
-            machine: Where it runs.
+            folder: The folder for its log and its configuration.
+            machine: The namespaces of the process.
             node: The node's name.
-            server: The API server's address.
+            server: The URL of the API server.
             authority: Signs its certificate.
         """
         user = authority.user(USER)
@@ -42,7 +42,7 @@ class KubeProxy(Process):
             "healthzBindAddress": f"{machine.inside}:{_HEALTH_PORT}",
             "metricsBindAddress": "127.0.0.1:10249",
             "nodePortAddresses": [f"{machine.inside}/32"],
-            "conntrack": {"maxPerCore": 0, "min": 0},  # these settings are the whole machine's
+            "conntrack": {"maxPerCore": 0, "min": 0},  # these settings apply to the whole machine
         }
         path = folder / "kube-proxy.yaml"
         path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")

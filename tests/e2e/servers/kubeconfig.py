@@ -1,4 +1,4 @@
-"""A kubeconfig file: which API server, and as whom: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/."""
+"""A kubeconfig file: an API server and a user: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tests.e2e.servers.pki import KeyPair
 
 
 def write_kubeconfig(path: Path, server: str, authority: Path, user: KeyPair | str) -> Path:
-    """Writes a kubeconfig file that none but this user of the machine can read.
+    """Write a kubeconfig file that only this user of the machine can read.
 
     Args:
         path: The file.
-        server: The API server's address, of https.
-        authority: The certificate that the server's own is checked with.
+        server: The https URL of the API server.
+        authority: The certificate that verifies the server's own.
         user: A certificate, or a bearer token.
 
     Returns:

@@ -18,7 +18,7 @@ from tests.e2e.servers.process import Process, answers
 from tests.e2e.servers.program import program
 
 CGROUP: Final = "tfgen-node"
-"""The control group that all pods are in, of every hierarchy."""
+"""The control group of all pods, in every hierarchy."""
 
 _HEALTH_PORT: Final = 10248
 
@@ -35,13 +35,13 @@ class Kubelet(Process):
         authority: Authority,
         labels: Mapping[str, str],
     ) -> None:
-        """Describes the server.
+        """Describe the server.
 
         Args:
-            folder: For its log, its configuration and its pods' volumes.
-            machine: Where it runs.
+            folder: The folder for its log, its configuration and its pods' volumes.
+            machine: The namespaces of the process.
             name: The node's name.
-            server: The API server's address.
+            server: The URL of the API server.
             authority: Signs its certificates.
             labels: The node's own labels.
         """
@@ -70,13 +70,13 @@ class Kubelet(Process):
             "clusterDomain": DOMAIN,
             "clusterDNS": [DNS_ADDRESS],
             "resolvConf": str(no_resolvers),
-            # containerd 1.6 cannot say which of the two drivers it has.
+            # containerd 1.6 cannot report its cgroup driver.
             "cgroupDriver": "cgroupfs",
             "cgroupRoot": f"/{CGROUP}",
             "failCgroupV1": False,
             "failSwapOn": False,
             "nodeStatusUpdateFrequency": "5s",
-            # Nobody could load an image again, and what else fills this machine is none of the pods' doing.
+            # No registry can serve a deleted image again, and other programs than the pods use this disk.
             "imageGCHighThresholdPercent": 100,
             "imageGCLowThresholdPercent": 99,
             "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},

@@ -1,6 +1,6 @@
-"""Kueue's controllers with their webhooks, where somebody has built them: https://kueue.sigs.k8s.io/docs/.
+"""Kueue's controllers with their webhooks, if Kueue is built on this machine: https://kueue.sigs.k8s.io/docs/.
 
-No version of Kueue can be built from the Go module proxy, so what runs here is not pinned. Fields of its settings:
+The Go module proxy has no version of Kueue that builds, so the version is not pinned. Fields of its settings:
 apis/config/v1beta2/configuration_types.go of Kueue 0.19.
 """
 
@@ -31,7 +31,7 @@ WEBHOOKS: Final = (
     Webhook("/validate-kueue-x-k8s-io-v1beta2-resourceflavor", _FLAVORS),
     Webhook("/validate-kueue-x-k8s-io-v1beta2-workload", _WORKLOADS),
 )
-"""Of config/components/webhook/manifests.yaml, those of its own kinds and of the kinds that are tried."""
+"""The webhooks of config/components/webhook/manifests.yaml for Kueue's own kinds and for the tested kinds."""
 
 
 def kueue_controllers(cluster: ControlPlane, programs: Path) -> Controller:

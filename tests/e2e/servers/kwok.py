@@ -1,7 +1,8 @@
-"""KWOK, which stands in for the kubelets of fake nodes: https://kwok.sigs.k8s.io.
+"""KWOK, which replaces the kubelets of fake nodes: https://kwok.sigs.k8s.io.
 
-It keeps the nodes that have the annotation ANNOTATION ready, and on them it makes each pod Running and Ready at once,
-and gone at once when it is deleted. It never ends a pod by itself: a test says when a training is done, and how.
+KWOK keeps each node with the annotation ANNOTATION ready. On these nodes, a pod is Running and Ready at once, and a
+deleted pod disappears at once. KWOK never ends a pod by itself: a test ends the training, with the result that it
+needs.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ class Kwok(Process):
     """The kubelets of all fake nodes."""
 
     def __init__(self, folder: Path, address: str, kubeconfig: Path, flags: Iterable[str] = ()) -> None:
-        """Describes the server.
+        """Describe the server.
 
         Args:
-            folder: For its log.
-            address: Where it listens; the nodes' address, too.
-            kubeconfig: Of a user who may do what kubelets may, on every node.
-            flags: Further ones.
+            folder: The folder for its log.
+            address: The address where it listens, which is the nodes' address as well.
+            kubeconfig: The kubeconfig file of a user with the permissions of kubelets on every node.
+            flags: More flags.
         """
         ((key, value),) = ANNOTATION.items()
         super().__init__(

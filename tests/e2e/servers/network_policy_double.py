@@ -2,7 +2,8 @@
 
     python -m tests.e2e.servers.network_policy_double KUBECONFIG NETWORK READY
 
-It looks twice a second, and sets the rules of the network that it runs in. The file READY is there once they hold.
+The agent reads the policies twice a second, and sets the rules of its network namespace. It creates the file READY
+after the first rules are set.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ class NetworkPolicyDouble(Process):
     """The agent, in the network of a node."""
 
     def __init__(self, folder: Path, machine: Namespaces, kubeconfig: Path, network: str) -> None:
-        """Describes the server.
+        """Describe the server.
 
         Args:
-            folder: For its log.
-            machine: Where it runs.
-            kubeconfig: Of a user who may list pods, namespaces and policies.
-            network: Where the pods have their addresses from.
+            folder: The folder for its log.
+            machine: The namespaces of the process.
+            kubeconfig: The kubeconfig file of a user who may list pods, namespaces and policies.
+            network: The network of the pods' addresses.
         """
         ready = folder / "network-policy-double.ready"
         module = "tests.e2e.servers.network_policy_double"
@@ -47,7 +48,7 @@ class NetworkPolicyDouble(Process):
 
 
 def main(kubeconfig: Path, network: str, ready: Path) -> None:
-    """Keeps the rules as the cluster's policies are, for ever."""
+    """Update the rules from the cluster's policies, forever."""
     client, set_before = Client(kubeconfig), ""
     while True:
         kinds = ("v1/Pod", "v1/Namespace", "networking.k8s.io/v1/NetworkPolicy")

@@ -22,26 +22,26 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
 
 LIFE = datetime.timedelta(days=7)
-"""How long a certificate is good for: longer than any cluster stays up."""
+"""The lifetime of a certificate, which is longer than that of any cluster."""
 
 
 @dataclass(frozen=True)
 class KeyPair:
-    """Two PEM files: a certificate, or a bare public key, and the private key of it."""
+    """Two PEM files: a certificate or a bare public key, and its private key."""
 
     certificate: Path
     key: Path
 
 
 class Authority:
-    """A certificate authority that lives in a folder.
+    """A certificate authority whose files are in one folder.
 
     Attributes:
-        certificate: the file that its signatures are checked with.
+        certificate: the certificate that verifies its signatures.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Makes the authority, in a folder that none but this user can read."""
+        """Create the authority, in a folder that only this user can read."""
         folder.mkdir(mode=0o700, parents=True)
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -53,16 +53,16 @@ class Authority:
         self.certificate.write_bytes(builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 
     def server(self, name: str, hosts: Iterable[str]) -> KeyPair:
-        """A certificate for a server that is reached under these addresses and names."""
+        """Return a certificate for a server with these addresses and names."""
         names = x509.SubjectAlternativeName([_host(host) for host in hosts])
         return self._sign(name, (), ExtendedKeyUsageOID.SERVER_AUTH, names)
 
     def user(self, name: str, groups: Sequence[str] = ()) -> KeyPair:
-        """A certificate with which a client is this user, in these groups."""
+        """Return a certificate that identifies a client as this user, in these groups."""
         return self._sign(name, groups, ExtendedKeyUsageOID.CLIENT_AUTH, None)
 
     def signing_key(self, name: str) -> KeyPair:
-        """A bare pair of keys, for signing tokens."""
+        """Return a bare pair of keys, for signing tokens."""
         key = ec.generate_private_key(ec.SECP256R1())
         public = key.public_key().public_bytes(
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo

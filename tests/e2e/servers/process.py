@@ -1,11 +1,11 @@
-"""A server: a program that is started, waited for, and ended by its process id.
+"""A server: a program that the test starts, awaits and ends by its process id.
 
     with Process("etcd", ("etcd", "--data-dir", "data"), folder / "etcd.log", ready=lambda: answers(url)):
         ...
 
-What it writes goes to its log file. A server that ends before it is ready, or never is, is a ServerError that shows
-the end of that log. No server outlives the process that started it: it is ended when that process leaves the `with`,
-when it exits, and by the kernel where it is killed.
+The log file receives the output of the server. A server that ends early, or is not ready in time, raises a ServerError
+with the end of the log. No server outlives the process that started it: the server ends when that process leaves the
+`with` or exits, and the kernel ends the server when that process is killed.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from typing import Self
 from tests.timings.plugin import record_start
 
 PATIENCE = 600.0
-"""Seconds within which a server must be ready. It is ready in a few; a machine at its limits takes longer."""
+"""The number of seconds within which a server must be ready. A few are enough, except on a busy machine."""
 
 GRACE = 20.0
-"""Seconds that a server has to end after SIGTERM, before it is killed."""
+"""The number of seconds that a server has to end after SIGTERM, before SIGKILL."""
 
 OWNED = ("setpriv", "--pdeathsig", "KILL", "sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
-"""Runs a command that the kernel kills with the thread that started it: the one that is left where we are killed.
+"""A command prefix: the kernel kills the command when the thread that started it ends, so that no process stays.
 
-Where we were gone before the kernel was asked to, the command does not begin: its parent is not the first argument.
+If the parent ended before `setpriv` registered the signal, the command does not start: PPID differs from the first
+argument.
 """
 
 
@@ -51,9 +52,9 @@ class Process:
     """Process of a server.
 
     Attributes:
-        name: what messages call it.
+        name: its name in messages.
         argv: the program and its arguments.
-        log: the file that has its stdout and stderr; what was there before is kept.
+        log: the file that receives its stdout and stderr, after the existing content.
     """
 
     def __init__(
@@ -65,14 +66,14 @@ class Process:
         ready: Callable[[], bool],
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """Describes a server; nothing is started.
+        """Describe a server, without starting the server.
 
         Args:
-            name: What messages call it.
+            name: Its name in messages.
             argv: The program and its arguments.
             log: The file for its output.
-            ready: Whether it serves, asked several times a second.
-            env: All variables that it gets; without, those of this process.
+            ready: Returns whether the server is ready. The calls are several times a second.
+            env: All variables of the server. By default, the variables of this process.
         """
         self.name = name
         self.argv = [str(word) for word in argv]
@@ -84,17 +85,17 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The process id.
+        """Return the process id.
 
         Raises:
-            ProcessLookupError: Where it is not started.
+            ProcessLookupError: The server is not started.
         """
         if self._popen is None:
             raise ProcessLookupError(f"{self.name} is not started")
         return self._popen.pid
 
     def start(self) -> Self:
-        """Starts it; `wait_until_ready` says when it serves."""
+        """Start the server, without waiting until it is ready."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self._popen = subprocess.Popen(
@@ -103,17 +104,17 @@ class Process:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=self._env,
-                start_new_session=True,  # Ctrl-C is for us: we end the servers, in order
+                start_new_session=True,  # ends the servers in order after Ctrl-C, which then reaches only this process
             )
         self._started = time.monotonic()
         atexit.register(self.stop)
         return self
 
     def wait_until_ready(self, patience: float = PATIENCE) -> Self:
-        """Returns when it serves.
+        """Return when the server is ready.
 
         Raises:
-            ServerError: Where it ended, or took longer than `patience` seconds; it is stopped then.
+            ServerError: The server ended, or was not ready within `patience` seconds. The server is stopped.
         """
         end = time.monotonic() + patience
         while not self._ready():
@@ -127,7 +128,7 @@ class Process:
         """Wait for the end of the process and return its exit code.
 
         Raises:
-            ServerError: Where it has not within `patience` seconds; it is stopped then.
+            ServerError: The server did not end within `patience` seconds. The server is stopped.
         """
         assert self._popen, f"{self.name} is not started"
         try:
@@ -139,7 +140,7 @@ class Process:
         return code
 
     def stop(self) -> None:
-        """Ends it, by SIGTERM and then SIGKILL, and waits for its end; nothing where it is ended already."""
+        """End the server by SIGTERM and then SIGKILL, and wait for its end. Ignore a server that has already ended."""
         atexit.unregister(self.stop)
         if self._popen is None:
             return
@@ -152,12 +153,12 @@ class Process:
         self._popen = None
 
     def memory(self) -> int:
-        """Bytes of the machine's memory that it has now."""
+        """Return the number of bytes of memory that the server uses now."""
         fields = Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()
         return int(fields[1]) * resource.getpagesize()
 
     def tail(self, lines: int = 30) -> str:
-        """The last lines of the log."""
+        """Return the last lines of the log."""
         if not self.log.exists():
             return "(no log)"
         return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
@@ -190,15 +191,15 @@ def listens(address: str, port: int) -> bool:
 
 
 def answers(url: str, authority: Path | None = None) -> bool:
-    """Test whether a GET of the address gives a 2xx answer.
+    """Test whether a GET request gets a 2xx response.
 
     Args:
-        url: Of http or https.
-        authority: The certificate that an https server's own is checked with.
+        url: The http or https URL.
+        authority: The certificate that verifies the certificate of an https server.
     """
     context = ssl.create_default_context(cafile=authority) if authority else None
     try:
         with urllib.request.urlopen(url, timeout=5, context=context):
             return True
-    except (OSError, http.client.HTTPException):  # of a server that is about to begin
+    except (OSError, http.client.HTTPException):  # the server is starting
         return False

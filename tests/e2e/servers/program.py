@@ -1,4 +1,4 @@
-"""Paths of the programs that tests/e2e/tools/build built at the pinned versions."""
+"""Paths of the programs that tests/e2e/tools/build builds at the pinned versions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tests.support.tools import CACHE
 
 
 class MissingProgramError(FileNotFoundError):
-    """A program is not built; fixtures make it a skip, which under CI is a failure (tests/e2e/conftest.py)."""
+    """The error of a program that is not built. A fixture then skips the test; under CI, the test fails."""
 
 
 def program(name: str) -> Path:
-    """The program of that name.
+    """Return the path of a program.
 
     Raises:
-        MissingProgramError: Where it is not built.
+        MissingProgramError: The program is not built.
     """
     path = CACHE / name
     if not path.exists():

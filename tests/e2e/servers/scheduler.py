@@ -19,14 +19,14 @@ class Scheduler(Process):
     def __init__(
         self, folder: Path, address: str, kubeconfig: Path, authority: Authority, flags: Iterable[str] = ()
     ) -> None:
-        """Describes the server.
+        """Describe the server.
 
         Args:
-            folder: For its log.
-            address: Where it listens.
-            kubeconfig: Of USER.
+            folder: The folder for its log.
+            address: The address where it listens.
+            kubeconfig: The kubeconfig file of USER.
             authority: Signs its certificate.
-            flags: Further ones.
+            flags: More flags.
         """
         own = authority.server("kube-scheduler", [address])
         super().__init__(

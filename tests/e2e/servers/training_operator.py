@@ -1,8 +1,8 @@
 """Kubeflow's training operator, with its TFJobs alone: https://github.com/kubeflow/trainer/tree/v1.8.1.
 
-It makes its own certificate for its admission webhook, puts it into a Secret, and finds it again as files in /tmp,
-where a kubelet would have put the Secret. So it has a /tmp of its own here, in a mount namespace, with its kubeconfig
-and those files; whoever waits for it plays the kubelet.
+The operator creates a certificate for its admission webhook, writes the certificate into a Secret, and reads it as
+files in /tmp, where a kubelet mounts the Secret. Here, the operator has its own /tmp in a mount namespace, with its
+kubeconfig and these files. The readiness check writes the files in place of the kubelet.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ _MOUNT = 'mount --bind "$1" /tmp && shift && exec "$@"'
 
 
 class TrainingOperator(Process):
-    """The operator. The kinds that it watches must be there before it starts."""
+    """The operator. The kinds that it watches must exist before its start."""
 
     def __init__(self, folder: Path, address: str, kubeconfig: str, client: Client) -> None:
-        """Describes the server, and makes what its installation would have made.
+        """Describe the server, and create the objects of its installation.
 
         Args:
-            folder: For its log and its files.
-            address: Where it listens, but for its webhook, which listens on every address.
-            kubeconfig: The text of one with nothing in other files, of a user who may do what its ClusterRole says.
-            client: The administrator's.
+            folder: The folder for its log and its files.
+            address: The address where it listens. Only its webhook listens on every address.
+            kubeconfig: The text of a kubeconfig file without references to files. The user has the permissions of the
+                operator's ClusterRole.
+            client: The client of the administrator.
         """
         self._client = client
         tmp = folder / _NAME
@@ -42,7 +43,7 @@ class TrainingOperator(Process):
         place = tmp / "kubeconfig"
         place.touch(mode=0o600)
         place.write_text(kubeconfig, encoding="utf-8")
-        webhook = free_port()  # of every address, which no flag can change
+        webhook = free_port()  # on every address: no flag changes this
         for obj in _installation(address, webhook):
             client.apply(obj)
         argv = (

@@ -1,6 +1,6 @@
-"""Volcano's scheduler, controllers and webhooks, where somebody has built them: https://volcano.sh/en/docs/.
+"""Volcano's scheduler, controllers and webhooks, if built on this machine: https://volcano.sh/en/docs/.
 
-No version of Volcano can be built from the Go module proxy, so these are not pinned.
+The Go module proxy has no version of Volcano that builds, so the version is not pinned.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ WEBHOOKS: Final = (
     Webhook("/pods/mutate", "/v1/pods"),
     Webhook("/pods/validate", "/v1/pods", ("CREATE",)),
 )
-"""All that its chart installs: installer/helm/chart/volcano/templates/webhooks.yaml of Volcano 1.15."""
+"""All webhooks of its chart: installer/helm/chart/volcano/templates/webhooks.yaml of Volcano 1.15."""
 
 
 class VolcanoScheduler(Process):
     """vc-scheduler, with its default actions and plugins."""
 
     def __init__(self, folder: Path, address: str, kubeconfig: Path, programs: Path) -> None:
-        """Describes the server; `programs` is the folder that has vc-scheduler."""
+        """Describe the server. `programs` is the folder of vc-scheduler."""
         super().__init__(
             "vc-scheduler",
             (
@@ -49,10 +49,10 @@ class VolcanoScheduler(Process):
 
 
 class VolcanoControllers(Process):
-    """vc-controller-manager, which moves PodGroups on and makes the queues."""
+    """vc-controller-manager, which updates PodGroups and creates the queues."""
 
     def __init__(self, folder: Path, address: str, kubeconfig: Path, programs: Path) -> None:
-        """Describes the server; `programs` is the folder that has vc-controller-manager."""
+        """Describe the server. `programs` is the folder of vc-controller-manager."""
         super().__init__(
             "vc-controller-manager",
             (
@@ -68,10 +68,10 @@ class VolcanoControllers(Process):
 
 
 class VolcanoWebhooks(Process):
-    """vc-webhook-manager, which writes what a new Job lacks, and refuses what it may not say."""
+    """vc-webhook-manager, which sets the defaults of a new Job, and rejects an invalid Job."""
 
     def __init__(self, cluster: ControlPlane, programs: Path) -> None:
-        """Describes the server, and has the API server ask it; `programs` is the folder that has vc-webhook-manager."""
+        """Describe the server, and register its webhooks. `programs` is the folder of vc-webhook-manager."""
         folder, address, port = cluster.folder, cluster.address, PORT + 2
         tls = cluster.authority.server("volcano-admission", [address])
         url, authority = f"https://{address}:{port}", cluster.authority.certificate
@@ -92,13 +92,13 @@ class VolcanoWebhooks(Process):
                 f"--healthz-address={address}:{PORT + 3}",
             ),
             folder / "vc-webhook-manager.log",
-            # Of its own health it tells before it listens.
+            # The server reports that it is healthy before it listens.
             ready=lambda: listens(address, port),
         )
 
 
 def start_volcano(cluster: ControlPlane, programs: Path) -> None:
-    """Starts all of it in a cluster that serves its kinds, with the queue that its installation makes."""
+    """Start all servers of Volcano in a cluster that serves its kinds, and create the queue of its installation."""
     for server in (
         VolcanoWebhooks(cluster, programs),
         VolcanoScheduler(cluster.folder, cluster.address, cluster.admin, programs),

@@ -17,9 +17,10 @@ class Webhook(NamedTuple):
     """Webhook of an operator.
 
     Attributes:
-        path: where it is asked; it changes objects where a word of that is `mutate`.
-        kind: the objects that it is asked about, as GROUP/VERSION/RESOURCE.
-        operations: what is done to them; by default what most webhooks of that sort are asked about.
+        path: the path of its URL. A webhook whose path contains `mutate` changes objects.
+        kind: the kind of the objects that it receives, as GROUP/VERSION/RESOURCE.
+        operations: the operations that it receives. By default, the usual operations of mutating or validating
+            webhooks.
     """
 
     path: str
@@ -33,14 +34,14 @@ class Webhook(NamedTuple):
 
 
 def register(client: Client, url: str, authority: Path, webhooks: Iterable[Webhook], prefix: str) -> None:
-    """Has the API server ask webhooks, each by a configuration of its own: the prefix, and its path with dashes.
+    """Register webhooks, each with its own configuration, whose name is the prefix and the path with dashes.
 
     Args:
-        client: The administrator's.
-        url: Where the operator listens.
-        authority: The certificate that its own is checked with.
-        webhooks: What it serves.
-        prefix: What the configurations' names begin with; some operators look for theirs.
+        client: The client of the administrator.
+        url: The URL of the operator.
+        authority: The certificate that verifies the operator's own.
+        webhooks: The webhooks that the operator serves.
+        prefix: The prefix of the configurations' names. Some operators look for a fixed prefix.
     """
     bundle = base64.b64encode(authority.read_bytes()).decode()
     for webhook in webhooks:
