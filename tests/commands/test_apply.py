@@ -33,7 +33,10 @@ def first_container(value: Any) -> Any:
 
 @pytest.mark.parametrize("kind", CUSTOM_KINDS)
 def test_a_webhook_s_form_of_quantities_is_no_change(kind: str) -> None:
-    """The webhooks of JobSet and Kueue write each object anew: https://pkg.go.dev/encoding/json of a Quantity."""
+    """The webhooks of JobSet and Kueue write each object again with https://pkg.go.dev/encoding/json.
+
+    The new text of a Quantity can differ from the old text.
+    """
     path, changed = CUSTOM_KINDS[kind]
     after = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert after["kind"] == kind

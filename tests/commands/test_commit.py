@@ -1,4 +1,4 @@
-"""``tfgen commit``, with real repositories: what is committed, what is left alone, and what refuses it."""
+"""``tfgen commit`` in real repositories: the committed files, the files of the user, and the reasons for a refusal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def lines(*arguments: str | Path, folder: Path | str = ".") -> list[str]:
 
 @pytest.fixture(autouse=True)
 def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No settings of whoever runs the tests."""
+    """Hide the git settings of the user."""
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
@@ -41,14 +41,14 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Path:
-    """A bare repository."""
+    """Create a bare repository."""
     git("init", "--quiet", "--bare", "--initial-branch=main", tmp_path / "remote.git", folder=tmp_path)
     return tmp_path / "remote.git"
 
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A clone with the job, rendered, committed and pushed: the current folder."""
+    """Make a clone with the job, rendered, committed and pushed. The clone becomes the current folder."""
     folder = clone_with(_rendered_job, tmp_path)
     monkeypatch.chdir(folder)
     return folder
@@ -76,7 +76,7 @@ def committed_files() -> list[str]:
     return lines("show", "--format=", "--name-only", "HEAD")
 
 
-# -- what is committed -----------------------------------------------------------------------------------------------
+# -- contents of the commit ------------------------------------------------------------------------------------------
 
 
 def test_no_text_of_a_file_that_stays_is_read(clone: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def test_a_change_is_rendered_and_committed_with_its_job(clone: Path, capsys: Pr
 
 
 def test_other_work_stays_as_it_is(clone: Path, capsys: Printed) -> None:
-    """Staged, dirty, both in one file, new, and removed."""
+    """Other changes of the user remain: staged, not staged, both in one file, new, and removed files."""
     for name in ("staged", "dirty", "both", "gone"):
         write(name, "1\n")
     commit_all()
@@ -216,7 +216,7 @@ def test_a_file_that_git_is_told_not_to_look_at_is_not_left_out(clone: Path, cap
     git("update-index", "--skip-worktree", LEDGER)
     for flag in ("--assume-unchanged", "--skip-worktree"):
         git("update-index", flag, "charts/mnist/Chart.yaml")
-    git("update-index", "--assume-unchanged", "charts/mnist/README.md")  # which does not change
+    git("update-index", "--assume-unchanged", "charts/mnist/README.md")  # a file that the render does not change
     write("jobs/mnist.yaml", QUEUE)
     before = git("log", "--format=%H")
     assert refused(capsys, "jobs") == (
@@ -232,7 +232,7 @@ def test_a_file_that_git_is_told_not_to_look_at_is_not_left_out(clone: Path, cap
         "jobs/mnist.yaml\n"
     )
     assert git("log", "--format=%H") == before
-    assert "night" not in Path("charts/mnist/values-prod.yaml").read_text()  # nothing was written
+    assert "night" not in Path("charts/mnist/values-prod.yaml").read_text()  # tfgen wrote no file
     git("update-index", "--no-assume-unchanged", "jobs/mnist.yaml", "charts/mnist/Chart.yaml")
     git("update-index", "--no-skip-worktree", LEDGER, "charts/mnist/Chart.yaml")
     run(capsys, "jobs")
@@ -310,7 +310,7 @@ def test_a_broken_ledger_that_is_committed_is_mended_by_a_commit(clone: Path, ca
     assert Path("README.md").read_text() == "precious\n"
 
 
-# -- where -----------------------------------------------------------------------------------------------------------
+# -- branches --------------------------------------------------------------------------------------------------------
 
 
 def test_the_first_commit_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> None:
@@ -371,7 +371,7 @@ def test_a_new_branch(clone: Path, remote: Path, capsys: Printed) -> None:
     write("jobs/mnist.yaml", JOB)
     assert "the branch main exists already" in run(capsys, "jobs", "--branch", "main", code=2)
     assert "is not a valid name of a branch" in run(capsys, "jobs", "--branch", "a..b", code=2)
-    assert git("status", "--porcelain") == " M jobs/mnist.yaml\nA  mine\n"  # nothing was rendered
+    assert git("status", "--porcelain") == " M jobs/mnist.yaml\nA  mine\n"  # tfgen rendered no file
     run(capsys, "jobs", "--branch", "nights")
     assert subject() == "mnist: gang.queue night -> production in prod"
 
@@ -406,7 +406,7 @@ def test_a_new_branch(clone: Path, remote: Path, capsys: Printed) -> None:
     ],
 )
 def test_a_branch_that_git_would_read_as_something_else(clone: Path, capsys: Printed, name: str, message: str) -> None:
-    git("checkout", "--quiet", "-b", "before")  # so that @{-1} is one
+    git("checkout", "--quiet", "-b", "before")  # so that @{-1} names a branch
     git("checkout", "--quiet", "main")
     git("tag", "v1")
     refs = git("for-each-ref")
@@ -491,7 +491,7 @@ def test_a_shallow_clone(
     assert Path("more").read_text() == "2\n"
 
 
-# -- what refuses it -------------------------------------------------------------------------------------------------
+# -- reasons for a refusal -------------------------------------------------------------------------------------------
 
 
 def refused(capsys: Printed, *arguments: str, code: int = 1) -> str:
@@ -556,7 +556,7 @@ def test_no_remote_and_several(clone: Path, capsys: Printed) -> None:
 
 
 def start_conflict(command: str) -> None:
-    """Start an operation of git that stops at a conflict in the job file: another queue on each side."""
+    """Start an operation of git that stops at a conflict in the job file: each branch sets a different queue."""
     git("checkout", "--quiet", "-b", "other")
     write("jobs/mnist.yaml", QUEUE)
     assert cli.run(["commit", "jobs"]) == 0
@@ -658,7 +658,7 @@ def test_a_lock_of_another_git(clone: Path, capsys: Printed, monkeypatch: pytest
 
 @pytest.mark.parametrize("named", ["jobs", "jobs/mnist.yaml", "."])
 def test_what_rm_took_away_is_committed_by_its_name(clone: Path, capsys: Printed, named: str) -> None:
-    """The last job of a folder takes the folder along."""
+    """`tfgen rm` of the last job of a folder also removes the folder."""
     assert cli.run(["rm", "jobs/mnist.yaml"]) == 0
     assert not Path("jobs").exists()
     run(capsys, named)
@@ -671,7 +671,7 @@ def test_what_rm_took_away_is_committed_by_its_name(clone: Path, capsys: Printed
 
 
 def other_clone(remote: Path, tmp_path: Path, change: Callable[[Path], object]) -> None:
-    """Another's commit, pushed."""
+    """Push a commit from another clone."""
     folder = tmp_path / f"other-{len(list(tmp_path.iterdir()))}"
     git("clone", "--quiet", remote, folder, folder=tmp_path)
     change(folder)
@@ -711,7 +711,7 @@ def test_another_change_of_the_same_job(clone: Path, remote: Path, tmp_path: Pat
 
 
 DAY = JOB.replace("queue: research", "queue: day")
-"""The change of somebody else, which merges cleanly with `QUEUE`."""
+"""A change by another user, which git merges with `QUEUE` without a conflict."""
 MERGED = QUEUE.replace("queue: research", "queue: day")
 
 
@@ -751,7 +751,7 @@ def test_edits_of_one_job_that_merge_cleanly_are_rendered_again_and_pushed(
 def test_a_rename_and_an_edit_of_one_job_are_rendered_together(
     clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch, is_mine: bool
 ) -> None:
-    """git takes the rendered files of the renamed job for renamed files, and finds conflicts in them."""
+    """git detects the rendered files of the renamed job as renamed files, and reports conflicts in them."""
     texts = [QUEUE, JOB.replace("mnist}", "digits}")]
     mine, theirs = reversed(texts) if is_mine else texts
     other_clone(remote, tmp_path, lambda folder: _rendered(folder, theirs, monkeypatch))
@@ -782,7 +782,7 @@ def test_each_local_commit_is_rendered_again(
 def test_a_job_that_needs_a_new_run_after_the_merge_is_not_pushed(
     clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two people change the pods in different lines, and give their next run one name."""
+    """Two users change the pods in different lines, and give their next run the same name."""
     run_2 = f'{JOB}  run: "2"\n'
     theirs = run_2.replace("mnist:1.4.0", "mnist:1.5.0")
     mine = run_2.replace("worker: {replicas: 2}", "worker: {replicas: 2, resources: {cpu: 3}}")
@@ -822,7 +822,7 @@ def test_a_file_that_somebody_edited_by_hand_and_pushed_stops_the_push(
 def test_a_removed_job_that_somebody_rendered_again_stays_removed(
     clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The defaults change each rendered file, and no line of the job file."""
+    """The new defaults change each rendered file, but no line of the job file."""
 
     def theirs(folder: Path) -> None:
         write(folder / "tfgen.yaml", "apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {labels: {team: ads}}\n")
@@ -845,7 +845,7 @@ def test_a_removed_job_that_somebody_rendered_again_stays_removed(
 def test_the_way_on_leads_by_the_check_for_a_new_run(
     clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two change the worker, and both call their run 2: what lands last is a run of another name."""
+    """Two users change the worker, and each starts run 2. The second push needs a run with another name."""
 
     def change(folder: Path, cpu: int) -> None:
         monkeypatch.chdir(folder)
@@ -943,7 +943,7 @@ def test_a_remote_that_is_always_ahead(
 
 @pytest.mark.long
 def test_twenty_committers_at_once_all_land(clone: Path, remote: Path, tmp_path: Path) -> None:
-    """Each in a clone of its own, with a separate job."""
+    """Each process commits a separate job in its own clone."""
     names = [f"job-{number:02}" for number in range(20)]
     for name in names:
         git("clone", "--quiet", remote, tmp_path / name, folder=tmp_path)
@@ -982,7 +982,7 @@ def test_committers_at_once_in_one_clone_lose_nothing(clone: Path) -> None:
     assert cli.run(["check", "jobs"]) == 0
 
 
-# -- a job whose own file is gone ------------------------------------------------------------------------------------
+# -- a job whose job file was removed --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("named", ["jobs", "jobs/mnist.yaml", "."])
@@ -1024,7 +1024,7 @@ def test_a_rerun_is_committed_and_pushed(clone: Path, remote: Path, capsys: Prin
 def test_a_reverted_new_run_is_not_pushed(clone: Path, remote: Path, capsys: Printed, options: tuple[str, ...]) -> None:
     assert cli.run(["rerun", "jobs/mnist.yaml", "--env", "prod", "--commit", "--push"]) == 0
     git("revert", "--no-edit", "HEAD")
-    if options:  # a new branch needs a change of its own
+    if options:  # a new branch needs another change
         write("jobs/mnist.yaml", f"# why\n{Path('jobs/mnist.yaml').read_text(encoding='utf-8')}")
     before = git("rev-parse", "HEAD")
     printed = run(capsys, "jobs", "--push", *options, code=1)
@@ -1040,7 +1040,7 @@ def test_a_new_branch_without_an_upstream_is_compared_with_all_branches_of_the_r
     clone: Path, remote: Path, capsys: Printed
 ) -> None:
     assert cli.run(["rerun", "jobs/mnist.yaml", "--env", "prod", "--commit", "--push"]) == 0
-    git("remote", "set-head", "origin", "--delete")  # as after `git init` and `git remote add`
+    git("remote", "set-head", "origin", "--delete")  # the state after `git init` and `git remote add`
     git("switch", "--quiet", "--no-track", "--create", "back")
     git("revert", "--no-edit", "HEAD")
     assert "[run-goes-back]" in run(capsys, "jobs", "--push", code=1)
@@ -1121,12 +1121,12 @@ def test_a_ledger_that_a_formatter_wrote_anew_is_as_good(clone: Path, capsys: Pr
     assert committed_files() == ["jobs/mnist.yaml"]
 
 
-# -- another tfgen in the same folder --------------------------------------------------------------------------------
+# -- another tfgen process in the same folder ------------------------------------------------------------------------
 
 
 @pytest.fixture
 def kept_clone(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A job that stays as an older tfgen made it, with one file less, and that another tfgen upgrades meanwhile."""
+    """Make a clone with a job that an older tfgen rendered without README.md. Another process upgrades the job."""
     write("jobs/other.yaml", SMALL.replace("mnist", "other"))
     assert cli.run(["render", "jobs"]) == 0
     readme, ledger = clone / "charts/mnist/README.md", clone / ".tfgen/mnist.json"

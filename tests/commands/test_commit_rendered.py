@@ -1,4 +1,4 @@
-"""``tfgen commit`` with ``gitops.rendered``, with real repositories: what is rendered has a branch for itself."""
+"""``tfgen commit`` with ``gitops.rendered`` in real repositories: the rendered files have their own branch."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Printed = pytest.CaptureFixture[str]
 
 @pytest.fixture(autouse=True)
 def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No settings of whoever runs the tests."""
+    """Hide the git settings of the user."""
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
@@ -53,7 +53,7 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A clone with the team's defaults, committed and pushed: the current folder."""
+    """Make a clone with the defaults of the team, committed and pushed. The clone becomes the current folder."""
     folder = clone_with(_team, tmp_path)
     monkeypatch.chdir(folder)
     return folder
@@ -123,7 +123,7 @@ def test_the_application_follows_that_branch(clone: Path) -> None:
 
 
 def test_what_was_merged_is_rendered_where_nothing_else_is_to_be_committed(clone: Path, capsys: Printed) -> None:
-    """As CI does it after a merge: the job is in HEAD already."""
+    """CI runs this command after a merge: HEAD already contains the job."""
     write("jobs/mnist.yaml", JOB)
     commit("jobs")
     write("jobs/mnist.yaml", JOB.replace("image:", "run: '2'\n  image:"))
@@ -241,7 +241,7 @@ def test_a_removed_job_is_taken_away(clone: Path) -> None:
 
 
 def test_of_many_jobs_few_are_in_memory(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file's jobs are read when their branch is asked for; the renderings and the plans wait in the spool."""
+    """The command reads the jobs of a file to find their branch. The renderings and the plans are in the spool."""
     steps: list[str] = []
     plans: list[WritePlan] = []
 
@@ -372,7 +372,7 @@ def test_a_new_run_with_a_folder_of_its_own_is_rendered_there(clone: Path) -> No
 
 @pytest.mark.parametrize("named", ["jobs", ".", "jobs/mnist.yaml"])
 def test_the_last_job_is_taken_away_after_its_removal_was_merged(clone: Path, named: str, capsys: Printed) -> None:
-    """As CI does it: no job is left, neither on disk nor in HEAD, and a later commit removes another file."""
+    """CI runs this command when no job is left on disk or in HEAD, and a later commit removed another file."""
     write("jobs/mnist.yaml", JOB)
     write("notes.yaml", "a: 1\n")
     commit_all()

@@ -1,4 +1,4 @@
-"""The objects that `tfgen delete` and the prune of `tfgen apply` remove, on a namespace in memory."""
+"""The objects that `tfgen delete` and the prune step of `tfgen apply` remove, in a namespace in memory."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Namespace:
         return Resource(f"{prefix}/{api_version}", self.plurals[kind], True) if kind in self.plurals else None
 
     def data(self, method: str, path: str, *_: object) -> Any:
-        if path.endswith("/"):  # a server answers with the list
+        if path.endswith("/"):  # a server returns a list for this path
             return {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": []}
         if path not in self.objects:
             raise ApiError(NOT_FOUND, "404")
@@ -67,7 +67,7 @@ def results(changes: list[ObjectChange]) -> dict[str, str]:
 
 
 def test_an_object_of_a_listed_name_that_somebody_else_created_stays() -> None:
-    """The user deleted the StatefulSet of the last apply, and made another of the same name."""
+    """The user deleted the StatefulSet of the last apply, and created another with the same name."""
     service = live_object("v1", "Service", "web", APPLIED)
     place = Namespace(inventory(SETS, ("v1", "Service", "web")), live_object(*SETS, BY_HAND), service)
     changes = plan_delete(place.target(), [])
@@ -112,7 +112,7 @@ BOTH = [live_object(*item, APPLIED, LABELS) for item in (SERVICE, CLAIM, SETS, O
 
 @pytest.mark.parametrize("is_applied", [True, False], ids=["by-tfgen", "by-kubectl"])
 def test_an_object_of_another_environment_in_the_namespace_stays(is_applied: bool) -> None:
-    """Only `tfgen apply` writes an inventory; after `kubectl apply` the object that ends the run is there."""
+    """`kubectl apply` writes no inventory. The StatefulSet of prod then shows that prod is applied."""
     of_prod = [inventory(SERVICE, CLAIM, OF_PROD, name="web.prod.tfgen")] if is_applied else []
     place = Namespace(inventory(SERVICE, CLAIM, SETS, name="web.dev.tfgen"), *of_prod, *BOTH)
     target = place.target("dev", PROD)

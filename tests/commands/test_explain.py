@@ -1,4 +1,4 @@
-"""`tfgen explain`: the whole text of some keys, and every key of the schema once."""
+"""`tfgen explain`: the complete text of some keys, and each key of the schema once."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_an_unknown_key_is_an_error_with_the_nearest(path, message):
 
 
 def keys(data: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """The paths of all keys of a document; those of a list's items follow the list's name."""
+    """Return the paths of all keys of a document. The path of a key in a list has the key of the list, but no index."""
     if isinstance(data, dict):
         return [path] + [
             child_path for key, value in data.items() if "." not in key for child_path in keys(value, (*path, key))
@@ -168,7 +168,7 @@ def test_what_is_no_path_is_said(path, message):
 
 
 def test_what_must_be_said_has_no_default() -> None:
-    """A chart of a job without TensorBoard has a value for it, which no job gets."""
+    """The default in the chart of a job without TensorBoard is no default of a job."""
     assert "Required: yes\n" in explain("spec.tensorboard.logDir")
     assert "Default:" not in explain("spec.tensorboard.logDir")
     (row,) = (line for line in explain("spec.tensorboard").splitlines() if "logDir  " in line)

@@ -1,4 +1,4 @@
-"""`tfgen explain FILE:LINE`: each line of a chart, a base and overlays has keys or a reason, and the keys are right."""
+"""`tfgen explain FILE:LINE`: each line of a chart, a base or an overlay has the correct keys, or a reason."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ NO_LEDGER = Ledger("", "", {})
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with the job and the rendered files."""
+    """Make a folder with the job and the rendered files."""
     folder = tmp_path_factory.mktemp("job")
     (folder / "mnist").mkdir()
     (folder / "mnist/job.yaml").write_text(JOB, encoding="utf-8")
@@ -129,7 +129,7 @@ def test_every_line_has_a_key_or_a_reason_and_a_page_that_exists() -> None:
 
 
 def headings_of(page: Path) -> set[str]:
-    """The anchors of a page, as GitHub makes the anchors of headings."""
+    """Return the anchors that GitHub gives to the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -149,7 +149,7 @@ def headings_of(page: Path) -> set[str]:
     ],
 )
 def test_a_line_that_another_value_changes_names_the_key_of_the_value(key: str, value: Any) -> None:
-    """The changed files come from a second render, so the renderer alone decides which lines have to name the key."""
+    """The expected lines come from a second render with another value."""
     path = tuple(key.split("."))
     changed = render(data_path.with_value(document(JOB).data, path, value)).tree.files
     job_path = ("spec", *path[3:]) if path[1] == "environments" else path
@@ -209,7 +209,7 @@ def test_a_line_of_an_environment_names_the_line_of_the_environment(
 
 
 def test_the_reason_is_that_of_the_key_that_a_file_sets_beside_keys_with_defaults() -> None:
-    """A role may have an image of its own, and this role has none."""
+    """A role may have its own image, but this role has none."""
     (line,) = [line for line in origins("overlays/mnist/base/ps.yaml") if line.line.strip().endswith("mnist:1.4.0")]
     assert [(row.path, row.place is None) for row in line.values] == [
         (("spec", "image"), False),

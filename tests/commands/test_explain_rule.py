@@ -1,4 +1,4 @@
-"""`tfgen explain RULE`: every id of a problem is known, and its text is the page's."""
+"""`tfgen explain RULE`: the command knows each rule, and prints the text of docs/rules.md."""
 
 from __future__ import annotations
 

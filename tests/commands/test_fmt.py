@@ -1,6 +1,6 @@
-"""Job files in one layout, with every value and every comment kept.
+"""Job files in one layout, with all values and comments unchanged.
 
-A case is a folder of tests/commands/fmt: before.yaml, and after.yaml as a person would lay it out.
+Each case is a folder of tests/commands/fmt: before.yaml, and after.yaml with the expected layout.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def test_a_line_that_is_empty_to_python_alone_ends_no_block() -> None:
 def test_whatever_a_job_says_it_says_afterwards(
     data: dict[str, object], flow: bool | None, style: str | None, indent: int, width: int
 ) -> None:
-    """PyYAML writes the job in each of its styles; a scalar in a style of its own keeps its value."""
+    """PyYAML writes the job in each of its styles. Each scalar with its own style retains its value."""
     text = yaml.dump(
         data,
         default_flow_style=flow,
@@ -75,7 +75,7 @@ def test_whatever_a_job_says_it_says_afterwards(
 
 
 class Untagged(yaml.SafeDumper):
-    """In a style with quotes, PyYAML would tag each number; and it names what it writes twice."""
+    """A PyYAML dumper without tags of numbers, which PyYAML writes in a style with quotes, and without aliases."""
 
     def ignore_aliases(self, _data: object) -> bool:
         return True

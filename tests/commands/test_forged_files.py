@@ -1,4 +1,4 @@
-"""Rendered files that a pull request changes: the ledger of the pull request proves nothing about them."""
+"""Rendered files that a pull request changes. The ledger of the pull request proves nothing about the files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def forge(name: str, **changes: str) -> str:
 
 
 def list_file(name: str, path: str, **changes: str) -> None:
-    """List a file's content in a job's ledger."""
+    """List the content of a file in the ledger of a job."""
     ledger = Path(f".tfgen/{name}.json")
     data = json.loads(ledger.read_text(encoding="utf-8"))
     data["files"][path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
@@ -69,7 +69,7 @@ def untouched_job() -> str:
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with one job that is rendered and committed to main; a branch `change` is checked out."""
+    """Make a repository with one job that is rendered and committed to main, and check out the branch `change`."""
     root = tmp_path / "repository"
     root.mkdir()
     monkeypatch.chdir(root)
@@ -129,7 +129,7 @@ def test_the_next_render_replaces_a_forged_file_that_is_not_committed(
 
 
 def test_what_the_cache_knows_of_a_job_accepts_no_forged_ledger(capsys: Printed) -> None:
-    """The job was rendered and checked, so that the cache has its ledger."""
+    """The cache contains the ledger of the job, because the job was rendered and checked."""
     new_job()
     assert cli.run(["render", "jobs"]) == cli.run(["check", "jobs"]) == cli.OK
     commit()
@@ -141,7 +141,7 @@ def test_what_the_cache_knows_of_a_job_accepts_no_forged_ledger(capsys: Printed)
 
 
 def test_a_forgery_that_is_committed_is_seen_by_verify_alone(capsys: Printed) -> None:
-    """A comparison with the commit that has the forgery shows no difference."""
+    """A comparison with the commit of the forgery shows no difference."""
     path = forge("mnist", tool="0.0.9")
     commit()
     code, out, err = checked(capsys)
@@ -164,7 +164,7 @@ def test_a_ledger_that_lists_one_more_file_is_an_error_at_that_file(capsys: Prin
 
 @pytest.mark.parametrize("ledger", [{"tool": "0.0.9"}, {"defaults": "0" * 64}])
 def test_a_ledger_alone_that_is_forged_is_an_error(ledger: dict[str, str], capsys: Printed) -> None:
-    """The files are right, and a later pull request could use what the ledger claims."""
+    """The files are correct, but a later pull request could use the claims of the ledger."""
     name = new_job()
     assert cli.run(["render", "jobs"]) == cli.OK
     list_file(name, WORKER.replace("NAME", name), **ledger)
@@ -196,7 +196,7 @@ def test_a_pull_request_that_another_tfgen_rendered_is_told_to_render_again(
 
 
 def with_a_comment(*arguments: Any) -> dict[str, str]:
-    """Render overlays as another version of tfgen could."""
+    """Render overlays like another version of tfgen."""
     files = kustomize(*arguments)
     path = WORKER.replace("NAME", "new")
     return {**files, path: f"# by tfgen 9.9.9\n{files[path]}"}
@@ -217,7 +217,7 @@ def test_outside_of_git_each_job_is_new(tmp_path: Path, monkeypatch: pytest.Monk
     assert out.startswith(path)
 
 
-# -- guard rails on what is committed ------------------------------------------------------------------------------
+# -- guard rails on committed files --------------------------------------------------------------------------------
 
 DEFAULTS = "apiVersion: tfgen/v1alpha1\nkind: Defaults\n"
 
@@ -255,7 +255,7 @@ spec: {policyName: workers.example.com, validationActions: [Deny]}
 def test_guard_rails_look_at_the_committed_overlays_of_a_job_that_stays(
     before: str, after: str, problem: str, capsys: Printed
 ) -> None:
-    """Each guard rail of the change allows what this tfgen renders, and not what is committed."""
+    """The changed guard rail allows the objects that this tfgen renders, but not the committed objects."""
     environments = "  environments: {dev: {}}\n"
     write("policies/workers.yaml", POLICY)
     write("tfgen.yaml", f"{DEFAULTS}{before}")
@@ -293,7 +293,7 @@ def test_an_enforced_profile_counts_for_the_committed_pods_of_a_job_that_stays(c
 
 
 def replicas_4(path: str) -> None:
-    """Let the committed workers be 4, and not 2, as an earlier tfgen could have rendered them."""
+    """Set the replicas of the committed workers to 4 in place of 2, as if an earlier tfgen had rendered the file."""
     text = Path(path).read_text(encoding="utf-8")
     assert "replicas: 2" in text
     write(path, text.replace("replicas: 2", "replicas: 4"))
@@ -304,7 +304,7 @@ def replicas_4(path: str) -> None:
 
 
 def ghost(source: str) -> None:
-    """Commit a ledger, and the files that it lists, of a job that no file below jobs/ has."""
+    """Commit a ledger and its rendered file for a job that is not in a file below jobs/."""
     path = "overlays/ghost/prod/kustomization.yaml"
     write(path, "resources: []\n")
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
@@ -338,7 +338,7 @@ def test_a_changed_job_that_the_check_is_not_given_is_an_error(capsys: Printed) 
 
 
 def test_files_beside_a_job_that_is_rendered_into_another_branch_are_an_error(capsys: Printed) -> None:
-    """The job is never compared with them."""
+    """The check never compares the job with these files."""
     gitops = '  gitops: {repository: "https://git.example.org/ml.git", rendered: {branch: rendered}}\n'
     write("jobs/ghost.yaml", job("ghost", gitops))
     ghost("jobs/ghost.yaml")

@@ -1,4 +1,4 @@
-"""``tfgen init``: what it writes renders as it is, and goes beside what is there."""
+"""``tfgen init``: the new files render without changes, and existing files do not change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GANGS = ("volcano", "kube-batch", "coscheduling", "kueue", "kubernetes")
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: empty, and in no repository."""
+    """Make an empty folder outside a repository the current folder."""
     monkeypatch.chdir(tmp_path)
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
@@ -58,7 +58,7 @@ def files() -> set[str]:
 
 
 def gpus_of(value: object) -> Iterator[int]:
-    """The GPU limits of all containers, wherever a kind has them."""
+    """Yield the GPU limits of all containers, at any depth of an object."""
     if isinstance(value, dict):
         limit = (value.get("limits") or {}).get("nvidia.com/gpu")
         yield from [limit] if limit else []
@@ -123,7 +123,7 @@ def test_the_schema_of_defaults_is_printed(capsys: Printed) -> None:
     assert json.loads(capsys.readouterr().out)["title"] == "Defaults"
 
 
-# -- beside the jobs that are there ----------------------------------------------------------------------------------
+# -- a job next to existing jobs -------------------------------------------------------------------------------------
 
 
 def test_the_second_job_goes_where_jobs_are_with_what_they_share() -> None:
@@ -313,7 +313,7 @@ def test_the_first_commit_has_the_lines_that_init_added_to_files(ci: str) -> Non
 
 @pytest.mark.parametrize(("ci", "steps"), [("github", steps_of_github), ("gitlab", steps_of_gitlab)])
 def test_ci_passes_what_is_rendered_and_refuses_what_is_not(ci: str, steps, tmp_path: Path) -> None:
-    """Each step is run by bash in a clone, as a runner does it, but for the installation of tfgen."""
+    """Run each step with bash in a clone, as a CI runner does, except the installation of tfgen."""
     git("init", "--quiet", "--initial-branch=main")
     run("init", "mnist", "--repo", "--ci", ci)
     run("render", "jobs")

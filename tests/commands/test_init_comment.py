@@ -1,5 +1,7 @@
-"""The comment with the change of a pull request: the steps that `tfgen init --repo` writes, run by bash with a client
-that records its calls."""
+"""The comment with the changes of a pull request: bash runs the steps that `tfgen init --repo` writes.
+
+The client of the forge is a program that records its calls.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ NOTES = "https://git.example.com/api/v4/projects/7/merge_requests/5/notes"
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A new repository whose job is committed, and then changed."""
+    """Make a new repository the current folder."""
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)

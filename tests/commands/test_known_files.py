@@ -27,13 +27,13 @@ spec:
   image: mnist:latest
   roles: {chief: {}, ps: {}, worker: {replicas: 2}}
 """
-"""It has a warning: its image moves."""
+"""The job has a warning, because its image tag can move."""
 
 GITOPS = """\
   gitops: {repository: "https://git.example.com/ml.git", argocd: {}}
   environments: {dev: {namespace: ml-dev, priorityClasses: {low: {value: 1}}}}
 """
-"""Two such jobs have another: both make the one PriorityClass of their cluster."""
+"""Two such jobs have another warning, because both render the one PriorityClass of their cluster."""
 
 QUOTA = """\
 apiVersion: v1
@@ -111,7 +111,7 @@ def undo(root: Path) -> None:
 
 
 def ignored_clash(root: Path) -> None:
-    """A job beside another that makes the same PriorityClass, looked at with that one."""
+    """Render and check a job that has the same PriorityClass as another job and ignores the warning."""
     text = job("c", GITOPS).removesuffix("\n") + "  # tfgen: ignore cluster-wide-object both have it alike\n"
     write(root / "jobs" / "c.yaml", text)
     assert cli.run(["render", "jobs"]) == cli.run(["check", "jobs"]) == cli.OK
@@ -128,7 +128,7 @@ def clash_beside_a_warning_that_is_off(root: Path) -> None:
 
 
 def namesakes(root: Path) -> None:
-    """Two jobs of one name, of which what is on disk is the second one's; both are looked at."""
+    """Add a second job with the same name, render the second job over the first, and check both."""
     write(root / "jobs" / "c.yaml", job("a").replace("replicas: 2", "replicas: 5"))
     assert cli.run(["render", "jobs/c.yaml", "--force"]) == cli.OK
     commit()
@@ -136,7 +136,7 @@ def namesakes(root: Path) -> None:
 
 
 def only_job_committed(root: Path) -> None:
-    """A job that has no overlays, and whose objects have a warning."""
+    """Commit a job without overlays, whose objects have a warning."""
     write(root / "k8s" / "quota.yaml", QUOTA)
     write(root / "jobs" / "a.yaml", job("a, namespace: ml-dev", "  outputs: [charts]\n"))
     assert cli.run(["render", "jobs"]) == cli.OK
@@ -147,7 +147,7 @@ def only_job_committed(root: Path) -> None:
 
 
 def refused(root: Path) -> None:
-    """A job that changed, and was rendered for nothing."""
+    """Change a job, so that a render refuses to overwrite an edited file. Then restore the edited file."""
     append("charts/a/values.yaml", "edited: 1\n")(root)
     replace("jobs/a.yaml", "replicas: 2", "replicas: 3")(root)
     assert cli.run(["render", "jobs"]) == cli.PROBLEMS
@@ -156,10 +156,10 @@ def refused(root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `repository` and `cache`, and a copy of each in `saved`.
+    """Make a folder with `repository` and `cache`, and a copy of each in `saved`.
 
-    The repository has three jobs that are rendered and committed; two are for a GitOps tool, and share a file. The
-    cache has an entry for each.
+    The repository has three jobs that are rendered and committed. Two jobs use a GitOps tool, and share a file. The
+    cache has an entry for each job.
     """
     place = tmp_path_factory.mktemp("place")
     root = place / "repository"
@@ -184,7 +184,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def repository(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The repository of `place`, as it was saved, and so the cache."""
+    """Restore the repository and the cache of `place` from their copies."""
     for name in ("repository", "cache"):
         shutil.rmtree(place / name, ignore_errors=True)
         shutil.copytree(place / "saved" / name, place / name, symlinks=True)
@@ -196,7 +196,7 @@ def repository(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def entries(repository: Path) -> Path:
-    """The cache, which has an entry for each job of the repository."""
+    """Return the cache, which has an entry for each job of the repository."""
     return repository.with_name("cache")
 
 
@@ -211,7 +211,7 @@ COMMANDS = (
 def run(
     root: Path, entries: Path | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> list[object]:
-    """All that the commands say, and what is on disk in the end; with the entries that are given, or without any."""
+    """Return the output of the commands and the final files. The commands use the cache `entries`, or no cache."""
     monkeypatch.setattr(cache, "folder", lambda: entries)
     capsys.readouterr()
     commands = (*COMMANDS, ["render", "jobs", "--format", "json"], ["render", "jobs", "--upgrade", "--force"])
@@ -253,7 +253,7 @@ SHARED = """\
 def test_of_unchanged_jobs_only_what_they_do_to_each_other_is_said(
     repository: Path, entries: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They were checked alone before, so both are known, and have a warning of their own besides."""
+    """An earlier check cached both jobs, and printed the warning of each job."""
     (repository / "jobs" / "d.yaml").unlink()
     for name in ("a", "b"):
         write(repository / "jobs" / f"{name}.yaml", job(f"{name}, namespace: ml-dev", SHARED))
@@ -306,7 +306,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 def sealed(content: object) -> Callable[[Path], object]:
-    """Write another content with its valid checksum, as a person or another program may."""
+    """Write other content with a valid checksum, as a user or another program may do."""
 
     def write_content(entry: Path) -> None:
         body = json.dumps(content).encode()
@@ -324,7 +324,7 @@ DAMAGES |= {f"another shape: {json.dumps(content)}": sealed(content) for content
 
 @pytest.fixture(scope="module")
 def results() -> dict[Path, list[object]]:
-    """The results of the commands without a cache, by the repository."""
+    """Results of the commands without a cache, by the repository."""
     return {}
 
 

@@ -1,4 +1,4 @@
-"""Rendered files of which git converted the line ends: said once, with the cure, and no edit of anybody's."""
+"""Rendered files whose line endings git converted: check reports the files once, with a fix, and not as edited."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Printed = pytest.CaptureFixture[str]
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: a job, rendered and committed."""
+    """Make a repository with a rendered and committed job the current folder."""
     monkeypatch.chdir(tmp_path)
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
@@ -29,7 +29,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def check_out_anew() -> None:
-    """As a clone by somebody whose git converts line ends."""
+    """Check out all files again, as in a clone whose git converts line endings."""
     git("config", "core.autocrlf", "true")
     git("rm", "--quiet", "--cached", "-r", ".")
     git("reset", "--quiet", "--hard")

@@ -1,4 +1,4 @@
-"""Merges of two versions of a job, by git in a clone of a colleague."""
+"""Merges of two versions of a job, with git in the clone of another user."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEDGER = Path(".tfgen/mnist.json")
 
 @pytest.fixture(autouse=True)
 def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No settings of whoever runs the tests."""
+    """Hide the git settings of the user."""
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
@@ -35,7 +35,7 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The fresh clone of a colleague, with a commit of OURS below one of THEIRS on the remote: the current folder."""
+    """Make a clone, the new current folder, with a commit of OURS. The remote has a commit of THEIRS."""
     first = clone_with(_repository, tmp_path)
     fresh = tmp_path / "fresh"
     git("clone", "--quiet", tmp_path / "remote.git", fresh, folder=tmp_path)
@@ -70,7 +70,7 @@ def conflict(*arguments: str) -> None:
 
 
 def is_like_a_first_render(tmp_path: Path) -> bool:
-    """Return whether charts and overlays are those of the merged job, but for the number in the chart's version."""
+    """Test whether charts and overlays equal those of the merged job, except the version of the chart."""
     folder = tmp_path / "rendered"
     assert cli.run(["render", "jobs/mnist.yaml", "--out", str(folder)]) == 0
     paths = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
@@ -125,7 +125,7 @@ def test_with_the_driver_a_merge_has_no_conflict_and_check_fails_until_the_next_
 @pytest.mark.parametrize("driver", ["", DRIVER])
 @pytest.mark.parametrize("command", ENDS)
 def test_a_merge_of_a_renamed_and_an_edited_job(clone: Path, capsys: Printed, command: str, driver: str) -> None:
-    """git takes the rendered files of the renamed job for renamed files, and merges the edits into them."""
+    """git detects the rendered files of the renamed job as renamed files, and merges the edits into them."""
     if driver:
         git("config", "merge.tfgen.driver", driver)
     git("checkout", "--quiet", "-b", "theirs", "HEAD~1")

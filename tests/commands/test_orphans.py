@@ -1,4 +1,4 @@
-"""A job that is gone while what was rendered of it is still applied: every gate says so, with the way out."""
+"""Rendered files that are still applied after the removal of their job: each check reports the files with a fix."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GONE = (
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: two jobs, rendered and committed."""
+    """Make a repository with two rendered and committed jobs the current folder."""
     monkeypatch.chdir(tmp_path)
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
@@ -111,7 +111,7 @@ def test_a_file_is_no_gate_for_the_others(capsys: Printed) -> None:
 
 
 def test_the_hooks_run_where_a_commit_only_removes_files() -> None:
-    """https://pre-commit.com/#hooks-always_run: without it a hook is passed over that no file is left for."""
+    """Without `always_run`, pre-commit skips a hook that has no files: https://pre-commit.com/#hooks-always_run."""
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     (published,) = (hook for hook in hooks if hook["id"] == "tfgen-check")
     (config,) = (file for file in new_repository(JobOptions("mnist"), ROOT) if file.path == ".pre-commit-config.yaml")

@@ -1,4 +1,4 @@
-"""The advice for a run that no field holds back, and a refusal that comes before any change."""
+"""Advice for a run that no field suspends, and a refusal of `tfgen release` before any change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 class Volcano:
-    """The discovery of a cluster with Volcano."""
+    """A cluster whose API discovery contains only Volcano."""
 
     def resource(self, api_version: str, kind: str) -> Resource:
         assert (api_version, kind) == ("batch.volcano.sh/v1alpha1", "Job")
@@ -33,7 +33,7 @@ def test_the_advice_names_volcano_s_jobs_and_not_those_of_kubernetes() -> None:
 
 
 class Queued:
-    """A cluster with the Jobs of a run in a queue of Kueue, and without Workloads."""
+    """A cluster that has Jobs of a run in a queue of Kueue, and no Workloads."""
 
     def __init__(self) -> None:
         self.verbs: set[str] = set()
@@ -48,7 +48,7 @@ class Queued:
 
 
 def test_a_refused_release_leaves_the_evaluator_running() -> None:
-    """The evaluator is a Job outside of the queue, and comes before the Job that ends the run."""
+    """The evaluator is a Job outside the queue. Its name is before the Job that ends the run."""
     run = read_run(GOLDEN / "kueue" / "job.yaml", None)
     assert [name for _, _, name in run.controllers.values()] == ["queued-worker", "queued-evaluator"]
     cluster = Queued()

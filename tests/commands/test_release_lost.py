@@ -1,4 +1,4 @@
-"""The requests of `tfgen release --lost`, to a recorded run whose node does not answer."""
+"""The requests of `tfgen release --lost` for a recorded run whose node does not answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEASE = ("/apis/coordination.k8s.io/v1", "leases", True)
 
 
 class Cluster:
-    """The pods of the recorded run, and nodes whose condition Ready has a status by name."""
+    """A cluster with the pods of the recorded run, and with the status of the condition Ready for each node."""
 
     time = datetime(2026, 11, 22, 9, 50, tzinfo=UTC)
 

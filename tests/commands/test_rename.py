@@ -1,4 +1,4 @@
-"""``tfgen rename``: the name in the job file, the rendered files, and the claims with the data."""
+"""``tfgen rename``: the name in the job file, the rendered files, and the claims that contain the data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PRINTED = pytest.CaptureFixture[str]
 
 @pytest.fixture(autouse=True)
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clone with two jobs, rendered, committed and pushed: the current folder."""
+    """Make a clone with two jobs, rendered, committed and pushed. The clone becomes the current folder."""
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(clone_with(_rendered_jobs, tmp_path))
@@ -66,7 +66,7 @@ def text() -> str:
 
 
 def claims(overlay: str) -> dict[str, str]:
-    """The claim of each volume of the chief in a rendered base or overlay of the job adverts."""
+    """Return the claim of each volume of the chief in a rendered base or overlay of the job adverts."""
     documents = yaml.safe_load_all(Path(f"overlays/adverts/{overlay}").read_text(encoding="utf-8"))
     (document,) = (item for item in documents if item)
     volumes = document["spec"]["template"]["spec"]["volumes"]

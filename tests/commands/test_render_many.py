@@ -1,4 +1,4 @@
-"""Many jobs at once: what is in memory does not grow with them, all is written or nothing, and nothing stays behind."""
+"""Many jobs in one command: memory does not grow with the number of jobs, and tfgen writes all files or none."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ GITOPS = "  gitops: {repository: https://git.internal/ml/jobs.git, rendered: {br
 
 @pytest.fixture
 def frozen() -> Iterator[None]:
-    """Leave all objects of earlier tests out of what the test counts: the collector walks a million of them."""
+    """Exclude the objects of earlier tests from the counts, because the collector would visit a million of them."""
     gc.collect()
     gc.freeze()
     yield
@@ -56,7 +56,7 @@ def frozen() -> Iterator[None]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cache, "folder", lambda: tmp_path / "cache")
-    for module in (write, write_plan):  # so that some dozens are many to all that goes on in processes
+    for module in (write, write_plan):  # tests with few jobs then run in several processes
         monkeypatch.setattr(module, "MANY_SMALL", workers.MANY)
     (tmp_path / "jobs").mkdir()
     return tmp_path
@@ -74,7 +74,7 @@ def remove_jobs() -> None:
 
 
 def written() -> dict[str, str]:
-    """All files but the jobs."""
+    """Return the rendered files and the ledgers."""
     folders = ("charts", "overlays", ".tfgen")
     return {
         str(path): path.read_text(encoding="utf-8")
@@ -85,7 +85,7 @@ def written() -> dict[str, str]:
 
 
 KEPT = (Document, FileChange, FileTree, JobPlan, Ledger, Rendering)
-"""What a job has most of: a hundred kilobytes of it, where one of these is kept."""
+"""Classes of the largest objects of a job: each such object in memory retains a hundred kilobytes."""
 
 
 def object_counts() -> Counter[str]:
@@ -95,7 +95,7 @@ def object_counts() -> Counter[str]:
 
 
 def noting(step: Callable[..., Any], of_runs: list[list[Counter[str]]]) -> Callable[..., Any]:
-    """The step, which also notes what is in memory before it and after it."""
+    """Return `step` with a record of the objects in memory before and after each call."""
 
     def noted(*arguments: Any, **named: Any) -> Any:
         of_runs[-1].append(object_counts())
@@ -116,7 +116,7 @@ def assert_as_much_for_many(of_runs: list[list[Counter[str]]]) -> None:
 @pytest.mark.usefixtures("frozen")
 def test_what_is_in_memory_does_not_grow_with_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_processors", lambda: 1)
-    monkeypatch.setattr(ledgers, "_MOST", 2)  # how many ledgers stay in memory
+    monkeypatch.setattr(ledgers, "_MOST", 2)  # number of ledgers in memory
     of_runs: list[list[Counter[str]]] = []
     for name in ("plan_write", "apply"):
         monkeypatch.setattr(render, name, noting(getattr(render, name), of_runs))
@@ -124,7 +124,7 @@ def test_what_is_in_memory_does_not_grow_with_the_jobs(monkeypatch: pytest.Monke
         write_jobs(*range(many))
         of_runs.append([])
         assert cli.run(["render", "jobs"]) == cli.OK
-        write_jobs(*range(many), workers=3)  # so that there are ledgers, and files on disk
+        write_jobs(*range(many), workers=3)  # the second render has ledgers, and files on disk
         assert cli.run(["render", "jobs"]) == cli.OK
     assert {len(run) for run in of_runs} == {8}
     assert_as_much_for_many(of_runs)
@@ -142,19 +142,19 @@ def test_what_a_check_has_in_memory_does_not_grow_with_the_jobs(monkeypatch: pyt
     for many in (3, 12):
         write_jobs(*range(many))
         of_runs.append([])
-        assert cli.run(["check", "jobs"]) == cli.PROBLEMS  # nothing is rendered yet
+        assert cli.run(["check", "jobs"]) == cli.PROBLEMS  # no file is rendered yet
         assert cli.run(["render", "jobs"]) == cli.OK
         commit()
         (folder / "cache").rename(folder / f".known-{many}")
         assert cli.run(["check", "jobs"]) == cli.OK
         write_jobs(*range(many), workers=3)
-        assert cli.run(["check", "jobs"]) == cli.PROBLEMS  # each has another size than its run
+        assert cli.run(["check", "jobs"]) == cli.PROBLEMS  # each job differs from the size of its run
     assert {len(run) for run in of_runs} == {18}
     assert_as_much_for_many(of_runs)
 
 
 def counting(calls: Counter[str], name: str, step: Callable[..., Any]) -> Callable[..., Any]:
-    """The step, which also counts its calls by a name."""
+    """Return `step` with a count of its calls under `name`."""
 
     def counted(*arguments: Any, **named: Any) -> Any:
         calls[name] += 1
@@ -260,7 +260,7 @@ def test_a_further_job_takes_a_few_kilobytes(monkeypatch: pytest.MonkeyPatch) ->
         for out, number in (("many", many), ("few", few)):
             remove_jobs()
             write_jobs(*range(number), workers=3, fields=comment)
-            assert cli.run(["render", "jobs", "--out", out]) == cli.OK  # with ledgers, and files on disk
+            assert cli.run(["render", "jobs", "--out", out]) == cli.OK  # this render has ledgers, and files on disk
             assert cli.run(["render", "jobs", "--out", out]) == cli.OK
     finally:
         tracemalloc.stop()
@@ -307,7 +307,7 @@ def test_jobs_of_one_structure_are_rendered_one_after_another_and_written_in_the
 
 
 def test_a_long_word_in_a_file_takes_no_time() -> None:
-    """A model or a picture in base64, say: by the square of its letters it would take hours."""
+    """A file may contain a model or an image in base64. A pattern with quadratic time would take hours."""
     assert rendered_file._KEYS.findall("a-b: c\n'd': [e.f: 1]\n" + "x" * 1_000_000) == ["a-b:", "d':", "f:"]
 
 
@@ -394,7 +394,7 @@ def test_a_second_render_writes_what_changed_alone(capsys: pytest.CaptureFixture
 
 
 def apply_and_rewrite_ledgers(plan: WritePlan) -> WritePlan:
-    """As if another tfgen were at work as soon as this one has no lock any more."""
+    """Apply the plan, then change the ledgers as another tfgen process could do after the lock is released."""
     carried_out = write.apply(plan)
     for path in Path(".tfgen").iterdir():
         path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
@@ -420,7 +420,7 @@ def test_a_ledger_that_another_tfgen_writes_once_all_is_written_is_no_matter(
 def test_a_job_is_said_to_be_kept_though_another_tfgen_writes_its_ledger_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(ledgers, "_MOST", 0)  # as if there were many more
+    monkeypatch.setattr(ledgers, "_MOST", 0)  # ledgers leave memory, as with many jobs
     write_jobs(1)
     assert cli.run(["render", "jobs"]) == cli.OK
     ledger = Path(".tfgen/j001.json")

@@ -1,4 +1,4 @@
-"""The next run's name, put where the last one stands, with every other byte kept."""
+"""The name of the next run, written in place of the last name. All other bytes are unchanged."""
 
 from __future__ import annotations
 

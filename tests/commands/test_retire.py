@@ -1,4 +1,4 @@
-"""A job that is retired in an environment, and files that several jobs have."""
+"""A job that is retired in an environment, and files that several jobs share."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write(folder: Path, name: str, text: str = JOB) -> Path:
 
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with the jobs a and b, rendered."""
+    """Make a repository with the rendered jobs a and b."""
     monkeypatch.chdir(tmp_path)
     subprocess.run(["git", "init", "--quiet"], check=True)
     for name in ("a", "b"):
@@ -132,11 +132,11 @@ def test_a_shared_file_is_changed_by_any_that_has_it(repo: Path, capsys: pytest.
     assert "argocd-cm.yaml: the file was edited by hand" in capsys.readouterr().err
 
 
-# -- jobs that are gone --------------------------------------------------------------------------------------------
+# -- removed jobs --------------------------------------------------------------------------------------------------
 
 
 def of_job(folder: Path, name: str) -> set[str]:
-    """The files that are one job's alone."""
+    """Return the files that belong to one job only."""
     return {path for path in on_disk(folder) if f"/{name}/" in path or f"/{name}-prod" in path or f"/{name}.js" in path}
 
 
@@ -154,7 +154,7 @@ def test_rendering_a_folder_takes_away_what_is_gone_from_it(repo: Path) -> None:
     assert cli.run(["render", "jobs"]) == 0
     assert of_job(repo, "a") == set()
     assert len(of_job(repo, "b")) > 10
-    assert len(of_job(repo, "c")) > 10  # elsewhere was not looked at
+    assert len(of_job(repo, "c")) > 10  # the render did not read elsewhere
     (repo / "jobs" / "b" / "job.yaml").unlink()
     assert cli.run(["render", "jobs"]) == 0
     assert of_job(repo, "b") == set()
@@ -189,7 +189,7 @@ def test_rm_takes_a_job_away_that_git_can_give_back(repo: Path, capsys: pytest.C
 
 
 def test_rm_by_name_wants_the_jobs_file_gone(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Else the next render would make all anew; and until then the cluster would have lost a job that is in git."""
+    """With the job file, the next render would write the files again. Until then, the cluster would lack the job."""
     commit(repo)
     before = on_disk(repo)
     assert cli.run(["rm", "a"]) == cli.USAGE
@@ -234,7 +234,7 @@ def test_rm_leaves_no_empty_folders(repo: Path, monkeypatch: pytest.MonkeyPatch)
     assert [path.name for path in (repo / "jobs").iterdir()] == ["b"]
     monkeypatch.chdir(repo / "jobs" / "b")
     assert cli.run(["rm", "job.yaml"]) == 0
-    assert (repo / "jobs" / "b").is_dir()  # somebody is there
+    assert (repo / "jobs" / "b").is_dir()  # the current folder remains
     monkeypatch.chdir(repo)
     write(repo, "c")
     (repo / "jobs" / "b").rmdir()

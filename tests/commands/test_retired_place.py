@@ -31,7 +31,7 @@ spec:
 def test_a_retired_environment_does_not_change_an_enabled_one(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With --context or --namespace the user names another place; the command then looks for the kubeconfig."""
+    """With --context or --namespace the user names another namespace. The command then reads the kubeconfig."""
     job = tmp_path / "job.yaml"
     job.write_text(JOB, encoding="utf-8")
     run = [command, str(job), "--env", "dev", "--kubeconfig", str(tmp_path / "none")]

@@ -1,4 +1,4 @@
-"""The ends of runs, and the claims that stay: `tfgen commit` and `tfgen rm` print the lines of `tfgen diff`."""
+"""The ends of runs, and the claims that remain: `tfgen commit` and `tfgen rm` print the lines of `tfgen diff`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Printed = pytest.CaptureFixture[str]
 
 @pytest.fixture(autouse=True)
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clone with the job, rendered, committed and pushed: the current folder."""
+    """Make a clone with the job, rendered, committed and pushed. The clone becomes the current folder."""
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(clone_with(_rendered_job, tmp_path))
@@ -49,7 +49,7 @@ def _rendered_job() -> None:
 
 
 def run(capsys: Printed, *arguments: str) -> list[str]:
-    """The lines that a command prints on standard output."""
+    """Return the lines that a command prints on standard output."""
     capsys.readouterr()
     assert cli.run([*arguments]) == 0
     return capsys.readouterr().out.splitlines()
@@ -60,7 +60,7 @@ def ends(lines: list[str]) -> list[str]:
 
 
 def without_objects(lines: list[str]) -> list[str]:
-    """The lines of `tfgen diff` for a removed job but those of its objects, and of files that further jobs may have."""
+    """Return the lines of `tfgen diff` for a removed job without its objects and its shared files."""
     start = lines.index("ads (jobs/ads.yaml)")
     kinds = ("    - Application", "    - namespace")
     return [

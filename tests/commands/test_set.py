@@ -1,4 +1,4 @@
-"""Values written into a job's file, with every other byte kept, or not at all."""
+"""Values written into a job file. All other bytes are unchanged, or tfgen does not write the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAD = "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: m}\n"
 
 
 def after(body: str, *assignments: str, env: str | None = None, team: str = "") -> str:
-    """The body of a job, without its head, with other values; it has no problems, before or after."""
+    """Return the body of a job with other values. The job has no problems before or after the change."""
     text = HEAD + dedent(body)
     defaults = Source("tfgen.yaml", f"apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {team}\n") if team else None
     new = set_values(Source("job.yaml", text, defaults), text, assignments, env)

@@ -24,7 +24,7 @@ def write(path: str, text: str = SECRET) -> None:
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a repository with one job that is rendered and committed to main; a branch `change` is checked out."""
+    """Make a repository with one job that is rendered and committed to main, and check out the branch `change`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     git("init", "--quiet", "--initial-branch=main")
@@ -35,7 +35,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def checked(capsys: Printed, *arguments: str) -> tuple[int, list[str]]:
-    """Return the exit code of a check, and the place and rule of each problem."""
+    """Return the exit code of a check, and the file, line and rule of each problem."""
     capsys.readouterr()
     code = cli.run(["check", "jobs", *arguments])
     lines = capsys.readouterr().out.splitlines()

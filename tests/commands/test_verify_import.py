@@ -1,4 +1,4 @@
-"""`tfgen import --verify` accepts a difference only if the report of the import has the difference."""
+"""`tfgen import --verify` accepts a difference only if the import report contains the difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tfgen wait` after the end of a run: the looks at a finisher that works, and at a finisher that does not."""
+"""`tfgen wait` after the end of a run, with a finisher that works and with a finisher that does not work."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def without_pods(*roles: str) -> Snapshot:
 
 @pytest.fixture
 def follow(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return the states that `tfgen wait` sees of some snapshots, the last of which stays. A look takes 2 seconds."""
+    """Return the states that `tfgen wait` reads from snapshots. The last snapshot repeats. A look takes 2 seconds."""
     clock = SimpleNamespace(now=1000.0)
     monkeypatch.setattr(
         wait,
