@@ -167,7 +167,7 @@ class Node:
         return folder
 
     def problem(self) -> str:
-        """Return why the node runs no new pods, from its conditions; an empty text if the node is healthy."""
+        """Return the conditions that keep the node from running new pods, or an empty text if the node is healthy."""
         node = self.client.find("Node", NAME)
         if not node:
             return f"Node {NAME} does not exist"

@@ -1,4 +1,4 @@
-"""Real Flux and real Argo CD on a control plane, a git server beside them, and a repository that both could follow.
+"""Real Flux and real Argo CD on a control plane, a git server, and a repository that each tool can follow.
 
     def test_something(repository: Repository) -> None:
         repository.write(job())
@@ -6,7 +6,7 @@
         repository.follow()
         repository.there("StatefulSet", "mnist-ps")
 
-Each test is run once with either tool, in namespaces of its own; one marked `@every_way` in each of the WAYS.
+Each test runs once with each tool, in its own namespaces. A test with `@every_way` runs in each of the WAYS.
 """
 
 from __future__ import annotations
@@ -38,19 +38,20 @@ FOLDER = Path(__file__).parent
 APPLICATION_SET = "argoproj.io/v1alpha1/ApplicationSet"
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist's own, which asks for the groups
+@pytest.hookimpl(tryfirst=True)  # before xdist's own hook, which reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(FOLDER):
-            # One worker, and so one control plane, for all tests of a tool.
+            # All tests of a tool run in one worker, and so on one control plane.
             way = WAYS.get(str(item.callspec.params.get("repository") if hasattr(item, "callspec") else ""))
             item.add_marker(pytest.mark.xdist_group(f"gitops-{way.tool}" if way else "gitops"))
 
 
 @pytest.fixture(scope="session")
 def cluster(gang_cluster: ControlPlane) -> ControlPlane:
-    """The one whose own scheduler knows gangs."""
-    # Of what other tests have defined there, one test here wants a kind to be missing, and another to take anything.
+    """Return the control plane whose own scheduler supports gangs."""
+    # Other tests have defined kinds: one test here needs a missing kind, and another needs a kind that accepts any
+    # content.
     gang_cluster.uninstall()
     return gang_cluster
 
@@ -60,7 +61,7 @@ def git_server(cluster: ControlPlane) -> Iterator[GitServer]:
     folder = cluster.folder / "git"
     folder.mkdir()
     with pytest.MonkeyPatch.context() as patch:
-        # Before the server's threads, which read them; the author's git has them too.
+        # set before the start of the server's threads, which read them; the author's git uses them too
         for name, value in git_author.VARIABLES.items():
             patch.setenv(name, value)
         with GitServer(folder, cluster.address) as server:
@@ -69,13 +70,13 @@ def git_server(cluster: ControlPlane) -> Iterator[GitServer]:
 
 @pytest.fixture(scope="session")
 def pod_groups(cluster: ControlPlane) -> None:
-    """The kind of Volcano's gangs; there is no Volcano, and no pod waits for it."""
+    """Define Volcano's PodGroup. Volcano does not run, and no pod waits for a gang."""
     cluster.install([stand_in("scheduling.volcano.sh", "PodGroup", ["v1beta1"])])
 
 
 @pytest.fixture(scope="session")
 def storage(cluster: ControlPlane) -> None:
-    """A class whose claims are bound when a pod is scheduled, and volumes for some."""
+    """Create a storage class whose claims are bound when a pod is scheduled, and some volumes."""
     meta = {"name": WAITS_FOR_ITS_CONSUMER}
     cluster.client.apply(
         {
@@ -86,7 +87,7 @@ def storage(cluster: ControlPlane) -> None:
             "volumeBindingMode": "WaitForFirstConsumer",
         }
     )
-    for number in range(40):  # one a test: what was bound once is not bound again
+    for number in range(40):  # one for each test, because a volume is bound only once
         cluster.client.apply(
             {
                 "apiVersion": "v1",
@@ -104,7 +105,7 @@ def storage(cluster: ControlPlane) -> None:
 
 @pytest.fixture(scope="session")
 def flux(cluster: ControlPlane) -> None:
-    """Flux's source, kustomize and helm controllers."""
+    """Start Flux's source, kustomize and helm controllers."""
     env = _environment()
     with skipped_without_programs():
         made = [
@@ -124,7 +125,7 @@ def flux(cluster: ControlPlane) -> None:
 
 @pytest.fixture(scope="session")
 def argocd(cluster: ControlPlane) -> None:
-    """Argo CD, with tfgen's health checks."""
+    """Start Argo CD, with tfgen's health checks."""
     with skipped_without_programs():
         made = [*argocd_server.parts(cluster.folder, cluster.address, _argocd_kubeconfig(cluster), _environment())]
     cluster.install(definitions_in(sources("argocd", "github.com/argoproj/argo-cd/v3") / "manifests" / "crds"))
@@ -179,15 +180,15 @@ def repository(
     storage: None,
     tmp_path: Path,
 ) -> Iterator[Repository]:
-    """An empty repository that is about to be followed, in the way of WAYS that the parameter names."""
+    """Create an empty repository for the tool. The parameter is a key of WAYS."""
     way = WAYS[request.param]
     request.getfixturevalue(way.tool)
-    name = dns_label(request.node.name, 58)  # "root-" comes before it, and Flux makes a label of that
+    name = dns_label(request.node.name, 58)  # Flux uses "root-" and this name as a label
     yield Repository(cluster, git_server.repository(name), tmp_path / "checkout", name, way)
     root = APPLICATION if way.tool == "argocd" else KUSTOMIZATION
     _remove(cluster, root, way.namespace, f"root-{name}")
-    # Argo CD leaves what the root brought, of which the next test's has the same name; and what is made by a set goes
-    # after the set. Flux would go on asking for what is new in the repositories.
+    # Argo CD leaves the objects of the root, and the next test's objects have the same names. A set would create its
+    # Applications again, so it is removed first. Flux would continue to poll the repositories.
     left = (APPLICATION_SET, APPLICATION) if way.tool == "argocd" else (HELM_RELEASE, KUSTOMIZATION, GIT_REPOSITORY)
     for kind in left:
         _remove(cluster, kind, way.namespace, *(_names(cluster, kind, way.namespace)))
@@ -203,7 +204,7 @@ def _names(cluster: ControlPlane, kind: str, namespace: str) -> list[str]:
 
 
 def _remove(cluster: ControlPlane, kind: str, namespace: str, *names: str) -> None:
-    """Ends the objects of those names that are there, and waits for it."""
+    """Delete the existing objects of these names, and wait until they are deleted."""
     for name in {*names} & {*_names(cluster, kind, namespace)}:
         try:
             cluster.client.delete(kind, name, namespace)
@@ -212,7 +213,7 @@ def _remove(cluster: ControlPlane, kind: str, namespace: str, *names: str) -> No
                 raise
 
     def are_gone() -> bool:
-        if kind == APPLICATION:  # again and again, because an operation may begin later
+        if kind == APPLICATION:  # repeated, because an operation may begin later
             _end_operations(cluster, namespace, names)
         return not {*names} & {*_names(cluster, kind, namespace)}
 
@@ -237,7 +238,7 @@ def _end_operations(cluster: ControlPlane, namespace: str, names: Sequence[str])
 
 
 def _argocd_kubeconfig(cluster: ControlPlane) -> Path:
-    """The administrator's, in Argo CD's namespace, which is where it looks for its settings."""
+    """Write the administrator's kubeconfig with Argo CD's namespace, which contains its settings."""
     config = yaml.safe_load(cluster.admin.read_text(encoding="utf-8"))
     config["contexts"][0]["context"]["namespace"] = argocd_server.NAMESPACE
     path = cluster.folder / "argocd.kubeconfig"
@@ -251,10 +252,10 @@ def _environment() -> dict[str, str]:
 
 
 def sources(tool: str, module: str) -> Path:
-    """The folder of the sources that a program was built from."""
+    """Return the folder of the sources of a program."""
     if shutil.which("go") is None:
         raise MissingProgramError("needs go, to find the sources of the controllers")
-    # Unlike `go list`, it fetches them again where the programs are kept, and the sources are not.
+    # Unlike `go list`, this downloads the sources again if only the built programs are cached.
     said = subprocess.run(
         ["go", "mod", "download", "-json", module],
         cwd=ROOT / "tests" / "e2e" / "tools" / tool,

@@ -1,4 +1,4 @@
-"""The jobs of the GitOps tier's tests."""
+"""The jobs of the GitOps tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from tests.e2e.gitops.repository import Repository
 
 WAITS_FOR_ITS_CONSUMER: Final = "waits-for-its-consumer"
-"""A class of storage whose claims are bound when a pod is scheduled."""
+"""A storage class whose claims are bound when a pod is scheduled."""
 
 CLAIM: Final[dict[str, Any]] = {
     "model": {
@@ -19,7 +19,7 @@ CLAIM: Final[dict[str, Any]] = {
 
 
 def job(**spec: Any) -> dict[str, Any]:
-    """A job whose pods the default scheduler starts: KWOK's nodes have no gang scheduler."""
+    """Return a job whose pods the default scheduler starts: KWOK's nodes have no gang scheduler."""
     made: dict[str, Any] = {
         "apiVersion": "tfgen/v1alpha1",
         "kind": "TrainingJob",
@@ -34,7 +34,7 @@ def job(**spec: Any) -> dict[str, Any]:
 
 
 def started(repository: Repository, **spec: Any) -> str:
-    """Commits the job for the first time, and gives the commit when it is applied."""
+    """Commit the job for the first time, wait until the tool has applied the commit, and return the commit."""
     repository.write(job(**spec))
     commit = repository.commit()
     repository.follow()

@@ -1,11 +1,11 @@
-"""A repository of jobs, and what a GitOps tool makes of it in a cluster.
+"""A repository of jobs, and the objects that a GitOps tool creates from it in a cluster.
 
     repository.write(job())
     repository.commit()                                                # tfgen commit jobs --push
     repository.follow()
     repository.there("StatefulSet", "mnist-ps")
 
-`WAYS` are the ways that a job can take from there into the cluster.
+`WAYS` are the ways of a job from the repository into the cluster.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Way:
 
     Attributes:
         tool: argocd or flux.
-        kind: what keeps one environment.
-        gitops: what tfgen.yaml says of it.
+        kind: the kind of the tool's object for one environment.
+        gitops: the key `gitops` of tfgen.yaml.
     """
 
     tool: str
@@ -48,7 +48,7 @@ class Way:
 
     @property
     def namespace(self) -> str:
-        """The tool's own."""
+        """Return the namespace of the tool."""
         return {"argocd": argocd.NAMESPACE, "flux": flux.NAMESPACE}[self.tool]
 
 
@@ -63,12 +63,12 @@ WAYS: Final = {
 
 
 class Repository:
-    """A git repository that a GitOps tool follows, and what comes of it.
+    """A git repository that a GitOps tool follows, and its objects in the cluster.
 
     Attributes:
         folder: the author's checkout.
-        namespace: where the environment prod is.
-        way: how its jobs come into the cluster.
+        namespace: the namespace of the environment prod.
+        way: the way of its jobs into the cluster.
         branch: the branch that the tool follows.
     """
 
@@ -90,7 +90,7 @@ class Repository:
         (folder / "tfgen.yaml").write_text(yaml.safe_dump(team), encoding="utf-8")
 
     def render_into(self, branch: str) -> None:
-        """Has a branch of its own for what is rendered."""
+        """Set a separate branch for the rendered files."""
         self.branch = branch
         path = self.folder / "tfgen.yaml"
         team = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -104,13 +104,13 @@ class Repository:
         return Command(("git", *args), cwd=cwd or self.folder).run()
 
     def write(self, job: Mapping[str, Any]) -> None:
-        """A job's file, with what it says now."""
+        """Write the file of a job."""
         path = self.folder / "jobs" / job["metadata"]["name"] / "job.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(yaml.safe_dump(dict(job), sort_keys=False), encoding="utf-8")
 
     def tfgen(self, *args: str) -> int:
-        """The exit code of a command in the checkout."""
+        """Return the exit code of a tfgen command in the checkout."""
         before = Path.cwd()
         os.chdir(self.folder)
         try:
@@ -119,19 +119,19 @@ class Repository:
             os.chdir(before)
 
     def commit(self) -> str:
-        """`tfgen commit jobs --push`; gives the commit."""
+        """Run `tfgen commit jobs --push`, and return the commit."""
         assert self.tfgen("commit", "jobs", "--push") == cli.OK
         assert not self.git("status", "--porcelain"), "all of it is committed"
         return self._pushed()
 
     def push(self, message: str) -> str:
-        """Commits and pushes all that is there by git alone: what is no job, or what `tfgen commit` refuses."""
+        """Commit and push all files with git alone: files of no job, or files that `tfgen commit` refuses."""
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message", message)
         return self.push_commits()
 
     def push_commits(self) -> str:
-        """Pushes what is committed; gives the last commit."""
+        """Push the commits, and return the last commit."""
         self.git("push", "--quiet", "origin", "HEAD:main")
         return self._pushed()
 
@@ -144,7 +144,7 @@ class Repository:
     # -- the cluster ---------------------------------------------------------------------------------------------
 
     def follow(self) -> None:
-        """Has the tool follow its own objects in the repository, as docs/gitops.md says: once for each cluster."""
+        """Let the tool follow its own objects in the repository, as docs/gitops.md describes: once for each cluster."""
         name, folder = f"root-{self.namespace}", f"overlays/{self.way.tool}"
         client = self.cluster.client
         if self.way.tool == "argocd":
@@ -162,11 +162,11 @@ class Repository:
             client.apply(self.of_tool(KUSTOMIZATION, name, {**spec, "interval": "2s", "prune": True}))
 
     def source(self) -> dict[str, Any]:
-        """The spec of a GitRepository of Flux."""
+        """Return the spec of a GitRepository of Flux."""
         return {"interval": "2s", "url": self.url, "ref": {"branch": self.branch}}
 
     def of_tool(self, kind: str, name: str, spec: Mapping[str, Any]) -> Object:
-        """An object of the tool itself."""
+        """Return an object of the tool itself."""
         version, _, kind = kind.rpartition("/")
         metadata = {"name": name, "namespace": self.way.namespace}
         return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": dict(spec)}
@@ -180,19 +180,19 @@ class Repository:
         return eventually(lambda: self.find(kind, name), f"{kind} {name}")
 
     def gone(self, kind: str, name: str) -> None:
-        """Waits for the end of an object."""
+        """Wait until an object does not exist."""
         eventually(lambda: self.find(kind, name) is None, f"the end of {kind} {name}")
 
     def kept(self, job: str = "mnist") -> Object | None:
-        """The tool's object of a job, or None."""
+        """Return the tool's object of a job, or None."""
         return self.cluster.client.find(self.way.kind, f"{job}-prod", self.way.namespace)
 
     def applied(self, commit: str, job: str = "mnist") -> None:
-        """Waits until the tool has applied a commit for a job, or seen that there is nothing new in it."""
+        """Wait until the tool has applied a commit for a job, or has seen that the commit changes nothing."""
         eventually(lambda: self.revision(job) == commit, f"{commit} of {job}")
 
     def revision(self, job: str = "mnist") -> str:
-        """The commit that was last applied."""
+        """Return the last applied commit."""
         status = self.state(job)
         if self.way.tool == "argocd":
             sync = status.get("sync", {})
@@ -205,29 +205,29 @@ class Repository:
         return str(status.get("lastAppliedRevision", "")).rpartition(":")[2]
 
     def _released(self, status: Mapping[str, Any]) -> str:
-        """The commit of the chart that a HelmRelease has installed: it knows the chart's version alone."""
+        """Return the commit of the chart that a HelmRelease has installed. Its status has only the chart's version."""
         name = str(status.get("helmChart", "")).rpartition("/")[2]
         chart = self.cluster.client.find(HELM_CHART, name, self.way.namespace) or {}
         made = chart.get("status", {})
         last: Mapping[str, Any] = next(iter(status.get("history", ())), {})
-        # While it is not ready, it may have seen a commit whose chart it has yet to make.
+        # A chart that is not ready may have observed a commit whose archive does not exist yet.
         version = made.get("artifact", {}).get("revision")
         installed = _is_ready(made) and last and (last["chartVersion"], last["status"]) == (version, "deployed")
         return str(made.get("observedSourceArtifactRevision", "")).rpartition(":")[2] if installed else ""
 
     def state(self, job: str = "mnist") -> Mapping[str, Any]:
-        """The status of the tool's object of a job."""
+        """Return the status of the tool's object of a job."""
         return (self.kept(job) or {}).get("status", {})  # type: ignore[no-any-return]
 
     def suspend_sources(self, suspended: bool) -> None:
-        """Has Flux no longer ask for what jobs read, or again; their own objects it goes on asking for."""
+        """Suspend or resume Flux's sources of the jobs. The source of Flux's own objects stays active."""
         for item in self.cluster.client.list(GIT_REPOSITORY, self.way.namespace):
             name, change = item["metadata"]["name"], {"spec": {"suspend": suspended}}
             if name != f"root-{self.namespace}":
                 self.cluster.client.patch(GIT_REPOSITORY, name, self.way.namespace, change)
 
     def root_revision(self) -> str:
-        """The commit of which Flux has applied its own objects."""
+        """Return the commit whose Flux objects Flux has applied."""
         root = self.cluster.client.get(KUSTOMIZATION, f"root-{self.namespace}", self.way.namespace)
         return str(root.get("status", {}).get("lastAppliedRevision", "")).rpartition(":")[2]
 
@@ -240,12 +240,12 @@ class Repository:
         return any(c["type"] == "Ready" and c["status"] == "False" for c in status.get("conditions", ()))
 
     def scale(self, name: str, replicas: int) -> None:
-        """Does to a StatefulSet what the finisher does."""
+        """Scale a StatefulSet, like the finisher."""
         change = {"spec": {"replicas": replicas}}
         self.cluster.client.patch("StatefulSet", name, self.namespace, change, subresource="scale")
 
     def suspend(self, name: str) -> None:
-        """Does to a Job what the finisher does."""
+        """Suspend a Job, like the finisher."""
         self.cluster.client.patch(JOB, name, self.namespace, {"spec": {"suspend": True}})
 
 

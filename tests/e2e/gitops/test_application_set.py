@@ -1,4 +1,4 @@
-"""The ApplicationSet beside an Application for each job: it makes the same of a job, and finds the jobs by itself."""
+"""An ApplicationSet in place of an Application for each job: it finds the jobs, and creates the same Applications."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_second_jobs_commit_makes_a_second_application(repository: Repository)
 
 @pytest.mark.parametrize("repository", ["applicationset"], indirect=True)
 def test_a_set_makes_of_a_job_what_its_own_application_would_be(repository: Repository) -> None:
-    """But for what the other jobs may need: all that a controller may change, and an overlay that may be empty."""
+    """Compare the Applications without the differences to ignore and `allowEmpty`, which all jobs of the set share."""
     started(repository)
     made = eventually(repository.kept, "the Application")
     alone = _application(repository)
@@ -39,7 +39,7 @@ def test_a_set_makes_of_a_job_what_its_own_application_would_be(repository: Repo
 
 
 def _application(repository: Repository) -> dict[str, Any]:
-    """The Application of the same job for a team that has no ApplicationSet."""
+    """Return the Application of the same job for a team without an ApplicationSet."""
     team: dict[str, Any] = yaml.safe_load((repository.folder / "tfgen.yaml").read_text(encoding="utf-8"))["spec"]
     team["gitops"] = {"repository": repository.url, **WAYS["argocd"].gitops}
     made = job()

@@ -20,7 +20,7 @@ GANG = "scheduling.volcano.sh/v1beta1/PodGroup"
 
 @every_way
 def test_a_commit_becomes_running_pods(repository: Repository) -> None:
-    """With a claim that is bound by its first pod, which no wave may wait for."""
+    """The job has a claim that its first pod binds, so no wave may wait for the claim."""
     started(repository, storage=CLAIM)
     namespace = repository.cluster.client.get("Namespace", repository.namespace)
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
@@ -29,7 +29,7 @@ def test_a_commit_becomes_running_pods(repository: Repository) -> None:
 
 
 def test_a_gang_starts_whose_claim_waits_for_its_first_pod(repository: Repository) -> None:
-    """By Kubernetes' own scheduler. That all is in sync nobody says: Argo CD 3.2 is older than `schedulingGroup`."""
+    """Use Kubernetes' own scheduler, without waiting for Synced: Argo CD 3.2 does not know `schedulingGroup`."""
     repository.write(job(storage=CLAIM, gang={"scheduler": "kubernetes"}))
     repository.commit()
     repository.follow()
@@ -37,18 +37,18 @@ def test_a_gang_starts_whose_claim_waits_for_its_first_pod(repository: Repositor
 
 
 def all_run(repository: Repository) -> None:
-    """Waits until all pods of mnist run, and its claim is bound by the first."""
+    """Wait until all pods of mnist run. The first pod has bound the claim."""
 
     def running() -> bool:
         pods = repository.cluster.client.list("Pod", repository.namespace)
-        return [pod["status"].get("phase") for pod in pods] == ["Running"] * 5  # the finisher's too
+        return [pod["status"].get("phase") for pod in pods] == ["Running"] * 5  # including the finisher's pod
 
     eventually(running, "all pods")
     assert repository.there("PersistentVolumeClaim", "mnist-model")["status"]["phase"] == "Bound"
 
 
 def test_the_gang_is_there_before_its_pods(repository: Repository) -> None:
-    """Nobody changes a PodGroup or a ControllerRevision once they are made, so their versions tell their order."""
+    """A PodGroup and a ControllerRevision stay unchanged, so their resource versions show the order of creation."""
     started(repository, gang={"scheduler": "volcano"})
     gang = repository.there(GANG, "mnist")
 
@@ -74,7 +74,7 @@ def test_a_rerun_makes_the_new_run_and_prunes_the_old(repository: Repository) ->
 
 @every_way
 def test_what_is_released_stays_released_and_nothing_runs_again(repository: Repository) -> None:
-    """Through a commit of no job, one of another job, and one of this job which its run can take over."""
+    """Push a commit without a job, a commit of another job, and a commit of this job that its run can apply."""
     started(repository)
     chief = repository.there(JOB, "mnist-chief")["metadata"]["uid"]
     end_chief(repository)
@@ -93,12 +93,12 @@ def test_what_is_released_stays_released_and_nothing_runs_again(repository: Repo
     stays(repository.commit())
     repository.write(job(retries=30))
     stays(repository.commit())
-    # Beside many other tests, the Job had the old number here once, so the test waits.
+    # Beside many other tests, the Job still had the old number here once, so the test waits.
     eventually(lambda: repository.there(JOB, "mnist-chief")["spec"]["backoffLimit"] == 30, "the new number of retries")
 
 
 def end_chief(repository: Repository) -> None:
-    """Ends the pod of the chief with success, and waits until its Job is Complete."""
+    """End the pod of the chief with success, and wait until its Job is Complete."""
     client, namespace = repository.cluster.client, repository.namespace
     (chief,) = eventually(lambda: running(client, namespace, "chief"), "the chief's pod")
     end(client, chief)
@@ -116,7 +116,7 @@ def end_chief(repository: Repository) -> None:
 def test_argo_cd_calls_a_job_that_is_released_what_its_end_was(
     repository: Repository, tmp_path: Path, kind: str, exit_code: int, health: str
 ) -> None:
-    """And not Suspended, as the Jobs are that the finisher suspended: nobody would let them go on."""
+    """The health is not Suspended, although the finisher has suspended Jobs, because nothing will resume these Jobs."""
     roles = {"chief": {}, "ps": {}, "worker": {"replicas": 2}, "evaluator": {}}
     started(repository, roles=roles, workload={"kind": kind}, completion={"evaluatorGrace": 0}, retries=0)
     client, namespace = repository.cluster.client, repository.namespace
@@ -157,7 +157,7 @@ def test_an_upgrade_of_a_release_starts_nothing_of_a_finished_run(repository: Re
 
 @pytest.mark.parametrize("repository", ["flux-chart"], indirect=True)
 def test_every_content_of_a_chart_is_a_release_of_its_own(repository: Repository) -> None:
-    """After a revert, and in a merge that keeps one side of what is rendered, with a number that another chart had."""
+    """Each content has its own version after a revert, and after a merge that keeps one side's rendered files."""
     started(repository, retries=10)
     repository.git("branch", "theirs")
 
@@ -186,7 +186,7 @@ def test_every_content_of_a_chart_is_a_release_of_its_own(repository: Repository
 
 @pytest.mark.parametrize("repository", ["flux-chart"], indirect=True)
 def test_an_environments_values_come_with_their_chart(repository: Repository) -> None:
-    """And not before it: the new run would begin with the image of the run before."""
+    """The values must not arrive before the chart: the new run would start with the image of the previous run."""
     started(repository)
     generation = (repository.kept() or {})["metadata"]["generation"]
     repository.suspend_sources(True)
@@ -199,7 +199,7 @@ def test_an_environments_values_come_with_their_chart(repository: Repository) ->
     repository.applied(commit)
     (container,) = repository.there("StatefulSet", "mnist-2-ps")["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "registry.example.com/ml/mnist:1.5.0"
-    # Flux notes a release after its objects are there.
+    # Flux records a Helm release after its objects exist.
     eventually(lambda: len(repository.state()["history"]) > 1, "the release of the commit")
     assert len(repository.state()["history"]) == 2
 
@@ -239,7 +239,7 @@ def test_a_bad_commit_is_mended_by_the_next(repository: Repository, mistake: dic
 
 @every_way
 def test_a_run_keeps_its_pods_when_a_commit_has_others(repository: Repository) -> None:
-    """Whatever the tool applies of the commit, no StatefulSet is another for it."""
+    """The tool may apply other objects of the commit, but no StatefulSet changes."""
     started(repository)
     before = _stateful_sets(repository)
     repository.write(job(image="registry.example.com/ml/mnist:1.5.0"))
@@ -248,7 +248,7 @@ def test_a_run_keeps_its_pods_when_a_commit_has_others(repository: Repository) -
     eventually(repository.has_failed, "the failure")
     assert _stateful_sets(repository) == before
     if repository.way.kind == HELM_RELEASE:
-        # With RetryOnFailure, Ready says only when that is.
+        # With RetryOnFailure, the condition Ready contains only the time of the next try.
         (message,) = (c["message"] for c in repository.state()["conditions"] if c["type"] == "Released")
         assert "set a new run" in message
         assert len(message) < 500
@@ -264,7 +264,7 @@ def _stateful_sets(repository: Repository) -> dict[str, tuple[int, Object]]:
 
 @every_way
 def test_a_job_that_is_gone_is_pruned_but_for_its_claim(repository: Repository) -> None:
-    """While another stays: a tool deletes nothing where the folder that it follows is gone."""
+    """Another job stays: a tool deletes no objects if the folder that it follows does not exist."""
     repository.write({**job(), "metadata": {"name": "other"}})
     started(repository, storage=CLAIM)
     repository.there("PersistentVolumeClaim", "mnist-model")

@@ -1,6 +1,7 @@
-"""The health that Argo CD tells of custom kinds by tfgen's checks in Lua.
+"""The health of custom kinds in Argo CD, from tfgen's checks in Lua.
 
-No operator runs: each status is what the operator of that kind would write. The kinds' definitions take any content.
+No operator runs: each status is the text that the operator of the kind would write. The kinds' definitions accept any
+content.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def phase(name: str) -> dict[str, Any]:
     return {"state": {"phase": name}}
 
 
-# What asks for the kind, and in turn: the status, and what Argo CD says of it.
+# For each kind: the spec that renders the kind, and each status with its expected health.
 GANG = {"gang": {"scheduler": "volcano"}}
 KINDS: Mapping[str, tuple[Mapping[str, Any], list[tuple[Mapping[str, Any], str, str]]]] = {
     "scheduling.volcano.sh/v1beta1/PodGroup": (
@@ -95,7 +96,7 @@ def test_argo_cd_tells_the_health_of_each_custom_kind(repository: Repository) ->
 
 
 def _object(kind: str, spec: Mapping[str, Any]) -> Object:
-    """The object of that kind of a job."""
+    """Return the object of a kind that a job renders."""
     version, _, name = kind.rpartition("/")
     (found,) = (each for each in plain_objects(job(**spec)) if (each["apiVersion"], each["kind"]) == (version, name))
     return dict(found)

@@ -1,4 +1,4 @@
-"""Jobs whose charts/ and overlays/ are not beside them: in a branch of their own, or nowhere in git."""
+"""Jobs whose charts/ and overlays/ are not beside the jobs: on a separate branch, or not in git."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flux's substitution of variables, for whoever applies the overlays by a Kustomization of their own that has some.
+"""Flux's substitution of variables, for users who apply the overlays by their own Kustomization with substitution.
 
 https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution
 """
@@ -60,7 +60,7 @@ def content(obj: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("repository", ["flux"], indirect=True)
 def test_no_text_of_our_own_is_a_variable_of_flux(repository: Repository) -> None:
-    """The finisher's program, the cluster and TF_CONFIG, with `$(...)` that is Kubernetes' own."""
+    """Test the finisher's program, the cluster and TF_CONFIG, which contain `$(...)` for Kubernetes."""
     found = applied_by_another(repository)
     assert {("ConfigMap", "mnist"), ("StatefulSet", "mnist-ps"), (JOB.rpartition("/")[2], "mnist-finisher")} <= {*found}
     for written, live in found.values():
@@ -70,7 +70,7 @@ def test_no_text_of_our_own_is_a_variable_of_flux(repository: Repository) -> Non
 @pytest.mark.parametrize("repository", ["flux"], indirect=True)
 @pytest.mark.parametrize("annotated", [True, False])
 def test_the_annotation_keeps_a_jobs_own_text_from_flux(repository: Repository, annotated: bool) -> None:
-    """Without it, `${EPOCHS}` of a shell is theirs, and `$$` is one dollar, which Kubernetes takes for its own."""
+    """Without the annotation, Flux replaces `${EPOCHS}` and reduces `$$` to `$`, which Kubernetes then expands."""
     off = {"annotations": {"kustomize.toolkit.fluxcd.io/substitute": "disabled"}} if annotated else {}
     roles = {"chief": SHELL, "ps": {}, "worker": {}}
     written, live = applied_by_another(repository, roles=roles, **off)["Job", "mnist-chief"]

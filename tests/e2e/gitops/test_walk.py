@@ -1,4 +1,4 @@
-"""The commands of docs/gitops.md that a person gives to a cluster, as they stand there."""
+"""The kubectl commands of docs/gitops.md, unchanged."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 GPUS = 3
 END = 600.0
-"""Seconds that a test's pods have to end after it."""
+"""The number of seconds in which a test's pods must end after the test."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist's own, which asks for the groups
+@pytest.hookimpl(tryfirst=True)  # before xdist's own hook, which reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(FOLDER):
@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def node(request: pytest.FixtureRequest) -> Iterator[Node]:
-    """The node, with GPUs that are a number."""
+    """Start the node. Its GPUs are only a number in the node's status."""
     several = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1") != "1"
     if several and not request.config.getoption("loadgroup", default=False):
         pytest.fail("one node runs at a time on a machine, so one worker runs its tests: pytest --dist loadgroup")
@@ -51,7 +51,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[Node]:
 
 @pytest.fixture
 def namespace(node: Node, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A test's own namespace, with Pod Security "restricted"; its pods are gone when the next test begins."""
+    """Create a test's own namespace, with Pod Security "restricted". Its pods end before the next test begins."""
     problem = node.problem()
     if problem:  # without this check, each of the remaining tests waits 15 minutes for its pods
         pytest.fail(f"the node runs no new pods: {problem}")
@@ -63,7 +63,7 @@ def namespace(node: Node, request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def job(node: Node, namespace: str, tmp_path: Path) -> Callable[..., NodeJob]:
-    """Makes a job of an example: `job("dist-mnist", {"args": ["--steps=600"]})`; see NodeJob."""
+    """Return a function that creates the job of an example: `job("dist-mnist", {"retries": 1})`; see NodeJob."""
 
     def make(example: str, environment: object = None, **more: object) -> NodeJob:
         return NodeJob(node, namespace, tmp_path, example, environment, **more)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A job of an example on the real node: rendered by tfgen at the size of a laptop, applied, watched and disturbed.
+"""A job of an example on the real node: rendered by tfgen at the size of a laptop, applied, observed and disturbed.
 
     job = NodeJob(node, namespace, folder, "dist-mnist", {"args": ["--steps=600"]})
     job.apply()                                              # kubectl apply -k overlays/dist-mnist/laptop
@@ -6,7 +6,7 @@
     job.kill("worker", 1)
     assert job.wait_for_end() == "Complete"
 
-The example's job.yaml stays as it is, but for an environment `laptop`, as a user would write one.
+The example's job.yaml stays unchanged, except for an additional environment `laptop`, as a user would write it.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from tests.support.command import Command
 from tests.support.tools import ROOT
 
 PATIENCE = 900.0
-"""Seconds that a test waits for a training to get on: nothing takes 60 on an idle machine of two cores."""
+"""The number of seconds that a test waits for progress of a training. An idle machine with two cores needs below 60."""
 
 ENVIRONMENT = "laptop"
 CONTAINER = "tensorflow"
 
-# Of the processors nobody has one for himself; a task of TensorFlow takes 600 MiB.
+# The tasks share the processors. A task of TensorFlow takes 600 MiB.
 SMALL = {"cpu": "", "memory": "", "requests": {"cpu": "50m", "memory": "300Mi"}, "limits": {"memory": "2Gi"}}
 NO_GPU = {"count": 0, "product": ""}
 
 
 def merge(under: Any, over: Any) -> Any:
-    """A JSON merge patch (RFC 7386) applied, as Helm merges values; null stays null."""
+    """Apply a JSON merge patch (RFC 7386), like Helm for values; null stays null."""
     if not isinstance(under, Mapping) or not isinstance(over, Mapping):
         return over
     return {**under, **{key: merge(under.get(key), value) for key, value in over.items()}}
 
 
 def laptop(spec: Mapping[str, Any]) -> Object:
-    """The environment of one small machine for a job: little of everything, and no gang scheduler."""
+    """Return the environment of a job for one small machine: few resources, and no gang scheduler."""
     roles = {
         name: {"resources": {**SMALL, **({"gpu": NO_GPU} if "gpu" in role.get("resources", {}) else {})}}
         | ({"shm": ""} if "shm" in role else {})
@@ -62,13 +62,13 @@ def laptop(spec: Mapping[str, Any]) -> Object:
 
 
 class NodeJob:
-    """The job, and the run of it that was applied last.
+    """The job, and its last applied run.
 
     Attributes:
         name: the job's name.
-        namespace: where its objects are.
-        run: the run's name; empty where it has none.
-        folders: what the claims of its volumes hold, on this machine, by volume.
+        namespace: the namespace of its objects.
+        run: the run's name; empty for a run without a name.
+        folders: the folders of its claims on this machine, by volume.
     """
 
     def __init__(
@@ -82,16 +82,16 @@ class NodeJob:
         name: str = "",
         spec: Mapping[str, Any] | None = None,
     ) -> None:
-        """Writes and renders the job, and makes its volumes.
+        """Write and render the job, and create its volumes.
 
         Args:
-            node: Where it is to run.
-            namespace: Where its objects are to be.
-            folder: For its files.
+            node: The node of the pods.
+            namespace: The namespace of the objects.
+            folder: The folder for the files.
             example: The example's name.
-            environment: Merged over what `laptop` gives.
+            environment: Merged over the result of `laptop`.
             name: The job's name; by default the example's.
-            spec: Merged over the example's spec, for what is no environment's to say.
+            spec: Merged over the example's spec, for keys that an environment cannot set.
         """
         self._node, self.namespace = node, namespace
         document = yaml.safe_load((ROOT / "examples" / example / "job.yaml").read_text(encoding="utf-8"))
@@ -107,7 +107,7 @@ class NodeJob:
         }
 
     def render(self, environment: Mapping[str, Any] | None = None) -> None:
-        """Renders it, with more merged over its environment from now on."""
+        """Render the job. From now on, its environment also contains `environment`."""
         self._environment = merge(self._environment, environment or {})
         self.run = str(self._environment.get("run", ""))
         spec = {**self._spec, "environments": {ENVIRONMENT: self._environment}}
@@ -115,10 +115,10 @@ class NodeJob:
         path.write_text(yaml.safe_dump({**self._document, "spec": spec}, sort_keys=False), encoding="utf-8")
         Command((sys.executable, "-m", "tfgen", "render", path, "--out", self._folder)).run()
 
-    # -- what a user does ----------------------------------------------------------------------------------------
+    # -- actions of a user ---------------------------------------------------------------------------------------
 
     def apply(self) -> None:
-        """Applies the overlay."""
+        """Apply the overlay."""
         overlay = self._folder / "overlays" / self.name / ENVIRONMENT
         self._node.cluster.kubectl("apply", "--namespace", self.namespace, "--kustomize", overlay)
 
@@ -129,7 +129,7 @@ class NodeJob:
 
     @property
     def chart(self) -> tuple[str, ...]:
-        """The chart with the environment's values, as arguments of `helm install NAME` and `helm upgrade NAME`."""
+        """Return the arguments of `helm install NAME` and `helm upgrade NAME`: the chart and the values file."""
         chart = self._folder / "charts" / self.name
         return (str(chart), f"--values={chart / f'values-{ENVIRONMENT}.yaml'}")
 
@@ -137,23 +137,23 @@ class NodeJob:
         """Return the output of `kubectl ARGS...` in the namespace of the job."""
         return self._node.cluster.kubectl("--namespace", self.namespace, *args)
 
-    # -- what is there -------------------------------------------------------------------------------------------
+    # -- objects and logs ----------------------------------------------------------------------------------------
 
     def release(self, name: str) -> NodeJob:
-        """The same job, as its chart makes it under another release's name."""
+        """Return the same job as the objects of another Helm release."""
         other = copy.copy(self)
         other.name = f"{name}-{self.name}"
         return other
 
     def pods(self, role: str = "", *, run: str | None = None) -> list[Object]:
-        """The pods of the last run, or of another one, or those of a role of it, the oldest first."""
+        """Return the pods of a run and a role, the oldest first. By default, of the last run and of all roles."""
         run = self.run if run is None else run
         labels = f"tfgen/job={self.name},tfgen/run={run}" + (f",tfgen/role={role}" if role else "")
         pods = self._node.client.list("v1/Pod", self.namespace, labels=labels)
         return sorted(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
 
     def pod(self, role: str, index: int = 0) -> Object:
-        """The newest pod of a task that has not ended, once it runs."""
+        """Return the newest pod of a task that has not ended, once the pod runs."""
 
         def look() -> Object | None:
             return next((pod for pod in reversed(self._pods_of(role, index)) if _runs(pod)), None)
@@ -165,17 +165,17 @@ class NodeJob:
         return int(self.object("StatefulSet", role)["spec"]["replicas"])
 
     def object(self, kind: str, role: str) -> Object:
-        """The object of a role."""
+        """Return the object of a role."""
         return self._node.client.get(kind, self.object_name(role), self.namespace)
 
     def object_name(self, role: str) -> str:
-        """The name of a role's objects."""
+        """Return the name of a role's objects."""
         return "-".join(filter(None, (self.name, self.run, role)))
 
     def log(self, role: str, index: int = 0, container: str = CONTAINER) -> str:
         """Return the log of a task, over all existing pods of the task and all of their restarts."""
         texts = dict(self._node.logs(self.namespace))
-        # Of a folder for each pod (NAMESPACE_NAME_UID), one for each container, a file for each start.
+        # Each pod has a folder (NAMESPACE_NAME_UID), with a folder for each container, and a file for each start.
         return "".join(
             text
             for pod in self._pods_of(role, index)
@@ -186,7 +186,7 @@ class NodeJob:
     # -- waiting -------------------------------------------------------------------------------------------------
 
     def wait_for_line(self, pattern: str, role: str, index: int = 0, container: str = CONTAINER) -> re.Match[str]:
-        """The first match in a task's log, once it is there."""
+        """Return the first match in a task's log, once there is a match."""
 
         def look() -> re.Match[str] | None:
             return re.search(pattern, self.log(role, index, container), re.MULTILINE)
@@ -206,20 +206,20 @@ class NodeJob:
         return eventually(look, f"the end of the {role} of {self.name}", PATIENCE)
 
     def wait_until_released(self) -> None:
-        """Returns when the finisher is done, and no pod of the run holds anything any more."""
+        """Return when the finisher has ended, and no pod of the run occupies resources."""
         assert self.wait_for_end("finisher") == "Complete"
         self.wait_until_free()
 
     def wait_until_free(self) -> None:
-        """Returns when no pod of the run holds anything any more. A Job of equal workers needs no finisher for it."""
+        """Return when no pod of the run occupies resources. A Job of equal workers needs no finisher for this."""
         eventually(lambda: not [*filter(_holds, self.pods())], f"the end of the pods of {self.name}", PATIENCE)
 
     # -- disturbing ----------------------------------------------------------------------------------------------
 
     def kill(self, role: str, index: int = 0, signal: str = "SIGKILL") -> None:
-        """Kills a task's process, as the kernel does when memory is short; its pod stays where it is.
+        """Kill a task's process, as the kernel does when memory is short. The pod stays on its node.
 
-        With SIGTERM, the task may end as before a drain of its node.
+        After SIGTERM, the task may end like before a drain of its node.
         """
         statuses = self.pod(role, index)["status"]["containerStatuses"]
         container = next(status["containerID"] for status in statuses if status["name"] == CONTAINER)
@@ -228,7 +228,7 @@ class NodeJob:
         )
 
     def delete_pod(self, role: str, index: int = 0) -> None:
-        """Takes a task's pod away at once, as a lost node does."""
+        """Delete a task's pod at once, like a lost node."""
         name = self.pod(role, index)["metadata"]["name"]
         self.kubectl("delete", "pod", name, "--force", "--grace-period=0", "--wait=false")
 
@@ -238,7 +238,7 @@ class NodeJob:
         return self.kubectl("exec", name, f"--container={CONTAINER}", "--", *command)
 
     def _pods_of(self, role: str, index: int) -> list[Object]:
-        """The pods of a task; the finisher's has no index."""
+        """Return the pods of a task. The finisher's pods have no index."""
         return [pod for pod in self.pods(role) if _index(pod) == str(index)]
 
 

@@ -1,9 +1,9 @@
-"""A pod that belongs to nobody, and what it can reach.
+"""A pod that belongs to no job, and the addresses that it can reach.
 
     stranger = Probe(node, "stranger", namespace)
     stranger.connect("dist-mnist-ps-0.dist-mnist", 2222)   -> "timed out"
 
-It listens at PORT itself, so that others can try to reach it.
+The pod also listens at PORT, so that other pods can try to reach it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tests.e2e.servers.containerd import PAUSE
 PORT: Final = 8000
 OPEN: Final = "open"
 DROPPED: Final = "timed out"
-"""What comes of packets that a policy does not let through."""
+"""The result for packets that a policy drops."""
 
-# A second try, since the first packets of a new pod may be dropped until its address is known.
+# The second try is for a new pod, whose first packets may be dropped until its address is known.
 CONNECT: Final = """
 import socket, sys
 for _ in range(2):

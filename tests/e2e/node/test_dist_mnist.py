@@ -16,9 +16,9 @@ from tests.support.command import CommandError
 MakeJob = Callable[..., NodeJob]
 
 GOOD = 0.7
-"""Accuracy that a trained model exceeds; chance is 0.1.
+"""The accuracy that a trained model exceeds; chance is 0.1.
 
-0.98 is usual, and 0.89 was seen where a worker that came back gave its first, late update among the last steps.
+0.98 is usual. 0.89 happened when a worker that returned applied its first, late update among the last steps.
 """
 
 GPU = {"resources": {"gpu": {"count": 1}}}
@@ -28,7 +28,7 @@ ENVIRONMENT = {
 
 
 def with_steps(steps: int, **more: object) -> object:
-    """The environment with so many steps; it saves every fiftieth."""
+    """Return the environment with this number of steps, and a checkpoint after every 50 steps."""
     return merge(merge(ENVIRONMENT, {"args": [f"--steps={steps}", "--checkpoint-every=50"]}), more)
 
 
@@ -39,7 +39,7 @@ def final_accuracy(log: str) -> float:
 
 
 def steps(log: str) -> list[int]:
-    """The steps at which the chief has saved, in the order in which it says so."""
+    """Return the steps at which the chief has saved, in the order of its log."""
     return [int(step) for step in re.findall(r"INFO step (\d+):", log)]
 
 
@@ -77,7 +77,7 @@ def test_survives_a_lost_worker(job: MakeJob) -> None:
     training.delete_pod("worker", 1)
     assert training.wait_for_end() == "Complete"
     log = training.log("chief")
-    # The chief is still the first one, and nothing is done twice; but for what the lost worker had in its hands.
+    # The chief still has its first pod, and no step is repeated, except for the unfinished steps of the lost worker.
     assert len(training.pods("chief")) == 1
     assert only_forwards(steps(log), 900)
     assert final_accuracy(log) > GOOD
@@ -93,12 +93,12 @@ def test_a_killed_ps_costs_the_steps_since_the_last_checkpoint(job: MakeJob) -> 
     before, _, after = log.partition("lost a parameter server")
     resumed = re.search(r"resumed from \S+/ckpt-(\d+) at step (\d+)$", after, re.MULTILINE)
     assert resumed, log
-    # It goes on exactly where it saved last.
+    # The chief continues exactly at its last checkpoint.
     assert resumed[1] == resumed[2] == str(steps(before)[-1])
     assert only_forwards(steps(log), 900)
     assert final_accuracy(log) > GOOD
-    # The chief began again, and once more where it came before a worker had found the new ps (gRPC's back-off); those
-    # that serve did not have to.
+    # The chief started again, and once more if it started before a worker had found the new ps (gRPC's back-off). The
+    # workers did not start again.
     assert len(training.pods("chief")) >= 2
     assert {pod["status"]["containerStatuses"][0]["restartCount"] for pod in training.pods("worker")} <= {0}
 
@@ -106,7 +106,7 @@ def test_a_killed_ps_costs_the_steps_since_the_last_checkpoint(job: MakeJob) -> 
 def only_forwards(saved: list[int], total: int) -> bool:
     """Test whether each checkpoint has a higher step than the previous checkpoint, up to the end.
 
-    A step that a lost worker has done and not reported is done again, so the last number may be a few more.
+    A step that a lost worker has completed and not reported is repeated, so the last number may be a few steps higher.
     """
     return saved == sorted(set(saved)) and total <= saved[-1] < total + 50
 
@@ -118,7 +118,7 @@ def test_a_chief_that_fails_for_good_ends_in_a_released_job(job: MakeJob) -> Non
     assert training.wait_for_end() == "Failed"
     training.wait_until_released()
     assert (training.replicas("ps"), training.replicas("worker")) == (0, 0)
-    # Both tries stay, and say what was wrong.
+    # Both pods of the chief stay, and their logs contain the error.
     for pod in training.pods("chief"):
         assert "there is no such data set" in training.kubectl("logs", pod["metadata"]["name"])
     assert len(training.pods("chief")) == 2

@@ -13,7 +13,7 @@ def test_a_release_from_install_to_uninstall(job: MakeJob, node: Node, namespace
     training.helm("install", training.name, *training.chart)
     training.wait_for_line("INFO step 50:", "chief")
 
-    # An upgrade without a new run touches no pod of the one that runs.
+    # An upgrade without a new run changes no pod of the current run.
     before = _uids(training.pods())
     training.helm("upgrade", training.name, *training.chart)
     assert training.wait_for_end() == "Complete"
@@ -21,7 +21,7 @@ def test_a_release_from_install_to_uninstall(job: MakeJob, node: Node, namespace
     assert steps(training.log("chief")) == [*range(50, 601, 50)]
     training.wait_until_released()
 
-    # A new run, which goes on from the job's own volume; the objects of the one before it are gone.
+    # A new run continues from the job's own volume. The objects of the previous run no longer exist.
     training.helm("upgrade", training.name, *training.chart, "--set=run=2", "--set=args={--steps=700}")
     training.run = "2"
     assert training.wait_for_end() == "Complete"
@@ -29,7 +29,7 @@ def test_a_release_from_install_to_uninstall(job: MakeJob, node: Node, namespace
     assert node.client.find("StatefulSet", "dist-mnist-worker", namespace) is None
     training.wait_until_released()
 
-    # Back to the first: it finds the second one's checkpoint, and has nothing left to do.
+    # After the rollback, the first run finds the checkpoint of the second run, and has no steps left.
     training.helm("rollback", training.name, "1")
     training.run = ""
     assert training.wait_for_end() == "Complete"

@@ -1,4 +1,4 @@
-"""The commands that look at a cluster, on a real kubelet: it alone has logs, and says why a container does not run."""
+"""The commands that read a cluster, on a real kubelet: it alone has logs, and reports why a container does not run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.command import Command
 from tests.support.signals import heed_terminal
 
 RETURN = 10.0
-"""Seconds within which a command is back after its server is."""
+"""The number of seconds within which a command works again after its server does."""
 
 PROGRAM = """
 import itertools, json, os, pathlib, sys, time
@@ -63,7 +63,7 @@ def proxy(node: Node) -> Iterator[FaultyProxy]:
 
 
 def kubeconfig(node: Node, proxy: FaultyProxy, namespace: str, folder: Path) -> Path:
-    """That of an account that may do all in a namespace, by the proxy."""
+    """Write the kubeconfig file of an account with all permissions in a namespace, through the proxy."""
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "viewer"}}
     binding = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -168,7 +168,7 @@ sys.exit(3)
 
 
 def wait_until_shown(terminal: int, pattern: bytes) -> None:
-    """Read what a terminal shows until a pattern is in it."""
+    """Read the output of a terminal until a pattern appears."""
     text = b""
     while not re.search(pattern, text):
         assert select.select([terminal], [], [], 120)[0], text
@@ -176,7 +176,7 @@ def wait_until_shown(terminal: int, pattern: bytes) -> None:
 
 
 def fetch(address: str) -> str:
-    """The page at an address; empty where nothing answers."""
+    """Return the page at an address, or an empty text if no server answers."""
     try:
         with urllib.request.urlopen(address, timeout=60) as answer:
             return str(answer.read().decode())
@@ -187,7 +187,7 @@ def fetch(address: str) -> str:
 
 @contextmanager
 def shown(*args: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`tfgen tensorboard` while it goes on, and the address that it prints."""
+    """Run `tfgen tensorboard` during the block, and return the process and the address that it prints."""
     command = (*TFGEN, "tensorboard", *args)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=heed_terminal) as process:
         try:
@@ -209,7 +209,7 @@ def test_exec_is_as_if_the_command_ran_here_and_tensorboard_too(
     training.pod("worker")
     training.pod("chief")
 
-    # Its streams and its exit code; words behind a second -- are its own.
+    # The streams and the exit code are the command's own, and so are the words after a second --.
     script = 'echo "$@"; echo "$HOSTNAME" >&2; exit 7'
     done = subprocess.run((*worker, "--", "sh", "-c", script, "sh", "--", "-x"), capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (7, b"-- -x\n", b"ps-evaluator-worker-0\n")
@@ -224,7 +224,7 @@ def test_exec_is_as_if_the_command_ran_here_and_tensorboard_too(
     assert done.returncode == 3
     assert re.fullmatch(rb"tfgen: error: ps-evaluator-worker-0: .*/no/such.*\n", done.stderr, re.DOTALL)
 
-    # A terminal of this size, which is as it was afterwards.
+    # The remote terminal has this size, and the local terminal is unchanged afterwards.
     ours, its = pty.openpty()
     termios.tcsetwinsize(ours, (LINES, COLUMNS))
     before = termios.tcgetattr(its)
@@ -239,7 +239,7 @@ def test_exec_is_as_if_the_command_ran_here_and_tensorboard_too(
     assert done.stdout == b"abc"
     assert b"the command has no terminal" in done.stderr
 
-    # The page by two commands, each at a port of its own, and from the pod that is made anew.
+    # Two commands serve the page at separate ports, and also from the pod that replaces a deleted one.
     deployment = "deployment/ps-evaluator-tensorboard"
     training.kubectl("wait", "--for=condition=Available", deployment, f"--timeout={PATIENCE:.0f}s")
     with shown(*where) as (first, address), shown(*where) as (_, other):

@@ -56,7 +56,7 @@ def test_the_pods_of_a_stopped_kubelet_are_named_and_replaced(
     release = Command((sys.executable, "-m", "tfgen", "release", "--lost", *where))
 
     def newest(role: str) -> Object:
-        # Between the end of a pod and the next one, a role has none.
+        # Between the end of a pod and the start of the next pod, a role has no pod.
         return eventually(lambda: training.pods(role), f"a pod of {role}")[-1]
 
     with node.without_kubelet():
@@ -79,7 +79,7 @@ def test_the_pods_of_a_stopped_kubelet_are_named_and_replaced(
         assert re.search(rf"^fix: .*kubectl taint nodes {NAME} node.kubernetes.io/out-of-service=", shown, re.M), shown
         assert re.search(r"^fix: .*tfgen release --lost$", shown, re.M), shown
 
-        # The node is not ready, so no further pod comes to it.
+        # The node is not ready, so the scheduler assigns no more pods to it.
         on_node = {pod["metadata"]["name"] for pod in training.pods() if pod["spec"].get("nodeName") == NAME}
         lines = release.run().splitlines()
         deleted = {line.split()[1] for line in lines if line.endswith(" deleted")}

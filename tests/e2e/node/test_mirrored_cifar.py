@@ -1,4 +1,4 @@
-"""examples/mirrored-cifar trains in the pods that tfgen renders: workers in step, which SIGTERM and SIGKILL end."""
+"""examples/mirrored-cifar trains in the pods that tfgen renders: synchronous workers, which SIGTERM and SIGKILL end."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ WORKERS: Final = 2
 STEPS, INTERVAL = 400, 25
 TERMINATIONS: Final = 3
 CODE: Final = 42
-"""Exit code of TensorFlow's PreemptionCheckpointHandler: failure_handling.py, BorgTerminationConfig."""
+"""The exit code of TensorFlow's PreemptionCheckpointHandler: failure_handling.py, BorgTerminationConfig."""
 
 GOOD = 0.75
-"""Accuracy that a model exceeds after these steps; chance is 0.1."""
+"""The accuracy that a model exceeds after these steps; chance is 0.1."""
 
 RESUMED = re.compile(
     rf"INFO saved step (\d+) for a worker with SIGTERM: exit {CODE}\n"
@@ -31,7 +31,7 @@ END_ONCE = "[ -e /model/$TASK_INDEX ] || { touch /model/$TASK_INDEX; exit 42; }"
 
 
 def resumed_step(training: NodeJob, after: int) -> int:
-    """Return the step with which worker 0 goes on after SIGTERM to a worker, once it trains again."""
+    """Return the step at which worker 0 continues after SIGTERM to a worker, once the worker trains again."""
 
     def look() -> int:
         steps = [int(match[1]) for match in RESUMED.finditer(training.log("worker"))]
@@ -52,7 +52,7 @@ def test_a_preempted_worker_costs_no_step_and_no_retry_and_a_lost_worker_is_wait
     for number in range(TERMINATIONS):
         training.kill("worker", number % WORKERS, "SIGTERM")
         step = resumed_step(training, step)
-    # Each worker started again in its pod, also without a signal, and the Job has seen no failure.
+    # Each worker restarted in its pod, also a worker without a signal, and the Job counts no failure.
     assert [restarts(pod) for pod in training.pods("worker")] == [TERMINATIONS] * WORKERS
     assert failures(training) == 0
 
@@ -61,7 +61,7 @@ def test_a_preempted_worker_costs_no_step_and_no_retry_and_a_lost_worker_is_wait
     assert failures(training) >= WORKERS
     log = training.log("worker")
     lost, _, resumed = log.rpartition("INFO resumed from ")
-    # All began again where they saved last.
+    # All workers started again from their last checkpoint.
     saved = re.findall(r"INFO step (\d+):", lost)[-1]
     assert re.match(rf"\S+/ckpt-{saved} at step {saved}$", resumed, re.MULTILINE), log
     steps = [int(step) for step in re.findall(r"INFO (?:saved )?step (\d+)\b", log)]

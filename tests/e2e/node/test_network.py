@@ -24,19 +24,19 @@ def test_policies_hold_by_the_test_double(job: MakeJob, node: Node, namespace: s
     training.wait_for_line("all tasks are reachable", "chief")  # the job's own pods reach the job's own ports
     ps, worker = (training.pod(role)["status"]["podIP"] for role in ("ps", "worker"))
 
-    # From a pod of the same namespace, and from one of another namespace with the very labels of a worker.
+    # Try a pod of the same namespace, and a pod of another namespace with the same labels as a worker.
     assert [stranger.connect(ip, 2222) for ip in (ps, worker)] == [DROPPED, DROPPED]
     assert twin.connect(ps, 2222) == DROPPED
     assert training.run_in("worker", 0, "python3", "-c", CONNECT, "dist-mnist-ps-0.dist-mnist", "2222").strip() == OPEN
 
-    # TensorBoard has readers in its namespace, at its own port, and nowhere else.
+    # The readers of TensorBoard are in its namespace, and reach only its port.
     board = "dist-mnist-tensorboard"
     eventually(lambda: "<title>TensorBoard</title>" in stranger.fetch(f"http://{board}:6006/"), "a page", PATIENCE)
     pod = node.client.list("v1/Pod", namespace, labels="tfgen/role=tensorboard")[0]["status"]["podIP"]
     assert stranger.connect(pod, 2222) == DROPPED
     assert twin.connect(pod, 6006) == DROPPED
 
-    # The way out is limited to the job's own pods and DNS: the name is found, the address is not reached.
+    # Egress is limited to the job's own pods and DNS: the name resolves, and the address is unreachable.
     eventually(lambda: stranger.connect(twin.address, PORT) == OPEN, "the twin's own port", PATIENCE)
     name = f"{twin.address.replace('.', '-')}.{elsewhere}.pod.cluster.local"
     found = training.run_in("worker", 0, "python3", "-c", f"import socket; print(socket.gethostbyname({name!r}))")

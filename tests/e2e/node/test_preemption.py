@@ -1,4 +1,4 @@
-"""Preemption in training: pods of a higher priority push workers out; the rest go on, and the room is taken back."""
+"""Preemption in training: pods of a higher priority evict workers. The others continue, and the evicted ones return."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def running(node: Node, namespace: str, labels: str) -> int:
 
 
 def intruders(namespace: str) -> Object:
-    """Pods that want GPUs more urgently than the workers do."""
+    """Return a Deployment whose pods request GPUs with a higher priority than the workers."""
     labels = {"app": "intruder"}
     return {
         "apiVersion": "apps/v1",

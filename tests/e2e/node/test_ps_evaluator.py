@@ -1,4 +1,4 @@
-"""examples/ps-evaluator: an evaluator beside the training, TensorBoard on the logs of both, and no way out but DNS."""
+"""examples/ps-evaluator: an evaluator beside the training, TensorBoard on the logs of both, and egress only for DNS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.e2e.node.test_dist_mnist import GOOD, MakeJob, final_accuracy, steps
 from tests.e2e.real_node import Node
 from tests.e2e.servers import api_server
 
-# The API server listens at a port that is none of the usual ones, for which the finisher has a rule.
+# The API server listens at an unusual port, so the finisher needs this rule.
 API_SERVER = {"ports": [{"port": api_server.PORT, "protocol": "TCP"}]}
 
 
@@ -28,7 +28,8 @@ def test_evaluates_shows_and_ends(job: MakeJob, node: Node, namespace: str) -> N
     assert steps(training.log("chief")) == [200, 400, 600]
     assert final_accuracy(training.log("chief")) > GOOD
 
-    # The evaluator has its grace, in which it comes to the last checkpoint; then it is suspended.
+    # The evaluator has a grace period, in which it reaches the last checkpoint. Then the finisher suspends the
+    # evaluator.
     training.wait_for_line(r"INFO step 600: accuracy 0\.\d+", "evaluator")
     reader = Probe(node, "reader", namespace)
     eventually(lambda: _served(reader, "http://ps-evaluator-tensorboard:6006/"), "TensorBoard", PATIENCE)

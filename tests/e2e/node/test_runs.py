@@ -1,4 +1,4 @@
-"""Runs that overlap, on real containers: the lock beside the task lets one at a time write to a folder."""
+"""Runs that overlap, on real containers: the run lock lets one run at a time write to a folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_a_run_waits_for_the_one_before_it_and_goes_on_in_its_folder(job: MakeJo
     training.apply()
     training.wait_for_line("INFO step 1000:", "chief")
 
-    # What `tfgen rerun --resume` makes of the environment.
+    # `tfgen rerun --resume` makes these changes to the environment.
     training.render({"args": ["--steps=600"], "run": "3", "resumeFrom": "2"})
     training.apply()
     training.wait_for_line("waiting for run 2, which writes to this volume", "chief", container=LOCK)
@@ -24,7 +24,7 @@ def test_a_run_waits_for_the_one_before_it_and_goes_on_in_its_folder(job: MakeJo
     assert pod["status"]["containerStatuses"][0]["started"] is False
     assert training.log("chief") == ""
 
-    # The first run ends, as a GitOps tool prunes it: it saves a checkpoint at SIGTERM, and lets go.
+    # A GitOps tool prunes the first run in this way. The run saves a checkpoint at SIGTERM, and releases the lock.
     training.kubectl("delete", "job", "single-gpu-2-chief", "--wait=false")
     assert training.wait_for_end() == "Complete"
     assert "locked" in training.log("chief", container=LOCK)

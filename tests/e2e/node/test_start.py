@@ -20,32 +20,32 @@ CASES: Mapping[str, object] = {
     "of-the-chief": {"roles": {"chief": {"image": MISSPELT}}},
     "of-all": {"image": MISSPELT, "completion": {"image": IMAGE}},
 }
-"""Images that cannot be pulled. The finisher has its image."""
+"""Images that cannot be pulled. The image of the finisher is valid."""
 
 
 def test_jobs_that_do_not_start_in_time_release_their_gpus(job: MakeJob) -> None:
-    """The jobs wait for the same minute: for an image, and for a node for a worker."""
+    """All jobs wait for the same minute: for an image, or for a node for a worker."""
     without_node = job("dist-mnist", late({}, workers=GPUS + 1))
     jobs = [without_node, *(job("dist-mnist", late(more, workers=2), name=name) for name, more in CASES.items())]
     for training in jobs:
         training.apply()
-    # The chief runs meanwhile, and waits for the worker.
+    # The chief runs, and waits for the worker.
     without_node.pod("chief")
     for training in jobs:
         assert_released_in_time(training)
-    # On a slow machine there may be more that has not started.
+    # On a slow machine, the log may list more objects that have not started.
     log = without_node.log("finisher", container="finisher")
     assert re.search(r"for want of .*statefulsets/dist-mnist-worker", log)
 
 
 def late(more: object, workers: int) -> object:
-    """The environment of a job with a deadline for its start, and a GPU for each worker."""
+    """Return the environment of a job with a deadline for its start, and a GPU for each worker."""
     asked = {"startDeadline": DEADLINE, "roles": {"worker": {"replicas": workers, **GPU}}}
     return merge(merge(ENVIRONMENT, asked), more)
 
 
 def assert_released_in_time(training: NodeJob) -> None:
-    """No pod of the job is left, and the finisher was done within 5 s of the deadline."""
+    """Test that the job has no pod, and that the finisher ended within 5 s of the deadline."""
     training.wait_for_line("all tasks are released", "finisher", container="finisher")
     log = training.log("finisher", container="finisher")
     made = seconds(training.object("Job", "chief")["metadata"]["creationTimestamp"])
@@ -57,5 +57,5 @@ def assert_released_in_time(training: NodeJob) -> None:
 
 
 def seconds(timestamp: str) -> float:
-    """A timestamp of Kubernetes in seconds since 1970."""
+    """Convert a timestamp of Kubernetes to seconds since 1970."""
     return calendar.timegm(time.strptime(timestamp, "%Y-%m-%dT%H:%M:%SZ"))

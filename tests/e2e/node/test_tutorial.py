@@ -1,4 +1,4 @@
-"""The tutorial on the real node: all blocks of the page but those that train on a laptop."""
+"""The tutorial on the real node: all blocks of the page, except for the blocks that train on a laptop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_CLASS = {
     "metadata": {"name": STORAGE_CLASS, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
     "provisioner": "kubernetes.io/no-provisioner",
 }
-"""The storage class of a claim that names no class. A cluster of kind has a default class, too."""
+"""The storage class of a claim that names no class. A cluster of kind also has a default class."""
 
 
 def test_the_tutorial_runs_in_a_cluster(
