@@ -16,7 +16,7 @@ from typing import Final
 CHARTS: Final = "charts"
 OVERLAYS: Final = "overlays"
 TOOLS: Final = ("argocd", "flux")
-"""Folders of the GitOps tools in overlays/. No job may have the name of such a folder."""
+"""Names of the folders of the GitOps tools in overlays/. No job may have such a name."""
 ARGOCD: Final = f"{OVERLAYS}/{TOOLS[0]}"
 FLUX: Final = f"{OVERLAYS}/{TOOLS[1]}"
 
@@ -40,7 +40,7 @@ REPOSITORY_FILES: Final = (
     GITLAB_PIPELINE,
     GITLAB_OWNERS,
 )
-"""The files that `tfgen init --repo` writes for the whole repository, without the files of each project."""
+"""The files that `tfgen init --repo` writes for the whole repository, without the Argo CD projects in projects/."""
 
 EXTENDED_FILES: Final = (".gitattributes", ".gitignore", GITHUB_OWNERS, GITLAB_OWNERS)
 """The files among REPOSITORY_FILES to which `tfgen init --repo` adds lines if the files exist."""
@@ -69,7 +69,7 @@ def is_shared(path: str) -> bool:
 
 
 def is_in_job_folder(job: str, path: str) -> bool:
-    """Test whether a file is in a folder that belongs to a single job."""
+    """Test whether a file is in the chart folder or the overlay folder of the job."""
     return path.startswith((f"{CHARTS}/{job}/", f"{OVERLAYS}/{job}/"))
 
 
@@ -87,7 +87,7 @@ def name_places(job: str) -> str:
 
 
 def _is_delivery_of(job: str, path: str) -> bool:
-    """Test whether a file contains the GitOps object of an environment of the job."""
+    """Test whether `path` is the path of the GitOps object of an environment of the job."""
     folder, _, name = path.rpartition("/")
     parent, _, cluster = folder.rpartition("/")
     is_in_tool = folder in (ARGOCD, FLUX) or (parent == FLUX and cluster != "")

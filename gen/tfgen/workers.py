@@ -35,7 +35,7 @@ _AT_ONCE: Final = 4
 _SHARES: Final = 4
 """Minimum number of batches per process, so that all processes end at about the same time."""
 _WORK: Final[list[tuple[Callable[[Any], Any], Sequence[Any], mmap.mmap]]] = []
-"""The work of a worker process: the function, the items, and a byte that the parent process sets to 1 to stop it."""
+"""The work of a worker process: (function, items, byte). The parent process sets the byte to 1 to stop the worker."""
 
 
 def map_items(
@@ -45,7 +45,7 @@ def map_items(
     *,
     many: int = MANY,
 ) -> Generator[_Result, None, None]:
-    """Yield the result of a function for each item, in order, and raise the first error.
+    """Yield `function(item)` for each item, in the order of the items, and raise the first error.
 
     The processes end when the caller closes the generator.
 
@@ -92,7 +92,7 @@ def map_items(
 
 
 def _batches(items: Sequence[_Item], alike: Callable[[_Item], object] | None, processes: int) -> Iterator[range]:
-    """Split the items into batches, and yield the range of indexes of each batch."""
+    """Split the items into batches for the worker processes, and yield the range of item indexes of each batch."""
     most = max(_AT_ONCE, len(items) // (_SHARES * processes))
     start = 0
     for at in range(1, len(items)):
@@ -135,7 +135,7 @@ def _begin(
 
 
 def _end_with_parent(reader: int) -> None:
-    """Exit when the parent process closes the pipe. The system closes the pipe even if the parent is killed."""
+    """Exit when the parent process ends, even if the parent is killed: the system then closes the pipe to `reader`."""
     os.read(reader, 1)
     os._exit(1)
 

@@ -35,7 +35,7 @@ _LONGEST: Final = 200_000
 
 
 def cache_key(parts: Iterable[bytes]) -> str:
-    """Return the cache key for some inputs: the SHA-256 of the inputs and of this build of tfgen."""
+    """Return the cache key for the inputs `parts`: the SHA-256 of the inputs and of this build of tfgen."""
     digest = hashlib.sha256(_build())
     for part in parts:
         digest.update(b"%d:" % len(part))
@@ -44,7 +44,7 @@ def cache_key(parts: Iterable[bytes]) -> str:
 
 
 def cached_result(entry: str) -> Any:
-    """Return the cached result of a key; None if the cache entry is missing or incomplete."""
+    """Return the result that the cache has for the cache key `entry`; None if the entry is missing or incomplete."""
     parent = folder()
     if parent is None:
         return None
@@ -57,11 +57,13 @@ def cached_result(entry: str) -> Any:
 
 
 def cached_texts(parts: Iterable[bytes], compute: Callable[[], Mapping[str, str]]) -> Mapping[str, str]:
-    """Return the cached texts for some inputs, by path. If the cache has no texts, compute and store the texts.
+    """Return path -> text of the files that depend only on the given inputs.
+
+    The texts are read from the cache. If the cache lacks the texts, the function calls `compute` and stores its result.
 
     Args:
         parts: the inputs.
-        compute: returns the text of each file, by path; at least one file.
+        compute: returns path -> text of each file; at least one file.
     """
     entry = cache_key(parts)
     cached = cached_result(entry)
@@ -73,7 +75,7 @@ def cached_texts(parts: Iterable[bytes], compute: Callable[[], Mapping[str, str]
 
 
 def store_results(values: Mapping[str, Any]) -> None:
-    """Write results, each with its key, to the cache. A full or read-only disk is no error."""
+    """Write the results `values`, a mapping of cache key -> result, to the cache. A full disk is no error."""
     parent = folder()
     if parent is None:
         return
@@ -87,7 +89,10 @@ def store_results(values: Mapping[str, Any]) -> None:
 
 
 def _seal(entry: str, body: bytes) -> str:
-    """Return the checksum of a cache entry. An entry with a wrong checksum counts as incomplete."""
+    """Return the checksum of the cache entry with the key `entry` and the content `body`.
+
+    `cached_result` ignores an entry with a wrong checksum.
+    """
     return hashlib.sha256(entry.encode() + body).hexdigest()
 
 
@@ -141,7 +146,7 @@ def _build() -> bytes:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield the path, the size and the modification time of each file below a folder, sorted by name.
+    """Yield (path, size, modification time in nanoseconds) for each file below a folder, sorted by name.
 
     For a missing folder, yield nothing.
     """

@@ -38,7 +38,15 @@ class BlockedPathError(TfgenError):
 
 
 def open_folder(name: str, *, within: int | None = None) -> int:
-    """Open a folder and return its descriptor. Raises OSError if the path is a symbolic link or the disk fails."""
+    """Open a folder and return its descriptor.
+
+    Args:
+        name: the path of the folder.
+        within: the descriptor of the folder to which `name` is relative; None for the working directory.
+
+    Raises:
+        OSError: the path is a symbolic link, or the disk fails.
+    """
     return os.open(name, _OPEN_FOLDER, dir_fd=within)
 
 

@@ -50,7 +50,7 @@ class FileTree(Record):
 
     @cached_property
     def digests(self) -> Mapping[str, str]:
-        """The SHA-256 of the text of each file, by path."""
+        """Path -> SHA-256 of the text of each file."""
         return {path: digest_of(text) for path, text in self.files.items()}
 
     def with_text(self, path: str, text: str) -> FileTree:
@@ -71,13 +71,14 @@ class FileTree(Record):
 
     @classmethod
     def combine(cls, parts: Mapping[str, Mapping[str, str]], shared: Collection[str] = ()) -> FileTree:
-        """Return one tree with the files of several parts, such as a chart or a job.
-
-        Raises FileTreeError if two parts have the same path.
+        """Return a tree with the files of several parts. A part is, for example, the chart of a job.
 
         Args:
-            parts: for each part, the text of each file by path. Error messages contain the names of the parts.
+            parts: name of the part -> path -> text of each file. Error messages contain the names of the parts.
             shared: the paths that several parts may have, if the files have equal texts.
+
+        Raises:
+            FileTreeError: two parts have the same path.
         """
         origin: dict[str, str] = {}
         twice: list[str] = []

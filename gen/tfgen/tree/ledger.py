@@ -56,8 +56,8 @@ class LedgerConflictError(TfgenError):
     """A merge left conflicts in ledgers.
 
     Attributes:
-        sources: the path of each job file from the root of the repository, by job name; empty if the ledger names no
-            job file.
+        sources: job name -> path of the job file from the root of the repository. The path is empty if the ledger
+            names no job file.
     """
 
     exit_code: ClassVar[int] = 1  # the user can merge the job files and render again
@@ -79,9 +79,9 @@ class Ledger(Record):
     input_digest: str
     """Digest of the job in its job file; empty while a render is unfinished."""
     files: Mapping[str, str]
-    """The digest of each rendered file, by path."""
+    """Path -> digest of each rendered file."""
     unfinished: Mapping[str, str] | None = None
-    """The digest of each file that an incomplete render replaces or removes, by path; None after a complete render."""
+    """Path -> digest of each file that an incomplete render replaces or removes; None after a complete render."""
     defaults_digest: str = ""
     """Digest of the job merged with the defaults of its layers; empty for a job without defaults."""
     source: str = ""
@@ -96,24 +96,27 @@ class Ledger(Record):
         return {*self.files, *(self.unfinished or {})}
 
     def wrote(self, path: str, digest: str) -> bool:
-        """Return whether tfgen wrote a file with this digest to the path."""
+        """Return True if the ledger lists the path with this digest, so that tfgen wrote this content to the path."""
         return digest in (self.files.get(path), (self.unfinished or {}).get(path))
 
     def last_finished(self, path: str) -> str | None:
-        """Return the digest of a file after the last complete render; None if the ledger does not list the file."""
+        """Return the digest of the file at a path after the last complete render; None if the ledger lacks the path."""
         return (self.unfinished or {}).get(path) or self.files.get(path)
 
     def is_of_same_job(self, target: Ledger) -> bool:
-        """Return whether both ledgers have the same digest of the job. Defaults and versions of tfgen may differ."""
+        """Return whether this ledger and the ledger `target` have the same digest of the job in the job file.
+
+        The defaults and the versions of tfgen may differ. The result for an unfinished render is False.
+        """
         return self.unfinished is None and self.input_digest == target.input_digest
 
     def stays(self, target: Ledger) -> bool:
-        """Return whether both ledgers have the same digest of the job, but different defaults or versions of tfgen."""
+        """Return whether the ledger `target` has the same job, but other defaults or another version of tfgen."""
         made_by = (self.tool_version, self.defaults_digest)
         return self.is_of_same_job(target) and made_by != (target.tool_version, target.defaults_digest)
 
     def causes_of_change(self, later: Ledger) -> list[str]:
-        """Return the reasons why this ledger differs from a later one: changed defaults, or a new version of tfgen."""
+        """Return the reasons why the ledger `later` differs from this one: new defaults, or a new version of tfgen."""
         causes = []
         if self.tool_version != later.tool_version:
             causes.append(f"the version of tfgen changed from {self.tool_version} to {later.tool_version}")
@@ -209,7 +212,7 @@ def merge_ledgers(ours: Ledger, theirs: Ledger, on_disk: Mapping[str, str] | Non
     Args:
         ours: the ledger of the current branch.
         theirs: the ledger of the merged branch.
-        on_disk: the digest of each file that the merge wrote, by path.
+        on_disk: path -> digest of each file that the merge wrote.
     """
     newer = max(ours, theirs, key=lambda ledger: ledger.revision)
     return newer.replaced(

@@ -25,7 +25,9 @@ _MOST: int = 8
 
 
 class Ledgers(Mapping[str, Ledger]):
-    """The ledgers by job name, sorted by name. The constructor reads every ledger; each access reads the file again.
+    """A mapping of job name -> ledger, sorted by name.
+
+    The constructor reads every ledger. An access to a ledger that is not cached reads the file again.
 
     Args:
         folder: the open output folder.
@@ -36,8 +38,8 @@ class Ledgers(Mapping[str, Ledger]):
             if the ledger has changed.
 
     Attributes:
-        digests: the digest of the text of each ledger, by job name.
-        sources: the `source` of each ledger (the path of the job file), by job name.
+        digests: job name -> digest of the text of the ledger.
+        sources: job name -> path of the job file from the root of the repository.
     """
 
     def __init__(self, folder: OutputFolder) -> None:
@@ -63,7 +65,7 @@ class Ledgers(Mapping[str, Ledger]):
             raise TfgenError("\n".join(faults))
 
     def owners(self, path: str) -> tuple[str, ...]:
-        """Return the jobs whose ledgers list a path, ignoring case. The path must not be in a job's own folder."""
+        """Return the names of the jobs whose ledgers list a path outside the jobs' own folders. Case is ignored."""
         return self._owners.get(path.casefold(), ())
 
     def lists(self, path: str) -> bool:
@@ -73,7 +75,10 @@ class Ledgers(Mapping[str, Ledger]):
         return any(path in self[job].files for job in jobs if job in self)
 
     def paths_of_several(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield each path (case-folded) that several jobs may share, and the jobs whose ledgers list the path."""
+        """Yield (path, names of the jobs whose ledgers list the path) for each path that is not in a job's own folder.
+
+        The paths are case-folded.
+        """
         return iter(self._owners.items())
 
     def __getitem__(self, job: str) -> Ledger:

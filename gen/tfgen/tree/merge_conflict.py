@@ -23,5 +23,5 @@ def has_conflict(text: str) -> bool:
 
 
 def conflict_sides(text: str) -> tuple[str, str]:
-    """Return the text of the current branch, and the text of the merged branch, from a text with conflict markers."""
+    """Return (text of the current branch, text of the merged branch) for a text with conflict markers."""
     return _CONFLICT.sub(r"\g<ours>", text), _CONFLICT.sub(r"\g<theirs>", text)

@@ -110,7 +110,7 @@ class OutputFolder:
     # Reading.
 
     def survey(self, paths: Iterable[str]) -> dict[str, DiskEntry]:
-        """Return the state of each path on disk."""
+        """Return path -> state on disk, for each of the given paths below the output folder."""
         on_disk: dict[str, DiskEntry] = {}
         with self._folders() as way:
             for parent, entries in _by_folder(paths):
@@ -160,7 +160,7 @@ class OutputFolder:
         After an error, some temporary files remain, and the caller must remove these files with `unstage`.
 
         Args:
-            texts: The text of each file, by path.
+            texts: Final path -> text of each file.
             number: An upper bound of the number of files in the whole batch. In a small batch, tfgen calls fsync for
                 each file.
             replaced: The paths at which a file, and therefore its folder, already exists.
@@ -185,7 +185,7 @@ class OutputFolder:
         """Remove staged files, and then the empty parent folders of these files.
 
         Args:
-            batches: The final paths of the files. Some of these files may be staged.
+            batches: The final paths of files that may be staged. A file that is not staged is ignored.
 
         Raises:
             TfgenError: The disk refuses to remove some files. All other files are removed.
@@ -214,7 +214,7 @@ class OutputFolder:
         """Rename staged files and folders to their final paths.
 
         Args:
-            digests: The digest of the file that tfgen replaces, by path; None if no file may exist at the path.
+            digests: Path -> digest of the file that tfgen replaces; None if no file may exist at the path.
 
         Raises:
             TfgenError: A file changed after the call of `survey`. This file and all following files remain unchanged.
@@ -235,7 +235,7 @@ class OutputFolder:
             self._rename_file(folder, name, path)
 
     def remove(self, batches: Iterable[Mapping[str, str | None]]) -> None:
-        """Remove files. Raises TfgenError at the first file whose digest has changed."""
+        """Remove the files of each mapping path -> digest. Raises TfgenError at the first file with another digest."""
         for folder, name, path, digest in self._entries(batches):
             expect(folder, name, path, digest)
             with errors_at(path):
@@ -359,11 +359,14 @@ class OutputFolder:
         return temporary_name(hashlib.blake2b(path.encode(), key=self._key, digest_size=8).digest())
 
     def _staging(self, path: str) -> str:
-        """Return the temporary path of a file or folder. This path is in the same folder as the final path."""
+        """Return the temporary path of the file or folder with the final path `path`, in the same parent folder."""
         return _joined(_split(path)[0], self._temporary(path))
 
     def _staged(self, path: str, new: Set[str]) -> str:
-        """Return the temporary path of a staged file. A file of a new job is in the temporary folder of the job."""
+        """Return the temporary path of the file with the final path `path`.
+
+        A file of a job folder in `new` is in the temporary folder that later gets the name of the job folder.
+        """
         folder = job_folder(path)
         if folder is None or folder not in new:
             return self._staging(path)
@@ -481,7 +484,7 @@ def _remove(name: str, folder: int) -> None:
 
 
 def _by_folder(paths: Iterable[str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Group pairs (file name, path) by parent folder, so that tfgen opens each folder only once."""
+    """Group paths by parent folder, to open each folder only once. Yield (parent folder, pairs (file name, path))."""
     entries = sorted((*_split(path), path) for path in paths)
     for parent, group in groupby(entries, key=lambda entry: entry[0]):
         yield parent, [(name, path) for _, name, path in group]

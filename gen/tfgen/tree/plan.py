@@ -59,8 +59,10 @@ class FileChange(NamedTuple):
 
 
 FindCommitted: TypeAlias = Callable[[Mapping[str, Ledger]], Set[str]]
-"""Function that takes the ledgers and returns the names of committed jobs. A new version of tfgen alone is no reason to
-write such a job again."""
+"""Function that takes job name -> ledger, and returns the names of the jobs whose rendered files are committed.
+
+If only the version of tfgen or the defaults of a committed job changed, tfgen does not write the job again.
+"""
 
 
 def nothing_committed(_: Mapping[str, Ledger]) -> Set[str]:
@@ -69,7 +71,7 @@ def nothing_committed(_: Mapping[str, Ledger]) -> Set[str]:
 
 
 FileDecision: TypeAlias = tuple[str, FileAction]
-"""A path, and the action of the write on the file at the path."""
+"""Pair (path, action of the write on the file at the path)."""
 
 
 class Loss(Record):
@@ -172,7 +174,7 @@ class JobPlan(Record):
 
     @property
     def digests(self) -> Mapping[str, str | None]:
-        """The digest of each file and of the ledger after the write, by path; None for a removed file."""
+        """Path -> digest after the write, for each file and for the ledger; None for a removed file."""
         decided = {
             change.path: change.tree.digests[change.path] if change.tree else None
             for change in self.changes
@@ -181,7 +183,7 @@ class JobPlan(Record):
         return {**decided, ledger_path(self.rendering.job): digest_of(self.after.to_text()) if self.after else None}
 
     def changes_by(self, actions: Collection[FileAction], but: Set[FileDecision]) -> list[FileChange]:
-        """Return the changes that have one of the given actions, without the (path, action) pairs in `but`."""
+        """Return the changes with an action in `actions`, except for changes whose (path, action) is in `but`."""
         return [c for c in self.changes if c.action in actions and (c.path, c.action) not in but]
 
     def shared_decisions(self) -> tuple[FileDecision, ...]:
@@ -190,7 +192,7 @@ class JobPlan(Record):
         return tuple((c.path, c.action) for c in self.changes if not is_in_job_folder(name, c.path))
 
     def counts(self) -> dict[FileAction, int]:
-        """Return the number of files for each action."""
+        """Return action -> number of files on which the write takes the action."""
         return dict(Counter(change.action for change in self.changes))
 
     def intent(self) -> Ledger:
@@ -238,8 +240,8 @@ class JobPlans(Record):
 
     Attributes:
         plans: the plan of each job.
-        counts: for each job, the number of files by action. With these numbers, a method reads only the needed plans.
-        repeated: for each job by index, the changes of shared files that the plan of an earlier job already contains.
+        counts: for each job, action -> number of files. With these numbers, a method reads only the needed plans.
+        repeated: index of a job -> changes of shared files that the plan of an earlier job already contains.
         undone: the indices of the jobs whose files or ledgers on disk differ from the plan.
     """
 
@@ -259,19 +261,22 @@ class JobPlans(Record):
         return sum(counts.get(action, 0) for counts in self.counts for action in actions)
 
     def which(self, *actions: FileAction) -> list[int]:
-        """Return the indices of the jobs that take one of the actions on at least one file."""
+        """Return the indices of the jobs for which the write takes one of the actions on at least one file."""
         return [at for at, counts in enumerate(self.counts) if not counts.keys().isdisjoint(actions)]
 
     def changes(self, *actions: FileAction) -> Iterator[list[FileChange]]:
-        """Yield the changes with one of the actions, job by job. A shared file is in the changes of its first job."""
+        """Yield the changes with one of the actions, in one list per job. A shared file is in a single list."""
         return (self.changes_of(at, actions) for at in self.which(*actions))
 
     def changes_of(self, at: int, actions: Collection[FileAction]) -> list[FileChange]:
-        """Return the changes of one job that have one of the actions. Omit the changes in an earlier job's plan."""
+        """Return the changes, with one of the actions, of the job at the index `at`.
+
+        A change of a shared file is left out if the plan of an earlier job contains the change.
+        """
         return self.plans[at].changes_by(actions, self.repeated.get(at, frozenset()))
 
     def paths(self, action: FileAction) -> Iterator[str]:
-        """Yield the path of each file on which a job takes one of the actions. No path is repeated."""
+        """Yield the path of each file on which the write takes the action `action`. No path is repeated."""
         return (change.path for changes in self.changes(action) for change in changes)
 
 
@@ -283,8 +288,8 @@ class WritePlan(Record):
         ledgers: the ledgers of all jobs below the output folder, before the write.
         jobs: the plans of the jobs that the write includes.
         done_files: the paths of the files of each job in `request.done`; a shared path occurs only once.
-        kept_jobs: the version of tfgen in the ledger of each kept job, by job name. A kept job keeps the files of an
-            earlier version of tfgen or of earlier defaults.
+        kept_jobs: job name -> version of tfgen in the ledger, for each job that keeps the files of an earlier version
+            of tfgen or of earlier defaults.
         conflicts: the paths that tfgen may not write.
         lost: the conflicts that `request.force` overrides.
         leftovers: the temporary files that a killed render left.
@@ -336,8 +341,8 @@ class Surroundings(Record):
 
     Attributes:
         ledgers: the ledgers of all jobs.
-        on_disk: the state on disk of each path in the job's tree or ledger, by path.
-        final: the number of jobs that list a shared path after the write, by the case-folded path.
+        on_disk: path -> state on disk, for each path in the job's tree or ledger.
+        final: case-folded path -> number of jobs that list the path after the write, for paths that jobs may share.
         read: returns the text on disk at a path. tfgen calls this function only for a conflict, to find the lost lines.
     """
 
@@ -351,7 +356,10 @@ class Surroundings(Record):
         return next((another for another in self.ledgers.owners(path) if another != job), None)
 
     def is_kept(self, path: str, rendering: Rendering) -> bool:
-        """Return whether another job lists the path after the write, so that the file may not be removed."""
+        """Return whether a job other than the job of `rendering` lists the path after the write.
+
+        If so, tfgen must not remove the file.
+        """
         return self.final.get(path.casefold(), 0) > (path.casefold() in rendering.folded_paths)
 
     def wrote(self, path: str, job: str) -> bool:
@@ -366,9 +374,9 @@ class Surroundings(Record):
 
 
 def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> tuple[JobPlan, tuple[Conflict, ...]]:
-    """Plan the change of each path in the rendered tree or the ledger of a job, as if `force` were set.
+    """Return the plan of a job as if `force` were set, and the paths that tfgen may not write without `force`.
 
-    The conflicts list the paths that tfgen may not write without `force`.
+    The plan has a change for each path in the rendered tree or in the ledger of the job.
 
     Args:
         rendering: The name and the files of the job.
@@ -388,12 +396,14 @@ def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> t
 
 
 _Decision: TypeAlias = tuple[FileChange | None, Conflict | None]
-"""The planned change of a path, and the conflict at the path. The conflict is None if tfgen may write the path. The
-change is None if `force` cannot override the conflict."""
+"""Pair (planned change of a path, conflict at the path).
+
+The conflict is None if tfgen may write the path. The change is None if `force` cannot override the conflict.
+"""
 
 
 def _decide_rendered(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
-    """Plan the change of a rendered file."""
+    """Plan the change at a path that the job renders."""
     entry, digest, is_shared = around.on_disk[path], rendering.tree.digests[path], path in rendering.shared
     if not is_shared and (another := around.owner(path, rendering.job)):
         return None, Conflict(path, f"the file belongs to the job {another} ({ledger_path(another)})")
@@ -417,7 +427,7 @@ def _decide_rendered(path: str, rendering: Rendering, around: Surroundings) -> _
 
 
 def _decide_stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
-    """Plan the change of a file that the ledger lists but that the job no longer renders."""
+    """Plan the change at a path that the ledger lists but that the job no longer renders."""
     entry = around.on_disk[path]
     if entry.digest is None or around.is_kept(path, rendering):
         return FileChange(path, FileAction.FORGET), None

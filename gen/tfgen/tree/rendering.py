@@ -26,11 +26,11 @@ class Revision(Record):
     tail: str
 
     def text(self, number: int) -> str:
-        """Return the text of the file that contains the given revision number."""
+        """Return the text of the file with the revision number `number`."""
         return f"{self.head}{number}{self.tail}"
 
     def number(self, before: Ledger | None) -> int:
-        """Compute the revision number of this render from the ledger of the earlier render; 0 without a ledger."""
+        """Return the revision number that follows the ledger `before` of the earlier render; 0 without a ledger."""
         if before is None or not before.revised_digest:
             return 0
         return before.revision + (before.revised_digest != self.digest)
@@ -44,7 +44,7 @@ class Rendering(Record):
         source: the path of the job file from the root of the repository.
         revision: the file that contains a revision number; None if no file of the job contains a revision number.
         number: the revision number in the tree; 0 before `following` sets the number.
-        counted: the digest of the revision in the earlier ledger, if the tree has no revision.
+        counted: the `revised_digest` of the earlier ledger if `revision` is None; empty before a call of `following`.
     """
 
     job: str
@@ -58,9 +58,9 @@ class Rendering(Record):
     counted: str = ""
 
     def following(self, before: Ledger | None) -> Rendering:
-        """Return the rendering with its revision number, computed from the ledger of the earlier render.
+        """Return the rendering with the revision number that follows the ledger `before` of the earlier render.
 
-        A rendering without a revision gets the revision number and digest of the ledger.
+        If `revision` is None, the rendering gets the revision number and the `revised_digest` of the ledger.
         """
         if self.revision is None:
             return self.replaced(number=before.revision, counted=before.revised_digest) if before else self

@@ -16,7 +16,7 @@ def replace_folder(folder: Path, files: Iterable[tuple[str, str]], file: str, ma
 
     Args:
         folder: a new folder, an empty folder, or a folder with an earlier version of the files.
-        files: the path below the folder and the text of each file.
+        files: (path below the folder, text) of each new file.
         file: the name of a file in the folder by which tfgen recognizes an earlier version.
         mark: a text that this file must contain.
 
@@ -48,7 +48,7 @@ def write_new_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
     Args:
         folder: a folder that does not exist.
-        files: the content of each file, by the name of the file.
+        files: file name -> content of each file.
 
     Raises:
         UsageError: the folder exists.
@@ -70,7 +70,7 @@ def write_new_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _swap(folder: Path, staged: Path) -> None:
-    """Replace the folder by the staged new version. After a failure, move the earlier version back."""
+    """Replace the folder by the new version in `staged`. After a failure, move the earlier version back."""
     earlier = staged / "old"
     if folder.exists():
         folder.rename(earlier)

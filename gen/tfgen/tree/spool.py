@@ -160,7 +160,7 @@ class Spool:
         return Slot(self._file, start, len(data))
 
     def give_up(self) -> None:
-        """Tell all processes that share the spool that no process needs the values any longer."""
+        """Mark the values as no longer needed, for all processes that share the spool."""
         with errors_at(self._near):
             os.pwrite(self._file, b"x", 0)
 

@@ -13,7 +13,7 @@ from tfgen.tree.ledgers import Ledgers
 
 
 def unlisted_files(out: Path, ledgers: Ledgers) -> list[str]:
-    """Return the sorted paths of the files that no ledger lists. A link to a folder counts as a file.
+    """Return the paths, from the output folder, of the files that no ledger lists. A link to a folder counts as a file.
 
     Args:
         out: the output folder.

@@ -58,11 +58,11 @@ def read_ledgers(out: Path) -> Ledgers:
 
 
 def find_unchanged(out: Path, ledgers: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return the jobs whose ledgers and rendered files on disk are unchanged, with the digests of the ledgers.
+    """Return the pairs in `ledgers` whose job has an unchanged ledger and unchanged rendered files on disk.
 
     Args:
         out: The output folder.
-        ledgers: The name of each job, and the earlier digest of the job's ledger.
+        ledgers: (Job name, earlier digest of the job's ledger) for each job.
 
     Raises:
         TfgenError: The disk cannot be read.
@@ -214,7 +214,10 @@ def _stage_jobs(folder: OutputFolder, plan: WritePlan) -> list[_StagedLedger]:
 
 
 def _stage(folder: OutputFolder, plan: WritePlan, number: int, at: int) -> _StagedLedger:
-    """Stage the files and the final ledger of one job of the plan."""
+    """Stage the files and the final ledger of the job at the index `at` of the plan.
+
+    `number` is an upper bound of the number of files that the whole plan stages.
+    """
     job = plan.jobs[at]
     changes = plan.jobs.changes_of(at, _WRITES)
     replaced = [change.path for change in changes if change.action is FileAction.CHANGE]
@@ -249,7 +252,7 @@ class _StagedLedger(NamedTuple):
 
 
 def _stage_ledger(folder: OutputFolder, number: int, job: JobPlan, ledger: Ledger | None) -> _StagedLedger:
-    """Stage the new ledger of a job. If the new ledger is None, mark the existing ledger for removal."""
+    """Stage `ledger`, the new ledger of a job. If `ledger` is None, mark the existing ledger for removal."""
     path = ledger_path(job.rendering.job)
     if ledger:
         folder.stage({path: ledger.to_text()}, number)

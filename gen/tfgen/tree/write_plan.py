@@ -93,8 +93,8 @@ class _Jobs(Record):
     """The result of the check of all renderings together.
 
     Attributes:
-        written: the name of each job that the write includes, by the index of the rendering.
-        final: the number of jobs that list a shared path after the write, by the case-folded path.
+        written: index of the rendering -> job name, for each job that the write includes.
+        final: case-folded path -> number of jobs that list the path after the write, for paths that jobs may share.
         kept_jobs: the jobs for `WritePlan.kept_jobs`.
     """
 
@@ -104,7 +104,7 @@ class _Jobs(Record):
 
 
 def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: FindCommitted) -> _Jobs:
-    """Check all jobs together. Raise TfgenError if two jobs have the same path or the same ledger."""
+    """Find the jobs that the write includes. Raise TfgenError if two jobs have the same path or the same ledger."""
     committed = cache(partial(find_committed, ledgers))
     names: dict[str, str] = {}
     written: dict[int, str] = {}
@@ -142,8 +142,8 @@ class _Planned(NamedTuple):
     Attributes:
         slot: the position of the stored plan.
         conflicts: the conflicts of the job.
-        counts: the number of files by action.
-        shared: the path and the action for each file that is not in the job's own folder.
+        counts: action -> number of files.
+        shared: (path, action) for each file that is not in the job's own folder.
         unfinished: the folders in which a killed render may have left temporary files.
         is_done: whether the files on disk already match the plan.
         is_recounted: whether a revision number in a rendered file starts again at 0, because the ledger is missing.
@@ -178,6 +178,6 @@ def _plan_one(
 
 
 def _folders(ledger: Ledger) -> Iterator[str]:
-    """Yield the folders in which a killed render of a job may have left temporary files and folders."""
+    """Yield the folders in which a killed render of the ledger's job may have left temporary files and folders."""
     for path in ledger.files:
         yield from ancestors(path) if job_folder(path) else (path.rpartition("/")[0],)
