@@ -1,4 +1,4 @@
-"""The streams of a websocket: websocket-client makes the frames, and the other side is the end of a pair of sockets."""
+"""Tests of the streams of a websocket. websocket-client writes the frames, and a socket pair replaces the network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MANY = 4 << 20
 
 @pytest.fixture
 def pair() -> Iterator[tuple[Any, Any]]:
-    """The streams, and the websocket at the other side."""
+    """Yield the streams, and the websocket at the other end."""
     ours, theirs = websocket.WebSocket(), websocket.WebSocket()
     ours.sock, theirs.sock = socket.socketpair()
     with Channels(ours, "host") as channels:

@@ -1,4 +1,4 @@
-"""A websocket with a server that accepts the connection and says nothing more."""
+"""Tests of a websocket whose server accepts the connection and then sends nothing."""
 
 from __future__ import annotations
 

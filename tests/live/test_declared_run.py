@@ -1,4 +1,4 @@
-"""The names of a run's objects where a Helm release has another name than the job: Helm's own."""
+"""Tests that tfgen names a run's objects as Helm does when the Helm release and the job have different names."""
 
 from __future__ import annotations
 

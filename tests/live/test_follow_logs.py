@@ -1,7 +1,7 @@
-"""The logs of a run, followed over the objects of a recorded run and over recorded streams of a kubelet.
+"""Tests of the followed logs of a run, with the objects of a recorded run and with recorded streams of a kubelet.
 
-A stream is the bytes that a kubelet sends for a container, in the parts in which they come. The pods change when a
-number of streams was read, so no test depends on time.
+A stream consists of the bytes that a kubelet sends for a container, in the same parts. The pods change after a number
+of streams, so no test depends on time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TEXTS = ("step 100: loss 0.9", "step 200: loss 0.5", "fertig: Größe 3", "done"
 
 
 class Stream:
-    """A recorded answer: its parts, and whether it stays open behind them, as a log that is followed does."""
+    """A recorded answer in parts. With `stays`, the answer stays open after the last part, like a followed log."""
 
     def __init__(self, *parts: bytes, stays: bool = False, error: Exception | None = None) -> None:
         self._parts, self._stays, self._error = parts, stays, error
@@ -61,15 +61,15 @@ class Stream:
 
 
 class RecordedApi:
-    """An API server that gives recorded objects, and one recorded stream after the other.
+    """An API server that returns recorded objects, and one recorded stream after the other.
 
     Attributes:
-        queries: of all streams, in their order.
-        failures: as `Api` counts them.
+        queries: The queries of all streams, in order.
+        failures: The number of failed tries, as in `Api`.
     """
 
     def __init__(self, *streams: Stream | Exception, states: Sequence[tuple[int, Mapping[str, Any]]] = ()) -> None:
-        """Args: the streams; the states of the chief's container, each from a number of streams on."""
+        """Set the streams, and the states of the chief's container with the number of streams before each state."""
         self._streams, self._states = [*streams], states
         self.queries: list[Mapping[str, str]] = []
         self.failures = 0
@@ -106,7 +106,7 @@ class RecordedApi:
         return self.log_of_pods[path.split("/")[-2]]
 
     def _state(self) -> Mapping[str, Any] | None:
-        """The state of the chief's container; None once it has ended as it was recorded."""
+        """Return the state of the chief's container, or None for the recorded end of the container."""
         now = [state for number, state in self._states if len(self.queries) >= number]
         return now[-1] or None if now else None
 

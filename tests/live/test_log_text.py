@@ -1,4 +1,4 @@
-"""Lines of logs: their times, and which of them were read before."""
+"""Tests of log lines: the order of their times, and the lines that tfgen has already read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tfgen.live.log_text import LogPosition, last_step, read_line
     ],
 )
 def test_times_are_compared_by_what_they_mean(earlier: str, later: str) -> None:
-    """A kubelet writes them in its own zone, and leaves out the last zeros."""
+    """A kubelet writes times in the time zone of its node, and omits trailing zeros."""
     assert read_line(f"{earlier} a").at < read_line(f"{later} b").at
 
 
@@ -47,7 +47,7 @@ def test_a_log_that_breaks_off_twice_is_read_once(first: int, second: int) -> No
 
     def take(lines: Sequence[str]) -> None:
         begin = position.begin()
-        lines = [raw for raw in lines if not begin or raw[:19] >= begin[:19]]  # whole seconds, as the API has it
+        lines = [raw for raw in lines if not begin or raw[:19] >= begin[:19]]  # the API compares whole seconds
         read.extend(raw for raw in lines if position.advance(read_line(raw)))
 
     take(LOG[:first])

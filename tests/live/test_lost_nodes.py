@@ -1,4 +1,4 @@
-"""The pods of a recorded run on a node that is not ready, and the signs by which a node counts as alive."""
+"""Tests of the pods of a recorded run on a node that is not ready, and of the signs that a node is alive."""
 
 from __future__ import annotations
 

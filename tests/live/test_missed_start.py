@@ -1,6 +1,6 @@
-"""The reason of a run that missed its start deadline, by the events of pods that no longer exist.
+"""Tests of the reason why a run missed its start deadline, from the events of pods that no longer exist.
 
-The messages are those of kube-scheduler 1.36: pkg/scheduler/schedule_one.go and pkg/scheduler/framework/types.go.
+The messages come from kube-scheduler 1.36: pkg/scheduler/schedule_one.go and pkg/scheduler/framework/types.go.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers that no API server gives: of a proxy, a login page, or a server that restarts."""
+"""Tests with answers that no API server sends, but a proxy, a login page, or a server that restarts."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def server(answers: Callable[[str], Answer]) -> Iterator[str]:
         thread.start()
         try:
             yield f"http://127.0.0.1:{http.server_address[1]}"
-        finally:  # a thread that goes on would keep pytest from its end after a failed test
+        finally:  # a running thread would prevent the end of pytest after a failed test
             http.shutdown()
             thread.join()
 

@@ -1,7 +1,7 @@
-"""A port of this machine that ends at a pod: recorded messages of a kubelet, in a websocket over a pair of sockets.
+"""Tests of a forwarded port, with recorded messages of a kubelet in a websocket over a pair of sockets.
 
-The first message of each stream is the number of the port, 6006 here, as the kubelet writes it: two bytes, the low byte
-first. `client-go` and the kubelet of Kubernetes 1.33 have it so.
+The first message of each stream contains the number of the port, here 6006, in two bytes, the low byte first.
+`client-go` and the kubelet of Kubernetes 1.33 use this order.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class RecordedApi:
     """An API server whose websockets end in this process.
 
     Attributes:
-        refusal: what is raised in place of a further websocket.
-        asked: the path, the query and the protocol of each websocket.
-        servers: the other side of each websocket.
+        refusal: The exception that the server raises instead of opening another websocket.
+        asked: The path, the query and the protocol of each websocket.
+        servers: The other end of each websocket.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class RecordedApi:
         return Channels(ours, "host")
 
     def close(self) -> None:
-        """Close the other side of all websockets."""
+        """Close the other end of all websockets."""
         for server in self._opened:
             server.shutdown()
 
@@ -74,9 +74,9 @@ class Forwarded:
     """A forwarded port.
 
     Attributes:
-        api: the API server.
-        told: what was told of connections.
-        pods: the names that the pod has, one after the other.
+        api: The API server.
+        told: The messages about connections.
+        pods: The successive names of the pod.
     """
 
     def __init__(self, api: RecordedApi) -> None:
@@ -93,9 +93,9 @@ class Forwarded:
 
     @contextmanager
     def connected(self) -> Iterator[tuple[socket.socket, Any]]:
-        """A connection to the port, and the other side of its websocket."""
+        """Connect to the port, and yield the connection and the other end of its websocket."""
         with self.forward() as forward:
-            self.api.servers.get(timeout=20)  # of the look whether the account may forward
+            self.api.servers.get(timeout=20)  # the first websocket only checks the permission to forward
             threading.Thread(target=serve_once, args=[forward], daemon=True).start()
             with socket.create_connection((LOOPBACK, forward.port), timeout=20) as local:
                 server = self.api.servers.get(timeout=20)
@@ -111,7 +111,7 @@ def api() -> Iterator[RecordedApi]:
 
 
 def serve_once(forward: PortForward) -> None:
-    """`serve` goes on until the process ends; here, until the listener is closed."""
+    """Call `serve` until the listener is closed. In tfgen, `serve` runs until the process ends."""
     try:
         forward.serve()
     except OSError:
@@ -206,7 +206,7 @@ def taken_port() -> tuple[socket.socket, int]:
 
 @pytest.mark.parametrize(("requested", "is_error"), [(lambda port: port, True), (lambda _port: None, False)])
 def test_a_taken_port(requested: Callable[[int], int | None], is_error: bool, api: RecordedApi) -> None:
-    """A port that the user named is an error. The pod's own port is only preferred."""
+    """A taken port is an error only if the user chose the port. The number of the pod's port is only a preference."""
     listener, port = taken_port()
     forward = Forwarded(api).forward(requested(port), port)
     with listener:

@@ -1,4 +1,4 @@
-"""The messages of API servers and webhooks: their form is that of Kubernetes 1.36, JobSet 0.12 and Volcano 1.15."""
+"""Tests of the messages of API servers and webhooks, as in Kubernetes 1.36, JobSet 0.12 and Volcano 1.15."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Runs as real clusters had them: a folder each, with job.yaml, cluster.json (tests/support/recorded_run.py), and what
-``tfgen status`` says of it in status.txt."""
+"""Tests of the states of runs that were recorded in real clusters.
+
+Each run has a folder with job.yaml, cluster.json (see tests/support/recorded_run.py) and status.txt, the output of
+``tfgen status``.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,7 @@ def test_the_numbers_are_those_of_the_cluster_after_an_edit_that_it_refused(tmp_
 
 
 def unfinished(snapshot: Snapshot) -> Snapshot:
-    """The moment in which the chief is done, and its Job has no condition yet."""
+    """Return the snapshot for the moment when the chief has ended, but its Job has no condition yet."""
     lead = ("batch/v1", "Job", "mnist-chief")
     return snapshot.replaced(objects={**snapshot.objects, lead: snapshot.objects[lead] | {"status": {"active": 1}}})
 

@@ -1,4 +1,4 @@
-"""The tree that `tfgen status --watch` draws, of recorded runs: tree.txt in the folder of a run."""
+"""Tests of the tree that `tfgen status --watch` draws. The folder of a recorded run contains its tree in tree.txt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step times from trace files of TensorFlow 2.21: two workers of MultiWorkerMirroredStrategy, recorded for 2 s.
+"""Tests of step times from trace files of TensorFlow 2.21: two workers of MultiWorkerMirroredStrategy, traced for 2 s.
 
 Worker 1 sleeps 200 ms before each call of its tf.function; worker 0 waits for worker 1 in a collective operation.
 """

@@ -1,4 +1,4 @@
-"""The numbers of tasks in the kinds of operators, as the committed goldens have them."""
+"""Tests of the number of tasks of each role, in the objects of operators from the golden files."""
 
 from __future__ import annotations
 

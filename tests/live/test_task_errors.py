@@ -1,4 +1,4 @@
-"""The usual errors of the tasks that failed, in a run that a real cluster had."""
+"""Tests of the usual errors of failed tasks, in a run that was recorded in a real cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trace over the streams of exec: the frames of a real exec, from the far end of a pair of sockets."""
+"""Tests of a trace over the streams of exec, with recorded frames of exec in a pair of sockets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The reason why a run waits in a queue of Kueue, by the conditions of its Workload.
+"""Tests of the reason why a run waits in a queue of Kueue, from the conditions of its Workload.
 
-The texts are those of Kueue 0.19.2: pkg/controller/core/workload_controller.go, pkg/scheduler/scheduler.go and
+The texts come from Kueue 0.19.2: pkg/controller/core/workload_controller.go, pkg/scheduler/scheduler.go and
 pkg/workload/workload.go of https://github.com/kubernetes-sigs/kueue/tree/v0.19.2.
 """
 
