@@ -37,7 +37,7 @@ def _check_one_pod(view: View) -> Iterator[Finding]:
 
 
 def _shared_claims(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], str]]:
-    """Yield each claim that several pods mount: path and value of the access mode, the volume, and a description."""
+    """Yield (path of the access mode, access mode, volume, description) for each claim that several pods mount."""
     for name, volume in view.values["storage"].items():
         claim = volume.get("claim", {})
         mounting = [role.name for role in view.roles if name in view.volumes(role.name)]

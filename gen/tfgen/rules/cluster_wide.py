@@ -13,7 +13,10 @@ _EMPTY: Final[Mapping[str, Any]] = {}
 
 
 def _record(document: Document) -> Any:
-    """Return the data of a job that this rule compares: the cluster-wide objects of each environment."""
+    """Return [environment, cluster, kind, name, advice] for each cluster-wide object that an environment creates.
+
+    For a job without gitops, return None.
+    """
     spec, job = document.data["spec"], document.data["metadata"]["name"]
     if "gitops" not in spec:
         return None
@@ -40,7 +43,7 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _cluster_objects(job: str, spec: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield the kind and the name of each cluster-wide object of an environment, with the advice for the message."""
+    """Yield (kind, name, advice for the message) for each cluster-wide object of the environment with `settings`."""
     if not settings.get("enabled", True):
         return
     classes = {**spec.get("priorityClasses", _EMPTY), **settings.get("priorityClasses", _EMPTY)}

@@ -136,7 +136,11 @@ def _fields(part: Part, role: RoleName, overriding: tuple[str, ...], lists: tupl
 
 
 def _job_key(part: Part, role: RoleName, field: str) -> str:
-    """Return the key of job.yaml that sets a pod field, such as `roles.ROLE.ports` for a key that only roles have."""
+    """Return the key of job.yaml that the user can set in place of the field `field` of a podTemplate.
+
+    For a field that only roles have, in the podTemplate of the job, the result contains the word ROLE, as in
+    `roles.ROLE.resources`.
+    """
     field = _JOB_KEYS.get(field, field)
     is_in_role = part.path[:1] == ("roles",)
     job_has, role_has = (schema_file.node(schema_file.load(), ("spec", *path, field)) for path in ((), ("roles", role)))

@@ -22,13 +22,13 @@ _VOLCANO: Final = "volcano.sh/vgpu-"
 
 
 def _resources(view: View) -> Iterator[tuple[RoleName, Path, Mapping[str, Any]]]:
-    """Yield the name of each role, the path of the role's resources, and the resources."""
+    """Yield (name of the role, path of the resources, resources) for each role."""
     for role in view.roles:
         yield role.name, ("roles", role.name, "resources"), view.values["roles"][role.name]["resources"]
 
 
 def _amounts(resources: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, str | int]]]:
-    """Yield each mapping from resource names to amounts in a role's resources, with the path of the mapping."""
+    """Yield (path in `resources`, {name of the resource: amount}) for the requests, the limits and the GPU share."""
     yield from (((key,), resources[key]) for key in ("requests", "limits"))
     yield ("gpu", "share"), resources["gpu"]["share"]
 
@@ -43,7 +43,7 @@ def _check_legacy_names(view: View) -> Iterator[Finding]:
 
 
 def _is_device(name: str) -> bool:
-    """Return True if a device plugin, and not Kubernetes itself, provides a resource."""
+    """Return True if a device plugin, and not Kubernetes itself, provides the resource `name`."""
     return "/" in name and not name.partition("/")[0].endswith("kubernetes.io")
 
 

@@ -119,8 +119,9 @@ def _find_duplicates(path: Path, items: Sequence[Any], keys: Sequence[str]) -> I
 
 
 def _has_equal_keys(item: Any, namesake: Any, keys: Sequence[str]) -> bool:
-    """Return True if two items with the same first merge key have equal values at all other merge keys that both set.
+    """Return True if `item` and `namesake` have equal values at all `keys` that both items set.
 
+    The two items have the same value at the first merge key. `keys` are the other merge keys.
     kustomize compares the protocols of ports only if every port of the list sets a protocol.
     """
     pairs = ((item.get(key), namesake.get(key)) for key in keys)

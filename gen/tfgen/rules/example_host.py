@@ -1,7 +1,7 @@
 """Example addresses, which no cluster can reach, in jobs that a GitOps tool applies.
 
-https://www.rfc-editor.org/rfc/rfc2606 reserves some host names for examples. The rule checks only jobs with `gitops`,
-because `tfgen init` writes example addresses into each new job.
+https://www.rfc-editor.org/rfc/rfc2606 reserves some host names for examples. The rule checks only jobs with `gitops`.
+A job without `gitops` may be a new job, into which `tfgen init` wrote example addresses.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class _Reference(NamedTuple):
         path: the path of the variable that contains the reference.
         name: the name of the variable that contains the reference.
         target: the name of the other variable.
-        order: the position of each variable of the container in the list of variables, by name.
+        order: name of each variable of the container -> position in the list of variables.
         has_env_from: true if envFrom may set more variables.
     """
 
@@ -48,7 +48,7 @@ class _Reference(NamedTuple):
 
 
 def find_references(text: str) -> tuple[str, ...]:
-    """Return the distinct names to which a text refers. The function does not cache the names of a long text.
+    """Return each variable name to which a text refers, once. The function does not cache the names of a long text.
 
     Example:
         >>> find_references("$(A)/$$(B)/$(A)")
@@ -73,7 +73,7 @@ def measure_expanded(text: str, sizes: Mapping[str, int]) -> int:
 
     Args:
         text: an argument, or the value of a variable.
-        sizes: the number of bytes in the value of each variable that is set earlier, by the name of the variable.
+        sizes: name of each variable that is set earlier -> number of bytes in the value.
 
     Example:
         >>> measure_expanded("$(A)/$$(B)/$(C)", {"A": 1000})
@@ -135,7 +135,7 @@ def _check_words(view: View) -> Iterator[Finding]:
 
 
 def _order(view: View, role: RoleName) -> Mapping[str, int]:
-    """Return the index of each variable of a role's main container, in the order in which Kubernetes sets variables."""
+    """Return name -> index of each variable of a role's main container, in the order in which Kubernetes sets them."""
     added = (pod_parts.name(item) for part in pod_parts.main_container(view, role) for item in _env(part))
     names = [*(variable["name"] for variable in view.variables(role)), *added]
     return {name: index for index, name in reversed(list(enumerate(names)))}

@@ -88,14 +88,14 @@ def _same_place(document: Document) -> Iterator[Finding]:
 
 
 def _place(document: Document, environment: Mapping[str, Any]) -> _Place | None:
-    """Return the cluster and the namespace of an environment, or None if the job does not set a namespace."""
+    """Return (cluster, namespace) of an environment, or None if the job sets no namespace for the environment."""
     has_place = _gitops(document) is not None or "namespace" in environment or "cluster" in environment
     namespace = environment.get("namespace", document.data["metadata"].get("namespace"))
     return (environment.get("cluster", ""), namespace) if has_place and namespace else None
 
 
 def _clusters(document: Document) -> Any:
-    """Return each environment that Flux applies, with its cluster, or with None if the environment sets no cluster."""
+    """Return [environment, cluster or None] for each environment of a job that Flux applies; None for other jobs."""
     if "flux" not in (_gitops(document) or {}):
         return None
     return [[name, environment.get("cluster")] for name, environment in environments_of(document).items()]
@@ -124,12 +124,16 @@ def _conflicts(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _part(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
-    """Return the jobs, each with one value of its record, such as `profile`. Leave out jobs with an empty value."""
+    """Return `jobs` with `record[name]` in place of each record. Leave out the jobs whose `record[name]` is empty."""
     return [job._replace(record=job.record[name]) for job in jobs if job.record[name]]
 
 
 def _profile_record(document: Document) -> Any:
-    """Return a job's Pod Security profile, True if the job sets it, and each environment's cluster and namespace."""
+    """Return [profile, is set, places] of a job that creates its namespaces; None for other jobs.
+
+    `profile` is the Pod Security profile, and `is set` is True if the document sets the profile. `places` has the item
+    [environment, cluster, namespace] for each environment.
+    """
     applied = _applied(document)
     if applied is None or not applied[1].create_namespace:
         return None
@@ -157,7 +161,7 @@ def _describe(place: _Place) -> str:
 
 
 def _file_record(document: Document) -> Any:
-    """Return the digest of each file that tfgen renders for Argo CD and Flux from a job, by the path of the file."""
+    """Return path -> digest of each file that tfgen renders for Argo CD and Flux from a job."""
     if _gitops(document) is None:
         return None
     return {path: digest(objects) for path, objects in _files(document).items()}
@@ -177,7 +181,7 @@ def _different_files(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _set_record(document: Document) -> Any:
-    """Return two lists of environments: those with an ApplicationSet, and those with overlays but no ApplicationSet."""
+    """Return [environments with an ApplicationSet, environments with overlays but without an ApplicationSet]."""
     names = [*environments_of(document)]
     is_in_sets = _is_in_sets(document)
     has_sets = is_in_sets and (_gitops(document) or {}).get("source") != "Chart"
@@ -208,7 +212,7 @@ def _is_in_sets(document: Document) -> bool:
 
 
 def _files(document: Document) -> dict[str, Any]:
-    """Return the objects in each file that tfgen renders for Argo CD and Flux from a job, by the path of the file.
+    """Return path -> objects of each file that tfgen renders for Argo CD and Flux from a job.
 
     The result lacks files that contain a Namespace, because `_namespace_profiles` compares the Namespaces.
     """
@@ -221,7 +225,7 @@ def _files(document: Document) -> dict[str, Any]:
 
 
 def _applied(document: Document) -> tuple[TrainingJob, GitOps] | None:
-    """Return a job with its GitOps settings. For a job without such settings, return None without parsing the job."""
+    """Return (job, GitOps settings). For a job without GitOps settings, return None without parsing the job."""
     if _gitops(document) is None:
         return None
     job = TrainingJob.from_document(document.data)

@@ -47,7 +47,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
 
 
 def find_broken_guards(rule: str, view: View) -> Iterator[Finding]:
-    """Yield the mistakes that the guards of a rule find, at most one mistake for each path."""
+    """Yield the mistakes that the guards of the rule with the id `rule` find, at most one mistake for each path."""
     message_by_path: dict[Path, str] = {}
     for guard, scope in view.failing_guards(rule):
         steps = guard.path.split(".") if isinstance(guard.path, str) else guard.path
@@ -63,7 +63,7 @@ def _no_advice(_guard: Guard, _view: View) -> str:
 
 
 def _max_workers(guard: Guard, view: View) -> str:
-    """Return advice with the largest number of workers that a guard accepts. A bisection finds the number."""
+    """Return advice that names the largest number of workers that `guard` accepts. A bisection finds the number."""
     roles = view.values["roles"]
 
     def too_many(workers: int) -> bool:

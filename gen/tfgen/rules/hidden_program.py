@@ -72,7 +72,10 @@ def program_of(view: View, role: RoleName) -> PurePosixPath | None:
 
 
 def _volume_over(view: View, role: RoleName, program: PurePosixPath) -> str | None:
-    """Return the volume that contains the program. Of several such volumes, return the one with the deepest path."""
+    """Return the name of the volume of a role whose mount path contains `program`, or None.
+
+    Of several such volumes, the result is the volume with the deepest mount path.
+    """
     mounts = {
         name: PurePosixPath(volume["mountPath"])
         for name, volume in view.volumes(role).items()
@@ -82,7 +85,7 @@ def _volume_over(view: View, role: RoleName, program: PurePosixPath) -> str | No
 
 
 def _is_empty(view: View, role: RoleName, name: str) -> bool:
-    """Return True if a volume starts empty and only the main container can write to the volume."""
+    """Return True if the volume `name` starts empty and only the main container of the role mounts the volume."""
     volume: Mapping[str, Any] = view.values["storage"][name]
     containers = (*pod_parts.extra_containers(view, role), *pod_parts.template_items(view, role, "initContainers"))
     filled = any(

@@ -69,7 +69,10 @@ def _has_gpus(values: Mapping[str, Any], role: str) -> bool:
 
 
 def _readers(view: View, path: Path) -> tuple[Mapping[str, Any], ...]:
-    """Return this variant's values if its environment sets the value at a path, or else the values of all variants."""
+    """Return the values of each variant that uses the value at `path`.
+
+    Only this variant uses a value that its environment sets. All variants may use a value of the job.
+    """
     return (view.values,) if view.is_set_in_environment(path) else view.all_values
 
 

@@ -13,7 +13,7 @@ from tfgen.rules.view import View
 
 
 def images(view: View) -> Iterator[tuple[Path, str]]:
-    """Yield each image of a variant of a job, including default images, with the path that sets the image."""
+    """Yield (path that sets the image, image) for each image of a variant of a job, including default images."""
     for path, image in dict(_images(view)).items():
         if isinstance(image, str) and image:
             yield path, image

@@ -29,8 +29,8 @@ class ContainerAmounts(NamedTuple):
     Attributes:
         owner: the name of the container in messages, for example ``role worker``.
         path: the path of the resources.
-        requests: the requested amounts, by the name of the resource.
-        limits: the limits, by the name of the resource.
+        requests: name of the resource -> requested amount.
+        limits: name of the resource -> limit.
     """
 
     owner: str
@@ -40,7 +40,7 @@ class ContainerAmounts(NamedTuple):
 
 
 def list_amounts(view: View) -> Iterator[ContainerAmounts]:
-    """Yield the resources of each role, of the helper containers, and of TensorBoard if it is enabled."""
+    """Yield the resources of each role, of the helper containers, and of TensorBoard if TensorBoard is enabled."""
     for role in view.roles:
         bound = view.bindings(role.name)
         path: Path = ("roles", role.name, "resources")
@@ -67,7 +67,10 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def locate_amount(view: View, path: Path, map_: str, name: str) -> Path:
-    """Return the path of the field that sets an amount: `requests.cpu`, the short form `cpu`, or `gpu.count`."""
+    """Return the path of the field that sets the amount of the resource `name` in the resources at `path`.
+
+    `map_` is `requests` or `limits`. The field is, for example, `requests.cpu`, the short form `cpu`, or `gpu.count`.
+    """
     resources: Any = view.values
     for key in path:
         resources = resources[key]

@@ -32,7 +32,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _key(item: Object) -> tuple[str, str, str]:
-    """Return the API group, the kind and the name of an object, without the version of the API group."""
+    """Return (API group without its version, kind, name) of an object."""
     return group(item), item["kind"], item["metadata"]["name"]
 
 

@@ -41,7 +41,7 @@ def _find_duplicates(
 
 
 def mounts_of(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
-    """Yield each folder at which a role mounts a volume, with the path of the field that sets the folder."""
+    """Yield (path of the field that sets the folder, folder) for each folder at which a role mounts a volume."""
     if view.job.structure.code:
         yield ("code", "mountPath"), view.values["code"]["mountPath"]
     yield from _storage_mounts(view, role)

@@ -30,7 +30,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _containers(view: View, role: RoleName) -> Iterator[Finding]:
-    """Find equal names among the init containers, the sidecars and the containers of podTemplate.
+    """Report equal names among the init containers, the sidecars and the containers of podTemplate.
 
     A container of podTemplate may have the name of a generated container in the same list of the pod, because the two
     containers are merged.
@@ -76,12 +76,12 @@ def _ports(view: View, role: RoleName) -> Iterator[Part]:
 
 
 def _volumes(view: View, role: RoleName) -> Iterator[Part]:
-    """Yield the volumes of podTemplate. Volumes with equal names in the job and in the role count as one volume."""
+    """Yield the volumes of podTemplate of the job and of the role. A volume of the role replaces the job's namesake."""
     yield from _merged(pod_parts.template_items(view, role, "volumes")).values()
 
 
 def _merged(parts: Iterable[Part]) -> dict[str, Part]:
-    """Return containers or volumes by name. Of several items with the same name, return the last item."""
+    """Return name -> container or volume. Of several parts with the same name, the result contains the last part."""
     return {pod_parts.name(part): part for part in parts}
 
 

@@ -55,7 +55,10 @@ def _faults(view: View) -> Sequence[Fault]:
 
 
 def _variant_parts(view: View, by_environment: Mapping[str, Sequence[_Part]]) -> Sequence[_Part]:
-    """Return the items of `by_environment` for this variant. For an environment, leave out items that the job has."""
+    """Return the items that `by_environment` has for this variant. For an environment, leave out the items of the job.
+
+    `by_environment` maps the name of each environment to items, and an empty text to the items of the job itself.
+    """
     if view.environment is None:
         return by_environment[""]
     return [part for part in by_environment.get(view.environment, ()) if part not in by_environment[""]]

@@ -23,7 +23,7 @@ class Part(NamedTuple):
 
 
 def extra_containers(view: View, role: RoleName) -> Iterator[Part]:
-    """Yield the init containers and the sidecars of a role."""
+    """Yield the init containers and the sidecars of a role's pods: first of the job, then of the role."""
     for part in _levels(view, role):
         yield from items(part, "initContainers")
         yield from items(part, "sidecars")
@@ -53,7 +53,7 @@ def patch_specs(view: View) -> Iterator[Part]:
 
 
 def template_items(view: View, role: RoleName, key: str) -> Iterator[Part]:
-    """Yield the items of a list, such as `volumes`, in the pod templates of a role."""
+    """Yield the items of the list at `key`, such as `volumes`, in the pod specs of the pod templates of a role."""
     for spec in template_specs(view, role):
         yield from items(spec, key)
 
@@ -64,14 +64,14 @@ def main_container(view: View, role: RoleName) -> Iterator[Part]:
 
 
 def child(part: Part, key: str) -> Iterator[Part]:
-    """Yield the value at a key of a mapping, if the value is a mapping."""
+    """Yield the value at `key` in `part`, if the value is a mapping. Yield nothing for a different value."""
     data = part.data.get(key)
     if isinstance(data, Mapping):
         yield Part((*part.path, key), data)
 
 
 def items(part: Part, key: str) -> Iterator[Part]:
-    """Yield each mapping in the list at a key."""
+    """Yield each mapping in the list at `key` in `part`. Yield nothing if the value is not a list."""
     data = part.data.get(key)
     if isinstance(data, list):
         for index, item in enumerate(data):

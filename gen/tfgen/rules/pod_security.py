@@ -39,7 +39,7 @@ _ADDABLE: Final = frozenset(
         "SYS_CHROOT",
     )
 )
-"""Capabilities that a container may add under the profile baseline. The profile restricted allows only _LOW_PORTS."""
+"""Capabilities that a container may add under the profile baseline. The profile restricted allows only `_LOW_PORTS`."""
 _LOW_PORTS: Final = "NET_BIND_SERVICE"
 _SELINUX_TYPES: Final = (None, "", "container_t", "container_init_t", "container_kvm_t", "container_engine_t")
 _SYSCTLS: Final = frozenset(

@@ -37,7 +37,7 @@ class Recorded(NamedTuple):
 
 
 class Clash(NamedTuple):
-    """A conflict between jobs: the index of the job to report, the path in the job's document, and the message."""
+    """A conflict between jobs: the position of the job to report, the path in the job's document, and the message."""
 
     number: int
     path: Path
@@ -73,7 +73,7 @@ class AcrossRule(Record):
 def rule_alone(
     rule: str, severity: Severity, summary: str, find: Callable[[Document], Iterable[Finding]]
 ) -> AcrossRule:
-    """Return an `AcrossRule` for a rule that needs only one document. Each record lists the mistakes of a document."""
+    """Return an `AcrossRule` that checks each document alone. The record lists the mistakes that `find` returns."""
     return AcrossRule(
         rule,
         severity,
@@ -88,5 +88,5 @@ def _recorded_clashes(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def did_you_mean(name: str, names: Collection[str]) -> str:
-    """Return a hint such as `; did you mean "data"?` for an unknown name, or an empty text if no name is similar."""
+    """Return a hint such as `; did you mean "data"?` for an unknown `name`; empty if none of `names` is similar."""
     return meant(nearest(name, names)) if len(names) <= _MAX_NAMES else ""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _record(document: Document) -> Any:
-    """Return the data of a job that this rule compares: the objects of each environment."""
+    """Return [environment, identity, key, description] for each object under ``objects`` of each environment."""
     return [
         [environment, *described_object]
         for environment, settings in environments_of(document).items()
@@ -41,9 +41,9 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _objects(document: Document, settings: EnvironmentData) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Yield the identity of each object of an environment, the object's key in ``objects``, and a description.
+    """Yield (identity, key in ``objects``, description) for each object of the environment with `settings`.
 
-    The function skips an object whose namespace is unknown, because neither the environment nor the job sets it.
+    The function skips an object whose namespace neither the environment nor the job sets.
     """
     if not settings.get("enabled", True):
         return

@@ -51,7 +51,9 @@ def _check_new_name(view: View) -> Iterator[Finding]:
 
 
 def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield each mapping with labels and annotations of objects, in the job, in patches, and under ``objects``.
+    """Yield (path, mapping) for each mapping that may have the keys `labels` and `annotations`.
+
+    The mappings are parts of the job, of patches and of the objects under ``objects``.
 
     The function yields the labels of a role only for pods without a controller, because kustomize changes only such
     labels of pods.

@@ -31,7 +31,7 @@ _URL_NAMES: Final = re.compile("url|route|endpoint|metrics|health|path[-_]?prefi
 
 
 def _check(view: View) -> Iterator[Finding]:
-    """Report folders only if the root file system is read-only. A program can create folders in a writable one."""
+    """Report folders if the root file system is read-only. A program can create folders on a writable file system."""
     if not view.values["security"]["readOnlyRootFilesystem"]:
         return
     volumes = {str(PurePosixPath(volume["mountPath"])): name for name, volume in view.values["storage"].items()}
@@ -60,7 +60,7 @@ def _present(view: View, role: RoleName) -> Iterator[str]:
 
 
 def _folders(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
-    """Yield each absolute path in a role's variables and flags, with the path in the job that sets the value.
+    """Yield (path of the field, value) for each variable or flag of a role whose value is an absolute path.
 
     The function skips lists of paths, such as PATH, which have colons, and the paths of URLs, which are not folders.
     """
@@ -84,7 +84,10 @@ def _with_previous_word(words: Iterator[Word]) -> Iterator[tuple[str, Word]]:
 
 
 def _similar_mount(folder: PurePosixPath, mounts: Collection[str]) -> str | None:
-    """Return the mount path that differs from the path of a folder only by a few letters in the last folder name."""
+    """Return the mount path that the beginning of `folder` resembles, or None. The last names differ by a few letters.
+
+    For example, the beginning of `/models/export` resembles the mount path `/model`.
+    """
     if any(folder.is_relative_to(mount) or PurePosixPath(mount).is_relative_to(folder) for mount in mounts):
         return None
     for mount in mounts:

@@ -105,14 +105,14 @@ class View(Record):
         return evaluate(node, self._role_scopes[role])
 
     def failing_guards(self, rule: str) -> Iterator[tuple[Guard, Scope]]:
-        """Yield each guard of a rule that fails for this variant, with the values for the message of the guard."""
+        """Yield (guard, scope for the message of the guard) for each failing guard of the rule with the id `rule`."""
         for guard, paths in self._shape.guards.get(rule, ()):
             self._reading.paths |= paths
             for scope in failing_scopes(guard, self._scope):
                 yield guard, scope
 
     def bindings(self, role: RoleName) -> Mapping[str, Any]:
-        """Return the value of each template variable that the pod template of a role defines."""
+        """Return name -> value of each template variable that the pod template of a role defines."""
         self._reading.paths |= self._shape.bound[role]
         return self._role_scopes[role].bound
 
@@ -121,12 +121,12 @@ class View(Record):
         return {role.name: pod.role_scope(self.job.structure, self._scope, role.name) for role in self.roles}
 
     def env(self, role: RoleName) -> Mapping[str, Any]:
-        """Return the environment variables of a role by name, including default variables that the user may replace."""
+        """Return name -> value of a role's environment variables, including defaults that the user may replace."""
         env: Mapping[str, Any] = self.bindings(role)[environment.ENV.name]
         return env
 
     def env_path(self, role: RoleName, name: str) -> Path:
-        """Return the path of a variable, in `env` of the role or, if the role does not set it, in `env` of the job."""
+        """Return the path of the variable `name`: in `env` of the role if set there, or else in `env` of the job."""
         role_path: Path = ("roles", role, "env", name)
         return role_path if name in self.values["roles"][role]["env"] else ("env", name)
 
@@ -141,7 +141,7 @@ class View(Record):
         return {role: tuple(filler(self._role_scopes[role])) for role, (filler, _) in fillers}
 
     def effective_field(self, role: RoleName, field: str) -> tuple[Path, Any]:
-        """Return the path and the value of a role's field, or of the job's field if the role does not set the field."""
+        """Return (path, value) of `field` in the role, or of `field` in the job if the role does not set the field."""
         role_value = self.values["roles"][role][field]
         return (("roles", role, field), role_value) if role_value else ((field,), self.values[field])
 
@@ -151,12 +151,12 @@ class View(Record):
         return bool(self.values.get("tensorboard", {}).get("enabled"))
 
     def volumes(self, role: str) -> Mapping[str, Any]:
-        """Return the volumes that a role, or TensorBoard, mounts, by the name of the volume."""
+        """Return name -> volume of the volumes that `role` mounts. `role` is a role or `tensorboard`."""
         storage = self.values["storage"]
         return {name: volume for name, volume in storage.items() if role in volume.get("for", [role])}
 
     def is_set_in_environment(self, path: Path) -> bool:
-        """Return True if the environment sets the complete value at a path, and does not only extend a mapping."""
+        """Return True if the environment sets the complete value at `path`, and not only some keys of a mapping."""
         self._reading.queried_paths.add(path)
         if self._environment is None:
             return False
@@ -174,7 +174,7 @@ class View(Record):
         return self.is_set_in_environment(path) or data_path.has(self.spec, path)
 
     def reported_path(self, *paths: Path) -> Path:
-        """Return the first path that the environment sets, or the first path of all if the environment sets none."""
+        """Return the first of `paths` that the environment sets. If the environment sets none, return `paths[0]`."""
         return next((path for path in paths if self.is_set_in_environment(path)), paths[0])
 
     def place(self, path: Path) -> Place:
@@ -192,7 +192,7 @@ class View(Record):
         return (*base, *path)
 
     def locate(self, path: Path) -> tuple[Place, str | None]:
-        """Return the line of a mistake, and the environment that the message must name, or None.
+        """Return (line of the mistake at `path`, environment that the message must name or None).
 
         The environment is None for a mistake of the job itself, and for a line inside the mapping of the environment.
         """
@@ -209,10 +209,10 @@ class _Shape(Record):
     """Data that all variants of a job share, because the data follows from the structure of the job.
 
     Attributes:
-        guards: the guards of each rule, with the paths of the values that each guard reads.
-        bound: the paths of the values that the template variables of a role's pod template use, by role.
-        variables: the function that computes the environment variables of a role's main container, with the paths of
-            the values that the function reads, by role.
+        guards: rule id -> [(guard, paths of the values that the guard reads)].
+        bound: role -> paths of the values that the template variables of the role's pod template use.
+        variables: role -> (function that computes the environment variables of the role's main container, paths of
+            the values that the function reads).
     """
 
     guards: Mapping[str, Sequence[tuple[Guard, frozenset[Path]]]]
@@ -223,7 +223,7 @@ class _Shape(Record):
 def find_in_variants(
     check: Callable[[View], Iterable[Finding]], variants: Sequence[View]
 ) -> Iterator[tuple[View, Finding]]:
-    """Run the check of a rule on the variants of a job, and yield each finding with its variant.
+    """Run the check of a rule on the variants of a job. Yield (variant, finding) for each finding.
 
     Args:
         check: the function of the rule. The function runs for the job, and again for each environment that changes a

@@ -36,7 +36,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _empty_records(view: View, settings: Any, parent: Path = ()) -> Iterator[Finding]:
-    """Report each empty mapping in an environment at a path that the workload kind does not support."""
+    """Report each empty mapping under `parent` in an environment, if the workload kind does not support the key."""
     for key, value in settings.items():
         path = (*parent, key)
         node = schema_file.node(schema_file.load(), ("spec", *path))
@@ -48,7 +48,7 @@ def _empty_records(view: View, settings: Any, parent: Path = ()) -> Iterator[Fin
 
 
 def _find_values(data: Any, steps: Sequence[str], parent: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield the path and the value of each field whose path matches the steps of a pattern. A ``*`` matches any key."""
+    """Yield (path, value) for each field of `data` whose path matches `steps`. The step ``*`` matches any key."""
     if not steps:
         yield parent, data
     elif isinstance(data, Mapping):

@@ -69,7 +69,7 @@ def _object_misfits(view: View) -> Iterator[Misfit]:
 
 
 def _kustomize_misfits(path: Path, item: Mapping[str, Any], view: View) -> Iterator[Misfit]:
-    """Yield the values of an object that make kustomize fail. The object may have a built-in or a custom kind."""
+    """Yield the type errors in the object `item`, of a built-in or a custom kind, that make kustomize fail."""
     for steps, value, expected in unreadable(item):
         field_path = (*path, *steps)
         value_text = found_words(value, view.text(field_path))
