@@ -93,7 +93,10 @@ def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectCha
 
 
 def live_changes(before: Object, after: Object) -> tuple[FieldChange, ...]:
-    """Return the fields that differ between two versions of an object. Quantities such as `1000m` and `1` are equal."""
+    """Return the fields that differ between two versions of an object. The status and server fields are ignored.
+
+    Quantities such as `1000m` and `1` are equal.
+    """
     return tuple(field_changes(written_form(_content(before)), written_form(_content(after))))
 
 
@@ -128,7 +131,7 @@ def _try_apply(target: Target, item: Object) -> ObjectChange:
 
 
 def _refusal(target: Target, item: Object, error: ApiError) -> str:
-    """Return the error message, including the fix, for an object that the server rejects."""
+    """Return the error message, with the fix, for an object `item` that the server rejected with the error `error`."""
     if error.status == CONFLICT:
         # The object may also have a changed immutable field, for which --force does not help. So try with force.
         try:

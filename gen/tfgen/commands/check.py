@@ -128,7 +128,7 @@ def _check_changed(results: FileResults, spool: Spool, out: Path, options: Check
 
 
 def _branches(results: FileResults) -> dict[str, str]:
-    """Return a map from job name to the branch of the rendered files, for the jobs with `gitops.rendered`."""
+    """Return job name -> branch of the rendered files, for the jobs with `gitops.rendered`."""
     jobs = (job for file in results.rendered.values() for job in file.jobs)
     return {job.name: job.branch for job in jobs if job.branch}
 
@@ -136,7 +136,7 @@ def _branches(results: FileResults) -> dict[str, str]:
 def _unmatched_ledgers(
     results: FileResults, orphans: Sequence[Problem], out: Path, options: CheckOptions
 ) -> tuple[Problem, ...]:
-    """Return a problem for each ledger whose job was not found.
+    """Return a problem for each ledger whose job is in no checked file. Ledgers in `orphans` are left out.
 
     A check against HEAD reports no such ledger. A check against a different revision reports only ledgers of jobs that
     changed since the revision. With `is_verified`, every check reports all such ledgers.

@@ -37,9 +37,9 @@ _NAME: Final = re.compile(r"[a-z0-9.-]+")
 
 
 def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[str] = ()) -> list[ObjectChange]:
-    """Plan the removal of the objects of job.yaml and of the last apply, in the reverse order of an apply.
+    """Return the planned removal of each object of job.yaml and of the last apply, in the reverse order of an apply.
 
-    The finisher is deleted at the end.
+    The finisher comes last.
 
     Args:
         target: the cluster and namespace.
@@ -85,7 +85,7 @@ def delete(target: Target, changes: Iterable[ObjectChange]) -> Iterator[ObjectCh
 
 
 def plan_prune(target: Target, identities: Iterable[Identity]) -> list[ObjectChange]:
-    """Plan the removal of objects that the last apply created and that job.yaml no longer has.
+    """Return the planned removal of each object in `identities`: objects that job.yaml no longer has.
 
     Raises:
         TfgenError: another tool manages an object. The message lists all such objects.
@@ -113,14 +113,17 @@ def _check_owners(target: Target, changes: Iterable[ObjectChange], live_objects:
 
 
 def _finisher_last(live_objects: Mapping[Identity, Object]) -> dict[Identity, Object]:
-    """Move the finisher to the end of the deletion order. If a deletion fails, the finisher can still release tasks."""
+    """Return the objects with the finisher at the end. If a deletion fails, the finisher can still release tasks."""
     names = [item[2] for item, live in live_objects.items() if is_finisher(live)]
     prefixes = tuple(f"{name}-" for name in names)
     return dict(sorted(live_objects.items(), key=lambda entry: f"{entry[0][2]}-".startswith(prefixes)))
 
 
 def _unserved(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectChange]:
-    """Yield the objects of the last apply whose kinds the server does not have. The server may be a wrong one."""
+    """Yield the outcome `left` for each object of the last apply whose kind the server does not have.
+
+    The user may have named a wrong server.
+    """
     for item in inventory:
         if target.api.resource(*item[:2]) is None:
             reason = f"the server has no kind {item[1]} of {item[0]}; check the address of the server"
@@ -130,7 +133,7 @@ def _unserved(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectC
 def _removal(
     target: Target, live: Object, claims: Collection[str], *, is_listed: bool, neighbor: str = ""
 ) -> ObjectChange:
-    """Decide whether `tfgen delete` deletes an object, keeps it, or leaves it because the job did not create it.
+    """Return the planned outcome for an object: deleted, kept, or left because the job did not create the object.
 
     Args:
         target: the cluster and namespace.

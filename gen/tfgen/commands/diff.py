@@ -54,7 +54,7 @@ def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str, track: Track =
 
 
 def _diff(places: PairPlaces) -> tuple[JobDiff | None, bool, dict[str, str]]:
-    """Return the changes of a job, True if the job keeps its committed files, and the claims that the job uses."""
+    """Return (changes of a job, True if the job keeps its committed files, claim that the job uses -> job name)."""
     if places.is_unchanged:
         return None, True, {}
     pair = places.read()

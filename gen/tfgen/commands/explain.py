@@ -93,7 +93,7 @@ def explain(path: str, width: int = WIDTH) -> str:
 
 
 def explain_at(path: Sequence[str | int], name: str) -> str:
-    """Return the explanation of the key at a full path of a schema.
+    """Return the explanation of the key at the full path `path` of the schema with the name `name`.
 
     Raises:
         UsageError: the schema does not have the key. The message suggests the most similar key.
@@ -114,7 +114,7 @@ _MAX_DEPTH: Final = 6
 
 
 def _keys_that_end(schema: Schema, steps: Sequence[str | int]) -> Iterator[_Key]:
-    """Yield the keys whose paths end with `steps`. Duplicates below `spec.environments` are left out."""
+    """Yield the schema keys whose paths end with the given steps. Keys below `spec.environments` are left out."""
     keys = [_Key((), schema, tunable=False)]
     while keys:
         key = keys.pop(0)
@@ -127,13 +127,13 @@ def _keys_that_end(schema: Schema, steps: Sequence[str | int]) -> Iterator[_Key]
 
 
 def _list(path: str, keys: Sequence[_Key]) -> str:
-    """List several keys as text: the path of each key, and the first sentence of its description."""
+    """Return a text that lists the keys, which all end with the path `path`, each with the start of its description."""
     table = columns([(_name(key.path), first_sentence(key.node)) for key in keys])
     return f"{len(keys)} keys end with {path}:\n\n{_indented(table)}"
 
 
 def _follow(schema: Schema, steps: Sequence[str | int]) -> _Key:
-    """Return the key at a full path. Raises UsageError if the schema does not have the key."""
+    """Return the key at the full path with the given steps. Raises UsageError if the schema does not have the key."""
     key = _Key((), schema, tunable=False)
     for step in steps:
         key = _child(schema, key, step)
@@ -207,9 +207,9 @@ def _examples(key: _Key) -> Iterator[str]:
 
 
 def _table(schema: Schema, parent: _Key) -> Iterator[str]:
-    """Yield the text of a table with the keys below a key. For a map or a list, the table has the keys of each entry.
+    """Yield the table of the keys below the key `parent` as text, or nothing if no key is below `parent`.
 
-    Yield nothing if no key is below the key.
+    For a map or a list, the table has the keys of each entry.
     """
     node, heading = parent.node, "Keys:"
     if not is_record(node):

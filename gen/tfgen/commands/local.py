@@ -276,7 +276,10 @@ class _Planner:
         )
 
     def _environ(self, pod: Pod, values: Mapping[str, str], folders: Folders, gpus: str, number: int) -> dict[str, str]:
-        """Merge the environment variables of this machine, of tfgen and of the pod. The pod overrides all others."""
+        """Return the environment variables of a task: of this machine, of tfgen, and `values` of the pod, which win.
+
+        `gpus` is the value of CUDA_VISIBLE_DEVICES, and `number` is the number of GPUs that the pod requests.
+        """
         tmp = next((str(mount.folder) for mount in folders.mounts if mount.folder.name == TMP), "")
         environ = {key: value for key, value in os.environ.items() if key not in ("TF_CONFIG", VISIBLE)}
         process = {
@@ -296,7 +299,11 @@ class _Planner:
         return {**environ, **process, **values}
 
     def _program(self, pod: Pod, program: str, environ: Mapping[str, str]) -> str:
-        """Find the program of a command on this machine. For Python, use `--python` or the Python on the PATH."""
+        """Return the path, on this machine, of the program with which the command of a pod begins.
+
+        For Python, the path is the value of `--python` or the Python on the PATH. If the program is missing, the method
+        adds a problem.
+        """
         name = Path(program).name
         is_python = _PYTHON.fullmatch(name) is not None
         if is_python and self._options.python:
@@ -314,7 +321,15 @@ class _Planner:
     def _check_program_file(
         self, pod: Pod, words: Sequence[str], command: Sequence[str], folder: Path, environ: Mapping[str, str]
     ) -> None:
-        """Check that this machine has the file that an interpreter runs, and the packages that the file imports."""
+        """Check that this machine has the file that an interpreter runs, and the packages that the file imports.
+
+        Args:
+            pod: the pod.
+            words: the command of the pod.
+            command: the same command with the paths of this machine.
+            folder: the working directory of the command.
+            environ: the environment variables of the command.
+        """
         file, local = find_program_file(words), find_program_file(command)
         if not local or local == command[0]:
             return
@@ -395,7 +410,7 @@ class _Planner:
         self._problems.append(Problem(*self._document.place(path), message, rule))
 
     def _path(self, pod: Pod, *keys: str) -> DataPath:
-        """Return the path in job.yaml of the setting that the pod gets for a key.
+        """Return the path in job.yaml of the setting that a pod gets for a key, such as `("env", "HOME")`.
 
         A setting of the environment overrides a setting of the job. A setting of the role overrides a setting of all
         roles.

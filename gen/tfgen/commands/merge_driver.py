@@ -2,8 +2,7 @@
 
 git calls the driver for each file that both branches changed. The driver does not merge a rendered file, because the
 next render writes the file again. The merged ledger lists the files of both branches, so that the next render may
-replace these files.
-The driver merges any other file, such as a hand-written chart below charts/, line by line.
+replace these files. The driver merges any other file, such as a hand-written chart below charts/, line by line.
 
 https://git-scm.com/docs/gitattributes#_defining_a_custom_merge_driver
 """
@@ -46,7 +45,10 @@ def merge_file(base: Path, ours: Path, theirs: Path, path: str) -> bool:
 
 
 def _is_rendered(path: PurePosixPath) -> bool:
-    """Return whether a ledger on disk lists a file. Each parent folder of the file may be an output folder."""
+    """Return whether a ledger on disk lists the file at a path from the working directory.
+
+    Each parent folder of the file may be an output folder.
+    """
     for out in path.parents:
         inside = path.relative_to(out).as_posix()
         if inside.startswith((f"{CHARTS}/", f"{OVERLAYS}/")) and (Path(out) / LEDGER_FOLDER).is_dir():

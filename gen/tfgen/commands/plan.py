@@ -37,7 +37,7 @@ def plan_runs(runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[O
 
 
 def _run_key(pod: Object) -> tuple[str, str, str]:
-    """Return the namespace of a pod, and the names of its job and of its run."""
+    """Return (namespace, name of the job, name of the run) for a pod."""
     labels = pod["metadata"].get("labels") or {}
     return namespace_of(pod), labels.get(keys.JOB, ""), labels.get(keys.RUN, "")
 
@@ -82,7 +82,10 @@ def _is_in_gang(pods: Pods) -> bool:
 
 
 def _doubts(pods: Pods, objects: Sequence[Object]) -> Iterator[str]:
-    """Yield a message for each controller, such as Kueue, that may change the number of pods or the choice of nodes."""
+    """Yield a message for each controller, such as Kueue, that may change the number of `pods` or choose their nodes.
+
+    `objects` are the objects of the same run.
+    """
     queue = (pods.owner["metadata"].get("labels") or {}).get(keys.QUEUE)
     if queue:
         yield f"the queue {queue} decides"

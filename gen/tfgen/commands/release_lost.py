@@ -66,7 +66,7 @@ def release_lost(api: Api, namespace: str, run: DeclaredRun) -> Iterator[Release
 
 
 def _sign_of_life(api: Api, name: str) -> str:
-    """Return the reason why a node may still run its pods; empty for a node that does not answer."""
+    """Return the reason why the node `name` may still run its pods; empty for a node that does not answer."""
     node = find(api, _resource(api, ("v1", "Node")).at("", name))
     if node is None:
         return f"the cluster has no node {name}, so Kubernetes deletes its pods within a minute"

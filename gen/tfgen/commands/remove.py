@@ -93,7 +93,9 @@ def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = N
 
 
 def retire(text: str, document: Document, environment: str) -> str:
-    """Return the text of a job file with `enabled: false` for an environment. The text of a retired job is unchanged.
+    """Return the text of a job file with `enabled: false` for an environment.
+
+    If the job is already retired in the environment, the text is unchanged.
 
     Args:
         text: the text of the file from `disk_file.read_text`.
@@ -196,7 +198,10 @@ def _remove_file(path: Path) -> list[Path]:
 
 
 def _up_to_root(folder: Path) -> Iterator[Path]:
-    """Yield a folder and its parents. Stop before the root of the repository or a parent of the working directory."""
+    """Yield a folder and its parent folders, the nearest first.
+
+    Stop before the root of the repository, the working directory, or a parent of the working directory.
+    """
     root, working_directory = root_above(folder), Path.cwd()
     for candidate in (folder, *folder.parents):
         if candidate == root or working_directory.is_relative_to(candidate):
@@ -205,7 +210,10 @@ def _up_to_root(folder: Path) -> Iterator[Path]:
 
 
 def _has_committed(path: Path, text: str, document: Document) -> bool:
-    """Return whether the file in HEAD contains a document. Line endings may differ, because git may convert them."""
+    """Return whether the version of a file in HEAD contains `text` and the document.
+
+    Line endings may differ, because git may convert line endings.
+    """
     content = git.committed(path)
     committed = decode(content, str(path)) if content is not None else ""
     if isinstance(committed, Problem):

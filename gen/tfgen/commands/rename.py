@@ -130,7 +130,10 @@ def _check_new_name(document: Document, name: str, out: Path) -> None:
 
 
 def _write(file: Path, before: str, after: str, job: str, out: Path) -> Rename:
-    """Write the new text of a job file, and render the file. If the render fails, restore the old text."""
+    """Replace the text `before` of a job file by `after`, and render the file. If the render fails, restore `before`.
+
+    If the job `job` has no ledger, the file is not rendered.
+    """
     ledgers = read_ledgers(out)
     replace_text(file, before, after)
     if job not in ledgers:
@@ -150,14 +153,14 @@ def _write(file: Path, before: str, after: str, job: str, out: Path) -> Rename:
 
 
 def _volumes(document: Document) -> list[str]:
-    """List the volumes for which tfgen generates a claim, in the job or in an environment."""
+    """Return the names of the volumes for which tfgen generates a claim, in the job or in an environment."""
     spec = document.data["spec"]
     storages = [spec.get("storage", {}), *(_storage(spec, name) for name in environments_of(document))]
     return list(dict.fromkeys(name for storage in storages for name, volume in storage.items() if _makes_claim(volume)))
 
 
 def _storage(spec: Mapping[str, Any], environment: str) -> Mapping[str, Any]:
-    """Return volume name -> settings, from the storage section of a job in an environment."""
+    """Return volume name -> settings of the volume, from `storage` of a job spec merged with an environment."""
     job = tunables.without_environments(spec)
     storage: Mapping[str, Any] = tunables.merge(job, spec["environments"][environment]).get("storage", {})
     return storage
@@ -198,14 +201,20 @@ def _claim_edits(document: Document, volumes: list[str]) -> Iterator[Assignment]
 
 
 def _without_defaults(document: Document, volume: str) -> dict[str, None]:
-    """Return key -> None for each inherited default of a claim, such as the size. Existing claims need no defaults."""
+    """Return key -> None for each key of a claim that has an inherited default, such as `size`.
+
+    The null values remove the defaults, because an existing claim needs no defaults.
+    """
     path = ("spec", "storage", volume, "claim")
     under = data_path.at(document.under.data, path) if document.under else None
     return dict.fromkeys(key for key in under or {} if key != "name")
 
 
 def _emptied(data: Any, path: DataPath) -> DataPath:
-    """Return the path of the outermost mapping that is empty after the removal of a key; `path` if none is empty."""
+    """Return the path of the outermost mapping that is empty after the removal of the key at `path`.
+
+    If no mapping is then empty, return `path`.
+    """
     while len(path) > len(("spec", "environments", "NAME", "storage")) and len(data_path.at(data, path[:-1])) == 1:
         path = path[:-1]
     return path

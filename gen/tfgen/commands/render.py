@@ -117,7 +117,7 @@ def _unmanaged(files: Mapping[str, RenderedFile], ledgers: Mapping[str, Ledger])
 
 
 def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:
-    """Read all ledgers. After a merge, also return the rendered files that the merge left in conflict.
+    """Return (ledgers of all jobs, rendered files that a merge left in conflict). Outside a merge, the files are None.
 
     Raises:
         LedgerConflictError: one of the two versions of a ledger in a merge conflict is invalid.
@@ -137,7 +137,7 @@ def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:
 
 
 def _committed_jobs(out: Path, ledgers: Mapping[str, Ledger]) -> Set[str]:
-    """Return the jobs whose rendered files equal the files in the last commit."""
+    """Return the names of the jobs whose rendered files equal the files in the last commit."""
     from tfgen.change.committed_jobs import committed_jobs  # takes 20 ms, which few renders need
 
     return committed_jobs(out, "HEAD")(ledgers)

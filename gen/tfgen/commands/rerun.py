@@ -171,11 +171,14 @@ def _not_fresh(document: Document, merged: Mapping[str, Any]) -> Problem:
 
 
 def _merged_spec(spec: Mapping[str, Any], environment: str | None) -> dict[str, Any]:
-    """Return the spec of a job, merged with the settings of an environment if `environment` is not None."""
+    """Return the job spec `spec`, merged with the settings of the environment unless `environment` is None."""
     job = tunables.without_environments(spec)
     return job if environment is None else tunables.merge(job, spec["environments"][environment])
 
 
 def _has_folders(merged: Mapping[str, Any]) -> bool:
-    """Return whether a volume has a separate folder for each run, so that a new run does not find earlier files."""
+    """Return whether a volume of the merged job spec has a separate folder for each run.
+
+    In such a folder, a new run does not find earlier files.
+    """
     return any(volume.get("runs") == "Separate" for volume in merged.get("storage", {}).values())

@@ -94,7 +94,10 @@ def _assignment(document: Document, data: Any, path: Path, text: str, environmen
 
 
 def _preceding_keys(data: Any, parent: Path, step: str | int) -> tuple[str, ...]:
-    """Return the keys that precede a new key in a mapping. If the schema has no order, return all existing keys."""
+    """Return the keys that come before the new key `step` in the mapping at the path `parent` of `data`.
+
+    If the schema has no order for the keys, return all existing keys of the mapping.
+    """
     order = key_order(parent)
     if order is None or step not in order:
         siblings = data_path.at(data, parent)
@@ -103,13 +106,18 @@ def _preceding_keys(data: Any, parent: Path, step: str | int) -> tuple[str, ...]
 
 
 def _is_map_entry(path: Path) -> bool:
-    """Return whether a path names an entry of a map with free names, such as a label. Null removes such an entry."""
+    """Return whether the last step of a path is the name of an entry in a map, such as a label.
+
+    The value null removes such an entry.
+    """
     parent = schema_file.node(schema_file.load(), path[:-1]) or {}
     return isinstance(path[-1], str) and not schema_file.is_record(parent)
 
 
 def _value(path: Path, text: str) -> Any:
-    """Parse a value as YAML. If the schema allows only text, a number becomes text: the value of `run=2` is "2".
+    """Parse the YAML text of the value at a path. If the schema allows only text, a number becomes text.
+
+    For example, the value of `run=2` is "2".
 
     Raises:
         UsageError: the value is not YAML.
@@ -128,7 +136,7 @@ def _value(path: Path, text: str) -> Any:
 
 
 def _check_index(data: Any, edit: Assignment) -> None:
-    """Check that each index in a path belongs to an existing item of a list, or to a new item at the end of the list.
+    """Check each list index in the path of an edit. The item must exist in the data, or be new at the end of the list.
 
     Raises:
         UsageError: an index is out of range, or the value is not a list.

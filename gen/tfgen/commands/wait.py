@@ -16,7 +16,7 @@ from tfgen.words import either
 _SECONDS: Final = 2.0
 """Time between two requests in seconds."""
 _RELEASE_SECONDS: Final = 60.0
-"""Time in seconds after which a finisher that has not freed a node counts as stuck."""
+"""Maximum time in seconds between two nodes that the finisher frees. After this time, the finisher counts as stuck."""
 
 
 def follow_run(clusters: Clusters, run: DeclaredRun, timeout: int | None, deadline: float | None) -> Iterator[RunState]:
@@ -28,7 +28,7 @@ def follow_run(clusters: Clusters, run: DeclaredRun, timeout: int | None, deadli
     Args:
         clusters: the clusters of the run.
         run: the run.
-        timeout: the maximum number of seconds to wait; None for no limit.
+        timeout: the maximum number of seconds to wait, for the error message; None for no limit.
         deadline: the value of `time.monotonic` at the end of the timeout; None for no limit.
 
     Raises:
