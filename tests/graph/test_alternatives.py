@@ -1,4 +1,4 @@
-"""Variants of a node as one: what they have alike stands once, and each comes out of it as it was."""
+"""Tests that variants of a node join into one node: common parts occur once, and the node yields each variant again."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_join(name: str) -> None:
 
 
 def test_the_name_of_an_item_comes_before_what_only_some_have() -> None:
-    """A chart's list item begins with an entry that is always there, in whatever order a user wrote it."""
+    """An item of a chart's list begins with a key that all variants have, for any order in the job file."""
     (item,) = join_alternatives({"ps": [{"dir": {}, "name": "x"}], "worker": [{"name": "x"}]}, ROLE)  # type: ignore[misc]
     assert list(item.items()) == [("name", "x"), ("dir", When(Equal(ROLE, "ps"), {}))]
 

@@ -1,4 +1,4 @@
-"""The cluster as each task of TensorFlow is told of it."""
+"""The cluster that each TensorFlow task receives."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def test_tf_config_is_expanded_from_variables_that_stand_before_it(kind, role, l
 
 
 LIMIT = 131_071
-"""Bytes of one string of the environment: 32 pages of 4,096 (MAX_ARG_STRLEN of execve(2)), less the zero at its end."""
+"""Maximum bytes of an environment string: 32 pages of 4,096 (MAX_ARG_STRLEN of execve(2)), minus the final zero."""
 
 
 def counted(name: str, ps: int, workers: int) -> int:
-    """Bytes of the last worker's TF_CONFIG=VALUE, put together by hand; of its index, five digits are counted."""
+    """Return the bytes of the last worker's TF_CONFIG=VALUE, computed independently, with an index of five digits."""
     cluster = {
         "chief": [f"{name}-chief-0.{name}:2222"],
         "ps": [f"{name}-ps-{index}.{name}:2222" for index in range(ps)],
@@ -94,10 +94,10 @@ def test_the_guard_is_at_the_byte(size, refused):
 
 
 def cluster_of(size: int) -> tuple[str, int, int]:
-    """A name and numbers of tasks whose TF_CONFIG is counted as so many bytes."""
+    """Return a name, and the numbers of ps and workers, whose TF_CONFIG counts as `size` bytes."""
     for name in ("n" * length for length in range(1, 20)):
         for ps in range(1, 60):
-            # All but the workers beyond 1,000, whose hosts are of one length.
+            # Count the workers from 1,000 separately, because their hosts have the same length.
             workers, rest = divmod(size - counted(name, ps, 1000), len(f',"{name}-worker-1000.{name}:2222"'))
             if rest == 0:
                 assert counted(name, ps, 1000 + workers) == size

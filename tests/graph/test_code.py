@@ -1,4 +1,4 @@
-"""Code that the image does not have: what the pods and the ConfigMap are, and which mistakes are seen."""
+"""Code outside the image: its pods, its ConfigMap, and the mistakes that tfgen reports."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ HTTPS = "https://git.example.com/ml/train.git"
 SSH = "git@git.example.com:ml/train.git"
 COMMIT = "0f3e6a1c0d5b9a7e4c2f8d6b1a3e5c7f9b2d4e60"
 
-# The flags are those of https://github.com/kubernetes/git-sync/blob/v4.4.0/README.md#manual, the user is its image's,
-# and the rest is what Pod Security restricted asks of a container.
+# The flags are those of https://github.com/kubernetes/git-sync/blob/v4.4.0/README.md#manual. The user is the user of
+# the image. Pod Security restricted requires the other fields.
 FETCH = """\
 name: fetch-code
 image: registry.k8s.io/git-sync/git-sync:v4.4.0
@@ -67,7 +67,7 @@ def problems(text: str) -> list[str]:
 
 
 def pods(text: str, environment: str | None = None) -> list[Any]:
-    """The pods of the three roles."""
+    """Return the pods of the three roles."""
     assert problems(text) == []
     names = {f"mnist-r1-{role}" for role in ("chief", "ps", "worker")}
     made = plain_objects(yaml.safe_load(text), environment)
@@ -94,7 +94,7 @@ def test_by_ssh_the_key_is_a_file() -> None:
         assert fetch["args"][-1] == "--ssh-key-file=/etc/git-secret/ssh-privatekey"
         no_gpus = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
         assert fetch["env"] == [{"name": "HOME", "value": "/tmp"}, no_gpus]
-        # 0440: Kubernetes gives the files to fsGroup, and ssh minds no group where the file is another user's.
+        # 0440: Kubernetes gives the files to fsGroup. ssh accepts group access to a file of another user.
         secret = {"name": "tfgen-git-secret", "secret": {"secretName": "key", "defaultMode": 288}}
         assert pod["volumes"][-2:] == [{"name": "tfgen-code", "emptyDir": {}}, secret]
         assert fetch["volumeMounts"][-1] == {

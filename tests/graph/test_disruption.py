@@ -1,4 +1,4 @@
-"""The PodDisruptionBudgets: which there are, and what each says."""
+"""The PodDisruptionBudgets of a job, and their limits."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_each_role_that_trains_has_one(strategy, maximum, expected):
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_only_what_can_be_scaled_says_how_many_may_be_gone(strategy):
-    """The disruption controller asks the pods' controller for its scale, which a Job has not."""
+    """The disruption controller reads the scale of the pods' controller. A Job has no scale."""
     made = rendered(f"{STRATEGIES[strategy]}\npodDisruptionBudget: {{}}")
     kinds = {each["metadata"]["name"]: each["kind"] for each in made if each["kind"] in ("StatefulSet", "Job")}
     budgets = [each for each in made if each["kind"] == "PodDisruptionBudget"]

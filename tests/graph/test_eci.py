@@ -1,4 +1,4 @@
-"""Pods on Alibaba Cloud's container instances: how they get there, and what they say."""
+"""Pods on Alibaba Cloud's container instances: the ways of scheduling them, and their annotations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rendered(eci: str, more: str = "") -> list[Any]:
 
 
 def pods(objects: list[Any]) -> Mapping[str, Any]:
-    """The pod templates by role, those of the finisher and of TensorBoard too."""
+    """Return the pod templates by role, including the finisher and TensorBoard."""
     found = [each if each["kind"] == "Pod" else each.get("spec", {}).get("template") for each in objects]
     return {pod["metadata"]["labels"]["app.kubernetes.io/component"]: pod for pod in found if pod}
 
@@ -71,7 +71,7 @@ def test_tolerations_and_node_selectors_of_the_job_stay():
     ]
     assert made["tolerations"][0] == VNODE
     assert made["tolerations"][-1] == {"key": "a"}
-    assert len(made["tolerations"]) == 5  # with those of the clouds' spot nodes
+    assert len(made["tolerations"]) == 5  # includes the tolerations for spot nodes of the clouds
     assert made["nodeSelector"] == {"k8s.aliyun.com/vnode": "true", "zone": "b"}
 
 

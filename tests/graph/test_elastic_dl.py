@@ -1,4 +1,4 @@
-"""ElasticDL jobs: the master's arguments, its account, and what its pods are known by."""
+"""ElasticDL jobs: the arguments and the account of the master, and the labels of its pods."""
 
 from __future__ import annotations
 

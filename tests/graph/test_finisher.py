@@ -1,4 +1,4 @@
-"""The finisher, as a process of its own against a small API server: what it asks, and what it logs."""
+"""The finisher as a separate process with a small API server: its requests and its log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAILED = {"status": ended("FailureTarget", "Failed")}
 
 RELEASE_PS = f'patch {PS}/scale {{"spec": {{"replicas": 0}}}}'
 RELEASE_WORKER = f'patch {WORKER}/scale {{"spec": {{"replicas": 0}}}}'
-# Argo CD calls an Application with a suspended Job Suspended, whatever else it has, unless the Job says this:
+# Without this annotation, Argo CD shows an Application with a suspended Job as Suspended:
 # https://argo-cd.readthedocs.io/en/stable/operator-manual/health/#ignoring-child-resource-health-check-in-applications
 IGNORED = {"argocd.argoproj.io/ignore-healthcheck": "true"}
 SUSPEND_EVALUATOR = (
@@ -41,7 +41,7 @@ DONE = "finisher: all tasks are released"
 
 
 def run(server: ApiServer, log: Path, *args: str, faster: int = 50, **constants: int) -> Sequence[str]:
-    """The log of a finisher that ends well."""
+    """Return the log of a finisher that exits with 0."""
     with Finisher(server, log, ENDS, *args, faster=faster, **constants) as finisher:
         assert finisher.end() == 0, log.read_text()
         return finisher.log
@@ -133,7 +133,7 @@ def test_a_deployment_is_scaled_and_what_is_not_there_is_released(server, log):
     assert server.get("deployments/mnist-tensorboard")["spec"]["replicas"] == 0
 
 
-# -- a Job that is gone ------------------------------------------------------------------------------------------
+# -- a deleted Job -----------------------------------------------------------------------------------------------
 
 
 def test_a_deleted_job_is_gone_when_it_stays_so(server, log):
@@ -173,7 +173,7 @@ def test_a_deleted_job_that_is_put_back_is_waited_for(server, log):
 def test_a_job_that_is_not_made_yet_is_waited_for(server, log):
     server.delete(CHIEF)
     with Finisher(server, log, ENDS, *SCALE) as finisher:
-        server.wait_for(f"get {CHIEF}", times=10)  # after 45 s, more than the 30 of a deleted one
+        server.wait_for(f"get {CHIEF}", times=10)  # after 45 s, longer than the 30 s for a deleted Job
         server.put(CHIEF, COMPLETE)
         assert finisher.end() == 0
         assert finisher.log[:4] == [
@@ -238,7 +238,7 @@ def test_a_broken_watch_is_begun_anew_after_a_look(server, log, fault):
 
 
 def test_a_watch_begins_also_where_the_server_has_forgotten_the_job_s_last_change(server, log):
-    """As it has when it starts again: a Job that runs for days has not changed since."""
+    """A server forgets changes when it restarts, while a Job that runs for days does not change."""
     server.restart()
     with Finisher(server, log, ENDS, *SCALE) as finisher:
         server.wait_for(f"watch {CHIEF}")
@@ -271,7 +271,7 @@ def test_json_that_is_no_object_is_no_missing_job(server, log):
 
 
 def test_a_status_with_a_good_code_is_no_missing_job_and_no_released_role(server, log):
-    """Gateways give a failure of the server behind them with the code 200."""
+    """Gateways return a failure of the server behind them with the code 200."""
     failure = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "no leader"}
     odd = {"kind": "Job", "metadata": {"name": "mnist-chief"}, "status": "Failure"}
     server.put(CHIEF, COMPLETE)
@@ -302,7 +302,7 @@ def test_a_storm_of_errors_is_waited_out(server, log):
         f"{CHIEF}: Expecting value: line 1 column 1 (char 0); JSONDecodeError, trying again",
         f"{CHIEF}: IncompleteRead(0 bytes read, 1 more expected); IncompleteRead, trying again",
         f"{CHIEF}: is Complete",
-        f"{WORKER}: scaled to 0",  # it waits for no other
+        f"{WORKER}: scaled to 0",  # this patch does not wait for the failed patch of ps
         f"{PS}: 504 Gateway Timeout: ; ApiError, trying again",
         f"{PS}: 409 Conflict: changed; ApiError, trying again",
         f"{PS}: scaled to 0",
@@ -311,7 +311,7 @@ def test_a_storm_of_errors_is_waited_out(server, log):
 
 
 def pauses(log: Path) -> Sequence[float]:
-    """The pauses between tries, in the program's own seconds."""
+    """Return the pauses between attempts, in seconds of the program's clock."""
     return [float(pause) for pause in re.findall(r"again in ([0-9.]+) s$", log.read_text(), re.MULTILINE)]
 
 
@@ -405,11 +405,11 @@ TtfNLe8zr2U698BU3okB5SOI
 
 
 def test_the_evaluator_is_suspended_after_its_grace_and_nothing_waits_for_it(server, log):
-    server.put(CHIEF, {"status": ended("Complete", seconds_ago=50)})  # from when on the grace counts
+    server.put(CHIEF, {"status": ended("Complete", seconds_ago=50)})  # the grace period counts from this time
     before = time.monotonic()
     *others, has_time, ps, worker, suspended, _ = run(server, log, *SCALE, SUSPEND, GRACE.format(250))
     assert others == [WAITING, f"{CHIEF}: is Complete"]
-    # The first look costs some of the 200, on a busy machine most of them.
+    # The first request takes some of the 200 s, and on a busy machine most of them.
     left = re.fullmatch(f"{EVALUATOR}: has ([0-9]+) s to end by itself", has_time)
     assert left
     assert int(left[1]) in range(1, 201)
@@ -463,7 +463,7 @@ READY = {"status": {"active": 1, "ready": 1}, "metadata": MADE}
 
 
 def tasks(replicas: int, ready: int) -> Mapping[str, Mapping[str, int]]:
-    """A StatefulSet with so many of its pods ready."""
+    """Return the fields of a StatefulSet that has `ready` ready pods."""
     return {"spec": {"replicas": replicas}, "status": {"replicas": replicas, "readyReplicas": ready}}
 
 
@@ -481,7 +481,7 @@ def test_a_job_that_has_not_started_in_time_is_released_whole(server, log, failu
         DONE,
     ]
     assert server.get(CHIEF)["spec"]["suspend"] is True
-    # That the training never began is to be seen; of what was to serve it, nothing is.
+    # The status of the chief must show that the training never began. The evaluator's must not.
     ignored = [name for name in (CHIEF, EVALUATOR) if server.get(name)["metadata"].get("annotations") == IGNORED]
     assert ignored == [EVALUATOR]
 
@@ -514,7 +514,7 @@ def test_it_looks_at_the_deadline_and_not_much_later(server, log):
 
 
 def test_each_part_needs_its_pods_only_once_and_not_at_one_time(server, log):
-    """As where a worker is lost while the last parameter server finds its node."""
+    """For example, a worker is lost while the last parameter server waits for a node."""
     server.faster = 10
     made = {"creationTimestamp": timestamp()}
     server.put(CHIEF, {**READY, "metadata": made})
@@ -544,7 +544,7 @@ def test_a_job_that_has_started_is_noted_once_and_left_alone(server, log, starte
     with Finisher(server, log, ENDS, *SCALE, *STARTS, "--start-deadline=600") as finisher:
         finisher.wait_for_log("has started")
         server.wait_for(f"watch {CHIEF}")
-        server.put(CHIEF, {**server.get(CHIEF), "status": PENDING["status"]})  # its pod was evicted, and waits
+        server.put(CHIEF, {**server.get(CHIEF), "status": PENDING["status"]})  # the pod was evicted, and waits
         server.put(WORKER, tasks(4, 0))
         server.put(CHIEF, {**server.get(CHIEF), **FAILED})
         assert finisher.end() == 0
@@ -559,7 +559,7 @@ def test_a_job_that_has_started_is_noted_once_and_left_alone(server, log, starte
         ({"ready": 3, "active": 4}, True),
         ({"ready": 3, "succeeded": 1}, False),
         ({"ready": 4, "active": 4}, False),
-        # Each of the failures may be of the same index, while another never found its node.
+        # All failures may have the same index, while another index never found a node.
         ({"failed": 9, "ready": 3}, True),
     ],
 )
@@ -651,7 +651,7 @@ def test_sigterm_ends_it_at_once(server, log, when):
         server.faults[f"get {CHIEF}"] = [Fault(429, headers={"Retry-After": "3600"})]
     if when == "in its grace":
         server.put(CHIEF, COMPLETE)
-    # By itself each would take longer than the test waits for its end.
+    # Without SIGTERM, each wait would last longer than the test.
     long = {"ANSWER": 3600, "POLL": 3600, "LONGEST_RETRY_AFTER": 3600}
     with Finisher(server, log, ENDS, SUSPEND, GRACE.format(7200), faster=1, **long) as finisher:
         server.wait_for({"watching": f"watch {CHIEF}", "pausing": f"get {CHIEF}"}.get(when, f"get {EVALUATOR}"))

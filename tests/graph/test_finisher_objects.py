@@ -1,4 +1,4 @@
-"""The finisher's objects: the whole of them once, then what the plan and the values change."""
+"""The objects of the finisher: one complete example, then the changes by the plan and the values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Values = Mapping[str, Any]
 
 
 def objects(plan: Plan = PLAN, **more: Any) -> list[Any]:
-    """The objects of the job with more of a spec."""
+    """Return the objects of the finisher for a job with additional fields of its spec."""
     document = yaml.safe_load(JOB)
     document["spec"] |= more
     job = TrainingJob.from_document(document)
@@ -161,7 +161,7 @@ def test_all_objects_in_the_order_of_their_application():
         item["metadata"] = {**account["metadata"], "name": f"mnist-r2-finisher{suffix}"}
         if item["kind"] == "ConfigMap":
             item["data"] = {"finisher.py": PROGRAM}
-    del others[-1]["metadata"]["annotations"]  # the Job itself is applied with the pods
+    del others[-1]["metadata"]["annotations"]  # the Job itself is applied together with the pods
     template = others[-1]["spec"]["template"]
     text = json.dumps(template, sort_keys=True, separators=(",", ":"))
     template["metadata"]["labels"]["tfgen/pod-template-hash"] = hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -186,11 +186,11 @@ IMAGES = {
 
 @pytest.mark.parametrize(("images", "expected"), IMAGES.values(), ids=IMAGES)
 def test_where_the_start_has_a_deadline_no_role_s_image_alone_keeps_the_others(images, expected):
-    """Whichever image one role alone has, and it cannot be pulled, is not the finisher's where two have another."""
+    """If two roles share an image, the finisher uses this image, because the image of one role may not be pullable."""
     roles = {name: {"image": images[name]} if name in images else {} for name in ("chief", "ps", "worker")}
     with_deadline = container(objects(image="job:1", roles=roles, startDeadline=60))
     assert with_deadline["image"] == expected
-    # Without one, it has nothing to do before the image of the chief has run.
+    # Without a start deadline, the finisher has no work before the image of the chief has run.
     assert container(objects(image="job:1", roles=roles))["image"] == images.get("chief", "job:1")
     named = {"image": "python:3"}
     assert container(objects(image="job:1", roles=roles, startDeadline=60, completion=named))["image"] == "python:3"
@@ -332,7 +332,7 @@ def test_the_role_allows_what_the_program_does_with_its_arguments_and_nothing_el
 
 
 def test_the_command_finds_the_program_in_the_image(tmp_path):
-    """The container's command line, beside a module of a name that the program imports."""
+    """Run the command of the container in a folder with a module `json.py`, a name that the program imports."""
     file = tmp_path / "finisher.py"
     file.write_text(objects()[3]["data"]["finisher.py"])
     (tmp_path / "json.py").write_text("raise SystemExit('this is no json')")

@@ -1,6 +1,6 @@
-"""The finisher tells a webhook: what it posts to a real server on the loopback, and what it makes of each answer.
+"""The messages that the finisher posts to a real server on the loopback interface, and its reactions to each answer.
 
-Whatever the webhook does, the job is released first, and the finisher ends well.
+For each answer of the webhook, the finisher first releases the job, and exits with 0.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ TOLD = "webhook: notified"
 
 
 class Webhook:
-    """A server that answers each POST by the next of its script, and then by 204.
+    """A server that answers each POST with the next answer of its script, and at the end of the script with 204.
 
-    An answer is a status, "hang" for none, "drip" for one that comes a byte at a time, or "cut" for an end without any.
+    An answer is a status code, "hang" (no answer), "drip" (one byte at a time), or "cut" (a closed connection).
     """
 
     def __init__(self, *script: int | str, headers: dict[str, str] | None = None) -> None:
@@ -61,7 +61,7 @@ class Webhook:
 
         class Server(ThreadingHTTPServer):
             def handle_error(self, *_: object) -> None:
-                pass  # a client that has gone
+                pass  # ignore a client that has disconnected
 
         self._ended, self._server = ended_, Server(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self._server.server_address[1]}/hooks/{SECRET}?token={SECRET}"
@@ -89,7 +89,7 @@ def run(server: ApiServer, log: Path, address: str, *args: str, **constants: int
 
 @pytest.fixture
 def complete(server: ApiServer) -> ApiServer:
-    """A chief that began two minutes ago, and is complete for one."""
+    """Start a server whose chief began two minutes ago and has been complete for one minute."""
     server.put(CHIEF, {"status": {"startTime": timestamp(120), **ended("Complete", seconds_ago=60)}})
     return server
 

@@ -1,4 +1,4 @@
-"""The containers that tfgen adds to a job: none sees a GPU, and each says all that a quota may ask for."""
+"""The containers that tfgen adds to a job: none can use a GPU, and each has the requests and limits for a quota."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ spec:
 
 
 def containers(text: str) -> Iterator[dict[str, Any]]:
-    """All containers of a job, those of the pod of ``helm test`` too."""
+    """Yield all containers of a job, including those of the pod of ``helm test``."""
     job = TrainingJob.from_document(yaml.safe_load(text))
     for template in graph(job.structure):
         for _, item in template.objects(Scope(job.values, "mnist", "mnist")):
@@ -61,7 +61,7 @@ def test_each_sees_no_gpu_and_says_all_four_amounts(text: str, names: set[str]) 
 
 
 def test_those_in_a_pod_of_the_class_guaranteed_leave_it_there() -> None:
-    """Each amount is requested and a limit alike: https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/."""
+    """Each request of cpu and memory equals its limit: https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/."""
     for container in containers(DISTRIBUTED):
         if container["name"] in ("fetch-code", "lock-model"):
             assert container["resources"]["requests"] == container["resources"]["limits"]

@@ -1,4 +1,4 @@
-"""Parts of graphs that are alike are one object, and so is what follows from them."""
+"""Equal parts of graphs are the same object, and share the results that tfgen derives from the object."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_number_of_interned_nodes_is_bounded(monkeypatch: pytest.MonkeyPatch
 
 
 def _job(**spec: Any) -> TrainingJob:
-    """A job of a shape that no other test has, so that nothing of it was made before."""
+    """Return a job with a structure that no other test has, so that no part of its graph exists yet."""
     pod = {"metadata": {"labels": {"shared": "here"}}}
     roles = {"chief": {}, "worker": {"replicas": 2}}
     own = {"image": "tf", "command": ["a"], "roles": roles, "podTemplate": pod, **spec}

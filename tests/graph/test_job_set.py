@@ -1,4 +1,4 @@
-"""JobSets: what ends them, how the tasks find each other, and in which order they are made."""
+"""JobSets: the condition for their end, the hosts of the tasks, and the order of their Jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cluster as keras.distribution.initialize reads it.
+"""The cluster in the variables of keras.distribution.initialize.
 
 Keras takes the addresses, the number of processes and the number of its own process from three variables, and JAX
 connects to the first address (keras/src/distribution/distribution_lib.py, keras/src/backend/jax/distribution_lib.py).
@@ -16,7 +16,7 @@ from tfgen.graph.guards import guards
 from tfgen.job.training_job import TrainingJob
 
 LIMIT = 131_071
-"""Bytes of one string of the environment: 32 pages of 4,096 (MAX_ARG_STRLEN of execve(2)), less the zero at its end."""
+"""Maximum bytes of an environment string: 32 pages of 4,096 (MAX_ARG_STRLEN of execve(2)), minus the final zero."""
 
 
 def job(kind: str = "StatefulSet", replicas: int = 2, **spec: Any) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def job(kind: str = "StatefulSet", replicas: int = 2, **spec: Any) -> dict[str, 
 
 
 def pod_template(document: dict[str, Any]) -> dict[str, Any]:
-    """The template of the workers' pods, wherever the kind has it."""
+    """Return the pod template of the workers for any workload kind."""
     (item,) = (item for item in plain_objects(document) if item["kind"] in ("Job", "JobSet"))
     spec = item["spec"]
     if item["kind"] == "JobSet":
@@ -86,7 +86,7 @@ def test_the_run_ends_with_worker_0() -> None:
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_the_list_of_addresses_is_at_most_a_string_of_the_environment(more: int) -> None:
-    """NAME=VALUE with hosts of equal length and one comma between two hosts, counted by hand."""
+    """The test counts the bytes of NAME=VALUE with hosts of equal length and one comma between two hosts."""
     replicas = 1
     text = "KERAS_DISTRIBUTION_JOB_ADDRESSES=m-worker-0.m:2222"
     while len(text) <= LIMIT:

@@ -1,4 +1,4 @@
-"""Labels and annotations: what tfgen writes beside a user's own map, the user may not say too."""
+"""Labels and annotations: the schema refuses each key in a user's map that tfgen writes into the same map."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def test_no_key_beside_the_users_map_may_be_in_it(path):
     structure = TrainingJob.from_document(yaml.safe_load(path.read_text(encoding="utf-8"))).structure
     keys = {key for template in graph(structure) for key in beside(template.node)}
     assert {"tfgen/job", "app.kubernetes.io/name"} <= keys
-    # Over annotations that a patch changes, the user's are laid: they stand beside none.
+    # A patch of annotations puts the user's annotations over the other ones, so no key is in the same literal map.
     assert "argocd.argoproj.io/compare-options" in keys or structure.patches
     assert {key for key in keys if not RESERVED.search(key)} == set()
 
 
 def beside(node: Any) -> Iterator[str]:
-    """The literal keys of the maps into which a user's labels or annotations are spliced."""
+    """Yield the literal keys of each map that includes a user's labels or annotations."""
     if isinstance(node, Mapping):
         if any(isinstance(key, Splice) and is_users(inner) for key, inner in node.items()):
             yield from literal(node)
@@ -46,7 +46,7 @@ def beside(node: Any) -> Iterator[str]:
 
 
 def literal(node: Any) -> Iterator[str]:
-    """The keys of a map, and of those that are spliced into it."""
+    """Yield the literal keys of a map, and of the maps that it includes."""
     if isinstance(node, Call):
         yield from literal(node.part)
     elif isinstance(node, Named):

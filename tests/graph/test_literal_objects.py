@@ -1,4 +1,4 @@
-"""The objects that stand in a job as they are."""
+"""The objects that a job contains under `objects`: tfgen adds a name, labels and a sync wave."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Who reaches whom: the policies of a job, by a small reading of what Kubernetes says that policies mean.
+"""The connections that the NetworkPolicies of a job allow, according to a small model of Kubernetes.
 
-https://kubernetes.io/docs/concepts/services-networking/network-policies/#the-two-sorts-of-pod-isolation: a pod is
-isolated in a direction once a policy selects it and names that direction; then what any of its policies allows is
-allowed, and a connection needs both ends.
+https://kubernetes.io/docs/concepts/services-networking/network-policies/#the-two-sorts-of-pod-isolation: A policy that
+selects a pod and names a direction isolates the pod in the direction. The pod then allows the connections that any of
+its policies allows. Both pods of a connection must allow the connection.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ spec:
 
 @dataclass(frozen=True)
 class Pod:
-    """An end of a connection: a pod, or with an address something outside the cluster."""
+    """An end of a connection: a pod, or an address outside the cluster."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     namespace: Mapping[str, str] = field(default_factory=lambda: {"kubernetes.io/metadata.name": "ml"})
@@ -93,7 +93,7 @@ def _selects(selector: Any, labels: Mapping[str, str]) -> bool:
     ("source", "target", "port", "expected"),
     [
         ("worker", "ps", 2222, True),
-        ("worker", "ps", 40000, True),  # NCCL's and tf.data's ports are chosen when they start
+        ("worker", "ps", 40000, True),  # NCCL and tf.data choose their ports at their start
         ("stranger", "ps", 2222, False),
         ("outside", "ps", 2222, False),
         ("worker of r2", "ps", 2222, False),

@@ -1,4 +1,4 @@
-"""A patch over a node with holes: filled, it is the patch over the filled node."""
+"""Tests that patching a node with holes and then filling it gives the same as patching the filled node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ OTHERS = ForEach(Value("others", "map"), {"containerPort": 9})
 
 fields = {"protocol": st.sampled_from(["TCP", "UDP"]), "name": st.sampled_from("ab")}
 ports = st.fixed_dictionaries({"containerPort": st.sampled_from([1, 2])}, optional=fields)
-# Whether one of two ports of a number is there, decides how a patch meets the other: so each of these has its own.
+# Each conditional port has its own number: if two ports have one number, the condition of one decides how a patch
+# affects the other.
 conditional = st.builds(
     lambda port, number: When(ON, {**port, "containerPort": number}), ports, st.sampled_from([3, 4, 5])
 )
@@ -54,6 +55,6 @@ def test_a_patch_goes_before_filling_as_after_it(owner: Node, patch: list[dict[s
 
 
 def _ports(filled: Any) -> list[Any]:
-    """The ports; where a condition leaves none, neither is there a list of them."""
+    """Return the ports. If a condition leaves no port, the filled node has no list."""
     ports: list[Any] = filled.get("a", {}).get("ports", [])
     return ports

@@ -1,4 +1,4 @@
-"""Patches over the objects of every kind of job."""
+"""Patches of the objects of every workload kind."""
 
 from __future__ import annotations
 

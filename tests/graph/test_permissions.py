@@ -1,4 +1,4 @@
-"""Files and folders that the user may not read or write: a line that says which, and nothing half done."""
+"""Files and folders without permissions: tfgen prints a line with the path, and changes no file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Two jobs, rendered, all of them the user's own, who is not root."""
+    """Make two rendered jobs that belong to a user other than root."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name)
         for job, text in (("mnist", JOB), ("other", OTHER)):
@@ -50,7 +50,7 @@ def _own(path: Path) -> None:
 
 
 def tfgen(folder: Path, *command: str) -> tuple[int, str]:
-    """The exit code, and what is said on standard error; as nobody, where the tests are root's."""
+    """Return the exit code and the standard error of tfgen. If root runs the tests, the user nobody runs tfgen."""
     who = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups") if os.geteuid() == 0 else ()
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "gen"), "HOME": str(folder)}
     argv = (*who, sys.executable, "-m", "tfgen", *command)
@@ -59,7 +59,7 @@ def tfgen(folder: Path, *command: str) -> tuple[int, str]:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """All files but those of the cache: it is the user's own, who has his home here."""
+    """Return all files except the cache, which is in the home folder of the user: this folder."""
     files = (path for path in folder.rglob("*") if path.is_file() and ".cache" not in path.parts)
     return {str(path): path.read_bytes() for path in files}
 

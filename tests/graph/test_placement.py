@@ -21,7 +21,7 @@ spec:
 """
 GPU = {"key": "nvidia.com/gpu", "operator": "Exists"}
 
-# Google's, Microsoft's and Oracle's documents give these taints to spot nodes.
+# The documents of Google, Microsoft and Oracle give these taints of spot nodes.
 SPOT = [
     {"key": key, "operator": "Exists", "effect": "NoSchedule"}
     for key in (
@@ -39,7 +39,7 @@ def rendered(spec: str) -> list[Any]:
 
 
 def pods(spec: str) -> Mapping[str, Any]:
-    """The pods' specs by role."""
+    """Return the specs of the pods by role."""
     return {
         made["metadata"]["labels"]["app.kubernetes.io/component"]: made["spec"]["template"]["spec"]
         for made in rendered(spec)
@@ -87,7 +87,7 @@ def test_only_tasks_with_a_gpu_need_a_node_with_the_product():
 
 
 def test_the_pod_of_helm_test_finds_the_nodes_of_the_job():
-    """On a cluster whose nodes all have a taint, `helm test` waits for ever for a pod that does not tolerate it."""
+    """If all nodes of a cluster have a taint, `helm test` waits forever for a pod without the toleration."""
     document = yaml.safe_load(JOB)
     document["spec"] |= {"spot": True, "nodeSelector": {"pool": "training"}}
     job = TrainingJob.from_document(document)

@@ -1,4 +1,4 @@
-"""podTemplate over our own pod."""
+"""Containers of podTemplate in the pods that tfgen renders."""
 
 from __future__ import annotations
 

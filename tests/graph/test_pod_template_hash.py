@@ -1,4 +1,4 @@
-"""The hash of a pod template: what it is of, where it stands, and where not."""
+"""The hash of a pod template: its input, and the objects that have or do not have the hash."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ spec:
 
 
 def objects(**more: Any) -> Mapping[tuple[str, str], Any]:
-    """The objects of the job with more of a spec, by kind and name."""
+    """Return the objects of a job with additional fields of its spec, by kind and name."""
     document = yaml.safe_load(JOB)
     document["spec"] |= more
     return {(item["kind"], item["metadata"]["name"]): item for item in plain_objects(document)}
 
 
 def hashes(**more: Any) -> dict[str, str]:
-    """The hash of each object that has one, by its name."""
+    """Return the hashes of objects by the name of the object."""
     labels = (
         (name, item["spec"].get("template", {}).get("metadata", {}).get("labels", {}))
         for (_, name), item in objects(**more).items()

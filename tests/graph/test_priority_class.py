@@ -1,4 +1,4 @@
-"""The priority classes that a job makes."""
+"""The priority classes that a job creates."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_what_kubernetes_keeps_for_itself_is_refused():
 
 
 def test_no_two_have_one_file_nor_is_a_files_name_too_long():
-    """The file of a class named x.patch is not that of what an environment changes of the class x."""
+    """The file of a class `x.patch` differs from the file of an environment's patch of the class `x`."""
     text = f"""\
 apiVersion: tfgen/v1alpha1
 kind: TrainingJob

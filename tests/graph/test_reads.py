@@ -68,7 +68,7 @@ def test_a_hole_is_looked_into_once_however_many_others_it_is_in(monkeypatch: py
     monkeypatch.setattr("tfgen.graph.reads.child_nodes", look)
     node = Text((IMAGE,))
     for _ in range(20):
-        node = Text((node, node))  # a million times the image
+        node = Text((node, node))  # the text contains the image a million times
     assert reads(node) == (("image",),)
     assert sum(isinstance(hole, Text) for hole in looked) == 21
 

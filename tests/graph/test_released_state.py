@@ -1,4 +1,4 @@
-"""The objects that the chart keeps released in an upgrade. Helm's lookups run in tests/e2e/server/test_released.py."""
+"""The objects that remain released in an upgrade of the chart. tests/e2e/server/test_released.py tests lookups."""
 
 from __future__ import annotations
 

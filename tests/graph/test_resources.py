@@ -1,4 +1,4 @@
-"""GPUs: what a container asks for, on which nodes, and that one without sees none."""
+"""GPUs: the requests and nodes of a container, and the variable that hides all GPUs from a container without GPUs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfgen.graph.built import plain_objects
 
 
 def worker(resources: str, more: str = "") -> Any:
-    """The spec of a worker's pod."""
+    """Return the pod spec of a worker."""
     document = yaml.safe_load(
         f"metadata: {{name: a}}\nspec: {{image: a:1, strategy: MultiWorkerMirrored, {more}"
         f"roles: {{worker: {{resources: {{{resources}}}}}}}}}"

@@ -1,4 +1,4 @@
-"""The lock that lets one run at a time write to a volume: real processes on a real file."""
+"""The lock that lets one run at a time write to a volume. The tests use real processes and a real file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts the program as its container does; each that is left is ended in the end."""
+    """Yield a function that starts the program as its container does, and kill the processes at the end of the test."""
     started: list[subprocess.Popen[str]] = []
 
     def one(run: str, index: int = 0) -> subprocess.Popen[str]:
@@ -87,7 +87,7 @@ def test_a_volume_without_locks_ends_with_the_way_out(tmp_path: Path) -> None:
     assert not (tmp_path / "held").exists()
 
 
-# -- its program, where a pod has one -------------------------------------------------------------------------------
+# -- the program in a ConfigMap ------------------------------------------------------------------------------------
 
 LOCK = "mnist-run-lock-0bc3efb4"
 
@@ -114,7 +114,7 @@ def test_the_program_is_a_config_map_where_a_pod_has_the_lock(kind: str, storage
     )
 
 
-# -- the deadline of the pod that waits ---------------------------------------------------------------------------
+# -- the deadline of a pod that waits for the lock ----------------------------------------------------------------
 
 JOB = """\
 metadata: {name: mnist}
@@ -130,7 +130,7 @@ spec:
         ("deadline: 3600", 3600),
         ("deadline: 3600, storage: {model: {mountPath: /model, runs: Shared, claim: {size: 1Gi}}}", 4200),
         ("deadline: 3600, lockWait: 60, storage: {m: {mountPath: /m, runs: Separate, claim: {size: 1Gi}}}", 3660),
-        # The chief, whose end is the job's, has no such volume, and waits for nobody.
+        # The chief ends the job, has no such volume, and so waits for no lock.
         ("deadline: 3600, storage: {logs: {mountPath: /l, runs: Shared, for: [ps], claim: {size: 1Gi}}}", 3600),
         ("storage: {model: {mountPath: /model, runs: Shared, claim: {size: 1Gi}}}", None),
     ],

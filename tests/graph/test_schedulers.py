@@ -1,4 +1,4 @@
-"""The gang schedulers: what each one's group says, and how pods say that they belong to it."""
+"""The gang schedulers: the group object of each scheduler, and the fields that assign a pod to a group."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pod_group(objects: list[Any]) -> Mapping[str, Any]:
 
 
 def pods(objects: list[Any]) -> Mapping[str, Any]:
-    """The pod templates by role."""
+    """Return the pod templates by role."""
     return {
         made["metadata"]["labels"]["app.kubernetes.io/component"]: made["spec"]["template"]
         for made in objects
@@ -152,7 +152,7 @@ def test_kueue_lets_one_object_wait_in_a_queue_and_leaves_the_evaluator_alone():
     }
     template = jobs["mnist-worker"]["spec"]["template"]
     assert template["metadata"]["annotations"]["kueue.x-k8s.io/podset-required-topology"] == "example.com/rack"
-    assert "kueue.x-k8s.io/queue-name" not in template["metadata"]["labels"]  # pods of a Job make no group
+    assert "kueue.x-k8s.io/queue-name" not in template["metadata"]["labels"]  # the pods of a Job do not form a group
     assert not any("suspend" in job["spec"] for job in jobs.values())
     assert not any(each["kind"] == "PodGroup" for each in made)
 
@@ -177,7 +177,7 @@ def test_a_gang_that_is_off_leaves_no_trace(scheduler):
 
 
 def test_kubernetes_knows_its_own_gang():
-    """By its own schemas of 1.36, the one version that serves v1alpha2."""
+    """Validate against the schemas of Kubernetes 1.36, the only version that serves v1alpha2."""
     tools.kubeconform(
         yaml_text.documents(rendered("scheduler: kubernetes, priorityClassName: a, requiredTopology: b")),
         kubernetes="1.36.0",

@@ -1,4 +1,4 @@
-"""The account that a job makes for its pods: its name, its annotations, and the pods that use the account."""
+"""The account that a job creates for its pods: its name, its annotations, and the pods that use the account."""
 
 from __future__ import annotations
 

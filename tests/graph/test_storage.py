@@ -1,4 +1,4 @@
-"""Volumes, mounts and claims: what stands in the objects for what a job says."""
+"""Volumes, mounts and claims: the objects for the storage of a job."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def objects(text: str, environment: str | None = None) -> dict[tuple[str, str], 
 
 
 def in_pod(text: str, environment: str | None = None, role: str = "worker") -> tuple[Any, Any]:
-    """The volumes and the mounts of a role's pod that are not tfgen's own."""
+    """Return the volumes and the mounts of a role's pod, without those of tfgen."""
     found = objects(text, environment)
     workload = found.get(("StatefulSet", f"mnist-{role}")) or found["Job", f"mnist-{role}"]
     pod = workload["spec"]["template"]["spec"]
@@ -131,8 +131,8 @@ def test_an_environment_has_another_source() -> None:
     [
         ("{size: 1Gi}", {"accessModes": ["ReadWriteMany"]}),
         ("{size: 1Gi, storageClass: nfs}", {"accessModes": ["ReadWriteMany"], "storageClassName": "nfs"}),
-        # https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume: or the default
-        # class would be filled in, and the claim never bound to a volume of none.
+        # https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume: Without the
+        # empty class, Kubernetes would set the default class, and the claim could not bind to a volume without a class.
         ("{size: 1Gi, volumeName: v}", {"accessModes": ["ReadWriteMany"], "volumeName": "v", "storageClassName": ""}),
         (
             "{size: 1Gi, volumeName: v, storageClass: nfs}",

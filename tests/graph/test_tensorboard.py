@@ -1,4 +1,4 @@
-"""TensorBoard beside a job: its objects as a whole, then what the values change and what is said of mistakes."""
+"""TensorBoard of a job: its complete objects, the effect of its values, and the problems of wrong values."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def job(section: str) -> Any:
 
 
 def made(section: str, kind: str) -> Any:
-    """The object of TensorBoard's of that kind, if there is one."""
+    """Return the object of TensorBoard of a kind, or None."""
     objects = [each for each in plain_objects(job(section)) if each["metadata"]["name"] == "mnist-tensorboard"]
     return next((each for each in objects if each["kind"] == kind), None)
 
@@ -175,10 +175,10 @@ def test_what_the_end_of_a_run_releases(section, expected):
 
 
 def test_a_release_that_leaves_no_room_for_its_name():
-    """A job's name is short enough; with a release's before it, it may not be."""
+    """The name of a job is short enough, but together with the name of a Helm release it may be too long."""
     document = TrainingJob.from_document(job("{logDir: /logs}"))
     guard = next(each for each in guards(document.structure) if each.rule == "tensorboard-name")
-    releases = {45: "r" * 45, 46: "r" * 46}  # and -mnist-tensorboard, 18 characters more
+    releases = {45: "r" * 45, 46: "r" * 46}  # the suffix -mnist-tensorboard has 18 characters
     wrong = {n: evaluate(guard.test, Scope(document.values, name, "mnist")) for n, name in releases.items()}
     assert wrong == {45: False, 46: True}
 

@@ -1,4 +1,4 @@
-"""TFJobs: what each word of job.yaml becomes, and what an old operator does not know."""
+"""TFJobs: the field for each key of job.yaml, and the fields that an old operator does not support."""
 
 from __future__ import annotations
 

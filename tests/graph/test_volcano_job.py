@@ -1,4 +1,4 @@
-"""Volcano Jobs: what ends them, what their gang is, and who tells the tasks their cluster."""
+"""Volcano Jobs: the condition for their end, their gang, and the plugin that gives the tasks their cluster."""
 
 from __future__ import annotations
 
