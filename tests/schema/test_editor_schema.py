@@ -1,4 +1,4 @@
-"""The schema of an editor: small, and of one mind with the published schema."""
+"""Tests of the schema for editors, which is small and accepts the same files as the published schema."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_it_accepts_what_the_published_schema_accepts(name: str, paths: list[Pat
 
 @pytest.mark.parametrize("name", [NAME, DEFAULTS])
 def test_every_key_has_its_text(name: str) -> None:
-    """Each key of a record of the job, as far as no key holds itself."""
+    """Each key has a description, down to six levels, because some keys can contain themselves."""
     schema = json.loads(editor_schema(name))
 
     def keys(node: Any, above: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""The table of Kubernetes' types, compared with the schemas of every version of Kubernetes that tfgen supports.
+"""Tests of the table of Kubernetes' types against the schemas of every version of Kubernetes that tfgen supports.
 
 After an update of kubernetes-validate, raise LATEST and run
 `pytest tests/schema/test_kubernetes_fields.py --golden-update`. Then read the difference in the table.
@@ -23,7 +23,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema import kubernetes_fields
 
 LEAST, LATEST = (1, 31), (1, 37)
-"""The versions of Kubernetes whose fields the table has: raise the latest, and write the table anew."""
+"""The first and the last version of Kubernetes whose fields the table has. After a change, write the table again."""
 
 SCALARS = {"Quantity": "quantity", "IntOrString": "integer or text", "Time": "text", "FieldsV1": "any"}
 POD_TEMPLATE = "io.k8s.api.core.v1.PodTemplateSpec"
@@ -41,7 +41,7 @@ SAME_NAME = {
     "ServiceReference",
     "Subject",
 }
-"""The names that two types of Kubernetes have."""
+"""The names that two types of Kubernetes share."""
 
 UNLISTED = {
     "CSINode",
@@ -95,7 +95,7 @@ def kinds(folder: Path) -> Mapping[tuple[str, str], str]:
 
 
 def table_name(name: str) -> str:
-    """Return the name of a type in the table: with a group or a version where Kubernetes has two types of one name."""
+    """Return the name of a type in the table: with its group or version if Kubernetes has two types of that name."""
     package, _, short = name.rpartition(".")
     group, version = package.split(".")[-2:]
     if short in SAME_NAME and group not in ("core", "rbac", "admissionregistration"):
@@ -135,7 +135,7 @@ def nodes_of(folder: Path, *names: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def list_keys(node: Mapping[str, Any]) -> dict[str, list[str]]:
-    """By field, the keys that tell the items of its list apart."""
+    """Return the keys that identify the items of a list, by the field of the list."""
     return {
         key: list(inner.get("x-kubernetes-list-map-keys", ()))
         for key, inner in node.get("properties", {}).items()
@@ -173,7 +173,7 @@ def test_the_table_is_what_kubernetes_has(request: pytest.FixtureRequest) -> Non
             entry = expected["types"].setdefault(short, {"fields": {}, "keys": {}, "required": required})
             entry["required"] = [field for field in entry["required"] if field in required]
             for part, found in (("fields", types(folder)[short]), ("keys", list_keys(node))):
-                # No field changed its type or its keys.
+                # No version of Kubernetes changes the type or the keys of a field.
                 assert all(entry[part].get(field, of_field) == of_field for field, of_field in found.items())
                 entry[part] |= found
     text = json.dumps(expected, indent=1, sort_keys=True) + "\n"
@@ -189,7 +189,7 @@ def test_no_two_types_have_one_name_in_the_table() -> None:
 
 
 def test_the_lists_that_merge_are_those_of_kubernetes() -> None:
-    """By a field's name alone: no two types of a pod have lists of one name that merge by different keys."""
+    """The name of a field determines its merge key: all lists of a pod with the same name have the same merge key."""
     merging = {
         (field, inner["x-kubernetes-patch-merge-key"])
         for version, folder in versions().items()
@@ -215,7 +215,7 @@ def test_no_two_fields_of_a_type_are_one_slip_apart() -> None:
 
 
 def test_no_field_that_kubernetes_added_was_taken_for_a_slip() -> None:
-    """So that of a newer Kubernetes' fields an older tfgen warns, and does not refuse them."""
+    """An older tfgen must warn about the new fields of a newer Kubernetes, and must not refuse the fields."""
     each = [folder for version, folder in versions().items() if version <= LATEST]
     added = 0
     for before, after in itertools.pairwise(each):

@@ -1,4 +1,4 @@
-"""The cures that the messages on a null section name, each applied to the job with the mistake."""
+"""Tests of the fixes in the messages about a null section: each test applies the fix to the job with the mistake."""
 
 from __future__ import annotations
 

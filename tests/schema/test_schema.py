@@ -1,4 +1,4 @@
-"""The schema check: each message as a user sees it, and what the published file promises."""
+"""Tests of the messages of the schema check, as a user sees them, and of the published schema file."""
 
 from __future__ import annotations
 
@@ -266,14 +266,14 @@ def test_a_document_of_another_kind_is_said(yaml, expected):
 
 
 def test_a_document_of_nothing_but_mistakes_is_said_in_part():
-    """100 of them: nobody reads more, and a hostile file must not cost more."""
+    """tfgen reports 100 problems: a user does not read more problems, and a hostile file must not cost more time."""
     keys = ", ".join(f"wrong{number}: {{}}" for number in range(5000))
     entries = ", ".join(f"v{number}: {{x: 1, y: 2}}" for number in range(2000))
     problems = said_of_spec(f"storage: {{{entries}}}\nroles: {{{keys}}}").splitlines()
     assert len(problems) == 100
 
 
-# What the published file promises.
+# The published file.
 
 
 def test_it_is_draft_07():
@@ -282,12 +282,12 @@ def test_it_is_draft_07():
 
 
 def test_the_file_holds_the_schema_of_environments():
-    """After a change of the schema: make schema."""
+    """After a change of the schema, run `make schema`."""
     assert text() == updated(load())
 
 
 def nodes(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Schema]]:
-    """Each subschema of the file, by its place in it."""
+    """Yield each subschema of the file, with its path."""
     yield path, found
     for key in ("properties", "patternProperties", "definitions"):
         for name, inner in found.get(key, {}).items():
@@ -295,9 +295,8 @@ def nodes(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, .
     for key in ("items", "additionalProperties", "propertyNames"):
         if isinstance(found.get(key), dict):
             yield from nodes(found[key], (*path, key))
-    if "pattern" in found.get(
-        "not", {}
-    ):  # of a mapping, what stands there are no properties, but what they must not be
+    # In a mapping, `not` contains the properties that the mapping must not have, and no subschema.
+    if "pattern" in found.get("not", {}):
         yield from nodes(found["not"], (*path, "not"))
 
 
@@ -326,14 +325,14 @@ def test_examples_and_defaults_are_allowed():
 
 
 def without_root() -> dict[str, Any]:
-    """Neutral values for the root's own keywords, so that only its definitions remain."""
+    """Return neutral values for the keywords of the root, so that only its definitions remain."""
     return {"type": ["object", "array", "string", "integer", "boolean", "null"], "required": [], "properties": {}} | {
         "additionalProperties": True
     }
 
 
 def test_only_annotations_stand_beside_a_reference():
-    """Validators of draft-07 ignore anything else there."""
+    """Validators of draft-07 ignore all other keywords beside a reference."""
     assert [path for path, found in NODES if "$ref" in found and not set(found) <= ANNOTATIONS] == []
 
 
@@ -354,7 +353,7 @@ def test_each_keyword_has_words():
 
 
 def test_patterns_are_read_alike_by_go_rust_and_python():
-    """No look-around, no class escapes (which differ in Unicode), and both ends anchored, but for what is refused."""
+    """Patterns have no look-around and no class escapes (which differ in Unicode), and two anchors, except in `not`."""
     for path, found in NODES:
         pattern = found.get("pattern", "^$")
         assert not re.search(r"\(\?|\\[A-Za-z0-9]", pattern), (path, pattern)
@@ -368,12 +367,12 @@ def test_integers_survive_helms_float64():
 def test_each_definition_is_used():
     used = re.findall(r'"\$ref": "#/definitions/(?:environment/definitions/)?(\w+)"', text())
     own = load()["definitions"]["environment"]["definitions"]
-    # A place is no part of a job: environment_schema puts it into every environment.
+    # No reference names `place`, because environment_schema copies its properties into every environment.
     assert {*load()["definitions"], *own} == {*used, "place"}
 
 
 def test_what_is_tunable_has_a_neutral_default():
-    """A value that means the same to Go's `if` and Python's: a chart's condition is the value itself."""
+    """The default has the same truth value in Go and in Python: the condition in a chart is the value itself."""
     for leaf in leaves(load()):
         assert "default" in leaf.tunable.schema, leaf.tunable.path
         assert leaf.tunable.default is not None, leaf.tunable.path
@@ -401,7 +400,7 @@ def test_each_rule_is_shown_here():
 
 
 def test_it_is_written_as_json_writes_it():
-    """In ASCII, since some of its patterns hold characters that editors hide or drop."""
+    """The file is in ASCII, because some of its patterns contain characters that editors hide or drop."""
     assert text().isascii()
     assert text() == json.dumps(load(), indent=2) + "\n"
 

@@ -1,6 +1,6 @@
-"""Tests of the values, of the schema of the values, and of the merge of an environment, which follow from the schema.
+"""Tests of the values of a chart and of the merge of an environment, which tfgen derives from the job schema.
 
-The chart's own judges are here too: Helm merges as we do, and takes and refuses values by the schema that we make.
+One test compares the merge with the merge of Helm.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def test_what_a_job_has_no_part_for_is_no_value_of_its_chart(section, paths):
 
 
 def test_what_an_environment_says_of_no_value_does_not_reach_its_chart():
-    """Helm would refuse it: the same defaults may say it for a job that has an evaluator, and for one that has none."""
+    """Helm would refuse the key. The same defaults may set the key for jobs with an evaluator and for jobs without."""
     environment = {"namespace": "x", "completion": {"evaluatorGrace": 60, "image": "y:1"}, "env": {"A": None}}
     spec = {**SMALL, "environments": {"dev": environment}}
     assert tunables.chart_overrides(spec)["dev"] == {"completion": {"image": "y:1"}, "env": {"A": None}}
@@ -212,11 +212,11 @@ def test_missing_sections():
     assert tunables.missing_sections(SMALL, environment) == (("roles", "evaluator"), ("gang",))
 
 
-# The real Helm.
+# Helm.
 
 
 def trees(*more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Values with few keys, so that two of them meet."""
+    """Draw values with few keys, so that two drawn values have keys in common."""
     leaf = st.one_of(
         st.booleans(), st.integers(-9, 9), st.text("xy", max_size=2), st.lists(st.integers(0, 9), max_size=2), *more
     )

@@ -1,4 +1,4 @@
-"""The schema of a chart's values: it is short, and means what the job schema means of the same values."""
+"""Tests of the schema of a chart's values, which is short and accepts the same values as the job schema."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def with_value(values: dict[str, Any], path: tuple[str, ...], value: Any) -> dic
 
 
 def test_it_stands_alone():
-    """Helm resolves no reference but local ones, and our own keywords mean nothing to its users."""
+    """Helm resolves only local references, and the keywords of tfgen mean nothing to the users of the chart."""
     written = json.dumps(values_schema(values_form(EVERYTHING["spec"])))
     used = {ref.partition('"')[0] for ref in written.split('"$ref": "#/definitions/')[1:]}
     assert '"x-' not in written
@@ -124,7 +124,7 @@ def test_what_all_roles_have_stands_once():
     assert alone["properties"]["roles"]["properties"] == {"worker": {"$ref": "#/definitions/role"}}
 
 
-# -- it means the same as the job schema ---------------------------------------------------------------------------
+# -- the same values as the job schema -----------------------------------------------------------------------------
 
 
 ODD = (
@@ -152,7 +152,7 @@ ODD = (
 @drawn(40)
 @given(data=st.data())
 def test_it_accepts_what_the_job_schema_accepts_value_by_value(data):
-    """By another judge: each value by its own node of the job schema, with all that the node refers to."""
+    """The expected result comes from the job schema: each value is validated against the node of its tunable."""
     spec = data.draw(jobs(environments=0))["spec"]
     values = tunables.values(spec)
     validator = jsonschema_rs.Draft7Validator(values_schema(values_form(spec)))
@@ -168,7 +168,7 @@ CHANGES = ("replace", "remove", "add")
 
 
 def _places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[Callable[[Any, Any, str], None]]:
-    """Yield functions that change the values at one position."""
+    """Yield a function for each position in the values, which changes the values at the position."""
     if path:
         yield functools.partial(_change, path)
     for key, inner in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
@@ -197,7 +197,7 @@ def _is_allowed(spec: Any, values: Any) -> bool:
 
 
 def _texts(path: tuple[str, ...], value: Any) -> Any:
-    """Return a value with texts for the numbers and booleans that Helm's --set makes of texts."""
+    """Return a value whose numbers and booleans are texts again, as a user writes them for Helm's --set."""
     node = tunables.at(path).schema
     node = schema_file.load()["definitions"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
     if tunables.CHART_ACCEPTS not in node:
@@ -222,7 +222,7 @@ def _validator(path: tuple[str, ...]) -> jsonschema_rs.Draft7Validator:
 
 
 def _has_records(records: set[tuple[str, ...]], leaves: set[tuple[str, ...]], values: Any) -> bool:
-    """Test whether the records contain only their values."""
+    """Test whether each record has exactly the keys that its paths name."""
     for record in records:
         node = data_path.at(values, record) if record else values
         known = {
@@ -270,7 +270,7 @@ def test_helm_takes_the_values_and_refuses_what_is_wrong(tmp_path):
 @drawn(50)
 @given(data=jobs(environments=1))
 def test_the_values_of_every_job_are_allowed_by_their_schema(tmp_path_factory, data):
-    """By Python's reference, and by Helm: the patterns are read by Go, too, and numbers survive float64."""
+    """Python's validator and Helm accept the values: Go reads the patterns too, and numbers survive float64."""
     spec = data["spec"]
     schema = values_schema(values_form(spec))
     reference = jsonschema.Draft7Validator(schema)
