@@ -1,4 +1,4 @@
-"""``tfgen check``: what it prints where, what it compares with, and its exit codes."""
+"""Tests of ``tfgen check``: its output, its base of comparison, and its exit codes."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_broken_ledger_is_said_of_standard_input_without_errors(
 
 
 def test_only_jobs_that_changed(job: Path, capsys: Printed) -> None:
-    """The other one has drifted, and was committed so."""
+    """The last commit contains drift in the files of the other job."""
     Path("other.yaml").write_text(OTHER, encoding="utf-8")
     assert cli.run(["render", "."]) == 0
     service = Path("overlays/other/base/service.yaml")
@@ -214,14 +214,15 @@ def test_the_rules_between_jobs_see_those_that_did_not_change(job: Path, capsys:
 
 
 def test_schemas_of_kubernetes_on_demand(job: Path, capsys: Printed) -> None:
-    wrong = "  podTemplate: {spec: {novelField: 1}}\n"  # a warning, since a newer Kubernetes may have it
+    wrong = "  podTemplate: {spec: {novelField: 1}}\n"  # a warning, because a newer Kubernetes may have the field
     job.write_text(JOB + wrong, encoding="utf-8")
     commit()
     assert cli.run(["check", "--no-files", "job.yaml"]) == 0
     capsys.readouterr()
     assert cli.run(["check", "--no-files", "job.yaml", "--kubernetes-version", "1.33"]) == 1
     out, _ = capsys.readouterr()
-    (error,) = (line for line in out.splitlines() if line.endswith("[object-schema]"))  # for all that come of the line
+    # All objects of the line share one error.
+    (error,) = (line for line in out.splitlines() if line.endswith("[object-schema]"))
     assert ": Job mnist-chief, StatefulSet mnist-ps and StatefulSet mnist-worker: spec.template.spec: " in error
     assert "('novelField' was unexpected)" in error
     assert cli.run(["check", "--no-files", "job.yaml", "--kubernetes-version", "1.2"]) == 2
@@ -235,7 +236,7 @@ def test_without_the_extra_the_way_to_it_is_said(job: Path, capsys: Printed, mon
 
 
 def test_sarif(job: Path, capsys: Printed) -> None:
-    """Against a closed schema of what tfgen writes, made from the specification, and a reader that knows all of it."""
+    """Validate the output with a closed schema from the specification, and with a reader of all of SARIF."""
     Path("a b").mkdir()
     Path("a b/ä.yaml").write_text(OTHER.replace("replicas: 2", "replica: 2"), encoding="utf-8")
     third = JOB.replace("mnist}", "third}")

@@ -1,4 +1,4 @@
-"""The command line: what is printed where, exit codes, and that nothing ever prints a traceback."""
+"""Tests of the command line: its output streams and exit codes, and errors without a traceback."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ spec:
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A job file in an empty folder, which is the current one."""
+    """Return a job file in an empty folder, which is the current folder."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "job.yaml"
     path.write_text(JOB, encoding="utf-8")
@@ -302,7 +302,7 @@ def test_a_help_that_nobody_receives_is_an_error(argv: list[str], unbuffered: st
     ],
 )
 def test_every_missing_extra_has_one_exit_code(module: str, argv: list[str], job: Path) -> None:
-    """A process of its own, in which the module is hidden before tfgen is loaded."""
+    """Hide the module in a separate process before tfgen is loaded."""
     (job.parent / "tfjob.yaml").write_text(TF_JOB)
     hide = (
         "import sys, importlib.util\n"

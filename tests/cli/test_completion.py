@@ -1,4 +1,4 @@
-"""Completion: what is offered for a line, and that the shells themselves, each with its script, complete by it."""
+"""Tests of completion: the candidates for a line, and the real shells with their scripts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FREE = {
     "NEW",
     "OURS",
     "THEIRS",
-    None,  # a choice, or the name of what is anybody's: a context, a namespace
+    None,  # a choice, or a name outside tfgen, such as a context or a namespace
     "COMMAND",
     "COUNT",
     "KIND/NAME",
@@ -42,12 +42,12 @@ FREE = {
     "X.Y",
     "-- WORD",
 }
-"""Words of the help for what only its writer knows."""
+"""The placeholders in the help for values that only the user knows."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, with jobs and with other files."""
+    """Return the current folder, with jobs and with other files."""
     for path, text in {
         "job.yaml": JOB.replace("spec:", "spec:\n  storage: {data: {mountPath: /data, claim: {name: data}}}"),
         "my jobs/it's.yaml": JOB,
@@ -168,7 +168,7 @@ TYPED = {
     "set job.yaml gang.enabled=t": ["set", "job.yaml", "gang.enabled=true"],
     "explain spec.roles.w": ["explain", "spec.roles.worker."],
 }
-"""What is typed before the tab, and the words that it then is."""
+"""The text before the tab, and the words of the line after the completion."""
 
 BASH = "PS1=; bind 'set bell-style none'; source <(tfgen completion bash)"
 ZSH = "PS1=; bindkey -e; autoload -Uz compinit; compinit -D -u; source <(tfgen completion zsh)"
@@ -176,7 +176,7 @@ ZSH = "PS1=; bindkey -e; autoload -Uz compinit; compinit -D -u; source <(tfgen c
 
 @pytest.mark.parametrize(("shell", "options", "setup"), [("bash", "--norc", BASH), ("zsh", "-f", ZSH)])
 def test_a_shell_completes_what_is_typed(folder: Path, shell: str, options: str, setup: str) -> None:
-    # After the tab, to the line's begin and end: it is printed word by word instead of run.
+    # The keys after the tab turn the line into a printf, so that the shell writes each word to `out`.
     lines = (f"tfgen {typed}\t\x01printf '<%s>' \x05 >>out; echo >>out\r" for typed in TYPED)
     run_in_terminal([shell_program(shell), options, "-i"], f"{setup}\r{''.join(lines)}exit\r")
     words = (folder / "out").read_text(encoding="utf-8").splitlines()
@@ -194,13 +194,13 @@ ENVIRONMENT = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['P
 
 
 def run_in_terminal(command: list[str | Path], keys: str) -> None:
-    """Type keys into a program that has a terminal of its own, until it ends; what waits for more keys is ended."""
+    """Type keys into a program in a new terminal, and wait for its end. Kill a program that waits for more keys."""
     child, terminal = pty.fork()
     if child == 0:
         os.execvpe(command[0], command, {**os.environ, **ENVIRONMENT, "TERM": "dumb"})
     os.write(terminal, keys.encode())
     shown = b""
-    with contextlib.suppress(OSError):  # as Linux says that nobody writes any more
+    with contextlib.suppress(OSError):  # on Linux, the error after the end of the last writer
         while select.select([terminal], [], [], SILENCE)[0]:
             shown += os.read(terminal, 4096)
         os.kill(child, signal.SIGKILL)
@@ -210,7 +210,7 @@ def run_in_terminal(command: list[str | Path], keys: str) -> None:
 
 
 SILENCE = 20
-"""Seconds."""
+"""Seconds without output, after which the program is killed."""
 
 
 def test_the_script_is_data_too(capsys: pytest.CaptureFixture[str]) -> None:

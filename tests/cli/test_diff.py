@@ -1,4 +1,4 @@
-"""``tfgen diff``: what it compares, what it prints where, and its exit codes. What it says of changes: tests/diff."""
+"""Tests of ``tfgen diff``: its base of comparison, output streams and exit codes. tests/diff tests the reports."""
 
 from __future__ import annotations
 

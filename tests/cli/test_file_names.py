@@ -1,4 +1,4 @@
-"""Names that are not UTF-8, through every command; and what has the name of a file and is none."""
+"""Tests of every command with paths that are not UTF-8, and with paths that are not regular files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMES = {
     "file": b"jobs/m\xff.yaml",
     "folder": b"jobs/m\xff/job.yaml",
 }
-"""Latin-1, and no UTF-8."""
+"""Paths in Latin-1, which are not valid UTF-8."""
 
 Printed = pytest.CaptureFixture[str]
 
@@ -44,7 +44,7 @@ def run(arguments: list[str], expected: int, printed: Printed) -> str:
 
 @pytest.fixture(params=NAMES.values(), ids=NAMES)
 def job(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A job in a repository, the current folder; its path from there."""
+    """Return the path of a job in a repository, which is the current folder."""
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
@@ -59,7 +59,7 @@ def job(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 def test_every_command_takes_a_name_that_is_not_utf_8(job: str, capsys: Printed) -> None:
     assert "1 job, " in run(["render", job], 0, capsys)
     assert "mnist: new job" in run(["commit", job], 0, capsys)
-    escaped = f'"{job}"'.replace("\udcff", r"\377")  # as git prints it
+    escaped = f'"{job}"'.replace("\udcff", r"\377")  # as git prints the path
     assert {escaped, ".tfgen/mnist.json", "charts/mnist/Chart.yaml"} <= {*Command(("git", "ls-files")).run().split()}
     assert run(["check", "jobs"], 0, capsys) == "0 errors, 0 warnings; 1 job compared with HEAD\n"
     assert run(["diff", job], 0, capsys) == "0 jobs of 1 changed since HEAD\n"
@@ -106,7 +106,7 @@ def test_ledgers_of_names_that_no_job_has(job: str, capsys: Printed) -> None:
     assert "1 job, " in run(["render", job], 0, capsys)
 
 
-# What has the name of a file and is none.
+# Paths that are not regular files.
 
 
 def loop(path: Path) -> None:

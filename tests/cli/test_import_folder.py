@@ -1,4 +1,4 @@
-"""`tfgen import -o DIR/` writes a folder for each job, which the other commands take."""
+"""Tests that `tfgen import -o DIR/` writes a folder for each job, and that other commands accept the folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The option `--job` of the commands that work on one job, with a file that has two."""
+"""Tests of the option `--job` of the commands that work on one job, with a file of two jobs."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def rendered_jobs() -> set[str]:
 
 @pytest.fixture
 def repository(file: Path) -> Path:
-    """A repository whose last commit has the two jobs and their rendered files."""
+    """Commit the job file and the rendered files of its two jobs to a repository, and return the job file."""
     for command in (["init", "--quiet"], ["config", "user.name", "you"], ["config", "user.email", "you@example.com"]):
         subprocess.run(["git", *command], check=True)
     assert cli.run(["render", "jobs.yaml"]) == 0

@@ -1,4 +1,4 @@
-"""Commands that look at a cluster, where there is none, or no client."""
+"""Tests of commands that need a cluster, without a cluster or without a client."""
 
 from __future__ import annotations
 

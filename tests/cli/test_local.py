@@ -1,4 +1,4 @@
-"""``tfgen local``: what cannot be started, and that all of it is said at once."""
+"""Tests of jobs that ``tfgen local`` cannot start. tfgen reports all problems at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROGRAM = "print(os.environ.get('TOKEN'), flush=True)\nmeet()\nif name != 'chief
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A job's file in the current folder, and an empty one for temporary files."""
+    """Return a job file in the current folder, and set an empty folder for temporary files."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))

@@ -36,7 +36,7 @@ def test_long_work_is_counted_on_a_terminal_until_it_ends(
     monkeypatch.setattr(sys, "stderr", stream)
     work = with_progress(range(items), items, "rendering")
     assert (next(iter(work)), next(iter(work))) == (0, 1)
-    work.close()  # as an error ends it
+    work.close()  # an error closes the generator too
     assert stream.getvalue() == shown
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM in the middle of real commands: no traceback, nothing half done, no process left."""
+"""Tests of Ctrl-C and SIGTERM during real commands: no traceback, no incomplete result, no remaining process."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="as
 
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 JOBS = 30
-"""So many that each command goes on long after it has begun."""
+"""Number of jobs, large enough that each command runs for a long time after its start."""
 
 PATIENCE_S = 120.0
 
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: a repository with a first commit, and many jobs that are not rendered."""
+    """Return the current folder, a repository with one commit and many jobs that are not rendered."""
     monkeypatch.chdir(tmp_path)
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
@@ -40,7 +40,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def children(pid: int) -> set[int]:
-    """The processes that a process started itself."""
+    """Return the direct child processes of a process."""
     processes = set()
     for folder in Path("/proc").iterdir():
         try:
@@ -60,7 +60,7 @@ def is_running(pid: int) -> bool:
 
 
 def interrupted(number: signal.Signals, when: Callable[[int], bool], *command: str) -> str:
-    """Start tfgen, send it the signal once it is time, and give what it says on standard error."""
+    """Start tfgen, send the signal when `when` returns True, and return the text of standard error."""
     process = subprocess.Popen(
         (sys.executable, "-m", "tfgen", *command),
         stdout=subprocess.DEVNULL,
@@ -104,8 +104,8 @@ def test_render(number: signal.Signals, begun: str) -> None:
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_check_ends_its_workers(number: signal.Signals) -> None:
-    # Of jobs that are rendered it knows all already. On one processor it has no workers; git, its child now and then,
-    # says that it has begun.
+    # The jobs are not rendered, because tfgen reads rendered jobs from its cache. On one processor tfgen starts no
+    # workers, and the child process git shows that the check has begun.
     enough = 1 if len(os.sched_getaffinity(0)) < 2 else 2
     interrupted(number, lambda pid: len(children(pid)) >= enough, "check", "jobs")
     assert git("status", "--porcelain") == ""
@@ -113,11 +113,11 @@ def test_check_ends_its_workers(number: signal.Signals) -> None:
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_commit(number: signal.Signals, tmp_path: Path) -> None:
-    """While git waits for a hook."""
+    """The signal arrives while git waits for a hook."""
     hook("pre-commit", f"touch {tmp_path}/.git/begun; until [ -e {tmp_path}/.git/over ]; do sleep 0.1; done")
     before = git("rev-parse", "HEAD")
     interrupted(number, lambda _: Path(".git/begun").exists(), "commit", "jobs/j0.yaml")
-    Path(".git/over").touch()  # git does not wait for its hook
+    Path(".git/over").touch()  # ends the hook, because git ends without its hook
     assert git("rev-parse", "HEAD") == before
     assert not Path(".git/index.lock").exists()
     assert git("diff", "--cached", "--name-only") == ""

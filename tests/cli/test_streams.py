@@ -1,4 +1,4 @@
-"""The program's streams as shells make them: closed, full, gone, or of a locale that has few letters."""
+"""Tests of the streams that a shell passes to the program: closed, full, without a reader, or in a small locale."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def job(tmp_path: Path) -> Path:
 
 
 def shell(line: str, job: Path, **env: str) -> subprocess.CompletedProcess[bytes]:
-    """The line, in which `$tfgen` is the program, run beside the job."""
+    """Run a shell command in the folder of the job. In the command, `$tfgen` is the program."""
     surroundings = {**os.environ, "tfgen": f"{sys.executable} -m tfgen", **env}
     return subprocess.run(["bash", "-c", line], cwd=job.parent, env=surroundings, capture_output=True, check=False)
 
@@ -47,7 +47,7 @@ def terminal(line: str, job: Path) -> str:
     with subprocess.Popen(["bash", "-c", line], cwd=job.parent, env=surroundings, stdout=its, stderr=its):
         os.close(its)
         shown = b""
-        with contextlib.suppress(OSError):  # as Linux says that nobody writes any more
+        with contextlib.suppress(OSError):  # on Linux, the error after the end of the last writer
             while part := os.read(ours, 4096):
                 shown += part
     os.close(ours)
@@ -62,7 +62,7 @@ def test_a_terminal_shows_a_problem_with_its_line(job: Path) -> None:
 
 
 def test_a_pipe_has_one_line_a_problem(job: Path) -> None:
-    """Editors and CI read it."""
+    """Editors and CI read the output from a pipe."""
     job.write_text(JOB.replace("chief: {}", "chef: {}"), encoding="utf-8")
     problem = PROBLEM.encode()
     assert shell("$tfgen check job.yaml --out . 2>/dev/null", job).stdout == problem
