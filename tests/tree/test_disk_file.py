@@ -32,7 +32,7 @@ COMMANDS = {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with a job; beside it a file that nothing may touch."""
+    """Return the current folder, which has a job. No command may change the file `victim` in the parent folder."""
     (tmp_path / "victim").write_text("precious\n")
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs/job.yaml").write_text(JOB)

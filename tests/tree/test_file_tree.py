@@ -1,4 +1,4 @@
-"""FileTree: a pure value, no disk."""
+"""Tests of FileTree, a value that does not access the disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A writer that dies, or whose disk fails, at each single step; and one that is really killed."""
+"""Tests of a writer whose disk fails, or that is killed, at each single step, and of a killed writer process."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ from tfgen.tree.write import apply, plan_write
 pytestmark = pytest.mark.long
 
 STEPS = ("open", "write", "fchmod", "fsync", "replace", "unlink", "mkdir", "rmdir", "rmtree")
-"""The calls that change the disk (of `open`, only those that make a file) or order what is on it."""
+"""The calls that change the disk, or order its changes. A call of `open` counts only if the call creates a file."""
 
 
 @pytest.fixture(autouse=True, scope="module")
 def any_place() -> Iterator[None]:
-    """Here every path may be every job's: which are its own is a law beside these, in test_ledger.py."""
+    """Allow every path in every job. test_ledger.py tests the paths that a job may have."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledger, "is_place_of", lambda _job, _path: True)
         yield
 
 
 class KilledError(BaseException):
-    """Error in place of a kill, after which no handler runs."""
+    """Error that simulates a kill. The writer has no handler for the error."""
 
 
 class FailingOs:
-    """`os` for the writer, with trouble at one step: `fail(step)` raises, or lets it pass."""
+    """Replacement of `os` for the writer. `fail` receives the number of each step, and raises an error or returns."""
 
     def __init__(self, fail: Callable[[int], None]) -> None:
         self.fail = fail
@@ -73,7 +73,7 @@ class FailingOs:
                 if name == "write":
                     call(args[0], bytes(args[1])[: len(args[1]) // 2])
                 raise
-            # A sync changes nothing that these tests can see, and takes nearly all of their time.
+            # These tests cannot see the effect of a sync, and a sync takes nearly all of their time.
             return None if name == "fsync" else call(*args, **kwargs)
 
         return step
@@ -102,7 +102,7 @@ def never(_: int) -> None:
 def render(
     out: Path, tree: dict[str, str], fail: Callable[[int], None] = never, *, job: str = "mnist", force: bool = False
 ) -> list[str]:
-    """Renders with trouble, and gives the steps that were taken."""
+    """Render with failures, and return the steps of the writer."""
     trace, error = render_or_error(out, tree, fail, job=job, force=force)
     if error:
         raise error
@@ -126,7 +126,7 @@ def render_or_error(
 
 
 def everything(out: Path) -> dict[str, str | None]:
-    """Each file below `out` with its text, ledgers and temporary files included; each folder with None."""
+    """Return the text of each file below `out`, with ledgers and temporary files, and None for each folder."""
     return {
         path.relative_to(out).as_posix(): None if path.is_dir() else path.read_bytes().decode()
         for path in out.rglob("*")
@@ -143,7 +143,7 @@ def files(out: Path) -> dict[str, str]:
 
 OLD = {"same": "1\n", "changed": "old\n", "gone/x/y": "old\n", "d/gone": "old\n", "d/changed": "old " * 99}
 OWN = {"charts/mnist/Chart.yaml": "new\n", "charts/mnist/templates/x": "new " * 99}
-"""In the job's own folder, which is not there before."""
+"""Files in the job's own folder, which does not exist before the render."""
 NEW = {"same": "1\n", "changed": "new\n", "made/x/y": "new\n", "d/made": "new\n", "d/changed": "new " * 99, **OWN}
 THIRD = {"same": "3\n", "changed": "3\n", "third/x": "3\n", "d/gone": "3\n"}
 MINE = {"d/mine": "mine\n", "made/mine": "mine\n"}
@@ -176,7 +176,8 @@ def test_killed_at_any_step_the_next_run_mends_it(tmp_path: Path, after: dict[st
             straight.mkdir(parents=True)
             start(straight)
             render(straight, after)
-            assert everything(out) == everything(straight), step  # ledger and folders too, and nothing temporary
+            # The comparison includes the ledger and the folders, and finds temporary files.
+            assert everything(out) == everything(straight), step
         else:
             assert files(out) == NEW | MINE
             assert step > 30, "the steps were not counted"
@@ -207,7 +208,7 @@ def test_a_disk_that_fails_at_any_step_is_an_error_and_the_next_run_mends_it(tmp
 
 @pytest.mark.parametrize("full_from", range(1, 7))
 def test_a_full_disk_keeps_nothing_temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_from: int) -> None:
-    """Not even what the old ledgers were staged in, which it does not take either: it lets files go still."""
+    """The disk refuses the staged files of the old ledgers too, but allows the removal of files."""
     start(tmp_path)
     mine = files(tmp_path)
     write, numbers = output_folder.write_temporary, count(1)
@@ -270,13 +271,13 @@ def test_each_step_is_on_the_medium_before_the_next(tmp_path: Path) -> None:
         tmp_path, {"changed": "new\n", "b/made": "new\n", "charts/mnist/x": "new\n", "charts/mnist/y": "new\n"}
     )
     assert [re.sub(r"\.tfgen-[0-9a-f]{16}\.tmp", "NEW", step) for step in steps] == [
-        *stage,  # what is to be done
+        *stage,  # the ledger with the intended files
         *place_ledger,
         *stage,
         *("mkdir b", *stage),
         *("mkdir charts", "mkdir NEW", "open x", "fchmod", "write", "fsync", "open y", "fchmod", "write", "fsync"),
-        *stage,  # the ledger in the end
-        "replace NEW mnist",  # all of the new folder
+        *stage,  # the final ledger
+        "replace NEW mnist",  # the whole new folder
         "replace NEW changed",
         "replace NEW made",
         "unlink gone",
@@ -289,7 +290,7 @@ def test_each_step_is_on_the_medium_before_the_next(tmp_path: Path) -> None:
     ]
 
 
-# A writer that is really killed.
+# A killed writer process.
 
 WRITER = """\
 import sys
@@ -340,7 +341,10 @@ trees = st.dictionaries(st.sampled_from(PATHS), st.sampled_from(["1\n", "2\n", "
 
 
 class UsersAndRenders(RuleBasedStateMachine):
-    """A model of who wrote what: no byte of the user's is lost without force, and no render is stopped but by one."""
+    """A model of the writer of each file. A render without force changes no file of the user.
+
+    Only files of the user and of other jobs stop a render.
+    """
 
     def __init__(self) -> None:
         super().__init__()

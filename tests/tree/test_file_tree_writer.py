@@ -1,4 +1,4 @@
-"""Planning and writing on a real disk: who owns a file, what stops a render, what it says."""
+"""Tests of planning and writing on a real disk: the owner of a file, conflicts, and messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ INPUT = "0" * 64
 
 @pytest.fixture(autouse=True)
 def any_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here every path may be every job's: which are its own is a law beside these, in test_ledger.py."""
+    """Allow every path in every job. test_ledger.py tests the paths that a job may have."""
     monkeypatch.setattr(ledger, "is_place_of", lambda _job, _path: True)
 
 
@@ -42,7 +42,7 @@ def render(out: Path, *jobs: Rendering, force: bool = False) -> WritePlan:
 
 
 def files(out: Path) -> dict[str, str]:
-    """Every file below `out` but ledgers."""
+    """Return the text of every file below `out`, except ledgers."""
     return {
         path.relative_to(out).as_posix(): path.read_bytes().decode()
         for path in sorted(out.rglob("*"))
@@ -62,7 +62,7 @@ def conflicts(out: Path, *jobs: Rendering, force: bool = False) -> list[str]:
     return told
 
 
-# Plain use.
+# Renders without conflicts.
 
 
 def test_a_first_render_makes_the_files_and_the_ledger(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_first_render_makes_the_files_and_the_ledger(tmp_path: Path) -> None:
         "tool": __version__,
         "version": 1,
     }
-    assert [path.name for path in (out / ".tfgen").iterdir()] == ["mnist.json"]  # no lock file, nothing temporary
+    assert [path.name for path in (out / ".tfgen").iterdir()] == ["mnist.json"]  # no lock file and no temporary file
 
 
 def test_a_second_render_of_the_same_touches_nothing(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_each_pass_opens_each_folder_once(tmp_path: Path, monkeypatch: pytest.Mo
     assert len([*Path("/proc/self/fd").iterdir()]) == descriptors
 
 
-# What is the user's.
+# Files of the user.
 
 
 def test_a_file_of_the_ledger_that_was_deleted_is_made_again(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_what_is_put_in_the_place_of_a_staged_folder_is_left_as_it_is(
     assert files(own) == ({"b": "precious\n"} if is_link else {"mine": "mine\n"})
 
 
-# What belongs to another job.
+# Files of another job.
 
 
 def test_a_file_of_another_job_is_not_taken_even_by_force(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_a_file_of_another_job_is_not_taken_even_by_force(tmp_path: Path) -> Non
         said = f"{next(iter(other.tree.files))}: the file belongs to the job mnist (.tfgen/mnist.json)"
         assert conflicts(tmp_path, other) == [said]
         assert conflicts(tmp_path, other, force=True) == [said]
-        # Nor where that job gives it up in the same run: who is first would matter.
+        # The conflict remains if mnist removes the file in the same run, because the order of the jobs must not matter.
         assert conflicts(tmp_path, job("mnist", {}), other, force=True) == [said]
 
 
@@ -311,12 +311,12 @@ def test_all_broken_ledgers_are_told_at_once(tmp_path: Path) -> None:
         plan_write(tmp_path, [job("mnist", {"a": "1\n"})])
 
 
-# What is in the way.
+# Paths that are not free.
 
 
 @pytest.fixture
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that nothing may reach, with one file."""
+    """Return a folder with one file, which no render may reach."""
     folder = tmp_path_factory.mktemp("outside")
     (folder / "b").write_text("precious\n")
     return folder
@@ -372,7 +372,7 @@ def test_the_ledgers_folder_may_not_be_a_link(tmp_path: Path, outside: Path) -> 
 
 
 def test_a_thing_of_the_wrong_kind_in_the_way_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # a socket's path has at most 107 bytes
+    monkeypatch.chdir(tmp_path)  # the path of a socket has at most 107 bytes
     (tmp_path / "file").write_text("mine\n")
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
@@ -397,7 +397,7 @@ def test_an_output_folder_that_is_a_file_or_cannot_be_made_is_an_error(tmp_path:
         plan_write(tmp_path / "file" / "out", [job("mnist", {"a": "1\n"})])
 
 
-# Several at once.
+# Several writers at once.
 
 
 def test_a_folder_that_another_tfgen_writes_to_is_waited_for_in_vain(
@@ -424,7 +424,7 @@ def test_a_plan_that_another_tfgen_overtook_is_made_anew(tmp_path: Path) -> None
 
 
 def test_writers_at_once_leave_a_whole_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Who waits is in no queue: on a slow disk the others may be first for long.
+    # The lock has no queue: on a slow disk, a writer can wait for the others for a long time.
     monkeypatch.setattr(tree_writer, "LOCK_WAIT_S", 600.0)
     start = threading.Barrier(6)
     render(tmp_path, job("shared", {"shared/x": "first\n"}))
@@ -446,7 +446,7 @@ def test_writers_at_once_leave_a_whole_tree(tmp_path: Path, monkeypatch: pytest.
     assert {path for ledger in read_ledgers(tmp_path).values() for path in ledger.files} == on_disk.keys()
 
 
-# Many files: the other way to sync.
+# Many files: tfgen syncs the whole disk instead of each file.
 
 
 @pytest.fixture
@@ -461,7 +461,7 @@ def batches_are_large(monkeypatch: pytest.MonkeyPatch) -> list[None]:
 def test_a_large_batch_is_synced_at_once(tmp_path: Path, batches_are_large: list[None]) -> None:
     render(tmp_path, job("mnist", {f"a/{number}": "1\n" for number in range(5)}))
     assert len(files(tmp_path)) == 5
-    assert len(batches_are_large) == 5  # the intents are staged, and renamed; all else is; the ledgers are renamed
+    assert len(batches_are_large) == 5  # intents staged, intents renamed, files staged, files renamed, ledgers renamed
 
 
 def test_the_disk_takes_what_is_staged_while_more_is(
@@ -470,4 +470,4 @@ def test_the_disk_takes_what_is_staged_while_more_is(
     monkeypatch.setattr(tree_writer, "_SYNC_EVERY", 2)
     jobs = [job(name, {f"charts/{name}/{number}": "1\n" for number in range(3)}) for name in ("a", "b")]
     apply(plan_write(tmp_path, jobs))
-    assert len(batches_are_large) == 7  # two more than in the test before: after each job
+    assert len(batches_are_large) == 7  # two more than in the previous test: one after each job

@@ -1,4 +1,4 @@
-"""The ledger: its text, what is refused as one, and that it names no file which is not its job's."""
+"""Tests of the ledger: its text, the texts that tfgen refuses, and the paths that the ledger of a job may list."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_what_is_no_ledger_is_refused_with_all_its_faults_and_the_way_out(text: 
     assert "restore the ledger from git, or delete the ledger" in str(error.value)
 
 
-# The places of a job.
+# The paths of a job.
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_nothing_is_rendered_to_a_place_that_is_not_the_jobs(tmp_path: Path) -> 
         plan_write(tmp_path, [Rendering("m", FileTree({"README.md": "x\n"}), "")])
 
 
-# Its size.
+# The size of a ledger.
 
 
 def files(number: int, prefix: str = "") -> dict[str, str]:
@@ -252,7 +252,7 @@ def calls_of(work: Callable[[], object]) -> int:
 
 
 def calls_to_plan(root: Path, number: int) -> int:
-    """The calls of a plan for a ledger with twice `number` files, where `number` new ones replace them."""
+    """Return the number of calls for a plan that replaces twice `number` files of a ledger by `number` new files."""
     (root / ".tfgen").mkdir(parents=True)
     (root / ".tfgen/m.json").write_text(Ledger("0.1.0", "", files(number, "a"), files(number, "b")).to_text())
     after = Rendering("m", FileTree(dict.fromkeys(files(number, "c"), "c\n")), "")
@@ -260,7 +260,7 @@ def calls_to_plan(root: Path, number: int) -> int:
 
 
 def test_twice_the_files_of_a_ledger_take_twice_the_work(tmp_path: Path) -> None:
-    calls_to_plan(tmp_path / "first", 10)  # what is made once a process
+    calls_to_plan(tmp_path / "first", 10)  # fills the caches of the process
     assert calls_to_plan(tmp_path / "double", 4_000) < 2.1 * calls_to_plan(tmp_path / "single", 2_000)
 
 

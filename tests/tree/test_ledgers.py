@@ -1,4 +1,4 @@
-"""The ledgers of all jobs: each is read again where it is asked for, and must be as it was."""
+"""Tests of the ledgers of all jobs: tfgen reads a ledger again at each access, and refuses a changed ledger."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_what_several_jobs_have_is_known_by_all_of_them(tmp_path: Path) -> None:
     render(tmp_path, "a", "b")
     now = read_ledgers(tmp_path)
     assert now.owners(SHARED) == ("a", "b")
-    assert now.owners("charts/a/Chart.yaml") == ()  # no other job can have it
+    assert now.owners("charts/a/Chart.yaml") == ()  # no other job can have this file
 
 
 def test_a_shared_file_goes_with_the_last_job_that_has_it(tmp_path: Path) -> None:

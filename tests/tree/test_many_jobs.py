@@ -1,4 +1,4 @@
-"""Many jobs, whose files several processes write: one tree, all or nothing, as if one had written it."""
+"""Tests of several processes that write the files of many jobs: the result is the same as from one process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BLOCKED, EDITED = "charts/job-30", "charts/job-30/files/a.py"
 
 
 def renderings(text: str) -> list[Rendering]:
-    """Jobs with two files each, and one that all of them have."""
+    """Return jobs with two files each, and with one file that all jobs share."""
     trees = {
         f"job-{at}": {f"charts/job-{at}/Chart.yaml": text, f"charts/job-{at}/files/a.py": text, SHARED: text}
         for at in JOBS
@@ -36,13 +36,13 @@ def renderings(text: str) -> list[Rendering]:
 
 
 def render(out: Path, text: str, meanwhile: dict[str, str], processes: int) -> None:
-    """Render, and say how many processes staged files, and the error.
+    """Render, and print the error and the number of processes that staged files.
 
     Args:
-        out: the output folder.
-        text: what all files hold.
-        meanwhile: files that come between the plan and its writing.
-        processes: how many write; each waits with its first file for those of all others.
+        out: The output folder.
+        text: The content of all files.
+        meanwhile: Files that another program writes between the plan and the render.
+        processes: The number of processes. Each process waits with its first file until all processes have a file.
     """
     workers._processors = lambda: processes
     staged_by = out / "staged_by"
@@ -81,7 +81,7 @@ def rendered(out: Path, text: str, meanwhile: dict[str, str], processes: int) ->
 
 
 def files(out: Path) -> dict[str, str | None]:
-    """Each file with its text, and each folder with None; of ledgers the names alone."""
+    """Return the text of each file, and None for each folder and each ledger."""
     return {
         path.relative_to(out).as_posix(): None if path.is_dir() or ".tfgen" in path.parts else path.read_text()
         for path in out.rglob("*")

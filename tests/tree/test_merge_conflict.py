@@ -1,4 +1,4 @@
-"""Conflict markers in a text, written by git, and the ledger of a job after a merge."""
+"""Tests of conflict markers that git writes into a text, and of the ledger of a job after a merge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder of generated files replaces its earlier version, and nothing else."""
+"""Tests that a folder of generated files replaces only its earlier version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that wait on disk: they come back as they were, from whatever process put them there, and leave nothing."""
+"""Tests of values in the spool: all processes read the values unchanged, and no file remains."""
 
 from __future__ import annotations
 
@@ -114,9 +114,7 @@ def test_where_the_system_makes_no_file_without_a_name_it_is_unlinked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_nameless: bool
 ) -> None:
     if not has_nameless:
-        monkeypatch.setattr(
-            os, "O_TMPFILE", os.O_DIRECTORY, raising=False
-        )  # as a system takes it that does not know it
+        monkeypatch.setattr(os, "O_TMPFILE", os.O_DIRECTORY, raising=False)  # the value on a system without O_TMPFILE
     with Spool(tmp_path) as spool:
         assert [*tmp_path.iterdir()] == []
         assert spool.store("x").read() == "x"
