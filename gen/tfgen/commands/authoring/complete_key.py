@@ -65,7 +65,7 @@ def complete_assignment(word: str, documents: Sequence[Document]) -> Iterator[Ke
 
 
 def _keys(parent: str, documents: Sequence[Document]) -> Iterator[tuple[str, Schema]]:
-    """Yield the keys below a path, each with its schema. For an empty path, also yield the keys of `spec`."""
+    """Yield (key, schema of the key) for each key below the path `parent`. An empty path has the keys of `spec` too."""
     schema = schema_file.load()
     node = _node(parent)
     if node is not None:
@@ -77,7 +77,10 @@ def _keys(parent: str, documents: Sequence[Document]) -> Iterator[tuple[str, Sch
 def keys_below(
     node: Schema, values: Sequence[Any], schema_name: str = schema_file.NAME
 ) -> Sequence[tuple[str, Schema]]:
-    """Return the keys below a schema node. For a map that allows any key, return the keys that occur in `values`."""
+    """Return (key, schema of the key) for each key below a schema node.
+
+    For a map that allows any key, return the keys that the mappings in `values` have.
+    """
     schema = schema_file.load(schema_name)
     while "items" in node:
         node = entry(schema, node, 0) or {}
@@ -92,7 +95,7 @@ def keys_below(
 
 
 def _steps(path: str) -> tuple[str, ...]:
-    """Split a path into keys. Add `spec` in front, unless the path begins with a top-level key of job.yaml."""
+    """Split a path into keys, with `spec` in front unless the path begins with a top-level key of job.yaml."""
     steps = tuple(path.split(".")) if path else ()
     return steps if not steps or steps[0] in schema_file.load()["properties"] else ("spec", *steps)
 

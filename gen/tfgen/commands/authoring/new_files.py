@@ -42,7 +42,7 @@ class Added(Record):
     present: Mapping[Path, str]
 
     def relative(self) -> Added:
-        """Return a copy whose paths are relative to the working directory."""
+        """Return a copy of the result in which all paths are relative to the working directory."""
         created, extended = (tuple(map(_relative, paths)) for paths in (self.created, self.extended))
         return Added(created, extended, {_relative(path): text for path, text in self.present.items()})
 
@@ -87,7 +87,7 @@ def _check_places(folder: Path, files: Sequence[NewFile], on_disk: Mapping[str, 
 
 
 def _content(file: NewFile, text: str | None) -> str:
-    """Return the text to write. `text` is the text of the existing file; None if the file does not exist."""
+    """Return the text to write for a new file. `text` is the text of the existing file, or None without such a file."""
     if text is None:
         return file.text
     if file.present is not Present.ADD_LINES:

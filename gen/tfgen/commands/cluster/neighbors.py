@@ -25,11 +25,14 @@ def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor,
 
 
 def objects_of_neighbors(target: Target, candidates: Collection[Identity]) -> dict[Identity, str]:
-    """Return object -> title of its environment, for each object in the namespace that another environment applied.
+    """Return object -> title of the environment, for each object that another environment applied to the namespace.
 
     tfgen recognizes the objects of an environment by the inventory of the environment. `kubectl apply` writes no
-    inventory, so tfgen also recognizes an environment by the object that ends the run, such as the finisher. An object
-    in `candidates` belongs to the target and is no such sign.
+    inventory, so tfgen also recognizes an environment by the object that ends the run, such as the finisher.
+
+    Args:
+        target: the cluster and namespace.
+        candidates: the objects of the target. Such an object proves nothing about another environment.
 
     Raises:
         ApiError: the user may not read the objects.

@@ -114,7 +114,7 @@ def _validator(kind: str) -> Any:
 
 
 def _messages(item: Any) -> Iterator[str]:
-    """Yield the error messages for an object. An object of a kind that `tfgen plan` does not use is always valid."""
+    """Yield the error messages for the cluster object `item`. An object of a kind without a schema is always valid."""
     if not isinstance(item, dict) or not isinstance(item.get("kind"), str):
         yield "this is not a Kubernetes object, because it has no kind"
         return

@@ -88,7 +88,7 @@ class RefusedError(Exception):
 
 
 def find_object(target: Target, item: Identity) -> Object | None:
-    """Return an object from the cluster; None if the object or its kind does not exist.
+    """Return the cluster's version of an object; None if the object or its kind does not exist.
 
     Raises:
         ApiError: the user may not read the object.

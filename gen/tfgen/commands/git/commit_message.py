@@ -39,7 +39,7 @@ def commit_message(changes: Mapping[str, Sequence[str]]) -> str:
     """Return the commit message: a subject line, and a body if the changes do not fit into the subject line.
 
     Args:
-        changes: the changes of each job from `job_changes`; at least one job.
+        changes: job name -> results of `job_changes`, for at least one job.
     """
     if len(changes) == 1:
         ((name, words),) = changes.items()
@@ -54,7 +54,7 @@ def commit_message(changes: Mapping[str, Sequence[str]]) -> str:
 
 
 def job_changes(pair: Pair) -> list[str]:
-    """Describe each change of a job in a few words, such as "workers 4 -> 8 in prod"."""
+    """Return a few words for each change of a job, such as "workers 4 -> 8 in prod"."""
     if pair.before is None:
         return ["new job"]
     if pair.after is None:
@@ -83,7 +83,7 @@ def _changes(before: Document, after: Document) -> Iterator[str]:
 
 
 def _values(document: Document, environment: str | None) -> dict[str, Any]:
-    """Return all values of a job in an environment, including the defaults of the schema."""
+    """Return the spec of a job, merged with the settings of the environment and the defaults of the schema."""
     spec = tunables.without_environments(document.data["spec"])
     if environment is None:
         return tunables.merge(spec, tunables.values(spec))
@@ -112,7 +112,7 @@ def _words(change: FieldChange) -> str:
 
 
 def _images(before: Any, after: Any) -> str:
-    """Describe the change of an image. If only the tag changed, the result is only the two tags: "1.4.0 -> 1.5.0"."""
+    """Return the old and the new image as text. If only the tag changed, return only the tags: "1.4.0 -> 1.5.0"."""
     old, new = str(before or "none"), str(after or "none")
     (old_repository, _, old_tag), (new_repository, _, new_tag) = old.rpartition(":"), new.rpartition(":")
     is_new_tag = old_repository and old_repository == new_repository and "/" not in old_tag + new_tag
@@ -129,7 +129,7 @@ def _value(value: Any) -> str:
 
 
 def _fitting(head: str, words: Sequence[str]) -> str:
-    """Return the subject line with as many changes as fit: "mnist: workers 4 -> 8 and 3 more"."""
+    """Return `head` and as many changes from `words` as fit into a subject line: "mnist: workers 4 -> 8 and 3 more"."""
     for number in range(len(words), 0, -1):
         omitted = len(words) - number
         subject = head + ", ".join(words[:number]) + (f" and {omitted} more" if omitted else "")

@@ -100,7 +100,11 @@ def _next_steps(to: Target) -> str:
 
 
 def open_on_branch(out: Path, branch: str) -> Repository:
-    """Open the repository for a commit to the current branch or to a new branch. Check that the branch is valid."""
+    """Open the repository of `out` to commit to the new branch `branch`, or to the current branch if `branch` is empty.
+
+    Raises:
+        UsageError: the branch is not valid, or no branch is checked out.
+    """
     repository = open_repository(out)
     if not (branch or repository.branch):
         raise UsageError("no branch is checked out (a detached HEAD): name a new branch with --branch")
@@ -115,7 +119,10 @@ def with_removals(report: Report, removals: Iterable[Rendering], spool: Spool) -
 
 
 def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:
-    """Create a branch if necessary, and commit to the branch. Return the repository and the id of the commit."""
+    """Commit the files `paths` to the new branch `branch`, or to the current branch if `branch` is empty.
+
+    Return (repository on this branch, id of the commit). If the commit fails, the new branch is deleted.
+    """
     repository = start_branch(before, branch) if branch else before
     try:
         return repository, commit(repository, paths, message)
@@ -125,13 +132,13 @@ def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], mess
 
 
 def source_paths(pair: PairPlaces) -> set[Path]:
-    """Return the paths of the job file and the tfgen.yaml files, for the committed and the current version of a job."""
+    """Return the paths of the job file and the tfgen.yaml files of a job, as committed and as on disk."""
     sources = [place.source for place in (pair.before, pair.after) if place]
     return {Path(file.file) for source in sources for file in (source, *source.layers())}
 
 
 def paths_from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]:
-    """Return path -> path from the root of the repository. Paths outside the repository are left out."""
+    """Return given path -> path from the root of the repository. Paths outside the repository are left out."""
     root = real_path(repository.root)
     # git stores a link itself, not its target, so only the parent folder is resolved.
     real_paths = {path: real_path(path.parent) / path.name for path in paths}
@@ -144,13 +151,13 @@ def job_words(
     changed_files: Iterable[str],
     kept_jobs: Container[str] = (),
 ) -> dict[str, list[str]]:
-    """Return the changes of each job for the commit message. Jobs without changed files are left out.
+    """Return job name -> changes in a few words, for the commit message. Jobs without changed files are left out.
 
     Args:
         matched: the committed and the current version of each job.
-        files: job name -> files of the job.
-        changed_files: the files that the commit changes.
-        kept_jobs: the jobs whose defaults changed and whose rendered files did not change.
+        files: job name -> paths of the files of the job.
+        changed_files: the paths of the files that the commit changes.
+        kept_jobs: the names of the jobs whose defaults changed and whose rendered files did not change.
     """
     changes: dict[str, list[str]] = {}
     changed_paths = {*changed_files}

@@ -146,11 +146,11 @@ def _check_ledgers(plan: WritePlan, out: Path) -> None:
 def _files_of_jobs(
     repository: Repository, out: Path, work: _Work
 ) -> tuple[dict[str, str | None], dict[str, set[str]], set[str]]:
-    """Return the files of the jobs. All paths are relative to the root of the repository.
+    """Return three groups of files of the jobs. All paths are relative to the root of the repository.
 
     Returns:
-        Path -> digest of each planned file, job name -> all files of the job, and the files that the plan does not
-        write, such as job files.
+        (path -> digest of each planned file; job name -> paths of all files of the job; paths of the files that the
+        plan does not write, such as job files)
     """
     planned = {job.rendering.job: job.digests for job in work.plan.jobs}
     committed = git.committed_files(out / ledger_path(pair.name) for pair in work.pairs)
@@ -167,7 +167,7 @@ def _files_of_jobs(
 
 
 def _repository_files(repository: Repository) -> tuple[str, ...]:
-    """List the files whose uncommitted content was written by `tfgen init --repo` and was not edited by the user."""
+    """Return the paths, from the root, of the files with uncommitted content that `tfgen init --repo` wrote."""
     root = repository.root
     paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
     present = [path for path in paths if (root / path).is_file()]
@@ -176,7 +176,10 @@ def _repository_files(repository: Repository) -> tuple[str, ...]:
 
 
 def _is_of_init(content: bytes, path: str, committed: bytes | None) -> bool:
-    """Return whether `tfgen init --repo` wrote the uncommitted content of a file, as a new file or as added lines."""
+    """Return whether `tfgen init --repo` wrote the content that a file on disk adds to its committed content.
+
+    If `committed` is None, the file is new.
+    """
     if committed is None:
         return _WRITTEN in content
     if path not in EXTENDED_FILES or not content.startswith(committed):
@@ -188,7 +191,7 @@ def _is_of_init(content: bytes, path: str, committed: bytes | None) -> bool:
 def _files_of_job(
     out: Path, pair: PairPlaces, planned: Mapping[str, str | None], now: Ledger | None, committed: bytes | None
 ) -> set[Path]:
-    """Return the files of a job after the write, and the committed files that the write removes.
+    """Return the paths of the files of a job after the write, and of the committed files that the write removes.
 
     Args:
         out: the output folder.

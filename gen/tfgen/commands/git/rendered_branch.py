@@ -151,7 +151,10 @@ def _pairs(jobs: Sequence[Path], checked: Checked, revision: str) -> tuple[PairP
 
 
 def _since(repository: Repository, tip: str) -> str:
-    """Return the commit whose job files were rendered last; HEAD if the repository lacks this commit."""
+    """Return the id of the commit whose job files were rendered last; HEAD if the repository lacks this commit.
+
+    The commit `tip`, the last commit of rendered files, names this id in its trailer. `tip` is empty without a commit.
+    """
     named = trailer(repository, tip, SOURCE_COMMIT) if tip else ""
     return named if named and has_commit(repository, named) else git.HEAD
 
@@ -281,7 +284,7 @@ def _words(pairs: Sequence[PairPlaces], touched: Sequence[str], rendered_jobs: C
     Args:
         pairs: the committed and the current version of each job.
         touched: the names of the jobs whose rendered files change.
-        rendered_jobs: the names of the jobs that the branch already contains.
+        rendered_jobs: the names of the jobs that the branch of rendered files already contains.
     """
     pair_by_name = {pair.name: pair for pair in pairs}
     changes = {name: job_changes(pair_by_name[name].read()) for name in touched if name in pair_by_name}

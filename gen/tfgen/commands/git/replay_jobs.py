@@ -51,11 +51,11 @@ from tfgen.tree.write import read_ledgers
 
 
 class _JobFiles(NamedTuple):
-    """The files of each job that a commit changes. All paths are relative to the root of the repository.
+    """The files of all jobs that a commit changes. All paths are relative to the root of the repository.
 
     Attributes:
         rendered: the rendered files and ledgers that are in the parent commit, in the commit or in the remote branch.
-        sources: output folder -> job files.
+        sources: output folder -> paths of the job files.
     """
 
     rendered: frozenset[str]
@@ -111,7 +111,7 @@ class JobReplay:
 
 
 def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _JobFiles:
-    """Return the files of each job that a commit changes. The function finds these jobs by their changed ledgers."""
+    """Return the files of each job whose ledger is among the paths `changed`, which the commit changes."""
     rendered: set[str] = set()
     sources: dict[str, set[str]] = {}
     for path in changed:
@@ -132,7 +132,7 @@ def _is_job_file(tree: Repository, path: str) -> bool:
 
 
 def _job_of_ledger(path: str) -> tuple[str, str | None]:
-    """Return the output folder and the job name of a ledger. The job name is None if the file is not a ledger."""
+    """Return (output folder, job name) for the path of a ledger. The job name is None if the file is not a ledger."""
     whole = PurePosixPath(path)
     if whole.parent.name != LEDGER_FOLDER:
         return "", None
@@ -163,7 +163,11 @@ _DEFAULTS_SUFFIX: Final = f"/{FILE}"
 
 
 def _is_merged(differing: Iterable[str], files: _JobFiles) -> bool:
-    """Return whether the remote branch also changes a job that the commit changes, or changes a tfgen.yaml."""
+    """Return whether a path in `differing` is a tfgen.yaml or one of the files `files` of the jobs in a commit.
+
+    `differing` has the paths of the files that the remote branch changes. If the commit changes no job, the result is
+    False.
+    """
     of_jobs = files.rendered.union(*files.sources.values())
     return bool(of_jobs) and any(path in of_jobs or f"/{path}".endswith(_DEFAULTS_SUFFIX) for path in differing)
 
@@ -188,7 +192,7 @@ def _render(tree: Repository, to: Target, files: _JobFiles) -> None:
 
 
 def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: Iterable[str]) -> None:
-    """Check the merged jobs against the remote branch.
+    """Check the merged jobs in the job files `sources` of an output folder against the remote commit `upstream`.
 
     Raises:
         ProblemsError: the jobs have errors.
@@ -203,7 +207,7 @@ def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: It
 
 @contextmanager
 def _merge_errors(tree: Repository, to: Target) -> Iterator[None]:
-    """Add a note that nothing was pushed to the problems of merged jobs, and shorten the paths in the problems."""
+    """Add a note that nothing was pushed to each ProblemsError of the block, and shorten the paths in the problems."""
     try:
         yield
     except ProblemsError as error:
@@ -214,7 +218,7 @@ def _merge_errors(tree: Repository, to: Target) -> Iterator[None]:
 
 
 def _without_root(tree: Repository, problem: Problem) -> Problem:
-    """Replace the paths of the temporary working tree in a problem by paths from the root of the repository."""
+    """Return a problem whose paths below the temporary working tree are relative to the root of the repository."""
     root = f"{tree.root}/"
     return problem.replaced(file=problem.file.removeprefix(root), message=problem.message.replace(root, ""))
 

@@ -146,7 +146,7 @@ def as_data(origin: LineOrigin) -> dict[str, Any]:
 
 
 def _table(rows: tuple[Origin, ...]) -> str:
-    """Return a table with a line for each key. After six lines, keys with default values are only counted."""
+    """Return a table with a line for each origin. After six lines, keys with default values are only counted."""
     written = tuple(row for row in rows if row.place)
     defaults = tuple(row for row in rows if not row.place)
     listed = written + defaults[: max(0, _FEW - len(written))]
@@ -186,7 +186,10 @@ def _origins(parts: JobParts, facts: LineFacts, keys: Iterable[Path]) -> tuple[O
 
 
 def _rows(document: Document, rows: Mapping[Path, Origin], key: Path) -> Iterable[Origin]:
-    """Return the origins of the values at and below a key. If there are none, use the origin of the nearest parent."""
+    """Return the origins of the values at and below a key. Without such values, return the nearest parent's origin.
+
+    `rows` is a mapping of path -> origin.
+    """
     if key[0] != "spec" or key[1:2] in (("environments",), ("patches",)):
         value = data_path.at(document.data, key)
         return () if value is None else (Origin(key, value, document.place(key)),)

@@ -44,19 +44,25 @@ class JobParts(Record):
         return chart_lines(job.structure, [form.name for form in job.environments if form.enabled])
 
     def objects(self, environment: str | None) -> Mapping[str, Mapping[Path, Part]]:
-        """Return object -> path -> field, for the objects of an environment."""
+        """Return object -> path in the object -> field, for the objects of an environment.
+
+        The objects have the names of their templates, such as `finisher-role`.
+        """
         if environment not in self._objects:
             self._objects[environment] = object_parts(self.built, environment)
         return self._objects[environment]
 
     def origins(self, environment: str | None) -> Mapping[Path, Origin]:
-        """Return path -> origin, for each value that the job has in an environment."""
+        """Return path in the job -> origin, for each value that the job has in an environment."""
         if environment not in self._origins:
             self._origins[environment] = {row.path: row for row in origins(self.document, environment)}
         return self._origins[environment]
 
     def keys_that_shape_object(self, environment: str | None, key: str, path: Path) -> frozenset[Path]:
-        """Return the job keys that decide a field. Without such a key, the field is missing or has another value."""
+        """Return the job keys that decide the field at a path of the object `key`.
+
+        Without such a job key, the field is missing or has another value.
+        """
         value = self.objects(environment)[key][path].value
         return frozenset(
             changed
@@ -65,7 +71,7 @@ class JobParts(Record):
         )
 
     def keys_that_shape_line(self, file: str, line: str) -> frozenset[Path]:
-        """Return the job keys that decide a line of a template. Without such a key, the line is missing."""
+        """Return the job keys that decide whether the template `file` contains the line `line`."""
         return frozenset(
             changed for changed, job in self._jobs_without_a_key.items() if line not in job.templates.get(file, ())
         )

@@ -74,7 +74,7 @@ def _data(text: str) -> Any:
 
 
 def _object_line(parts: JobParts, environment: str | None, key: str, path: Path) -> LineFacts:
-    """Explain the line for the field at a path of an object."""
+    """Explain the line for the field at a path of the object `key`."""
     about = purpose(key)
     part = parts.objects(environment)[key][path]
     fixed = f"The line is a fixed part of {about.text}."
@@ -88,7 +88,7 @@ def _object_line(parts: JobParts, environment: str | None, key: str, path: Path)
 
 
 def _patched_path(patch: Mapping[str, Any], path: Path, item: Mapping[str, Any]) -> Path | None:
-    """Convert a path in a merge patch to a path in the patched object; None for a list item that the object lacks."""
+    """Convert a path in a merge patch to a path in the patched object `item`; None for a list item not in `item`."""
     keys = kustomize_keys(item["kind"])
     patched: Any = patch
     value: Any = item
@@ -112,20 +112,20 @@ def _patched_path(patch: Mapping[str, Any], path: Path, item: Mapping[str, Any])
 
 
 def _has_names(item: Any, patched: Any, names: tuple[str, ...]) -> bool:
-    """Return whether an item of a list and an item of a patch have the same values of all merge keys."""
+    """Return whether the list item `item` and the patch item `patched` have equal values of all merge keys `names`."""
     is_pair = isinstance(item, Mapping) and isinstance(patched, Mapping)
     return is_pair and all(name in item and item[name] == patched.get(name) for name in names)
 
 
 def _directives_before(patch: Any, path: Path, index: int) -> int:
-    """Return the number of ``$patch`` directives before an index of a list in a patch."""
+    """Return the number of ``$patch`` directives before an index of the list at a path of a patch."""
     for step in path:
         patch = patch[step]
     return sum(isinstance(item, Mapping) and "$patch" in item for item in patch[:index])
 
 
 def _operation_path(operations: list[Any], path: Path) -> Path | None:
-    """Convert a path in a JSON patch to the path of the changed field in the patched object."""
+    """Convert a path in a JSON patch to the path of the changed field in the patched object; None for an empty path."""
     if not path:
         return None
     steps = operations[int(path[0])]["path"].split("/")[1:]
@@ -135,7 +135,7 @@ def _operation_path(operations: list[Any], path: Path) -> Path | None:
 
 
 def _deletion_line(parts: JobParts, environment: str | None, key: str, path: Path) -> LineFacts:
-    """Explain a line of a patch that deletes an object of the base."""
+    """Explain the line at a path of a patch that deletes the object `key` of the base."""
     item = parts.objects(None)[key]
     reason = f"The environment does not have {purpose(key).text}, so the patch deletes the object."
     keys = item[path].sources if path in item else frozenset()
@@ -143,7 +143,10 @@ def _deletion_line(parts: JobParts, environment: str | None, key: str, path: Pat
 
 
 def _line_in_value(text: str, number: int) -> int:
-    """Return the number of a line inside a YAML block scalar, from 1; 0 for the line that starts the block scalar."""
+    """Convert the number of a line in a file to its number in the YAML block scalar around the line, from 1.
+
+    Return 0 for the line that starts the block scalar.
+    """
     paths = line_paths(text)
     block = [at for at, path in enumerate(paths, 1) if path == paths[number - 1]]
     written = text.split("\n")
@@ -219,7 +222,7 @@ def _rename_line(parts: JobParts, environment: str | None, text: str, number: in
 
 
 def _is_named(item: Mapping[str, Any], kind: str | None, name: str | None) -> bool:
-    """Return whether an object has the given name and the given kind. The kind None accepts every kind."""
+    """Return whether the object `item` has the given kind and name. The kind None accepts every kind."""
     return item["metadata"]["name"] == name and kind in (None, item["kind"])
 
 
@@ -229,13 +232,13 @@ def _purpose_of_file(parts: JobParts, environment: str | None, file: str) -> Pur
 
 
 def _sources(objects: Mapping[str, Mapping[Path, Part]], path: Path, name: str) -> frozenset[Path]:
-    """Return the job keys that set the field at the given path, in all objects with the given name."""
+    """Return the job keys that set the field at the path `path` in the objects with the name `name`."""
     named = (item for item in objects.values() if item[()].value["metadata"]["name"] == name and path in item)
     return frozenset(key for item in named for key in item[path].sources)
 
 
 def _image_sources(objects: Mapping[str, Mapping[Path, Part]], name: str) -> frozenset[Path]:
-    """Return the job keys that set the container images with the given image name."""
+    """Return the job keys that set container images with the image name `name`, which has no tag."""
     return frozenset(
         key
         for item in objects.values()

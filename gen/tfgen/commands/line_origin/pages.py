@@ -95,6 +95,6 @@ def purpose(name: str) -> Purpose:
 
 
 def page_of_key(path: Path) -> str | None:
-    """Return the documentation page of a key, or of its nearest parent key with a page; None without a page."""
+    """Return the documentation page of a job key, or of its nearest parent key with a page; None without a page."""
     names = [".".join(map(str, path[:end])) for end in range(len(path), 1, -1)]
     return next((_PAGES[name] for name in names if name in _PAGES), None)

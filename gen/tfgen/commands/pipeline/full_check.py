@@ -96,7 +96,7 @@ def full_check(
 
 
 def _find_cached(scope: CheckScope, sources: Sequence[Source]) -> Mapping[str, CachedFile]:
-    """Return the cached results of job files. Without a job file, the manifests of the repository are not read."""
+    """Return file name -> cached results of the job files. Without a job file, no manifests are read."""
     return read_cached_files(sources, scope.find_manifests()) if sources else {}
 
 
@@ -113,7 +113,7 @@ def _base(out: Path, against: str, plan: WritePlan) -> Base:
 
 
 def _unrendered_jobs(plan: WritePlan, base: Base) -> set[str]:
-    """Return the jobs that keep their committed files, although this version of tfgen renders different files."""
+    """Return the names of the jobs that keep their committed files, although tfgen now renders different files."""
     changed = (plan.jobs[at] for at, counts in enumerate(plan.jobs.counts) if counts.keys() - {FileAction.KEEP})
     jobs = (job for job in changed if job.before and job.before.is_of_same_job(job.target))
     return {*plan.kept_jobs, *(job.rendering.job for job in jobs if job.rendering.job in base.committed)}
@@ -122,7 +122,7 @@ def _unrendered_jobs(plan: WritePlan, base: Base) -> set[str]:
 def _check_committed(
     results: FileResults, plan: WritePlan, files: Iterable[tuple[CheckedFile, RenderedFile]], names: Collection[str]
 ) -> dict[str, CommittedObjects]:
-    """Check the committed objects of the named jobs. Return job file -> result."""
+    """Return job file -> result of the check of the committed objects, for the jobs in `names`."""
     sources = [file.source for file, result in files if any(job.name in names for job in result.jobs)]
     policies = read_folders_of(results.checker.read_defaults(sources))
     documents_by_file = {source.file: results.checker.check(source).documents for source in sources}
@@ -135,7 +135,7 @@ def _check_committed(
 
 
 def _with_uses(rendered: Sequence[JobUse], committed: Sequence[JobUse]) -> tuple[JobUse, ...]:
-    """Merge two lists of the resources that the jobs of a file request. For a job in both lists, use `committed`."""
+    """Merge the resources that the jobs of a file request. For a job in both sequences, use the item in `committed`."""
     jobs = {use.job for use in committed}
     return (*(use for use in rendered if use.job not in jobs), *committed)
 

@@ -13,7 +13,10 @@ from tfgen.tree.ledger import LEDGER_FOLDER
 
 
 def find_job_files(job: str, out: Path) -> list[str]:
-    """Return the relative paths of the files in the repository that contain a job with this name."""
+    """Return the paths of the files in the repository that contain a job with this name.
+
+    A path below the working directory is relative. Any other path is absolute.
+    """
     out, working_directory = real_path(out), Path.cwd()
     roots = [folder for folder in (out, *out.parents) if (folder / ".git").exists()]
     if (out / LEDGER_FOLDER).is_dir():

@@ -35,7 +35,7 @@ def find_loosened_rails(paths: Iterable[Path], sources: Sequence[Source], agains
 
 
 def _concern_layers(root: Path, files: Collection[str]) -> bool:
-    """Return whether a tfgen.yaml was changed, or applies to the folder of a changed file."""
+    """Return whether one of the changed files is a tfgen.yaml, or is in a folder to which a tfgen.yaml applies."""
     paths = [root / file for file in files]
     folders = {path.parent for path in paths}
     return any(path.name == FILE for path in paths) or any(

@@ -35,7 +35,7 @@ class MergedFiles(Record):
     Attributes:
         out: the output folder.
         unmerged: the files with a conflict, as paths from the output folder.
-        ledgers: path of each replaced ledger -> text of the ledger before and after the replacement.
+        ledgers: path of each replaced ledger -> (text before the replacement, text after the replacement).
     """
 
     out: Path
@@ -68,7 +68,7 @@ def take_over_merge(out: Path, conflicted: Collection[str]) -> MergedFiles:
 
     Args:
         out: the output folder.
-        conflicted: the jobs whose ledgers have conflict markers.
+        conflicted: the names of the jobs whose ledgers have conflict markers.
 
     Raises:
         TfgenError: git or the disk fails, or a version of a ledger in the conflict is invalid.
@@ -95,9 +95,15 @@ def _job_of(path: str) -> str | None:
 
 
 def _sides(out: Path, job: str, text: str, stages: Mapping[int, str]) -> tuple[Ledger, Ledger]:
-    """Return the two versions of a job's ledger in a merge: of the current branch, and of the merged branch.
+    """Return (ledger of the current branch, ledger of the merged branch) for a job's ledger in a merge.
 
-    If one branch deleted the ledger, return the version of the other branch twice.
+    If one branch deleted the ledger, return the ledger of the other branch twice.
+
+    Args:
+        out: the output folder.
+        job: the name of the job.
+        text: the ledger on disk, with conflict markers.
+        stages: stage of the git index -> id of the blob; empty if the index has no conflict.
 
     Raises:
         TfgenError: a version is not a valid ledger.
@@ -108,7 +114,10 @@ def _sides(out: Path, job: str, text: str, stages: Mapping[int, str]) -> tuple[L
 
 
 def _written_by_merge(out: Path, *, is_committed: bool) -> frozenset[str]:
-    """Return the rendered files that a merge wrote, as paths from the output folder."""
+    """Return the paths, from the output folder, of the rendered files that a merge wrote.
+
+    `is_committed` is true if the merge is already a commit.
+    """
     return git.files_of_merge(out, _FOLDERS, is_committed=is_committed) if git.is_in_repository(out) else frozenset()
 
 

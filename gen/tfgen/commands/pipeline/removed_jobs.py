@@ -22,7 +22,10 @@ def removal(job: str) -> Rendering:
 
 
 def remaining_files(out: Path, job: str) -> tuple[str, ...]:
-    """List the files that remain in the chart and overlay folders of a removed job, as relative paths."""
+    """Return the files that remain in the chart and overlay folders of a removed job.
+
+    The paths are relative to the working directory.
+    """
     folders = (out / CHARTS / job, out / OVERLAYS / job)
     files = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file())
     return tuple(os.path.relpath(path) for path in files)
@@ -37,7 +40,7 @@ def find_removed_jobs(
         sources: name of each rendered job -> its job file.
         paths: the files and folders, which may be deleted.
         names: the names of the jobs in the files and folders.
-        committed: the committed job files that are deleted on disk.
+        committed: the paths of the committed job files that are deleted on disk.
 
     Raises:
         UsageError: a path does not exist, and never contained a job.

@@ -82,7 +82,7 @@ def _ends_at(place: PairPlaces) -> tuple[JobDiff | None, dict[str, str]]:
 
 
 def _place(data: Any) -> tuple[Any, ...]:
-    """Return the fields of a job that decide the clusters and namespaces of the job's runs and claims."""
+    """Return the values, in the data of a job, that decide the clusters and namespaces of its runs and claims."""
     environments = data_path.at(data, ("spec", "environments")) or {}
     by_name = {name: [values.get(key) for key in _PLACE] for name, values in environments.items()}
     return (data_path.at(data, ("metadata", "namespace")), data_path.at(data, ("spec", "storage")), by_name)

@@ -49,7 +49,7 @@ def find_sums(
 
 
 def _unchecked_uses(folder: Path, sources: Sequence[Source]) -> Iterator[tuple[Source, tuple[JobUse, ...]]]:
-    """For each valid file below a folder, except for files in `sources`, yield the requested resources of its jobs."""
+    """Yield (job file, resources that its jobs request) for each valid file below a folder, except for `sources`."""
     checked_paths = {real_path(Path(source.file)) for source in sources}
     candidates = read_sources([folder], may_be_none=True)
     unchecked = {source.file: source for source in candidates if real_path(Path(source.file)) not in checked_paths}

@@ -57,14 +57,17 @@ def judge_unlisted(out: Path, files: Sequence[str], jobs: Container[str], agains
 
 
 def _group(path: str, jobs: Container[str]) -> str:
-    """Return a file's folder below overlays/, if the folder belongs to no job. For any other file, return the path."""
+    """Return the folder `overlays/NAME` of a file if no job has this name. For any other file, return the path."""
     top, name, *steps = path.split("/")
     is_of_no_job = top == OVERLAYS and steps and name not in jobs and name not in TOOLS
     return f"{top}/{name}" if is_of_no_job else path
 
 
 def _exceptions(out: Path, against: str) -> list[str]:
-    """Return the allowed unlisted files from the root tfgen.yaml of a revision, or from disk if git has no commit."""
+    """Return the patterns of the allowed unlisted files, from the root tfgen.yaml of a revision.
+
+    If git has no commit, the function reads the tfgen.yaml on disk.
+    """
     path = out / FILE
     content = git.committed(path, against)
     if content is None and not git.has_commit(out) and path.is_file():
