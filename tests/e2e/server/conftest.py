@@ -12,7 +12,7 @@ from tests.e2e.control_plane import ControlPlane
 
 @pytest.fixture
 def account(cluster: ControlPlane, namespace: str) -> Callable[..., Path]:
-    """Makes an account that has a Role, and gives its kubeconfig."""
+    """Return a function that creates an account with a Role, and returns the account's kubeconfig."""
 
     def make(rules: dict[str, object] | None) -> Path:
         name = "viewer"

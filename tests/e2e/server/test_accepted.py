@@ -1,7 +1,7 @@
-"""The API server takes every object of every job, makes its pods, and finds nothing to change the second time.
+"""The API server accepts every object of every job, creates the pods, and changes nothing the second time.
 
-Each job is applied to a namespace that enforces the job's own Pod Security profile, "restricted" but for those that
-say otherwise. A workload's pods are what that is about: they are refused one by one, long after their owner was taken.
+Each job is applied to a namespace with the job's Pod Security profile, by default "restricted". The API server rejects
+pods one by one, long after it has accepted their owner, so each test waits for the pods.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.xdist_group("accepted")  # one cluster for all tests of
 BUILT_IN = ("apps/v1", "batch/v1", "v1")
 CASES = environments([*EXAMPLES, *sorted(ROOT.glob("tests/golden/*/job.yaml"))])
 UNSEEN = "no PriorityClass with name"
-"""Of a refusal for the moment: the API server looks for a pod's class in a list that comes after the class itself."""
+"""The text of a temporary refusal: the API server reads a pod's class from a list that is updated after the class."""
 
 CHARTS = [*dict(CASES).items()]
 """Each job with its last environment. The objects of a chart are those of the overlay in every environment
@@ -73,13 +73,13 @@ def rendered(job: Path, tmp_path: Path) -> Rendered:
 
 @pytest.fixture
 def place(with_custom_kinds: ControlPlane, rendered: Rendered, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A namespace as the job wants it, with what it takes for granted."""
+    """Create a namespace with the Pod Security profile of the job, and the objects that the job expects there."""
     profile = rendered.document["spec"].get("security", {}).get("profile", "restricted")
     name = with_custom_kinds.namespace(dns_label(request.node.name), profile)
     with_custom_kinds.client.apply_all(_taken_for_granted(rendered.document["spec"]), name)
     yield name
     with_custom_kinds.client.delete("Namespace", name)
-    for kind in ("PriorityClass", "eci.alibabacloud.com/v1/ImageCache"):  # which are in no namespace
+    for kind in ("PriorityClass", "eci.alibabacloud.com/v1/ImageCache"):  # these kinds are cluster-scoped
         for each in with_custom_kinds.client.list(kind):
             if not each["metadata"]["name"].startswith("system-"):
                 with_custom_kinds.client.delete(kind, each["metadata"]["name"])
@@ -153,7 +153,7 @@ def _is_taken(client: Client, pod: Object, namespace: str) -> bool:
 
 
 def _templates(data: Any) -> Iterator[Object]:
-    """The pod templates anywhere in an object."""
+    """Yield the pod templates at any depth of an object."""
     if isinstance(data, dict):
         if "containers" in data.get("spec", ()):
             yield data
@@ -183,16 +183,16 @@ def _has_all_pods(client: Client, namespace: str) -> bool:
 
 
 def _refusals(client: Client, namespace: str) -> list[str]:
-    """Why pods were refused that will be the next time, too."""
+    """Return the reasons why pods were refused, without the temporary ones."""
     events = client.list("v1/Event", namespace, fields="type=Warning")
     refused = [event["message"] for event in events if event["reason"] == "FailedCreate"]
     return [message for message in refused if UNSEEN not in message]
 
 
 def _content(client: Client, namespace: str, job: Path, environment: str | None) -> Content:
-    """All that was applied, by kind and name: as it is, who wrote which field, and when.
+    """Return all applied objects, by kind and name: the content, and the managers of the fields with times.
 
-    Left out is what controllers write all the time: the status, and with it the resourceVersion.
+    The result omits the status and the resourceVersion, because controllers change them all the time.
     """
     kinds = {(f"{obj['apiVersion']}/{obj['kind']}", obj["metadata"]["name"]) for obj in _rendered(job, environment)}
     return {(kind, name): _without_status(kind, client.get(kind, name, namespace)) for kind, name in kinds}
@@ -200,7 +200,7 @@ def _content(client: Client, namespace: str, job: Path, environment: str | None)
 
 def _without_status(kind: str, obj: Object) -> Object:
     metadata = {key: value for key, value in obj["metadata"].items() if key not in ("resourceVersion", "managedFields")}
-    # Who wrote, and when: a write that changes nothing is none. But to the API server each apply of a claim is one.
+    # An apply without a change leaves the managers and their times unchanged, except for a claim.
     writers = () if kind == "v1/PersistentVolumeClaim" else obj["metadata"]["managedFields"]
     applied = [entry for entry in writers if entry["operation"] == "Apply"]
     return {**obj, "metadata": metadata, "status": None, "applied": applied}

@@ -1,7 +1,7 @@
 """Tests that tfgen and the API server evaluate admission policies equally, for each object and for each of its pods.
 
-The cases are those of tests/check/admission: a folder of policies, a job that they admit, and one that they refuse. The
-defaults that the policies see are the API server's too.
+The cases are those of tests/check/admission: a folder of policies, a job that they admit, and a job that they refuse.
+The policies see the same defaults as in the API server.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tfgen.kubernetes.defaulted import defaulted
 pytestmark = pytest.mark.xdist_group("admission")  # one cluster for all tests of this module
 
 FOLDER = ROOT / "tests" / "check" / "admission"
-# What tfgen leaves open, and what refuses nothing.
+# The cases without a verdict of tfgen, and the cases without a refusal.
 NO_VERDICT = {"iterations", "not-evaluated", "policy-namespace", "warn-and-audit"}
 CASES = sorted(path for path in FOLDER.iterdir() if path.is_dir() and path.name not in NO_VERDICT)
 JOBS = sorted([*ROOT.glob("examples/*/job.yaml"), *ROOT.glob("tests/golden/*/job.yaml")])
@@ -36,12 +36,12 @@ NAMESPACE = "ml"
 POLICY_KINDS = ("ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy")
 
 Verdict = Mapping[tuple[str, bool], list[str]]
-"""Why an object, or a pod that it makes, is refused: nothing where it is not."""
+"""The reasons why an object, or a pod of the object, is refused. The list is empty for an admitted object."""
 
 
 @pytest.fixture(scope="module")
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A cluster of its own, with the namespace of the jobs, in which any pod may be: policies hold in all of it."""
+    """Start a separate cluster with a privileged namespace for the jobs: the policies apply to the whole cluster."""
     flags = {"kube-apiserver": ["--allow-privileged=true"]}
     with up(request, ControlPlane(tmp_path_factory.mktemp("admission"), flags=flags)) as control_plane:
         control_plane.namespace(NAMESPACE, profile="privileged")
@@ -56,12 +56,12 @@ def test_the_verdicts_are_those_of_the_api_server(case: Path, place: ControlPlan
     client.apply_all(item for item in cluster_objects if item["kind"] != "CustomResourceDefinition")
     policies = _manifests(case / "policies" / "policy.yaml")
     refused, admitted = (_objects_of(case / "jobs" / f"{name}.yaml") for name in ("no", "yes"))
-    client.apply_all(item for item in (*refused, *admitted) if item["kind"] == "ServiceAccount")  # which pods need
+    client.apply_all(item for item in (*refused, *admitted) if item["kind"] == "ServiceAccount")  # pods need them
     client.apply_all(sorted(policies, key=lambda item: item["kind"] in POLICY_KINDS))
     try:
         ours = _ours(case, "no", refused)
         assert any(ours.values())
-        # A policy holds a moment after it is there.
+        # A policy takes effect a moment after its creation.
         eventually(lambda: _agree(ours, _theirs(client, refused)), f"the verdict of {case.name}", patience=30)
         assert not any(_ours(case, "yes", admitted).values())
         assert not any(_theirs(client, admitted).values())
@@ -102,7 +102,7 @@ def _manifests(path: Path) -> list[Object]:
 
 
 def _objects_of(path: Path) -> list[Object]:
-    """The objects of a job, as they are applied to its namespace."""
+    """Return the objects of a job with the namespace of the test."""
     (document,) = check(path.read_bytes(), path.name).documents
     where = {"namespace": NAMESPACE}
     return [{**item, "metadata": {**item["metadata"], **where}} for item in plain_objects(document.data)]
@@ -136,7 +136,7 @@ def _theirs(client: Client, items: list[Object]) -> Verdict:
 
 
 def _refusal(client: Client, item: Object) -> str:
-    """Why a policy refuses an object; empty where none does."""
+    """Return the reason why a policy refuses an object, or an empty text for an admitted object."""
     try:
         client.create(item, NAMESPACE, dry_run=True)
     except ApiError as error:
@@ -161,8 +161,9 @@ def _name(item: Object) -> str:
 
 # -- defaults ------------------------------------------------------------------------------------------------------
 
-# What the API server adds before policies see an object, and nobody says in a job: addresses and a selector by uid. And
-# what it drops where an alpha feature is off. A Service's node ports it chooses, too.
+# Fields that the API server adds before policies see an object, and that no job sets: addresses and a selector by uid.
+# Also fields that the API server drops because an alpha feature is off. The API server chooses the node ports of a
+# Service, too.
 OF_THE_SERVER = {
     "Service": ("clusterIPs", "ipFamilies", "ipFamilyPolicy", "clusterIP"),
     "Job": ("selector", "template.metadata.labels", "template.spec.schedulingGroup"),
@@ -174,7 +175,7 @@ OF_THE_SERVER = {
 
 
 def _created_spec(client: Client, item: Mapping[str, Any]) -> Any:
-    """The spec of an object as the API server has it, of the kinds that have defaults."""
+    """Return the spec of an object with the defaults of the API server, for the kinds with defaults."""
     if item["kind"] not in OF_THE_SERVER or not item["apiVersion"].startswith(
         ("v1", "apps/", "batch/v1", "networking")
     ):

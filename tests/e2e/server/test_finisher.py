@@ -1,4 +1,4 @@
-"""The finisher, as its Job's pod runs it, with the token of its own service account: what it frees, and what it may.
+"""The finisher, with the token of its own service account, as the pod of its Job runs it: effects and permissions.
 
 Each test runs the program of the rendered ConfigMap with the arguments of the rendered Job, against a real API server
 and real controllers, for one way in which a job can end.
@@ -73,12 +73,12 @@ spec:
 
 TRAININGS = {"chief": CHIEF, "worker-0": WORKER_0, "all-workers": ALL_WORKERS, "jobs": JOBS}
 END = {"chief": "mnist-chief", "worker-0": "mnist-worker", "all-workers": "mnist-worker", "jobs": "mnist-chief"}
-"""The Job whose end is the training's."""
+"""The Job whose end is the end of the training, by training."""
 
 
 @pytest.fixture
 def start(cluster: ControlPlane, namespace: str, tmp_path: Path) -> Callable[[str], None]:
-    """Applies a job, and returns when all of its pods run."""
+    """Return a function that applies a job, and returns when all of its pods run."""
 
     def started(text: str) -> None:
         rendered = write_job(text, tmp_path / "rendered")
@@ -99,7 +99,7 @@ def test_a_training_that_completes_is_released(
 ) -> None:
     start(TRAININGS[training])
     finisher.run()
-    # Worker 0 alone is enough where its end is the job's, while the others still run.
+    # The end of worker 0 alone is enough if it is the end of the job, while the other workers still run.
     pods = running(cluster.client, namespace, END[training].rpartition("-")[2])
     for pod in pods[:1] if training == "worker-0" else pods:
         end(cluster.client, pod)
@@ -211,7 +211,7 @@ def test_the_end_is_seen_at_once_after_a_restart_of_the_api_server(
         eventually(lambda: running(cluster.client, namespace, "chief"), "the chief")
         finisher.run()
         eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("ready"), "its status")
-        cluster.kubectl("create", "configmap", "newer", "-n", namespace)  # a version that is not the Job's
+        cluster.kubectl("create", "configmap", "newer", "-n", namespace)  # a newer version than the Job's
         cluster.restart_api_server()
         eventually(lambda: _is_watched(cluster), "a watch by the finisher at the new API server")
         ended = time.monotonic()
@@ -234,7 +234,7 @@ def test_it_is_evicted_twice_and_releases(
     end(cluster.client, running(cluster.client, namespace, "chief")[0])
     finisher.finish()
     _assert_released(cluster.client, namespace)
-    assert cluster.client.get("Job", "mnist-finisher", namespace)["status"].get("failed", 0) == 0  # evictions are free
+    assert cluster.client.get("Job", "mnist-finisher", namespace)["status"].get("failed", 0) == 0  # despite evictions
 
 
 def test_an_end_while_it_is_away_is_seen(
@@ -250,7 +250,7 @@ def test_an_end_while_it_is_away_is_seen(
     _assert_released(cluster.client, namespace)
 
 
-# -- what it may ----------------------------------------------------------------------------------------------------
+# -- permissions ----------------------------------------------------------------------------------------------------
 
 NEEDED = [
     ("batch", "jobs", ["mnist-chief"], ["get", "watch"]),
@@ -258,17 +258,17 @@ NEEDED = [
     ("apps", "statefulsets/scale", ["mnist-ps", "mnist-worker"], ["patch"]),
     ("apps", "deployments/scale", ["mnist-tensorboard"], ["patch"]),
 ]
-"""API group, resource, names and verbs: all that a job with an evaluator and TensorBoard is released by."""
+"""The API group, resource, names and verbs that the release of a job with an evaluator and TensorBoard needs."""
 
 NEEDED_FOR_A_DEADLINE = [
     ("batch", "jobs", ["mnist-chief"], ["get", "watch", "patch"]),
     *NEEDED[1:],
     ("apps", "statefulsets", ["mnist-ps", "mnist-worker"], ["get"]),
 ]
-"""The same where it has a startDeadline: the note of the start, and what has not started is suspended."""
+"""The same for a job with a startDeadline: the finisher records the start, or suspends objects without a start."""
 
 FORBIDDEN = [
-    # Each verb that it has, for a name that it has not; and each other verb, for a name that it has.
+    # Each permitted verb for a name that the Role lacks, and each other verb for a name that the Role has.
     ("GET", "/apis/batch/v1/namespaces/{namespace}/jobs/mnist-finisher"),
     ("GET", "/apis/batch/v1/namespaces/{namespace}/jobs"),
     ("GET", "/apis/batch/v1/namespaces/{namespace}/jobs?watch=true&timeoutSeconds=1"),
@@ -321,7 +321,7 @@ def test_it_may_do_what_it_needs_and_nothing_else(
     namespace: str,
     start: Callable[[str], None],
 ) -> None:
-    """By the authorizer's own list of it; what every account may is taken off."""
+    """Compare the authorizer's list of the account's permissions, without the permissions of every account."""
     start(text)
     every = _rules(cluster, "default", namespace)
     own = [rule for rule in _rules(cluster, "mnist-finisher", namespace) if rule not in every]
@@ -335,7 +335,7 @@ def test_it_may_do_what_it_needs_and_nothing_else(
 
 
 def test_all_else_is_refused(cluster: ControlPlane, namespace: str, start: Callable[[str], None]) -> None:
-    """By trying it."""
+    """Try each forbidden request."""
     start(CHIEF)
     token = cluster.client.token("mnist-finisher", namespace)
     took = {
@@ -356,7 +356,7 @@ def _rules(cluster: ControlPlane, account: str, namespace: str) -> list[Object]:
 
 
 def _ask(cluster: ControlPlane, token: str, method: str, path: str) -> int:
-    """The status of an answer to a request as the holder of a token."""
+    """Return the status of the response to a request with a token."""
     context = ssl.create_default_context(cafile=cluster.authority.certificate)
     connection = http.client.HTTPSConnection(cluster.url.removeprefix("https://"), context=context, timeout=30)
     try:
@@ -368,11 +368,11 @@ def _ask(cluster: ControlPlane, token: str, method: str, path: str) -> int:
         connection.close()
 
 
-# -- what there is --------------------------------------------------------------------------------------------------
+# -- helpers --------------------------------------------------------------------------------------------------------
 
 
 def _is_watched(cluster: ControlPlane) -> bool:
-    """Return whether the finisher watches its Job: a controller watches the Jobs of all namespaces."""
+    """Test whether the finisher watches its Job: a controller watches the Jobs of all namespaces."""
     gauges = cluster.kubectl("get", "--raw", "/metrics")
     return bool(re.search(r'^apiserver_longrunning_requests\{.*resource="jobs",scope="resource".* [1-9]', gauges, re.M))
 
@@ -382,7 +382,7 @@ def _seconds(timestamp: str) -> float:
 
 
 def _assert_released(client: Client, namespace: str) -> None:
-    """No pod is left, and no workload would make one."""
+    """Test that no pod is left, and that no workload would create a pod."""
     eventually(lambda: not running(client, namespace), "the end of all pods")
     for kind in ("StatefulSet", "Deployment"):
         for owner in client.list(kind, namespace):

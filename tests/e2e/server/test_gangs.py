@@ -1,8 +1,8 @@
-"""Gangs under pressure: no job ever holds a part of what it needs to start, and each runs in the end.
+"""Gangs on a busy cluster: no job occupies nodes with a part of its gang for long, and each job runs in the end.
 
-By Kubernetes' own gang scheduling, which is an alpha of 1.36, on fake nodes with fake GPUs; and by Volcano where
-VOLCANO_BIN is a folder with its programs vc-scheduler, vc-controller-manager and vc-webhook-manager, and `crds` beside
-them has its kinds.
+The tests use Kubernetes' own gang scheduling, an alpha of 1.36, on fake nodes with fake GPUs. If VOLCANO_BIN is a
+folder with the programs vc-scheduler, vc-controller-manager and vc-webhook-manager, and with the definitions of its
+kinds in `crds`, the tests also use Volcano.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def gpus(
 
 @dataclass(frozen=True)
 class Training:
-    """A job in a namespace of its own."""
+    """A job in its own namespace."""
 
     client: Client
     namespace: str
@@ -99,7 +99,7 @@ class Training:
         return sum(map(holds_a_place, tasks(self.client, self.namespace)))
 
     def complete(self, watch: GangWatch) -> None:
-        """Ends its chief, and frees the rest as the finisher does."""
+        """End the chief, and release the other tasks like the finisher."""
         watch.ended(self.namespace)
         (chief,) = self.client.list("Pod", self.namespace, labels="tfgen/role=chief")
         end(self.client, chief)
@@ -114,7 +114,7 @@ Start = Callable[..., Training]
 
 @pytest.fixture
 def start(gpus: ControlPlane, scheduler: str, tmp_path: Path) -> Iterator[Start]:
-    """Applies a job of some workers and ps to a namespace that it makes; all are gone after the test."""
+    """Return a function that applies a job to a new namespace. After the test, delete the namespaces."""
     namespaces: list[str] = []
 
     def started(namespace: str, workers: int, ps: int = 2, *, gang: str = SCHEDULERS[scheduler]) -> Training:
@@ -182,7 +182,7 @@ def test_a_job_that_can_never_fit(gpus: ControlPlane, start: Start) -> None:
 
 
 def test_twenty_jobs_in_any_order_and_size(gpus: ControlPlane, start: Start) -> None:
-    """Each runs in the end, and is seen whole before it ends."""
+    """Each job runs in the end: all of its tasks run at once before it ends."""
     luck = random.Random(5)
     workers = {f"many-{number}": luck.randint(1, 7) for number in range(20)}
     waiting: dict[str, Training] = {}

@@ -1,4 +1,4 @@
-"""The clusters that all other tests of this folder rely on, and how their servers start, fail and end."""
+"""The clusters that all other tests of this folder need: the start, the failure and the end of their servers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tests that `tfgen check` and the API server agree on each change of a running job.
 
-The changes are those of tests/support/runs.py. Each is tried, as a dry run, over the objects of the job as it was.
+The changes are those of tests/support/runs.py. Each change is tried, as a dry run, on the objects of the original job.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
 
 def _without_environments(text: str) -> str:
-    """A job's text as far as it is about the job itself: what environments say is the same, elsewhere."""
+    """Return a job's text without its environments, which repeat the same changes."""
     return text.partition("  environments:\n")[0]
 
 
@@ -80,7 +80,7 @@ def running(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> 
     cluster.client.apply(STORAGE_CLASS)
     namespace = cluster.namespace("running")
     cluster.client.apply_all(objects, namespace)
-    # A claim grows from when it is bound; that is a matter of the volumes that a cluster has.
+    # Only a bound claim can grow. Binding needs volumes, so the test sets the status.
     for claim in ("mnist-model", "kept-scratch"):
         cluster.client.patch("PersistentVolumeClaim", claim, namespace, {"status": BOUND}, subresource="status")
     yield namespace
@@ -96,7 +96,8 @@ def test_a_change_is_refused_where_check_says_so(
     refused = _refused(cluster.client, _objects(change.new, tmp_path), running)
     job = _document(change.old).data["metadata"]["name"]
     expected = {key for message in said if (key := _refusal(job, message))}
-    # Of several reasons `check` gives one; what is said may also be of what nobody refuses, and no pod sees.
+    # `check` gives one of several reasons. It also reports changes that no server refuses, but that no pod of the run
+    # gets.
     assert expected <= refused.keys()
     assert said or not refused
     for message in said:
@@ -105,7 +106,7 @@ def test_a_change_is_refused_where_check_says_so(
 
 
 def _refusal(job: str, message: str) -> tuple[str, str] | None:
-    """The object that a message of `check` says the API server refuses."""
+    """Return the object that the API server refuses according to a message of `check`."""
     if workload := re.search(r"Kubernetes refuses to change the \w+ of the (\w+) ([\w-]+)", message):
         return workload[1], workload[2]
     if claim := re.search(r"the claim ([\w-]+) can only grow", message):
@@ -120,7 +121,7 @@ def _refusal(job: str, message: str) -> tuple[str, str] | None:
 
 
 def _refused(client: Client, objects: list[Object], namespace: str) -> dict[tuple[str, str], str]:
-    """The API server's answers to those objects that it would not take, by kind and name."""
+    """Return the API server's refusals of objects, by kind and name."""
     answers: dict[tuple[str, str], str] = {}
     for obj in objects:
         try:
@@ -136,8 +137,8 @@ def _refused(client: Client, objects: list[Object], namespace: str) -> dict[tupl
 def test_a_run_keeps_its_pods_whatever_applies_another_image(
     way: str, cluster: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
-    """Also the worker that is lost after that: it comes back as its peers are."""
-    job = BEFORE.partition("  storage:\n")[0]  # nor a gang, for which this cluster has no scheduler
+    """A worker that is lost afterwards returns with the image of its peers."""
+    job = BEFORE.partition("  storage:\n")[0]  # and no gang, since this cluster has no scheduler for it
     before = write_job(job, tmp_path / "before")
     after = write_job(job.replace("mnist:1", "no-such-image"), tmp_path / "after")
     client = cluster.client
@@ -187,7 +188,7 @@ def _stateful_sets(client: Client, namespace: str) -> dict[str, tuple[int, Objec
 
 
 def _identities(client: Client, namespace: str) -> set[tuple[str, str, int]]:
-    """Each running pod's name and id, and how often its container was started again."""
+    """Return each running pod's name and id, and the number of restarts of its containers."""
     return {
         (
             pod["metadata"]["name"],

@@ -1,4 +1,4 @@
-"""`tfgen import --cluster` gives of live objects the job that it gives of their manifests."""
+"""`tfgen import --cluster` converts live objects to the same job as their manifests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`tfgen status` and `tfgen release` of a run in a queue of Kueue, with the Roles of docs/live.md.
 
-The API server is real, and the Workload is a stand-in that the test writes as Kueue would. With Kueue itself, where
-somebody has built it, test_operators.py runs the same commands.
+The API server is real, and the test writes the Workload in place of Kueue. If Kueue is built on this machine,
+test_operators.py runs the same commands with Kueue.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ VERSION = "kueue.x-k8s.io/v1beta2"
 
 @pytest.fixture
 def job(cluster: ControlPlane, namespace: str, tmp_path: Path) -> Path:
-    """A job that is applied, and whose object is held back."""
+    """Apply a job, and suspend its object like Kueue."""
     cluster.install([stand_in("kueue.x-k8s.io", "Workload", ["v1beta2"])])
     path = tmp_path / "job.yaml"
     path.write_text(JOB.replace("NAMESPACE", namespace), encoding="utf-8")
@@ -46,7 +46,7 @@ def job(cluster: ControlPlane, namespace: str, tmp_path: Path) -> Path:
 
 
 def workload(cluster: ControlPlane, namespace: str, condition: dict[str, str]) -> Object:
-    """The Workload of the job, as Kueue names and labels it."""
+    """Create the Workload of the job, with Kueue's name and labels."""
     uid = cluster.client.get("Job", "mnist-worker", namespace)["metadata"]["uid"]
     status: dict[str, Any] = {"conditions": [condition]}
     item = {

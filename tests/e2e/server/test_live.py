@@ -1,6 +1,6 @@
-"""The commands that look at a cluster, as their users run them, on a real API server and real controllers.
+"""The commands that access a cluster, as users run them, on a real API server and real controllers.
 
-Each is run with the Role that docs/live.md gives it, with less, and through a server that fails.
+The tests run each command with its Role of docs/live.md, with fewer permissions, and through a faulty server.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ spec:
 """
 PAGE = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
 RETURN = 10.0
-"""Seconds within which a command is back after its server is."""
+"""The number of seconds within which a command works again after its server does."""
 
 
 def role(command: str) -> dict[str, object]:
-    """The Role that the page gives for a command."""
+    """Return the Role of a command in docs/live.md."""
     section = PAGE.split(f"## `tfgen {command}`\n", 1)[1].partition("\n## ")[0]
     match = re.search(r"```yaml\n(.*?)```", section, re.DOTALL)
     assert match
@@ -74,7 +74,7 @@ def job(namespace: str, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def running(cluster: ControlPlane, namespace: str, job: Path, tmp_path: Path) -> None:
-    """The job is applied, and all of its pods run."""
+    """Apply the job, and wait until all of its pods run."""
     rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
     cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
     eventually(lambda: len(ready_pods(cluster, namespace)) == 6, "six running pods")
@@ -95,14 +95,14 @@ def proxy(cluster: ControlPlane) -> Iterator[FaultyProxy]:
 def through(
     cluster: ControlPlane, namespace: str, proxy: FaultyProxy, account: Callable[..., Path], tmp_path: Path
 ) -> Path:
-    """The kubeconfig of who may see the status, by the proxy."""
+    """Write the kubeconfig of an account with the Role of `tfgen status`, through the proxy."""
     account(role("status"))
     token = cluster.client.token("viewer", namespace)
     return write_kubeconfig(tmp_path / "proxy.kubeconfig", proxy.url, cluster.authority.certificate, token)
 
 
 class Following:
-    """A command that goes on, and what it has printed so far."""
+    """A command that continues to run, and its output up to now."""
 
     def __init__(self, *args: str | Path) -> None:
         argv = [sys.executable, "-u", "-m", "tfgen", *map(str, args)]
@@ -208,7 +208,7 @@ LITTLE = [{"apiGroups": ["apps", "batch"], "resources": ["statefulsets", "jobs"]
 
 @pytest.fixture
 def imported(cluster: ControlPlane, namespace: str, capsys: pytest.CaptureFixture[str]) -> Callable[[Path], list[str]]:
-    """Imports the tasks of a namespace by an account as the administrator does, and gives what was left out."""
+    """Return a function that imports the tasks as an account, like the administrator, and returns the omitted kinds."""
     for item in yaml.safe_load_all(TASKS):
         cluster.client.apply(item, namespace)
 
@@ -296,7 +296,7 @@ def test_all_runs_of_a_folder_have_a_line_each(
 def test_the_keys_of_a_kubeconfig_are_left_in_no_file(
     cluster: ControlPlane, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The client writes them into files for OpenSSL, which reads no others."""
+    """The client writes the keys into temporary files, because OpenSSL reads only files."""
     config = yaml.safe_load(cluster.admin.read_text(encoding="utf-8"))
     user = config["users"][0]["user"]
     config["users"][0]["user"] = {
@@ -312,7 +312,7 @@ def test_the_keys_of_a_kubeconfig_are_left_in_no_file(
 
 @pytest.fixture
 def install(cluster: ControlPlane, namespace: str, job: Path, tmp_path: Path) -> Callable[[str], None]:
-    """Installs the job's chart as a release of some name."""
+    """Return a function that installs the job's chart as a Helm release."""
     rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
 
     def helm_install(release: str) -> None:
@@ -456,7 +456,7 @@ def test_a_token_that_is_none_any_more_is_told(
 
 
 def exec_kubeconfig(cluster: ControlPlane, folder: Path, script: str) -> Path:
-    """A kubeconfig whose user is what a plugin says."""
+    """Write a kubeconfig whose user comes from a plugin."""
     plugin = folder / "plugin"
     plugin.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     plugin.chmod(0o700)
@@ -632,7 +632,7 @@ def test_a_run_that_missed_its_start_deadline_has_ended_for_every_command(
 
 
 # -- logs ------------------------------------------------------------------------------------------------------------
-# A fake node has no kubelet: what logs hold is tested on a real one (tests/e2e/node/test_live.py).
+# A fake node has no kubelet. tests/e2e/node/test_live.py tests the content of logs on a real node.
 
 
 @pytest.mark.usefixtures("running")
@@ -661,7 +661,7 @@ def test_logs_of_a_role_that_is_none_are_an_error(
 
 
 # -- exec and tensorboard --------------------------------------------------------------------------------------------
-# A fake node has no kubelet: what a command does is tested on a real one (tests/e2e/node/test_live.py).
+# A fake node has no kubelet. tests/e2e/node/test_live.py tests the effect of a command on a real node.
 
 
 def execute(job: Path, kubeconfig: Path, *more: str) -> int:
@@ -673,7 +673,7 @@ def tensorboard(job: Path, kubeconfig: Path, *more: str) -> int:
 
 
 def least(command: str, *verbs: str) -> dict[str, object]:
-    """The Role of a command with fewer verbs for what the node does."""
+    """Return the Role of a command with fewer verbs for the subresource of the pod."""
     rules = role(command)
     rules["rules"][1]["verbs"] = [*verbs]  # type: ignore[index]
     return rules
@@ -687,7 +687,7 @@ def with_tensorboard(job: Path) -> None:
 
 @pytest.fixture
 def showing(cluster: ControlPlane, namespace: str, job: Path, tmp_path: Path) -> Object:
-    """The pod of a TensorBoard that is ready, as far as a fake node knows."""
+    """Apply the job with TensorBoard, and return its pod when the fake node reports that the pod runs."""
     with_tensorboard(job)
     rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
     cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
@@ -934,7 +934,7 @@ def names(cluster: ControlPlane, namespace: str) -> set[str]:
 
 
 def fates(out: str) -> dict[str, set[str]]:
-    """The objects by what became of them."""
+    """Return the objects of an output by action."""
     by_fate: dict[str, set[str]] = {}
     for line in out.splitlines():
         if not line.startswith(" "):
@@ -988,7 +988,7 @@ def test_nothing_is_applied_where_the_server_refuses_one_object(
     cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = job.read_text(encoding="utf-8")
-    unheard = "{apiVersion: unheard.example/v1, kind: Unheard}"  # a kind that no other test puts into the cluster
+    unheard = "{apiVersion: unheard.example/v1, kind: Unheard}"  # no other test defines this kind
     job.write_text(text.replace("spec:\n", f"spec:\n  objects: {{odd: {unheard}}}\n", 1), encoding="utf-8")
     assert cli.run(["apply", str(job), "--kubeconfig", str(cluster.admin)]) == cli.FAILED
     error = capsys.readouterr().err
@@ -1183,7 +1183,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 def test_delete_leaves_objects_that_tfgen_did_not_create(
     cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also a claim that another tool keeps, as the claims of tfgen are kept, and a claim that the user names."""
+    """The claim has the annotation with which tfgen keeps its own claims, and `--claim` names the claim."""
     with_claim(job)
     foreign = list(yaml.safe_load_all(FOREIGN))
     foreign[2]["metadata"]["annotations"] = {**KEEP}

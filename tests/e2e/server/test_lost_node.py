@@ -1,7 +1,7 @@
 """A run whose node is lost: on a real API server, with the real controllers of nodes, taints, Jobs and StatefulSets.
 
-No kubelet runs on the node LOST: the test reports the state of the node and of its pods as a kubelet would, and then
-reports nothing, as a kubelet that was stopped.
+No kubelet runs on the node LOST: the test reports the state of the node and of its pods like a kubelet, and then
+reports nothing, like a stopped kubelet.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def report(cluster: ControlPlane, status: str, *, renewed: float) -> None:
 
 @pytest.fixture
 def node(cluster: ControlPlane) -> Iterator[None]:
-    """The node, ready for pods."""
+    """Create the node, ready for pods."""
     labels = {"kubernetes.io/hostname": LOST}
     cluster.client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": LOST, "labels": labels}})
     try:
@@ -89,7 +89,7 @@ def pods(cluster: ControlPlane, namespace: str) -> dict[str, Object]:
 
 @pytest.fixture
 def job(cluster: ControlPlane, node: None, namespace: str, tmp_path: Path) -> Path:
-    """A run whose chief and worker run on the node."""
+    """Start a run whose chief and worker are on the node."""
     path = tmp_path / "job.yaml"
     text = JOB.replace("NAMESPACE", namespace).replace("PREFERRED", PREFERRED).replace("TOLERATION", TOLERATION)
     path.write_text(text, encoding="utf-8")

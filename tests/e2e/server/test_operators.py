@@ -1,9 +1,9 @@
-"""The operators' own controllers and webhooks take what is rendered, take it again, and do with it what we say of them.
+"""The operators' own controllers and webhooks accept rendered jobs, also a second time, and behave as documented.
 
-Where VOLCANO_BIN, JOBSET_BIN and KUEUE_BIN are folders with their programs: no version of them is published as a Go
-module that builds, so that CI goes without, and `make operators` runs these tests. Their kinds are those of
-../shared/crds, or of the folder `crds` beside the programs. What their webhooks write is held without them in
-tests/check/test_webhook_defaults.py.
+VOLCANO_BIN, JOBSET_BIN and KUEUE_BIN are folders with their programs. No version of these operators is published as a
+Go module that builds, so CI skips these tests, and `make operators` runs them. The kinds are those of ../shared/crds,
+or of the folder `crds` beside the programs. tests/check/test_webhook_defaults.py tests the changes of the webhooks
+without the operators.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ VOLCANO = "batch.volcano.sh/v1alpha1/Job"
 JOB_SET = "jobset.x-k8s.io/v1alpha2/JobSet"
 SELECTOR = {"kubernetes.io/hostname": "node"}
 TAKES_OUT = ("kubectl-apply",)
-"""The ways that take out of a list of a custom kind what git does not say."""
+"""The ways that remove fields from a list of a custom kind if git does not have the fields."""
 PODS = 6
-"""Of each job: a chief, two ps, two workers and an evaluator."""
+"""The number of pods of each job: a chief, two ps, two workers and an evaluator."""
 
 
 class Operator(NamedTuple):
@@ -52,10 +52,10 @@ class Operator(NamedTuple):
 
     Attributes:
         folders: the environment variables that name the folders of its programs.
-        groups: what the groups of the kinds of each end with.
-        start: starts it in a cluster that serves these, given those folders.
+        groups: the suffix of the groups of the kinds, for each folder.
+        start: starts the operator in a cluster that serves these kinds, given these folders.
         kind: the kind of its jobs.
-        spec: what a job says to become one.
+        spec: the part of a job's spec that selects this kind.
     """
 
     folders: tuple[str, ...]
@@ -70,7 +70,7 @@ def _start_job_set(cluster: ControlPlane, programs: Path) -> None:
 
 
 def _start_kueue(cluster: ControlPlane, job_set: Path, kueue: Path) -> None:
-    """With a queue whose quota is for nodes of one name: Kueue puts that into the pods' node selector."""
+    """Start JobSet and Kueue, with a quota for nodes of one name. Kueue adds this name to the pods' node selector."""
     _start_job_set(cluster, job_set)
     _start_kueue_alone(cluster, kueue)
 
@@ -131,7 +131,7 @@ QUEUED = {
         {"workload": {"kind": "TFJob"}, "gang": {"scheduler": "kueue", "queue": "research"}},
     ),
 }
-"""Kueue with each kind that waits in a queue, by the kind's name."""
+"""Kueue with each kind that can wait in a queue, by the kind's name."""
 
 
 class Running(NamedTuple):
@@ -213,10 +213,11 @@ def _runs(there: Running, place: str) -> bool:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_job_is_applied_again(there: Running, place: str, way: str, tmp_path: Path) -> None:
-    """While it runs, when the operator has put into it all that it ever does.
+    """Apply a running job again, after the operator has changed the object.
 
-    A webhook may have written amounts and empty maps in its own way, which the second time takes back, and the third
-    time finds done. No task is disturbed by that. Under Kueue, one way is refused, as docs/scheduling.md says.
+    A webhook may have written amounts and empty maps in its own way. The second apply reverts these changes, and the
+    third
+    apply changes nothing. No task restarts. With Kueue, one way is refused, as docs/scheduling.md describes.
     """
     job, client = _job(there, tmp_path), there.cluster.client
     WAYS[way](there.cluster, job, place)
@@ -291,7 +292,7 @@ def test_a_job_set_that_kueue_has_admitted_is_applied_again_server_side(
 def test_volcano_starts_a_job_again_as_often_as_it_says(
     there: Running, place: str, retries: int, tmp_path: Path
 ) -> None:
-    """Each time a pod is evicted: that counts as any other loss does."""
+    """The test evicts a pod each time: an eviction counts like any other loss."""
     client = there.cluster.client
     WAYS["kubectl-apply-server-side"](there.cluster, _job(there, tmp_path, retries=retries), place)
     seen: set[str] = set()
@@ -312,13 +313,13 @@ def test_volcano_starts_a_job_again_as_often_as_it_says(
 
 
 QUIET = 60.0
-"""Seconds in which a released run makes no pod."""
+"""The number of seconds in which a released run must create no pod."""
 
 
 def test_a_released_run_gives_its_quota_back_to_kueue(
     kueue: Running, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Kueue itself starts an object again that somebody suspends, so the Workload of the object is deactivated."""
+    """Kueue resumes an object that a user suspends, so the release deactivates the Workload of the object."""
     cluster, client, kind = kueue.cluster, kueue.cluster.client, kueue.operator.kind
     title = kind.rpartition("/")[2]
     name = "mnist-worker" if title == "Job" else "mnist"
@@ -373,6 +374,6 @@ def _workers(client: Client, namespace: str) -> list[Object]:
 
 
 def _reserved(client: Client) -> int:
-    """The number of Workloads that hold quota of the queue."""
+    """Return the number of Workloads with a reserved quota of the queue."""
     status = client.get("kueue.x-k8s.io/v1beta2/ClusterQueue", "all").get("status") or {}
     return int(status.get("reservingWorkloads", 0))

@@ -1,4 +1,4 @@
-"""`tfgen plan` beside the real scheduler: what it says of a job's pods is what becomes of them."""
+"""`tfgen plan` beside the real scheduler: the answer for a job predicts the placement of its pods."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.xdist_group("plan")  # one cluster for all tests of thi
 CASES = 50
 NAMESPACE = "plan"
 PATIENCE = 900.0
-"""Seconds: the 500 pods of all cases come at once."""
+"""The number of seconds to wait: the 500 pods of all cases start at once."""
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +115,6 @@ def test_no_pod_of_what_fits_waits_and_one_of_what_does_not_does(
             if (text == "fits" and not is_placed) or (text == "does not fit" and is_placed)
         ]
 
-    # A pod of what fits may be tried again when another has its place: a topology spread lets it in then.
+    # The scheduler may place a pod in a later try: the placement of another pod can satisfy a topology spread.
     eventually(lambda: not wrong(), "what the command says")
     print(counts)

@@ -1,7 +1,7 @@
-"""Hand-made cases of tests/scheduling/plans beside the real scheduler: the answer is what becomes of the pods.
+"""Hand-made cases of tests/scheduling/plans beside the real scheduler: the answer predicts the placement of the pods.
 
-A case's objects are applied as they are, but for what a server asks for. Jobs whose answer is "not known" are left out,
-and so are claims that no server can be brought to have.
+The test applies a case's objects unchanged, except for fields that a server requires. The test omits jobs whose answer
+is "not known", and claims that a server cannot have.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ CASES = (
     "volumes",
 )
 LEFT_OUT = ("absent", "driver", "lost", "unbound", "one", "two", "unread", "unsure", "on-unsure")
-"""Jobs whose answer is "not known", their objects, and a claim whose volume is gone, which the server reports later."""
+"""Jobs whose answer is "not known", their objects, and a claim whose lost volume the server reports late."""
 HOLD = "example.com/hold"
-"""A finalizer that keeps a claim for as long as a test needs."""
+"""A finalizer that prevents the deletion of a claim for as long as a test needs."""
 PATIENCE = 60.0
-"""Seconds."""
+"""The number of seconds to wait for the answers and the outcomes."""
 COUNTS = {"StatefulSet": "replicas", "Job": "completions"}
 
 
 @pytest.fixture(scope="module")
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A cluster whose one node takes no pods."""
+    """Start a cluster whose only node accepts no pods."""
     with up(request, ControlPlane(tmp_path_factory.mktemp("plans"), nodes=[fake_node("of-no-case")])) as cluster:
         cluster.kubectl("cordon", "of-no-case")
         yield cluster
@@ -59,8 +59,8 @@ class Case:
 
     Attributes:
         jobs: the jobs, in the case's namespace.
-        answers: the answer for each job, as the case's file begins with it.
-        names: the names of the case's nodes and further objects of the cluster.
+        answers: the answer for each job, from the comments at the start of the case's file.
+        names: the names of the case's nodes and of its other objects.
     """
 
     def __init__(self, server: ControlPlane, name: str) -> None:
@@ -105,7 +105,7 @@ class Case:
             reference.pop("uid", None)
             reference["namespace"] = self.namespace
             if reference["name"] == "pending":
-                item["spec"].pop("claimRef")  # with the reference, the volume would take the claim whatever its size
+                item["spec"].pop("claimRef")  # with the reference, the claim would bind regardless of its size
             item["spec"] |= {"capacity": {"storage": "1Gi"}, "storageClassName": ""}
         self.client.create(item)
 
@@ -146,7 +146,7 @@ class Case:
             )
 
     def plan(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> Mapping[str, str]:
-        """Return what the command says, by the server's own account of the case's objects."""
+        """Return the answers of the command for the case's objects, as the server returns the objects."""
         kinds = "nodes,pods,persistentvolumeclaims,persistentvolumes,runtimeclasses,priorityclasses,namespaces,csinodes"
         items = json.loads(self.server.kubectl("get", kinds, "-n", self.namespace, "-o", "json"))["items"]
         of_case = {*self.names, self.namespace, "system-cluster-critical", "system-node-critical"}
@@ -157,7 +157,7 @@ class Case:
         return {run["run"]: run["answer"] for run in json.loads(capsys.readouterr().out)["runs"]}
 
     def outcome(self, job: Mapping[str, Any]) -> str | None:
-        """Return what has become of a job's pods; None while something is to come."""
+        """Return the placement of a job's pods, or None while the scheduler or a controller has not decided."""
         name = job["metadata"]["name"]
         pods = self.client.list("v1/Pod", self.namespace, labels=f"tfgen/job={name}")
         objects = [item for item in plain_objects(job) if item["kind"] in COUNTS]
@@ -172,7 +172,7 @@ class Case:
         return "does not fit" if any(event["involvedObject"]["name"] in makers for event in events) else None
 
     def remove(self) -> None:
-        """Remove the case's nodes and all that keeps the nodes of the next case busy."""
+        """Remove the case's nodes, and all objects that would occupy the nodes of the next case."""
         if self.client.find("PersistentVolumeClaim", "deleted", self.namespace):
             self.client.patch("PersistentVolumeClaim", "deleted", self.namespace, {"metadata": {"finalizers": None}})
         self.client.delete("Namespace", self.namespace)
@@ -188,7 +188,7 @@ def test_the_answer_is_what_becomes_of_the_pods(
 ) -> None:
     case = Case(server, name)
     try:
-        # The server has set the claims' phases when the command's answers are those of the file.
+        # The answers equal those of the file once the server has set the claims' phases.
         eventually(lambda: case.plan(tmp_path, capsys) == case.answers, f"the answers {case.answers}", PATIENCE)
         for job in case.jobs:
             folder = tmp_path / job["metadata"]["name"]

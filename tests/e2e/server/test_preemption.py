@@ -1,8 +1,7 @@
-"""High-priority pods push low-priority workers out, and these come back when there is room.
+"""High-priority pods evict low-priority workers, and these return when GPUs are free.
 
-As far as fake nodes show it: what training makes of it is shown with real nodes. What must hold here is that a worker
-comes back under its own name and index, that the chief's end is the job's end all the same, and that what a scheduler
-takes away counts as nobody's failure.
+Fake nodes show the pods only; tests/e2e/node/test_preemption.py shows the training. Here, a worker returns with its
+own name and index, the end of the chief still ends the job, and an eviction by the scheduler is no failure.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ def test_preemption_of_workers_that_serve(four_gpus: ControlPlane, place: str, t
 
 
 def test_preemption_of_workers_in_step(four_gpus: ControlPlane, place: str, tmp_path: Path) -> None:
-    """They are Jobs' pods, which may not fail once here: what the scheduler takes away is no failure."""
+    """The workers are pods of a Job that allows no failure: an eviction by the scheduler is no failure."""
     client = four_gpus.client
     _start(four_gpus, IN_STEP, place, tmp_path)
     eventually(lambda: _running_workers(client, place) == [0, 1, 2, 3], "all workers")
@@ -142,7 +141,7 @@ def _start(cluster: ControlPlane, text: str, namespace: str, folder: Path) -> No
 
 
 def _pods(client: Client, namespace: str, role: str) -> list[Object]:
-    """A role's pods that are not on their way out, by name."""
+    """Return a role's pods that are not being deleted, sorted by index."""
     pods = client.list("Pod", namespace, labels=f"tfgen/role={role}")
     there = [
         pod for pod in pods if "deletionTimestamp" not in pod["metadata"] and _phase(pod) in ("Pending", "Running")
@@ -151,7 +150,7 @@ def _pods(client: Client, namespace: str, role: str) -> list[Object]:
 
 
 def _running_workers(client: Client, namespace: str) -> list[int]:
-    """The indices of the workers that run."""
+    """Return the indices of the running workers."""
     running = [pod for pod in _pods(client, namespace, "worker") if _phase(pod) == "Running"]
     return [int(environment(client, pod)["TASK_INDEX"]) for pod in running]
 

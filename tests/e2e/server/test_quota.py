@@ -1,4 +1,4 @@
-"""A job in a namespace with a quota: which pods have a place.
+"""A job in a namespace with a quota: the pods that the quota admits.
 
 `tfgen apply` and kubectl create the finisher before the tasks. Helm, Argo CD and Flux sort by kind, so the quota must
 leave a place for the finisher (docs/runs.md#how-it-ends).

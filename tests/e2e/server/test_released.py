@@ -1,6 +1,6 @@
 """Effect of each way of applying a job after the end of its run: the table of docs/runs.md, "After the end".
 
-Each job is applied, ends and is released by its finisher; then the same is applied again, in each way.
+Each test applies a job, ends its training, lets the finisher release the tasks, and applies the same job again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ each_upgrade = pytest.mark.parametrize("upgrade", UPGRADES.values(), ids=UPGRADE
 def _train(
     kind: str, apply: Apply, cluster: ControlPlane, namespace: str, finisher: Finisher, folder: Path
 ) -> Rendered:
-    """Runs a job of a workload kind to its end, until all is released."""
+    """Run a job of a workload kind to its end, until the finisher has released all tasks."""
     job = write_job(JOB.replace("KIND", kind), folder / "rendered")
     apply(cluster, job, namespace)
     eventually(lambda: len(running(cluster.client, namespace)) == 8, "all pods and the finisher")
@@ -95,7 +95,7 @@ def test_stateful_sets_come_back(
 def test_stateful_sets_stay_released_in_an_upgrade(
     upgrade: Apply, cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
 ) -> None:
-    """Also in the second upgrade, whose previous manifest has 0 replicas, and with objects deleted after the end."""
+    """Test also a second upgrade, whose previous manifest has 0 replicas, and an upgrade after objects are deleted."""
     job = _train("StatefulSet", upgrade, cluster, namespace, finisher, tmp_path)
     for _ in range(2):
         upgrade(cluster, job, namespace)
@@ -131,7 +131,7 @@ def test_a_rollback_starts_the_tasks_of_its_revision(
 def test_an_upgrade_of_a_run_that_is_not_released_changes_nothing(
     upgrade: Apply, cluster: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
-    """Neither while the run trains, nor between the end and the release."""
+    """Test an upgrade while the run trains, and an upgrade between the end and the release."""
     job = write_job(JOB.replace("KIND", "StatefulSet"), tmp_path / "rendered")
     upgrade(cluster, job, namespace)
     eventually(lambda: len(running(cluster.client, namespace)) == 8, "all pods and the finisher")
@@ -151,7 +151,7 @@ def test_an_upgrade_of_a_run_that_is_not_released_changes_nothing(
 def test_tensorboard_stays_released_in_an_upgrade_unless_it_is_kept(
     keep: str, replicas: int, cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
 ) -> None:
-    """Also after somebody deletes the Deployment."""
+    """The Deployment has the same replicas after a user deletes it."""
     text = JOB.replace("KIND", "StatefulSet").replace("  completion", f"{BOARD.replace('KEEP', keep)}  completion")
     job = write_job(text, tmp_path / "rendered")
     helm()(cluster, job, namespace)
@@ -201,7 +201,7 @@ def test_a_failed_run_that_keeps_its_tasks_keeps_them_in_an_upgrade(
 def test_a_new_run_of_a_release_trains_anew(
     cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
 ) -> None:
-    """As the chart's notes say it. What is left of the old run goes."""
+    """Set a new run as the notes of the chart describe. The upgrade removes the objects of the old run."""
     job = _train("StatefulSet", WAYS["helm-upgrade"], cluster, namespace, finisher, tmp_path)
     helm("--reset-then-reuse-values", "--set", "run=2")(cluster, job, namespace)
     eventually(lambda: len(running(cluster.client, namespace)) == 8, "all pods of the new run, and its finisher")
@@ -213,13 +213,13 @@ def test_a_new_run_of_a_release_trains_anew(
 
 
 def _replicas(client: Client, namespace: str) -> dict[str, int]:
-    """The replicas of each StatefulSet."""
+    """Return the replicas of each StatefulSet."""
     sets = client.list("StatefulSet", namespace)
     return {item["metadata"]["name"]: item["spec"]["replicas"] for item in sets}
 
 
 def _boards(client: Client, namespace: str) -> dict[str, int]:
-    """The replicas of each Deployment."""
+    """Return the replicas of each Deployment."""
     return {item["metadata"]["name"]: item["spec"]["replicas"] for item in client.list("Deployment", namespace)}
 
 

@@ -1,4 +1,4 @@
-"""Large jobs and many of them: everything becomes ready. Times and memory are printed, and nothing is said of them.
+"""A large job, and many small jobs: all pods become ready. The tests print times and memory, without a limit.
 
 make e2e PYTEST_ARGS='-k scale -rP'
 """
@@ -45,7 +45,7 @@ spec:
 """
 
 PATIENCE = 1800.0
-"""Seconds: a machine of two cores makes the 1,000 pods of 250 jobs in minutes."""
+"""The number of seconds to wait: a machine with two cores needs minutes for the 1,000 pods of 250 jobs."""
 
 JOBS = 250
 
@@ -59,7 +59,7 @@ def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_scale_of_one_job(large: ControlPlane, tmp_path: Path) -> None:
-    """A thousand workers and fifty parameter servers."""
+    """Apply a job with a thousand workers and fifty parameter servers."""
     overlay = write_job(LARGE, tmp_path).overlay(None)
     namespace = large.namespace("one-large-job")
     began = time.monotonic()
@@ -78,7 +78,7 @@ def test_scale_of_one_job(large: ControlPlane, tmp_path: Path) -> None:
 
 
 def test_scale_of_many_jobs(large: ControlPlane, tmp_path: Path) -> None:
-    """Many small jobs at once, each a chief, a ps, a worker and a finisher."""
+    """Apply many small jobs at once, each with a chief, a ps, a worker and a finisher."""
     namespace = large.namespace("many-jobs")
     small = [*write_job(SMALL, tmp_path).by_tfgen(None).values()]
     stream = "\n---\n".join(
@@ -99,7 +99,7 @@ def _await_running(cluster: ControlPlane, number: int, namespace: str) -> None:
     def running() -> int:
         return len(cluster.client.list("Pod", namespace, fields="status.phase=Running"))
 
-    # A list of a thousand pods occupies the API server and this process, so the looks are few.
+    # A list of a thousand pods occupies the API server and this process, so the test polls slowly.
     eventually(lambda: running() == number, f"{number} running pods", PATIENCE, pause=3)
 
 

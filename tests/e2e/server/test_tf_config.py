@@ -1,7 +1,7 @@
-"""Each pod that StatefulSets and Jobs make has its own TF_CONFIG, and the host names that stand in it.
+"""Each pod of StatefulSets and Jobs has its own TF_CONFIG, and the host name that TF_CONFIG contains.
 
-The variables are what a kubelet makes of the pod as the API server has it (tests/e2e/kubelet.py). What they must be
-is written here by hand: https://www.tensorflow.org/guide/distributed_training#TF_CONFIG.
+The variables are those that a kubelet derives from the pod (tests/e2e/kubelet.py). The expected values are written by
+hand: https://www.tensorflow.org/guide/distributed_training#TF_CONFIG.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def test_mirrored_workers(size: int, cluster: ControlPlane, namespace: str, tmp_
 
 @SIZES
 def test_flags(size: int, cluster: ControlPlane, namespace: str, tmp_path: Path) -> None:
-    """A program of TensorFlow 1 is told the same by its arguments, in which the kubelet puts the variables."""
+    """A program of TensorFlow 1 receives the cluster by its arguments, in which the kubelet replaces the variables."""
     hosts = {role: ",".join(f"mnist-{role}-{index}.mnist:2222" for index in range(size)) for role in ("ps", "worker")}
     expected = [
         [
@@ -108,7 +108,7 @@ def test_flags(size: int, cluster: ControlPlane, namespace: str, tmp_path: Path)
 
 @SIZES
 def test_variables(size: int, cluster: ControlPlane, namespace: str, tmp_path: Path) -> None:
-    """A program of TensorFlow 1 that reads no flags is told the same by variables of their names."""
+    """A program of TensorFlow 1 that reads no flags receives the cluster by variables with the names of the flags."""
     hosts = {role: ",".join(f"mnist-{role}-{index}.mnist:2222" for index in range(size)) for role in ("ps", "worker")}
     expected = [
         {"JOB_NAME": role, "TASK_INDEX": str(index), "PS_HOSTS": hosts["ps"], "WORKER_HOSTS": hosts["worker"]}
@@ -128,7 +128,7 @@ def test_variables(size: int, cluster: ControlPlane, namespace: str, tmp_path: P
 def _configs(
     cluster: ControlPlane, namespace: str, text: str, folder: Path, number: int
 ) -> Mapping[tuple[str, int], object]:
-    """Each task's TF_CONFIG, after a look whether its pod is reached under the name that stands in it."""
+    """Return each task's TF_CONFIG, after a check that the pod has the host name in TF_CONFIG."""
     configs = {}
     for pod in _pods(cluster, namespace, text, folder, number):
         config = json.loads(environment(cluster.client, pod)["TF_CONFIG"])
@@ -146,7 +146,7 @@ def _configs(
 
 
 def _pods(cluster: ControlPlane, namespace: str, text: str, folder: Path, number: int) -> Iterator[Object]:
-    """The tasks' pods of a job, which must be as many; the finisher is none."""
+    """Return the pods of a job's tasks, without the finisher's. The number of the pods must be `number`."""
     cluster.kubectl("apply", "-n", namespace, "-k", write_job(text, folder).overlay(None))
     labels = "tfgen/role in (chief, ps, worker, evaluator)"
     eventually(lambda: len(cluster.client.list("Pod", namespace, labels=labels)) >= number, f"{number} pods")

@@ -1,6 +1,6 @@
-"""Kubeflow's own operator takes our TFJobs, makes their pods, tells them their cluster, and ends them.
+"""Kubeflow's own operator accepts tfgen's TFJobs, creates their pods with TF_CONFIG, and ends the pods.
 
-What TF_CONFIG must be is written here by hand; who reads it is TensorFlow:
+The expected TF_CONFIG is written by hand, for TensorFlow as its reader:
 https://www.tensorflow.org/guide/distributed_training#TF_CONFIG.
 """
 
@@ -72,14 +72,14 @@ def test_each_pod_has_its_tf_config(operator: ControlPlane, place: str, tmp_path
         for role, addresses in hosts.items()
         for index in range(len(addresses))
     }
-    for pod in pods:  # its host leads to it, and to no other
+    for pod in pods:  # the Service with the pod's host name selects only this pod
         name = pod["metadata"]["name"]
         service = operator.client.get("v1/Service", name, place)
         wanted = service["spec"]["selector"].items()
         assert [each["metadata"]["name"] for each in pods if wanted <= each["metadata"]["labels"].items()] == [name]
         assert service["spec"]["clusterIP"] == "None"
         assert 2222 in [port["containerPort"] for port in pod["spec"]["containers"][0]["ports"]]
-        # where the lock on a run's folder finds the index
+        # the run lock reads the index from this label
         assert pod["metadata"]["labels"]["training.kubeflow.org/replica-index"] == name.rpartition("-")[2]
 
 
@@ -92,7 +92,7 @@ def test_the_evaluator_stands_in_the_cluster_of_all(operator: ControlPlane, plac
 
 
 def test_the_end_of_the_chief_ends_the_rest(operator: ControlPlane, place: str, tmp_path: Path) -> None:
-    """And its log stays."""
+    """The log of the chief stays, because its pod stays."""
     pods = _start(operator, place, JOB.format(roles=PARAMETER_SERVERS), tmp_path, 6)
     end(operator.client, _named(pods, "mnist-b-chief-0"))
     eventually(lambda: _conditions(operator.client, place).get("Succeeded"), "a TFJob that succeeded")
@@ -108,14 +108,14 @@ def test_a_kept_job_keeps_its_pods(operator: ControlPlane, place: str, tmp_path:
 
 
 def test_a_role_has_its_own_restart_policy(operator: ControlPlane, place: str, tmp_path: Path) -> None:
-    """By ExitCode: what a signal ended is made anew, and any other failure is the job's."""
+    """With ExitCode, the operator replaces a pod that a signal ended. Any other failure fails the job."""
     roles = "{chief: {}, ps: {replicas: 1}, worker: {replicas: 2, restartPolicy: ExitCode}}"
     pods = _start(operator, place, JOB.format(roles=roles), tmp_path, 4)
     policies = {pod["metadata"]["name"]: pod["spec"]["restartPolicy"] for pod in pods}
     assert policies == {
         "mnist-b-chief-0": "OnFailure",
         "mnist-b-ps-0": "OnFailure",
-        "mnist-b-worker-0": "Never",  # the operator makes the new one
+        "mnist-b-worker-0": "Never",  # the operator creates a new pod
         "mnist-b-worker-1": "Never",
     }
     killed = _named(pods, "mnist-b-worker-1")
@@ -132,7 +132,7 @@ def test_a_role_has_its_own_restart_policy(operator: ControlPlane, place: str, t
 
 
 def test_workers_that_come_and_go(operator: ControlPlane, place: str, tmp_path: Path) -> None:
-    """Each is told of the ps and of itself, a ps of itself alone; and a new worker comes without a new ps."""
+    """A worker receives the ps and itself, and a ps receives only itself. A new worker starts without a new ps."""
     text = JOB.format(roles="{ps: {replicas: 1}, worker: {replicas: 2}}").replace(
         "{kind: TFJob}", "{kind: TFJob, tfJob: {enableDynamicWorker: true}}"
     )
@@ -167,7 +167,7 @@ def test_workers_that_come_and_go(operator: ControlPlane, place: str, tmp_path: 
 def test_the_last_worker_ends_a_job_without_a_chief(
     roles: str, more: str, last: int, operator: ControlPlane, place: str, tmp_path: Path
 ) -> None:
-    """Not the first: worker 1 where worker 0 ends the job, and worker 0 where all do."""
+    """End first the worker that does not end the job: worker 1 if worker 0 ends the job, or worker 0 if all do."""
     text = JOB.format(roles=roles) + f"  {more}\n"
     pods = _start(operator, place, text, tmp_path, 3 if "ps" in roles else 2)
     end(operator.client, _named(pods, f"mnist-b-worker-{1 - last}"))
@@ -178,7 +178,7 @@ def test_the_last_worker_ends_a_job_without_a_chief(
 
 
 def test_its_admission_takes_what_is_ours_alone(operator: ControlPlane, place: str, tmp_path: Path) -> None:
-    """The webhook that let the other tests' TFJobs in is there: what it is known to refuse is refused."""
+    """The webhook that admitted the TFJobs of the other tests refuses an invalid TFJob."""
     _start(operator, place, JOB.format(roles="{chief: {}, ps: {replicas: 1}, worker: {replicas: 1}}"), tmp_path, 3)
     job = operator.client.get("TFJob", "mnist-b", place)
     spec = job["spec"]["tfReplicaSpecs"]["Chief"]["template"]["spec"]
@@ -189,7 +189,7 @@ def test_its_admission_takes_what_is_ours_alone(operator: ControlPlane, place: s
 
 
 def _start(cluster: ControlPlane, namespace: str, text: str, folder: Path, number: int) -> list[Object]:
-    """Applies a job, and returns its pods when all of them run."""
+    """Apply a job, and return its pods when all of them run."""
     cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", write_job(text, folder).overlay(None))
 
     def running() -> list[Object]:
@@ -207,7 +207,7 @@ def _pods(client: Client, namespace: str) -> list[Object]:
 
 
 def _configs(client: Client, pods: list[Object]) -> dict[str, dict[str, Any]]:
-    """Each pod's TF_CONFIG."""
+    """Return each pod's TF_CONFIG."""
     return {pod["metadata"]["name"]: json.loads(environment(client, pod)["TF_CONFIG"]) for pod in pods}
 
 
