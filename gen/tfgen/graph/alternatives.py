@@ -1,8 +1,9 @@
-"""Functions that join alternative nodes of an object graph into one node.
+"""Join alternative nodes of an object graph, such as the pods of the roles, into one node.
 
 The joined node contains common content once, and contains a test at each difference between the alternatives. For
 example, {"chief": {"a": 1, "b": 2}, "ps": {"a": 1, "c": 3}} with the parameter `role` is joined into
-{"a": 1, "b": When(Equal(role, "chief"), 2), "c": When(Equal(role, "ps"), 3)}.
+{"a": 1, "b": When(Equal(role, "chief"), 2), "c": When(Equal(role, "ps"), 3)}. The alternatives have the names `chief`
+and `ps`.
 
 So the code that builds the pod of a role needs no tests of the role, and the chart contains one named template for the
 pods of all roles. If the value of the parameter is the name of an alternative, the plain data of the joined node equals
@@ -33,7 +34,7 @@ class _Choice(Record):
     default: str | None
 
     def is_one_of(self, names: Collection[str], alternatives: _Alternatives) -> Expression:
-        """Return a test that is true if the parameter selects an alternative with one of the names."""
+        """Return a test that is true if the parameter selects one of the alternatives with the given `names`."""
         if self.default in names:
             return Not(self.is_one_of([name for name in alternatives if name not in names], alternatives))
         tests = tuple(Equal(self.parameter, name) for name in names)
@@ -44,7 +45,7 @@ def join_alternatives(alternatives: _Alternatives, parameter: Expression, *, def
     """Join alternative nodes into one node, in which tests of a parameter select the content that differs.
 
     Args:
-        alternatives: the nodes by name.
+        alternatives: name of the alternative -> node.
         parameter: the expression whose value is the name of an alternative.
         default: the name of the alternative to use if the value names no alternative; None if this cannot happen.
     """
@@ -52,9 +53,12 @@ def join_alternatives(alternatives: _Alternatives, parameter: Expression, *, def
 
 
 def with_common_order(alternatives: Mapping[str, list[Node]]) -> dict[str, list[Node]]:
-    """Sort several lists of containers, or of other named items, into one common order of the names.
+    """Sort the lists of all alternatives, so that items with the same names have the same order in every list.
 
     A list that already has the common order is unchanged.
+
+    Args:
+        alternatives: name of the alternative -> list of items with names, such as containers.
     """
     keys = _all_keys([[_identity(item) for item in items] for items in alternatives.values()])
     return {name: sorted(items, key=lambda item: keys.index(_identity(item))) for name, items in alternatives.items()}
@@ -112,18 +116,18 @@ def _identity(item: Node) -> Hashable:
 
 
 def _name_first(item: Node) -> Node:
-    """Move the name of a list item to the front, because the first entry of a printed item must not have a test."""
+    """Move the key `name` of a list item to the front, because the chart must not print a test around the first key."""
     return {"name": item["name"], **item} if isinstance(item, dict) and "name" in item else item
 
 
 def _join_some(present: _Alternatives, alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Join the values of one key into one node. Add a test around the node if some alternatives lack the key."""
+    """Join the values `present` of a key into one node. Add a test around the node if an alternative lacks the key."""
     joined = _join(present, choice)
     return joined if len(present) == len(alternatives) else When(choice.is_one_of([*present], alternatives), joined)
 
 
 def _join_field(field: str, alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Join the values of one attribute, such as `body`, of several holes of the same type into one node."""
+    """Join the values of the attribute `field`, such as `body`, of several holes of the same type into one node."""
     return _join({name: getattr(node, field) for name, node in alternatives.items()}, choice)
 
 

@@ -15,7 +15,7 @@ from tfgen.record import Record
 from tfgen.schema import tunables
 
 Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Plain objects, by the file name of each object, for example ``worker`` or ``claim-model``."""
+"""File name of an object, for example ``worker`` or ``claim-model`` -> plain object."""
 
 
 class BuiltJob(Record):
@@ -24,7 +24,7 @@ class BuiltJob(Record):
     Attributes:
         templates: the object graph.
         base: the plain objects of the job without an environment.
-        environments: the plain objects of each requested environment, by the name of the environment.
+        environments: name of the environment -> plain objects, for each requested environment.
     """
 
     job: TrainingJob
@@ -34,10 +34,10 @@ class BuiltJob(Record):
 
 
 def build(data: Mapping[str, Any], environments: Collection[str] | None = None) -> BuiltJob:
-    """Build the objects of the job in a document. The document must have no errors.
+    """Build the object graph and the plain objects of a job.
 
     Args:
-        data: the document.
+        data: the data of the job document, which must have no errors.
         environments: the names of the environments to build. None builds all environments.
     """
     job = TrainingJob.from_document(data)
@@ -81,10 +81,10 @@ def objects_before_rename(built: BuiltJob, environment: str) -> Objects:
 
 
 def object_parts(built: BuiltJob, environment: str | None = None) -> Mapping[str, Mapping[Path, Part]]:
-    """Return a `Part`, a value with its origin, for each mapping, list and scalar in the objects of an environment.
+    """Return file name -> path -> `Part` for each mapping, list and scalar in the objects of an environment.
 
-    The keys are the file name of the object, and the path of the part in the object. If the environment is None, return
-    the parts of the job without an environment.
+    A `Part` is a value with its origin. The file name belongs to the object, and the path is the path in the object. If
+    `environment` is None, return the parts of the job without an environment.
     """
     variant = next((variant for variant in built.job.environments if variant.name == environment), None)
     scope = _scope(built.job, built.job.values if variant is None else variant.values)

@@ -83,7 +83,7 @@ class Scope(NamedTuple):
 
     Attributes:
         bound: the values of the names that `ForEach`, `Repeat` and `Let` bind around the current node.
-        arguments: the arguments of the named part that contains the current node.
+        arguments: the arguments of the named template that contains the current node.
         cache: the filled nodes of the variants of a job. Without a cache, tfgen fills a node again at each use.
     """
 
@@ -130,7 +130,10 @@ def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
 
 
 def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any]) -> Iterator[None]:
-    """In a scope, bind each combination of the entries of several maps in turn, and yield after each combination."""
+    """Bind each combination of the entries of several maps in turn, and yield after each combination.
+
+    The function changes the mapping `bound`, in which `scope` looks up bound names.
+    """
     if not entries:
         yield
         return
@@ -206,7 +209,7 @@ def cached_by_values(paths: Iterable[Path], filler: Filler) -> Filler:
 
 
 def _cached_fill(cache: FillCache, node_key: Hashable, paths: frozenset[Path], filler: Filler, scope: Scope) -> Any:
-    """Return the cached result for the values at some paths. If no result is cached, call the function `filler`."""
+    """Return the cached result of `filler` for the values at `paths`. If no result is cached, call `filler`."""
     key = cache.key(node_key, paths)
     if key not in cache.filled:
         # The cache keeps the arguments alive, because the key contains their `id()`, which Python would reuse.
@@ -251,7 +254,7 @@ def compile_filler(node: Node) -> Filler:
 
 @cached_on_record
 def compile_entries(node: ForEach) -> Callable[[Scope], Iterator[tuple[str, Any]]]:
-    """Return the function that fills the body of a `ForEach` for each entry of its map."""
+    """Return a function that yields (key, filled body) for each entry of the map of a `ForEach`, sorted by key."""
     over, body = compile_expression(node.over), compile_filler(node.body)
 
     def fill_bodies(scope: Scope) -> Iterator[tuple[str, Any]]:
@@ -276,7 +279,7 @@ def _is_data(node: Node | Record) -> bool:
 
 
 def _constant(filler: Filler) -> Filler:
-    """Fill a node without holes once, and return a function that returns the same object for all scopes."""
+    """Call the filler of a node without holes once, and return a function that returns this result for all scopes."""
     data = filler(_EMPTY_SCOPE)
     return lambda _: data
 
@@ -317,7 +320,7 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
 
 
 def _commented_entries(node: Mapping[Key, Node]) -> Iterator[tuple[Name | Splice, Node, str]]:
-    """Yield the entries of a mapping with their comments.
+    """Yield (key, value, comment) for each entry of a mapping. The comment is "" for an entry without a comment.
 
     A comment above a `Splice` belongs to the first entry that the `Splice` inserts.
     """
@@ -369,10 +372,11 @@ def _choice(test: Filler, if_true: Filler, if_false: Filler) -> Filler:
 
 
 def _call_filler(call: Call, part: Filler) -> Filler:
-    """Return a function that fills a call. The called part reads its arguments, but no names that are bound outside.
+    """Return a function that fills a call. `part` is the filler of the named template that the call inserts.
 
-    So the cache key of a call consists of the arguments and of the values that the part reads. For example, the pod
-    template and the digest of the pod template use the same cached result.
+    A named template reads its arguments, but no names that are bound outside the named template. So the cache key of a
+    call consists of the arguments and of the values that the named template reads. For example, the pod template and
+    the digest of the pod template use the same cached result.
     """
     arguments = [(name, compile_expression(argument)) for name, argument in call.arguments]
     computed = [name for name, argument in call.arguments if not isinstance(argument, Value)]
@@ -415,7 +419,7 @@ _UNARY: Final[Mapping[type[Node], Callable[[Any], Any]]] = {
     Length: lambda text: len(text.encode()),
     Not: operator.not_,
 }
-"""The Python functions that evaluate expressions with one operand."""
+"""Type of an expression with one operand -> Python function that evaluates the expression."""
 _BINARY: Final[Mapping[type[Node], Callable[[Any, Any], Any]]] = {
     Contains: operator.contains,
     Equal: operator.eq,
@@ -423,7 +427,7 @@ _BINARY: Final[Mapping[type[Node], Callable[[Any, Any], Any]]] = {
     HasItem: lambda items, item: item in (items or ()),
     HasKey: lambda data, key: key in (data or {}),
 }
-"""The Python functions that evaluate expressions with two operands."""
+"""Type of an expression with two operands -> Python function that evaluates the expression."""
 
 
 @cached_on_record
@@ -490,7 +494,7 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
 
 
 def _lookup(data: Filler, path: str) -> Filler:
-    """Return a function that looks up the value at a path, and returns None if the path does not exist."""
+    """Return a function that looks up `path` in the result of `data`, and returns None if the path does not exist."""
     if not path:
         return data
     keys = path.split(".")

@@ -92,7 +92,7 @@ class Bound(Hole):
 
 
 class Parameter(Hole):
-    """The argument that a `Call` passes to the named part around the node, or a field of the argument.
+    """The argument that a `Call` passes to the named template around the node, or a field of the argument.
 
     The field is at `path`. A missing field is null.
     """
@@ -114,7 +114,7 @@ class ChartOnly(Hole):
     Attributes:
         template: the Go template text.
         filled: the value in the plain objects.
-        reads_root: whether the text is in a named part with parameters, so that ``.root`` is the root context.
+        reads_root: whether the text is in a named template with parameters, so that ``.root`` is the root context.
     """
 
     template: str
@@ -178,7 +178,7 @@ class Repeat(Hole):
 class JoinEntries(Hole):
     """The texts for all entries of a map, sorted by key and joined with a separator into one text.
 
-    `key` and `item` are bound to the key and the value of the entry.
+    `key` and `item` are the names that `body` uses for the key and the value of the entry.
     """
 
     over: Expression
@@ -206,7 +206,7 @@ class MapOf(Hole):
 
 
 class Merged(Hole):
-    """Maps merged by key, without a merge of nested maps. A `Let` must bind the result.
+    """Maps merged by key, without a merge of nested maps. Only a `Let` may contain a `Merged`, as its expression.
 
     Attributes:
         layers: the maps. The entries of a later map override those of an earlier map.
@@ -218,7 +218,10 @@ class Merged(Hole):
 
 
 class Filtered(Hole):
-    """A map with only the entries that pass a test. The test uses `key` and `item`. A `Let` must bind the result."""
+    """A map with only the entries that pass `test`. Only a `Let` or a `Guard` may bind a name to a `Filtered`.
+
+    `key` and `item` are the names that `test` uses for the key and the value of the entry.
+    """
 
     over: Expression
     test: Node
@@ -227,16 +230,17 @@ class Filtered(Hole):
 
 
 class Named(Hole):
-    """A named part of the graph: a ``define`` in the chart. All other outputs contain only the content.
+    """A named template of Helm: a ``define`` in the chart. All other outputs contain only the content.
 
-    The content must not use names that are bound outside the part. The content may begin with a `Let`.
+    The content must not use names that are bound outside the named template. The content may begin with a `Let`.
 
     Attributes:
         name: the name of the define, without the prefix of the chart.
-        doc: a sentence that describes the part, for the comment in the chart.
+        doc: a sentence that describes the named template, for the comment in the chart.
         node: the content.
-        file: the file of the chart that defines the part: ``templates/_FILE.tpl``.
-        parameters: the name of each `Parameter` in the content. A part with parameters appears only in a `Call`.
+        file: the file of the chart that defines the named template: ``templates/_FILE.tpl``.
+        parameters: the name of each `Parameter` in the content. A named template with parameters appears only in a
+            `Call`.
     """
 
     name: str
@@ -247,11 +251,11 @@ class Named(Hole):
 
 
 class Call(Hole):
-    """A named part with arguments: ``include "NAME" (dict "root" $ "role" "worker")`` in the chart.
+    """A named template with arguments: ``include "NAME" (dict "root" $ "role" "worker")`` in the chart.
 
     Attributes:
-        part: the part.
-        arguments: an expression for each parameter of the part, in the order of the parameters.
+        part: the named template.
+        arguments: (parameter, expression) for each parameter of the named template, in the order of the parameters.
     """
 
     part: Named
@@ -265,7 +269,7 @@ class AsText(Hole):
 
     Attributes:
         tree: the string, map or list.
-        part: the named part that converts a value to a string: `TEXT` or `TEXTS` of `objects.values`.
+        part: the named template that converts a value to a string: `TEXT` or `TEXTS` of `objects.values`.
     """
 
     tree: Expression
@@ -361,7 +365,7 @@ class When(Hole):
 class ForEach(Hole):
     """A list item for each entry of a map, in the order of the keys. The `ForEach` itself is an item of a sequence.
 
-    `key` and `item` are bound to the key and the value of the entry.
+    `key` and `item` are the names that `body` uses for the key and the value of the entry.
     """
 
     over: Expression
@@ -383,7 +387,7 @@ class NotEmpty(Hole):
 
 
 class Let(Hole):
-    """A name for an expression. The node `body` uses the name. A `Let` is the root of a template or of a named part."""
+    """A name for an expression. The node `body` uses the name. A `Let` is the root node of a `Template` or `Named`."""
 
     name: str
     expression: Expression
@@ -406,7 +410,7 @@ class Splice(Record):
 
 
 class Entries(Record):
-    """The entries of a map, sorted by key. `key` and `item` are bound to the key and the value of an entry."""
+    """The entries of a map, sorted by key. `key` and `item` are the names for the key and the value of an entry."""
 
     over: Expression
     key: str
@@ -523,10 +527,12 @@ def cached_on_record(function: Callable[[_Node], _Result]) -> Callable[[_Node], 
 
 
 def named_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Named]:
-    """Return the named parts of a graph by name, in the order of the first use. An outer part precedes an inner part.
+    """Return name -> named template of a graph, in the order of the first use.
+
+    A named template precedes the named templates that its content calls.
 
     Raises:
-        ValueError: two different parts have the same name.
+        ValueError: two different named templates have the same name.
     """
     parts: dict[str, Named] = {}
     for part in chain.from_iterable(map(_parts_and_files, nodes)):
@@ -536,14 +542,14 @@ def named_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Named]:
 
 
 def chart_files(nodes: Iterable[Node | Record]) -> Mapping[str, str]:
-    """Return the text of each `File` in a graph, by the path of the file in the chart."""
+    """Return path in the chart -> text for each `File` in a graph."""
     parts = chain.from_iterable(map(_parts_and_files, nodes))
     return {file.path: file.text for file in parts if isinstance(file, File)}
 
 
 @cached_on_record
 def _parts_and_files(node: Node | Record) -> tuple[Named | File, ...]:
-    """Return the named parts and the files of a node, without duplicates, in the order of the first use."""
+    """Return the named templates and the files of a node, without duplicates, in the order of the first use."""
     parts: dict[int, Named | File] = {id(node): node} if isinstance(node, (Named, File)) else {}
     for child in child_nodes(node):
         if child is not None and not isinstance(child, (str, int)):
@@ -562,14 +568,14 @@ def if_set(hole: Expression) -> When:
 
 
 def call(part: Named, **arguments: Node) -> Named | Call:
-    """Return a `Call` of a named part, or the part itself if the part has no parameters.
+    """Return a `Call` of a named template, or the named template itself if the named template has no parameters.
 
     Args:
-        part: the part.
-        arguments: a node for each parameter of the part.
+        part: the named template.
+        arguments: parameter -> node, for each parameter of the named template.
 
     Raises:
-        TypeError: the names of the arguments differ from the parameters of the part.
+        TypeError: the names of the arguments differ from the parameters of the named template.
     """
     if arguments.keys() != set(part.parameters):
         raise TypeError(f"{part.name} has the parameters {part.parameters}, but received {tuple(arguments)}")

@@ -75,27 +75,27 @@ class Binding(Record):
 
 
 Bindings: TypeAlias = Mapping[str, tuple[Binding, ...]]
-"""The bindings of each name. A parameter of a named part has a binding for each call of the part."""
+"""Name -> bindings. A parameter of a named template has a binding for each call of the named template."""
 
 
 def bind(bindings: Bindings, name: str, node: Node, steps: Path = ()) -> Bindings:
-    """Return a copy of the bindings with an additional name, which refers to a node."""
+    """Return a copy of the bindings, in which `name` refers to a node, or to the entry at `steps` of the node."""
     return {**bindings, bound_key(name): (Binding(node, bindings, steps),)}
 
 
 def bind_entry(bindings: Bindings, entries: ForEach | Entries | Filtered | JoinEntries, steps: Path = ()) -> Bindings:
-    """Return a copy of the bindings with the two names for the key and the value of a map entry."""
+    """Return a copy of the bindings with the names `entries.key` and `entries.item` for a map entry at `steps`."""
     entry = (Binding(entries.over, bindings, steps),)
     return {**bindings, bound_key(entries.key): entry, bound_key(entries.item): entry}
 
 
 def bind_arguments(call: Call, bindings: Bindings) -> Bindings:
-    """Return the bindings inside the named part that a call inserts: each parameter is bound to its argument."""
+    """Return the bindings inside the named template that a call inserts: each parameter is bound to its argument."""
     return {parameter_key(name): (Binding(argument, bindings),) for name, argument in call.arguments}
 
 
 def bindings_of_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Bindings]:
-    """Return the bindings of the parameters of each named part, collected from all calls of the part."""
+    """Return named template -> bindings of its parameters, collected from all calls of the named template."""
     by_part: dict[str, dict[str, tuple[Binding, ...]]] = {}
     for node in nodes:
         for call, scope_bindings in _calls(node, EMPTY):
@@ -146,7 +146,7 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
 
 
 def _parts_at(node: Hole, step: str | int) -> Sequence[Node | Record]:
-    """Return the child nodes that can set the value of a key in the map that a hole produces."""
+    """Return the children of a hole that can set the value of the key `step` in the map that the hole produces."""
     match node:
         case MapOf(entries):
             return [entries[str(step)]] if step in entries else _with_computed_names(entries)
@@ -189,7 +189,7 @@ def _binding_sources(bindings: Iterable[Binding], steps: Path) -> frozenset[Path
 
 
 def _calls(node: Node | Record, bindings: Bindings) -> Iterator[tuple[Call, Bindings]]:
-    """Yield each `Call` in a node, with the bindings at the call."""
+    """Yield (call, bindings at the call) for each `Call` in a node."""
     match node:
         case Call(part, arguments):
             yield node, bindings
@@ -245,10 +245,9 @@ class _Position(Record):
 
 
 def filled_parts(node: Node, scope: Scope) -> Iterator[tuple[str | None, Part]]:
-    """Yield each mapping, list and scalar of an object, or of each object of a `ForEach`, as a `Part`.
+    """Yield (key, `Part`) for each mapping, list and scalar of an object, or of each object of a `ForEach`.
 
-    A mapping or list precedes its content. The first member of each pair is the key of the `ForEach` entry, or None for
-    a single object.
+    The key is the key of the `ForEach` entry, or None for a single object. A mapping or list precedes its content.
     """
     for key, position, body in _objects(node, _Position(scope)):
         if fill(body, position.scope) is not ABSENT:
@@ -263,7 +262,7 @@ def _objects(node: Node, position: _Position) -> Iterator[tuple[str | None, _Pos
 
 
 def _entries(node: ForEach, position: _Position) -> Iterator[tuple[str, _Position]]:
-    """Yield the key and the position of each map entry of a `ForEach`."""
+    """Yield (key, position of the object) for each map entry of a `ForEach`, sorted by key."""
     over = evaluate(node.over, position.scope) or {}
     for key in sorted(over):
         scope, bound = position.scope.fork()
@@ -316,7 +315,7 @@ def _parts_of_mapping(node: Mapping[Any, Node], position: _Position) -> Iterator
 
 
 def _items(nodes: Sequence[Node], position: _Position) -> Iterator[tuple[Node, _Position]]:
-    """Yield the node and the position of each item of a filled list."""
+    """Yield (node, position) for each item of a filled list."""
     for node in nodes:
         match node:
             case When(test, if_true, if_false):
@@ -335,7 +334,7 @@ def _items(nodes: Sequence[Node], position: _Position) -> Iterator[tuple[Node, _
 
 
 def _literal(item: Any, keys: frozenset[Path], position: _Position) -> tuple[Node, _Position]:
-    """Return a node for an item of a tunable list, and a position at which the node has the sources of the list."""
+    """Return (node, position) for an item of a tunable list. At this position, the node has the sources `keys`."""
     scope, bound = position.scope.fork()
     bound[_ITEM] = item
     lists = tuple(Binding(Value(".".join(map(str, path[1:])), "list"), EMPTY) for path in sorted(keys))
@@ -349,7 +348,7 @@ _ITEM: Final = "\0item"
 
 
 def _parts_of_value(node: Node, value: Any, position: _Position, steps: Path = ()) -> Iterator[Part]:
-    """Yield each mapping, list and scalar in the value of a hole or of a constant as a `Part`."""
+    """Yield a `Part` for each mapping, list and scalar in the value of a hole or of a constant."""
     if value is ABSENT:
         return
     yield position.part(value, _present(sources(node, position.bindings, steps), position.scope), steps)

@@ -17,7 +17,7 @@ Steps: TypeAlias = tuple[str, ...]
 """A values path as a tuple of keys."""
 
 _Read: TypeAlias = tuple[str, Steps]
-"""A parameter or bound name, and the path of a field in its value. An empty name means the values of the chart."""
+"""(parameter or bound name, path of a field in its value). An empty name means the values of the chart."""
 
 _Name = TypeVar("_Name", Bound, Parameter)
 
@@ -29,7 +29,7 @@ def reads(node: Node | Guard) -> tuple[Steps, ...]:
 
 
 def reads_of_call(call: Call) -> tuple[Steps, ...]:
-    """Return the values paths that a called part reads, directly or through an argument that is a `Value`.
+    """Return the values paths that a called template reads, directly or through an argument that is a `Value`.
 
     The result does not contain the paths that a computed argument reads, such as the paths in a `Text`.
     """
@@ -73,12 +73,12 @@ def _all_reads(nodes: Iterable[Node | Record]) -> Iterator[_Read]:
 
 
 def _resolve(part_reads: Iterable[_Read], targets: Mapping[str, _Read | None]) -> Iterator[_Read]:
-    """Translate the names and paths that a named part reads into names and paths outside the part.
+    """Translate the names and paths that a named template reads into names and paths outside the named template.
 
     Args:
-        part_reads: the names and paths inside the part.
-        targets: the name and path outside the part for each name inside the part; None for a computed expression, which
-            the result omits.
+        part_reads: the names and paths inside the named template.
+        targets: name inside the named template -> name and path outside; None for a computed expression, which the
+            result omits.
     """
     for name, path in part_reads:
         if not name:

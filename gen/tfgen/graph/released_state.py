@@ -23,7 +23,7 @@ _RELEASED: Final[Mapping[str, tuple[Key, Node]]] = {
     "Job": ("suspend", True),
     "StatefulSet": ("replicas", 0),
 }
-"""The field that releases the pods of an object, and the value of the field, by the kind of the object."""
+"""Kind of an object -> (field, value of the field) that releases the pods of the object."""
 
 # `tfgen release` and a missed start deadline suspend the Job that ends the run. A user may also suspend this Job for a
 # pause. So a suspended Job ends the run only for objects that are themselves suspended or have 0 replicas.
@@ -49,7 +49,7 @@ _IS_RELEASED: Final = Named(
 
 
 def keep_released(templates: Sequence[Template], plan: Plan) -> tuple[Template, ...]:
-    """Change each template of objects that the finisher releases, so that an upgrade keeps a released object released.
+    """Change the templates of objects that the finisher releases, so that no Helm upgrade starts the pods again.
 
     tfgen applies the patches of the job before this step, because a patch describes the objects of an active run.
     """

@@ -38,7 +38,7 @@ class Template(Record):
         return {key: part for key, part in data.items() if isinstance(part, File)}
 
     def objects(self, scope: Scope) -> Sequence[tuple[str, dict[str, Any]]]:
-        """Return the file name and plain data of each object. For a `ForEach`, the file name ends with the map key."""
+        """Return (file name, plain object) for each object. For a `ForEach`, the file name ends with the map key."""
         filled: Sequence[tuple[str, dict[str, Any]]] = self._filler(scope)
         return filled
 

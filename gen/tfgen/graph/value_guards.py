@@ -101,7 +101,7 @@ def run_folder_guards() -> tuple[Guard, ...]:
 
 
 def refused_volume_message(name: Node, source: str, profile: Profile) -> Text:
-    """Return the message about a volume that the security profile forbids."""
+    """Return the message about the volume `name`, whose volume source the security profile forbids."""
     replacement = "an emptyDir or a claim" if source == "hostPath" else "a claim or a CSI volume"
     minimum = least_profile(source)
     return Text(
@@ -170,12 +170,15 @@ def _reserved_path_guard(mount_path: Expression, path: Node, user: str, tests: t
 
 
 def duplicate_mount_message(name: Node, path: Node, user: Node) -> Text:
-    """Return the message about a volume at a path that is already in use."""
+    """Return the message about the volume `name`, whose mount path `path` is already in use by `user`."""
     return Text((name, " is mounted at ", path, ", and so is ", user, "; choose another mountPath"))
 
 
 def _mounts(volume: str) -> Expression:
-    """Return a test that is true if a role mounts a volume. A volume without the key `for` is mounted by all roles."""
+    """Return a test that is true if a role mounts the volume with the bound name `volume`.
+
+    All roles mount a volume without the key `for`.
+    """
     roles = Bound(volume, "list", "for")
     return AnyOf((Not(roles), HasItem(roles, ROLE_NAME)))
 

@@ -125,7 +125,7 @@ def names_registry(image: str) -> bool:
 def _merged(
     schema: Schema, node: Schema, defaults: Mapping[str, Any], over: Mapping[str, Any], *, has_halves: bool = False
 ) -> dict[str, Any]:
-    """Merge `over` into `defaults`. Both mappings match the schema `node`.
+    """Return `over` merged over `defaults`. Both mappings match the schema `node`.
 
     If `has_halves` is true, keep a default that lacks a required key, because a job may add the missing key later.
     """
@@ -150,7 +150,7 @@ def _merged(
 
 
 def _not_chosen(node: Schema, over: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the alternative keys that the chosen keys of a job exclude, such as the other sources of a volume."""
+    """Return the keys of a schema node that the keys of `over` exclude, such as the other sources of a volume."""
     keys = choices(node) if "oneOf" in node else ()
     return tuple(key for key in keys if key not in over) if any(key in over for key in keys) else ()
 

@@ -102,7 +102,7 @@ def _origin(document: Document, environment: str | None, path: Path, value: Any)
 
 
 def _removes(data: Any, path: Path) -> bool:
-    """Return whether a file sets a path, or a parent of the path, to null. Null removes the inherited value."""
+    """Return True if `data` contains null at a path or at a parent of the path. Null removes the inherited value."""
     around = (path[:end] for end in range(1, len(path) + 1))
     return any(data_path.has(data, part) and data_path.at(data, part) is None for part in around)
 

@@ -287,7 +287,7 @@ def read_defaults_file(path: Path) -> bytes | None:
 
 
 def _read(path: Path) -> tuple[bytes, bool]:
-    """Return the content of a file, and whether the file is a regular file, which can be read again, unlike a pipe."""
+    """Return (content, whether the file is a regular file). A regular file can be read again, but a pipe cannot."""
     try:
         with path.open("rb") as file:
             is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)

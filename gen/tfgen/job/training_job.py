@@ -260,7 +260,8 @@ class Environment(Record):
     """An environment of a job.
 
     Attributes:
-        namespace: the namespace of the environment, or else of the job, or None.
+        namespace: the namespace of the environment; the namespace of the job if the environment sets no namespace;
+            None if the job sets no namespace either.
         cluster: the name of the cluster; None for the cluster in which the GitOps tool runs.
         enabled: whether the job runs in the environment.
         overrides: the chart values that job.yaml sets for the environment: the content of ``values-NAME.yaml``.

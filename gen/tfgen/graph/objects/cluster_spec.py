@@ -18,7 +18,7 @@ from tfgen.graph.objects.values import ROLE, value
 from tfgen.job.training_job import RoleName, Structure
 
 PodName: TypeAlias = Callable[[Node, Node], Node]
-"""A function that returns the name of a task's pod, by role and index. The pod has the same host name."""
+"""Function (role, index of the task) -> name of the task's pod. The host name of the pod equals the name."""
 
 _REPLICAS: Final = Parameter("replicas", "integer")
 _PARAMETERS: Final = (ROLE.name, _REPLICAS.name)
@@ -43,12 +43,12 @@ def hosts(role: RoleName, port: int, pod: PodName) -> Node:
 
 
 def cluster(structure: Structure, pod: PodName) -> Named:
-    """Return the JSON text with the hosts of all roles except the evaluator."""
+    """Return the named template of a JSON text with the hosts of all roles except the evaluator."""
     return Named("cluster", "The cluster part of TF_CONFIG.", _json(structure, pod, with_evaluator=False))
 
 
 def evaluator_cluster(structure: Structure, pod: PodName) -> Named:
-    """Return the JSON text with the hosts of all roles, including the evaluator."""
+    """Return the named template of a JSON text with the hosts of all roles, including the evaluator."""
     doc = "The cluster part of the evaluator's TF_CONFIG, which contains the evaluator."
     return Named("evaluatorCluster", doc, _json(structure, pod, with_evaluator=True))
 

@@ -73,7 +73,7 @@ def config_map(code: FileCode) -> Node:
 
 
 def file_path(name: str) -> str:
-    """Return the path of a code file in the chart and the base, outside the folder of tfgen's own programs."""
+    """Return the path of a code file in the chart and in the kustomize base. The programs of tfgen have other paths."""
     return f"files/code/{name}"
 
 

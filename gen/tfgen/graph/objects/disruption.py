@@ -25,7 +25,11 @@ _EXIT_CODES: Final = value("restart.ignoreExitCodes")
 
 
 def failure_policy(*rules: Node) -> Node:
-    """Return the podFailurePolicy of a Job, so that an evicted or preempted pod does not use up a retry of the Job."""
+    """Return the podFailurePolicy of a Job. An evicted or preempted pod does not use up a retry of the Job.
+
+    Args:
+        rules: additional rules of the policy.
+    """
     return {"rules": [_IGNORE_DISRUPTIONS, *rules]}
 
 
@@ -37,7 +41,7 @@ IGNORE_EXIT_CODES: Final = When(
         "onExitCodes": {"containerName": names.CONTAINER, "operator": "In", "values": _EXIT_CODES},
     },
 )
-"""The rule for the main container's exit codes that do not use up a retry of the Job."""
+"""The rule of a podFailurePolicy for the exit codes of the main container that do not use up a retry of the Job."""
 
 
 RESTART_IN_PLACE: Final[Mapping[Key, Node]] = {

@@ -69,8 +69,8 @@ class Plan(Record):
             pods.
         scale: the roles whose StatefulSets the finisher scales to 0.
         suspend: the roles whose Jobs the finisher suspends. The Job of the evaluator gets a grace period first.
-        deployments: the names of the Deployments that the finisher scales to 0. `When(test, name)` is the name of a
-            conditional Deployment.
+        deployments: the names of the Deployments that the finisher scales to 0. `When(test, name)` is the name of
+            a Deployment that the finisher scales only if the test is true.
     """
 
     ends: RoleName
@@ -124,7 +124,7 @@ def rules(plan: Plan) -> list[Node]:
 
 
 def _only_read(plan: Plan) -> Iterator[tuple[str, Kind, list[RoleName]]]:
-    """Yield the API group, the resource and the roles of the objects that the finisher reads but never changes."""
+    """Yield (API group, resource, roles) for the objects that the finisher reads but never changes."""
     only_read = [(kind, name) for kind, name in plan.starts if name not in (plan.ends, *plan.suspend)]
     yield "batch", "jobs", [name for kind, name in only_read if kind == "jobs"]
     yield "apps", "statefulsets", [name for kind, name in only_read if kind == "statefulsets"]
@@ -135,7 +135,7 @@ def _rule(group: str, resource: str, resource_names: list[Node], verbs: list[Nod
 
 
 def _map_name(name: Node, make: Callable[[Node], Node]) -> Node:
-    """Apply a function to a name. If the name has a condition (`When`), the result has the same condition."""
+    """Apply the function `make` to a name. If the name has a condition (`When`), the result has the same condition."""
     return When(name.test, make(name.if_true)) if isinstance(name, When) else make(name)
 
 
@@ -260,11 +260,11 @@ def _image(structure: Structure, plan: Plan) -> When:
 def _choose_image(
     structure: Structure, plan: Plan, finisher_image: Node, role_image: Callable[[RoleName], Node]
 ) -> When:
-    """Return `finisher_image` if `completion.image` is set. If not, return the image of the role that ends the run.
+    """Return `finisher_image` if `completion.image` is set. If not, return `role_image` of the role that ends the run.
 
-    If the job has a start deadline, and all other roles have different images, return the image of another role. If the
-    kubelet cannot pull the image of the role that ends the run, a finisher with the same image could not start, and so
-    could not release the other roles.
+    If the job has a start deadline, and no other role has the image of the role that ends the run, return `role_image`
+    of another role. If the kubelet cannot pull the image of the role that ends the run, a finisher with the same image
+    could not start, and so could not release the other roles.
     """
     peers = [role.name for role in structure.roles if role.name != plan.ends]
     if not peers:

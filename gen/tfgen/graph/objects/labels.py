@@ -129,14 +129,14 @@ def literal_metadata(name: Node, key: Node) -> Node:
 
 
 def has_common_labels(item: Mapping[Key, Node]) -> bool:
-    """Return whether an object has the labels that `metadata` sets. A Pod has the labels of its role instead."""
+    """Return True if an object has the labels that the function `metadata()` sets. A Pod has the labels of its role."""
     metadata = item["metadata"]
     node = metadata["labels"] if isinstance(metadata, dict) else None
     return node == _COMMON or (isinstance(node, dict) and node.get(Splice("labels")) == _COMMON)
 
 
 def tfgen_entries(item: Mapping[Key, Node], field: str) -> dict[Key, Node]:
-    """Return the labels or annotations that tfgen sets on an object, without the labels that all objects have."""
+    """Return the labels or annotations (`field`) that tfgen sets on an object, except for the labels of all objects."""
     node = _metadata_of(item)[field]
     return {key: child for key, child in node.items() if not isinstance(key, Splice)} if isinstance(node, dict) else {}
 

@@ -12,7 +12,7 @@ from tfgen.job.training_job import Role, RoleName
 
 
 def stateful_set_guards(roles: Iterable[Role]) -> list[Guard]:
-    """Return the guard that limits the length of StatefulSet names; an empty tuple if no role has a StatefulSet."""
+    """Return a list with the guard for the longest StatefulSet name; an empty list if no role has a StatefulSet."""
     return [_stateful_set_guard(role) for role in sorted((role.name for role in roles), key=len)[-1:]]
 
 

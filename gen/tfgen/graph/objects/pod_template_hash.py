@@ -19,7 +19,7 @@ from tfgen.graph.holes import Bound, Comment, Digest, Key, Let, Named, Node, Par
 from tfgen.kubernetes import keys
 
 HASH: Final = Bound("hash")
-"""The name of the hash in an object that `hashed` returns. A `Let` binds the name to the hash."""
+"""The name of the hash in an object that the function `hashed` returns. The function binds the name to the hash."""
 
 PARAMETER: Final = Parameter(HASH.name)
 """The parameter that passes the hash to a pod template. When tfgen computes the hash, the parameter is null."""
@@ -35,8 +35,8 @@ def hashed(pod: Named, arguments: Mapping[str, Node], workload: Callable[[Node],
     """Return a workload object whose pod template has the hash as a label. The object may use the hash as `HASH`.
 
     Args:
-        pod: the pod template, as a named part that contains `LABEL`.
-        arguments: the arguments of the named part, without the hash.
+        pod: the pod template, as a named template that contains `LABEL`.
+        arguments: parameter -> argument of the named template, without the hash.
         workload: a function that takes the pod template with the hash, and returns the workload object.
     """
     doc = f"The hash of {pod.name}, for a label of the pods and for the immutable selector of a StatefulSet."

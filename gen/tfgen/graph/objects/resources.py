@@ -44,30 +44,39 @@ _GPU_COUNT: Final = role_value("resources.gpu.count")
 
 
 def has_gpus() -> Expression:
-    """Return a test that is true if the tasks of a role request a GPU or a share of a GPU."""
+    """Return a test that is true if the tasks of a role request a GPU or a share of a GPU.
+
+    The test refers to the name `DEVICES`. The caller must add a `Let` that binds the name to the result of `devices`.
+    """
     return AnyOf((_GPU_COUNT, DEVICES))
 
 
 def devices() -> Filtered:
-    """Return the resource limits for GPUs and shares of GPUs. A `Let` around the result must bind `LIMITS`."""
+    """Return the map of resource limits for GPUs and shares of GPUs.
+
+    The map refers to the name `LIMITS`. The caller must add a `Let` that binds the name to the result of `limits`.
+    """
     name, amount = Bound("name"), Text((Bound("value"),))
     return Filtered(LIMITS, AllOf((Matches(name, IS_GPU), Not(Equal(amount, "0")))))
 
 
 def requests() -> Merged:
-    """Return the map of resource requests. A `Let` in the pod template binds the name `REQUESTS` to the map."""
+    """Return the map of resource requests. The caller must add a `Let` that binds the name `REQUESTS` to the map."""
     return Merged((MapOf(_cpu_and_memory()), role_value("resources.requests")))
 
 
 def limits() -> Merged:
-    """Return the map of resource limits. A `Let` in the pod template binds the name `LIMITS` to the map."""
+    """Return the map of resource limits. The caller must add a `Let` that binds the name `LIMITS` to the map."""
     gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): _GPU_COUNT}
     share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
     return Merged((MapOf({**_cpu_and_memory(), **gpu}), share, role_value("resources.limits")))
 
 
 def resources() -> Node:
-    """Return the `resources` of a container. A `Let` around the result must bind `REQUESTS` and `LIMITS`."""
+    """Return the field `resources` of a container, with the names `REQUESTS` and `LIMITS` as values.
+
+    The caller must add `Let` nodes that bind the names to the map of resource requests and the map of resource limits.
+    """
     return {"requests": REQUESTS, "limits": LIMITS}
 
 

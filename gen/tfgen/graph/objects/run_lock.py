@@ -49,7 +49,10 @@ _ATTEMPTS: Final = 1_000_000  # one attempt per second, practically without limi
 
 
 def locked(role: Node = ROLE) -> Filtered:
-    """Return the role's volumes to which only one run may write at a time. A `Let` binds `LOCKED` to the result."""
+    """Return the map of a role's volumes to which only one run may write at a time.
+
+    The caller must add a `Let` that binds the name `LOCKED` to the map.
+    """
     roles = Bound("storage", "list", "for")
     return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), HasItem(roles, role))))), item="storage")
 
@@ -71,7 +74,10 @@ def config_map(role: RoleName) -> Node:
 
 
 def volume() -> When:
-    """Return the volume with the program of the run lock. A `Let` around the result must bind `LOCKED`."""
+    """Return the volume with the program of the run lock, for a pod that has volumes with a lock.
+
+    The caller must add the result to a named template, and pass the map of `locked` as the parameter `LOCKED.name`.
+    """
     source: Node = {"name": names.run_lock_program(_DIGEST)}
     return When(Parameter(LOCKED.name, LOCKED.type), {"name": VOLUME, "configMap": source})
 
@@ -82,7 +88,7 @@ def container_name(volume: str) -> str:
 
 
 def containers(profile: Profile, index_label: str) -> ForEach:
-    """Return a sidecar for each volume with a lock.
+    """Return a sidecar for each volume with a lock. The caller must bind the name `LOCKED` to the map of `locked`.
 
     Args:
         profile: the security profile of the job.

@@ -34,13 +34,13 @@ def container_context(profile: Profile) -> dict[Key, Node]:
 
 
 def pod_part(profile: Profile) -> Named:
-    """Return the security context of a pod as a named part, which all pods of the chart share."""
+    """Return the security context of a pod as a named template, which all pods of the chart share."""
     return Named(
         "podSecurityContext", f"The security context of a pod, for the profile {profile}.", pod_context(profile)
     )
 
 
 def container_part(profile: Profile) -> Named:
-    """Return the security context of a container as a named part, which all containers of the chart share."""
+    """Return the security context of a container as a named template, which all containers of the chart share."""
     doc = f"The security context of a container, for the profile {profile}."
     return Named("containerSecurityContext", doc, container_context(profile))

@@ -98,7 +98,10 @@ def mounts() -> list[Node]:
 
 
 def mount(volume: Node, path: Node) -> Node:
-    """Return the path and folder of a volume mount. The folder is the whole volume, a subfolder or a run's folder."""
+    """Return the fields of a volume mount with the path in the container, and with the folder of the volume.
+
+    The folder is the whole volume, a subfolder or the folder of the run.
+    """
     return call(_MOUNT, storage=volume, mountPath=path)
 
 
@@ -198,7 +201,7 @@ def _parameter(field: str, value_type: ValueType = "string") -> Parameter:
 
 
 def _for_role(role: Node, body: Node) -> ForEach:
-    """Return a list item for each volume that a role mounts. Every role mounts each volume without ``for``."""
+    """Return the list item `body` for each volume that a role mounts. Every role mounts each volume without ``for``."""
     roles = Bound("storage", "list", "for")
     return ForEach(value("storage"), When(AnyOf((Not(roles), HasItem(roles, role))), body), item="storage")
 

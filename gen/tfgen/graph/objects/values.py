@@ -15,10 +15,10 @@ from tfgen.schema import tunables
 from tfgen.value_type import ValueType
 
 ROLE: Final = Parameter("role")
-"""The parameter with the name of the role, in a named part that all roles share."""
+"""The parameter with the name of the role, in a named template that all roles share."""
 
 ROLE_VALUES: Final = Parameter("values", "map")
-"""The parameter with the values of the role, in a named part that all roles share."""
+"""The parameter with the values of the role, in a named template that all roles share."""
 
 
 TEXT: Final = Named(
@@ -55,7 +55,7 @@ def value(path: str) -> Value | AsText:
 
 @cache
 def role_value(field: str) -> Parameter | AsText:
-    """Return the hole for a field of a role, in a named part that all roles share."""
+    """Return the hole for a field of a role, in a named template that all roles share."""
     tunable = tunables.at(("roles", "worker", *field.split(".")))
     hole = ROLE_VALUES.replaced(type=tunable.type, path=field)
     return as_text(hole) if tunable.chart_types else hole
@@ -63,7 +63,10 @@ def role_value(field: str) -> Parameter | AsText:
 
 @cache
 def role_or_job_value(field: str) -> Default | AsText:
-    """Return the role's value of a field, or the job's value as the default, in a named part that all roles share."""
+    """Return the hole for a field of a role, with the job's value as the default.
+
+    The hole is for a named template that all roles share.
+    """
     role, job = role_value(field), value(field)
     return (
         as_text(Default(role.tree, job.tree))

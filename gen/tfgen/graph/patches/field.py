@@ -20,7 +20,7 @@ Bindings = Mapping[str, str]
 """The values path for each name that a `ForEach` or `Let` around an object binds."""
 
 _NAME_VALUES: Final = ("run", "nameOverride", "fullnameOverride")
-"""The values paths of the values that object names contain."""
+"""The values paths of the values that are parts of object names."""
 
 _SELECTOR_REASON: Final = "the selector matches the pods"
 _SERVICE_REASON: Final = "the tasks find each other by this Service"
@@ -200,9 +200,9 @@ def _holes(node: object) -> Iterator[Node]:
 
 
 def open_mapping(node: Node, key: str) -> Node:
-    """Replace each `Splice` in a mapping by its entries, so that a key inside a `Splice` is a key of the mapping.
+    """Replace each `Splice` in a mapping by its entries, to make a `key` inside a `Splice` a key of the mapping.
 
-    A `Splice` whose value is a hole remains. A mapping that already contains the key is unchanged.
+    A `Splice` whose value is a hole remains. A mapping that already contains `key` is unchanged.
     """
     while isinstance(node, Named) and not node.parameters and isinstance(node.node, dict):
         node = node.node
@@ -229,7 +229,7 @@ def without_entry(node: Mapping[Key, Node], key: str, *, comment_alone: bool = F
     Args:
         node: the mapping.
         key: the key of the entry.
-        comment_alone: whether to remove only the comments.
+        comment_alone: whether to keep the entry, and to remove only the comments above the entry.
     """
     entries: list[tuple[Key, Node]] = []
     for entry in node.items():

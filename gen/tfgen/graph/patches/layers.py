@@ -43,6 +43,9 @@ def join_layers(by_variant: Mapping[str, Sequence[MetadataLayer]]) -> list[Metad
 
     The layers with which all lists begin come first, unchanged. Each other layer gets a test that is true only in the
     layer's variant.
+
+    Args:
+        by_variant: name of the environment -> metadata layers. The key "" is for the job without an environment.
     """
     first = by_variant[""]
     common = 0

@@ -91,7 +91,7 @@ class Merger:
         return {**entries, key: merged}
 
     def _items(self, base: Node, patches: Sequence[Any], path: Path, field: Field) -> Node:
-        """Merge the items of the patch over the list items with the same key, and return the merged list."""
+        """Merge each item of `patches` over the item of `base` with the same name, and return the merged list."""
         match base:
             case When(test, if_true, if_false):
                 return When(test, *(self._items(branch, patches, path, field) for branch in (if_true, if_false)))
@@ -128,7 +128,7 @@ class Merger:
         return [*merged.values(), *new]
 
     def _new_item(self, patch: Mapping[str, Any], name: str, path: Path, field: Field) -> Node:
-        """Return an item that the patch adds to a list, with the name as the first entry."""
+        """Return an item that the patch adds to a list. The first key of the item is the merge key `name`."""
         return self._entries({}, {name: patch[name], **patch}, path, field)
 
     def _replaced(self, current: Node, value: Any, field: Field) -> Node:
@@ -137,7 +137,7 @@ class Merger:
         return replaced
 
     def _attempt(self, base: Any, path: Path, change: Callable[[], _Part]) -> _Part:
-        """Return the result of a change. If the change is refused, record a fault and return the unchanged node."""
+        """Return the result of `change`. If the function `change` refuses, record a fault and return `base`."""
         try:
             return change()
         except RefusedError as refusal:
@@ -147,10 +147,10 @@ class Merger:
 
 
 def _valid_item(patch: Any, name: str, field: Field) -> Mapping[str, Any]:
-    """Return an item of a patch if the item has the key by which items are merged, such as `name`.
+    """Return the list item `patch` of a patch if the item has the key `name`, by which items are merged.
 
     Raises:
-        RefusedError: the item has no name, or an unsupported directive.
+        RefusedError: the item lacks the key, or has an unsupported directive.
     """
     if not isinstance(patch, Mapping) or name not in patch:
         raise RefusedError(f"an item of {field.name} has no {name}, by which items are merged; add {name}")

@@ -27,10 +27,10 @@ _REQUIRED_KEYS: Final[Mapping[str, str]] = {
     "move": "from",
     "copy": "from",
 }
-"""The key that an operation requires in addition to `path`, by the name of the operation."""
+"""Name of an operation -> key that the operation requires in addition to `path`."""
 
 _Change: TypeAlias = Callable[[Node, str | int, Field], Node]
-"""A function that changes a mapping or list at a key or index. The last argument is the `Field` that changes."""
+"""Function (mapping or list, key or index, `Field` at the key or index) -> changed mapping or list."""
 
 
 def operate(node: Node, operation: Mapping[str, Any], field: Field) -> Node:
@@ -72,7 +72,7 @@ def _steps(pointer: str) -> list[str]:
 
 
 def _edit(node: Node, steps: list[str], field: Field, change: _Change) -> Node:
-    """Apply a change to the mapping or list that contains the value at a path, and return the changed node."""
+    """Apply the function `change` to the mapping or list around the value at `steps`, and return the changed node."""
     step, *following = steps
     if field.path == _POD:
         raise RefusedError(
@@ -101,7 +101,7 @@ def _edit_list(items: list[Node], step: str, following: list[str], field: Field,
 
 
 def _find(node: Node, steps: list[str], field: Field) -> Node:
-    """Return the node at a path."""
+    """Return the node at the path `steps` in a node."""
     for step in steps:
         if isinstance(node, (list, tuple)):
             index = _index([*node], step, field, is_last=False)
@@ -177,7 +177,7 @@ def _set_entry(parent: Node, step: str | int, value: Node, field: Field) -> Node
 
 
 def _mapping(node: Node, step: str, field: Field) -> dict[Key, Node]:
-    """Return a node as a mapping that contains, or may contain, a step of the path as a key.
+    """Return a node as a mapping that contains, or may contain, the key `step`.
 
     Raises:
         RefusedError: the node is a pod template, or a value of the job sets the whole node.
@@ -205,7 +205,7 @@ def _unconditional(node: Node, field: Field) -> Node:
 
 
 def _index(items: list[Node], step: str, field: Field, *, is_last: bool) -> int:
-    """Return the index of an item.
+    """Return the list index that a step of a path names.
 
     Args:
         items: the list.
@@ -232,7 +232,7 @@ def _index(items: list[Node], step: str, field: Field, *, is_last: bool) -> int:
 
 
 def _existing(mapping: Mapping[Key, Node]) -> str:
-    """Return the list of fields for a message, such as `the existing fields are serviceName and replicas`."""
+    """Return the words of a message about the keys of a mapping: `the existing fields are serviceName and replicas`."""
     keys = [key for key in mapping if isinstance(key, str)]
     if not keys:
         return "the mapping is empty"

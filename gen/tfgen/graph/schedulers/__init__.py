@@ -23,5 +23,5 @@ GANGS: dict[Scheduler, Gang] = {
 
 
 def queue_labels(structure: Structure) -> Mapping[Key, Node]:
-    """Return the labels that put the workload object into a queue; empty if no label of this object sets the queue."""
+    """Return the labels that assign the workload object to a queue; empty if no label of this object sets the queue."""
     return GANGS[structure.gang].object_labels() if structure.gang else {}

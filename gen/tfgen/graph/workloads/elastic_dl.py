@@ -190,7 +190,7 @@ def _volumes(structure: Structure) -> Named:
 
 
 def _cluster_spec() -> Named:
-    """Return JSON with the labels by which the run's network policy selects the pods that the master creates."""
+    """Return the named template of a JSON text with the labels that the master adds to its pods."""
     text = Text(
         (
             f'{{"pod_spec":{{"labels":{{"{keys.JOB}":"',

@@ -70,7 +70,7 @@ def _retries(role: Role) -> dict[Key, Node]:
 
 
 def _success(structure: Structure, role: Role) -> dict[Key, Node]:
-    """Return the success policy of a job that ends with worker 0."""
+    """Return the field `successPolicy` for a job that ends with worker 0; empty for all other jobs and roles."""
     if role.name == structure.ends and structure.completion == "Worker0":
         reason = Comment("When worker 0 succeeds, the Job ends all other workers.")
         return {reason: None, "successPolicy": {"rules": [{"succeededIndexes": "0"}]}}

@@ -1,8 +1,8 @@
 """The pod of a task, for all roles and all workload kinds.
 
 tfgen builds the pod of each role. `alternatives.join_alternatives` joins the pods into a single template, so that the
-chart contains the common parts once. The named parts of the template have two parameters: the name and the values of
-the role.
+chart contains the common parts once. The named templates in this template have two parameters: the name and the
+values of the role.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _GRACE_REASON: Final = Comment(
 )
 
 _Lets: TypeAlias = Sequence[tuple[Bound, Expression]]
-"""Names that a named part binds, each with its expression. An expression may use the preceding names."""
+"""(name, expression) for each name that a named template binds. An expression may use the preceding names."""
 
 _SHARED: Final[_Lets] = (
     (resources.LIMITS, resources.limits()),
@@ -93,7 +93,7 @@ _ARGUMENTS: Final[Mapping[str, Node]] = {
     resources.GPUS.name: Bound(resources.GPUS.name, "boolean"),
     run_lock.LOCKED.name: run_lock.LOCKED,
 }
-"""The arguments for a call of a named part in a PodSpec, by the name of the parameter."""
+"""Parameter -> argument, for a call of a named template in a PodSpec."""
 
 _CONTAINER_ARGUMENTS: Final[Mapping[str, Node]] = {
     **_ARGUMENTS,
@@ -101,7 +101,7 @@ _CONTAINER_ARGUMENTS: Final[Mapping[str, Node]] = {
     resources.CPU_LIMIT.name: Parameter(resources.LIMITS.name, "quantity", "cpu"),
     resources.GPUS.name: resources.GPUS,
 }
-"""The arguments for a call of a named part in the main container. The container passes its own parameters on."""
+"""Parameter -> argument, for a call of a named template in the main container, which is itself a named template."""
 
 _SCHEDULING_FIELDS: Final = ("nodeName", "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")
 """The fields of a PodSpec that place the pod on a node."""
@@ -130,7 +130,7 @@ class Controller(Record):
 
 
 class Pods(Record):
-    """The pods of the roles of a job, as named parts with the role as a parameter.
+    """The pods of the roles of a job, as named templates with the role as a parameter.
 
     Attributes:
         labels: the labels of a pod.
@@ -151,12 +151,12 @@ class Pods(Record):
 
 
 def call_for_role(part: Named, role: RoleName) -> Node:
-    """Return a call of a named part of the pod template for a fixed role."""
+    """Return a call of a named template in the pod template for a fixed role."""
     return call(part, **_used_arguments(part, arguments(role)))
 
 
 def arguments(role: RoleName) -> dict[str, Node]:
-    """Return the arguments with which a named part is called for a fixed role: the name and the values of the role."""
+    """Return parameter -> argument of a named template for a fixed role: the name and the values of the role."""
     return {ROLE.name: role, ROLE_VALUES.name: Value(f"roles.{role}", "map")}
 
 
@@ -197,7 +197,7 @@ def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, ha
 
 
 def _spec(spec: Mapping[Key, Node], structure: Structure) -> Node:
-    """Divide a PodSpec into named parts, which are named templates in the chart."""
+    """Move the scheduling fields, the volumes and the main container of a PodSpec into named templates."""
     lets = ((placement.NODE_SELECTOR, placement.node_selector(structure)),)
     fields = {key: node for key, node in spec.items() if key in _SCHEDULING_FIELDS}
     scheduling = _part("pod.scheduling", "The placement of a task's pod.", fields, lets, "scheduling")
@@ -216,7 +216,7 @@ def _spec(spec: Mapping[Key, Node], structure: Structure) -> Node:
 
 
 def _main_container(container: Node) -> Node:
-    """Divide the main container into named parts. Any other container remains unchanged."""
+    """Move the fields of the main container into named templates. Any other container remains unchanged."""
     if not isinstance(container, dict) or container.get("name") != CONTAINER:
         return container
     env = _part("pod.env", "The variables of a task's main container.", container["env"], _ENV, "environment")
@@ -239,14 +239,14 @@ def _main_container(container: Node) -> Node:
 
 
 def _part(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> Named:
-    """Return a named part of the pod template. The part has only the bound names and parameters that its content uses.
+    """Return a named template in the pod template, with only the bound names and parameters that its content uses.
 
     Args:
-        name: the name of the part.
-        doc: the description of the part.
+        name: the name of the named template.
+        doc: the description of the named template.
         node: the content.
-        lets: the names that the part may bind, each with its expression.
-        file: the file of the chart that defines the part.
+        lets: (name, expression) for each name that the named template may bind.
+        file: the file of the chart that defines the named template.
     """
     for bound, expression in reversed(lets):
         if used_names(node, [bound]):
@@ -264,7 +264,7 @@ def _used_arguments(part: Named, values: Mapping[str, Node]) -> dict[str, Node]:
 
 
 def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
-    """Return a copy of a scope that has a value for each name that the named parts of a role's pod template bind."""
+    """Return a copy of a scope with a value for each name that the named templates of a role's pod template bind."""
     bound, part_arguments = _role_binders(structure)[role](scope)
     return Scope(scope.values, scope.release, scope.chart, bound, part_arguments, scope.cache)
 
@@ -278,7 +278,7 @@ def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = 
 
 @cached_by_shape
 def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
-    """Return a function for each role. The function evaluates all bound names and arguments of the pod template."""
+    """Return role -> function. The function evaluates all bound names and arguments of the role's pod template."""
     lets = _lets(structure)
     return {
         role.name: cached_by_values(reads_in_role(structure, role.name), partial(_bind, lets, role.name))
@@ -287,7 +287,7 @@ def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
 
 
 def _lets(structure: Structure) -> Sequence[_Lets]:
-    """Return all names that the named parts of the pod template bind. Later expressions may use earlier names."""
+    """Return all names that the named templates of a pod bind. Later expressions may use earlier names."""
     return (_SHARED, _REQUESTS, _LABELS, _ENV, ((placement.NODE_SELECTOR, placement.node_selector(structure)),))
 
 
@@ -356,7 +356,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
 
 
 def _with_security_parts(pod: dict[str, Any], structure: Structure) -> dict[str, Any]:
-    """Replace each security context that equals the default context by a call of the named part with this context."""
+    """Replace each security context that equals the default context by the named template of the default context."""
     pod_context = security.pod_context(structure.profile)
     container_context = security.container_context(structure.profile)
     spec = dict(pod["spec"])
