@@ -1,4 +1,4 @@
-"""Values and names that Helm refuses for the chart, with a message that says what to do."""
+"""Values and names that Helm refuses for the chart, with a message that explains the fix."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tfgen.graph import programs
 from tfgen.text.yaml_text import dump
 
 ENVIRONMENT_STRING_MAX = 131_071
-"""Bytes of NAME=VALUE: 32 pages of 4,096, less the zero at the end (execve(2), MAX_ARG_STRLEN)."""
+"""Maximum bytes of NAME=VALUE: 32 pages of 4,096, minus the final zero (execve(2), MAX_ARG_STRLEN)."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Arguments for Helm, and what it must say: each of these parts."""
+    """Arguments for Helm, and the texts that Helm's message must contain."""
 
     name: str
     args: tuple[str, ...]
@@ -103,7 +103,7 @@ CASES = [
 
 @dataclass(frozen=True)
 class Contradiction:
-    """Values that Helm refuses with this message, as tfgen does a job that says them; and others that both take."""
+    """Values that Helm and tfgen refuse, Helm with this message, and similar values that both accept."""
 
     name: str
     values: Mapping[str, Any]
@@ -231,7 +231,7 @@ def _setting(values: Mapping[str, Any]) -> list[str]:
 
 
 def test_a_weaker_profile_lets_more_volumes_through(tmp_path):
-    """A chart knows the volumes of its own profile: two of the three have no hostPath, and one has no nfs."""
+    """The chart's schema has the volumes of its profile: two of three profiles have no hostPath, and one has no nfs."""
     for profile, taken in {"restricted": [], "baseline": ["nfs"], "privileged": ["nfs", "hostPath"]}.items():
         rendered = Rendered.write(saying(JOB, {"security": {"profile": profile}}), tmp_path / profile)
         for source, said in {"nfs": {"server": "a", "path": "/"}, "hostPath": {"path": "/y"}}.items():
@@ -264,7 +264,7 @@ def test_helm_refuses(case, rendered):
 @pytest.mark.parametrize("file", ["finisher.py", "run_lock.py"])
 @pytest.mark.parametrize("text", [None, ""], ids=["missing", "empty"])
 def test_helm_refuses_a_chart_without_a_program(file, text, tmp_path):
-    """As a packer may leave it that takes no more than templates."""
+    """A packaging program that copies only templates may omit the program."""
     rendered = Rendered.write(saying(JOB, {"storage": {"data": {"runs": "Shared"}}}), tmp_path)
     program = rendered.chart / "files" / file
     program.unlink()
@@ -278,7 +278,7 @@ def test_no_program_says_what_helm_deletes():
 
 
 def test_helm_deletes_what_the_schema_refuses(tmp_path):
-    """Helm's engine deletes the characters, which also mark a missing value (pkg/engine/engine.go, render)."""
+    """Helm's engine deletes this text, because Helm writes it for a missing value (pkg/engine/engine.go, render)."""
     rendered = Rendered.write(JOB, tmp_path)
     (rendered.chart / "values.schema.json").unlink()
     pods = [
@@ -295,7 +295,10 @@ def test_helm_refuses_a_minimum_above_the_sum_of_a_gang_only_where_there_is_one(
 
 
 def test_helm_refuses_a_stateful_set_whose_name_is_too_long(rendered):
-    """52 characters make pods, 53 do not: the label controller-revision-hash has 63 (NAME-HASH, a hash of 10)."""
+    """A StatefulSet name of 52 characters is valid, but not one of 53: the label controller-revision-hash has 63.
+
+    The label is NAME-HASH, with a hash of 10 characters.
+    """
     longest = "x" * (52 - len("-mnist-worker"))
     objects = rendered.by_helm(release=longest)
     assert max(len(name) for _, kind, name in objects if kind == "StatefulSet") == 52
@@ -307,9 +310,9 @@ def test_helm_refuses_a_stateful_set_whose_name_is_too_long(rendered):
 
 
 def test_helm_refuses_a_tf_config_that_is_too_long(rendered):
-    """The largest number of workers that Helm takes fits, and with one more there is no room for what is counted.
+    """TF_CONFIG fits with the largest number of workers that Helm accepts. With one more, the counted bytes do not fit.
 
-    Counted is what Kubernetes makes; tfgen counts five digits for the index of a task, which may have one.
+    tfgen counts five digits for the index of a task, but Kubernetes may write one digit.
     """
     taken, refused = 1, 10_000
     while refused - taken > 1:
@@ -336,7 +339,7 @@ def _with_workers(rendered: Rendered, count: int) -> Objects:
 
 
 def _longest_tf_config(objects: Objects) -> int:
-    """Bytes of the longest TF_CONFIG, expanded as Kubernetes does for the last pod of each role."""
+    """Return the bytes of the longest TF_CONFIG, expanded as Kubernetes expands it for the last pod of each role."""
     (clusters,) = (item["data"] for key, item in objects.items() if key[1] == "ConfigMap" and "cluster" in item["data"])
     sizes = []
     for item in objects.values():

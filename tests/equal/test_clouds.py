@@ -1,4 +1,4 @@
-"""The invariant for what a cloud is told of the pods, in every kind of workload that makes them itself."""
+"""The invariant for cloud settings of the pods, in every workload kind whose pods tfgen describes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Code that stands in a job is a file of the chart and of the base, byte for byte what the job says.
+"""Code in a job becomes a file of the chart and of the base, with the same bytes.
 
-Of a few texts and names kustomize can make no ConfigMap. The base then has the ConfigMap itself.
+kustomize cannot generate a ConfigMap from some texts and names. The base then contains the ConfigMap.
 """
 
 from __future__ import annotations

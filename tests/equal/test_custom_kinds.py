@@ -1,4 +1,4 @@
-"""Environments of custom kinds: JSON patches change items of their lists, as kustomize applies them."""
+"""Environments of custom workload kinds: JSON patches, which kustomize applies, change items of their lists."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def test_an_environment_has_the_same_objects_in_all_outputs(change, kind, tmp_pa
     Rendered.write(job, tmp_path).assert_equal("prod")
 
 
-# kustomize writes such a text as a literal block, and some of these blocks no reader of YAML can read.
+# kustomize writes such a text as a literal block, and no YAML reader can read some of these blocks.
 BLOCKS = st.builds("".join, st.lists(st.sampled_from("\t\n x:#-"), min_size=2, max_size=6))
 
 
 def with_text(kind: str, text: str, change: str) -> Document:
-    """A job that has a text in each place from which it reaches the custom object, and an environment."""
+    """Return a job with an environment, and with a text in each field that the custom object contains."""
     job = document(kind, CHANGES[change])
     chief = {"command": ["sh", "-c", text], "args": [text], "env": {"TEXT": text}, "annotations": {"a/b": text}}
     sidecar = {"name": "log", "image": "log:1", "args": [text]}
@@ -113,7 +113,7 @@ def test_a_patch_says_what_changes_and_no_more(tmp_path):
 
 
 def test_over_another_base_the_build_fails(tmp_path):
-    """Somebody put a task in front of the others by hand: no patch changes the wrong one."""
+    """A user inserts a task before the others by hand. A patch must not change the wrong task."""
     rendered = Rendered.write(document("JobSet", CHANGES["replicas"]), tmp_path)
     path = rendered.overlay(None) / "jobset.yaml"
     item = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
-"""Values that `tfgen check` accepts in an environment: Helm accepts them for the chart of the job, and gives the same.
+"""Values that `tfgen check` accepts in an environment: Helm accepts them for the chart, and renders the same objects.
 
-The job has no environment, so its chart knows nothing of the values. Each case sets one value of one key.
+The job has no environment, so its chart does not contain the values. Each case sets one value of one key.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def job_of(structure: str) -> dict[str, Any]:
 
 @functools.cache
 def rendered(structure: str) -> Rendered:
-    folder = tempfile.TemporaryDirectory()  # removed with the cached chart
+    folder = tempfile.TemporaryDirectory()  # the folder exists as long as the cached chart
     chart = Rendered.write(job_of(structure), Path(folder.name))
     _FOLDERS.append(folder)
     return chart

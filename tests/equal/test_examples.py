@@ -1,4 +1,4 @@
-"""The invariant for every example, golden and environment: Helm, kustomize and tfgen give the same objects."""
+"""The invariant for every example, golden job and environment: Helm, kustomize and tfgen render the same objects."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def test_helm_kustomize_and_tfgen_agree(rendered, environment):
 
 @each_environment
 def test_helm_in_this_process_agrees_too(rendered, environment):
-    """The other tests of this folder use it, for its speed."""
-    helm_program()  # without which the test above has used it
+    """The other tests of this folder use the library, because the library is faster."""
+    helm_program()  # without the program, the test above has used the library
     rendered.assert_equal(environment, helm=HelmLibrary())
 
 
 @_each([(job, environment) for job, environment in CASES if environment])
 def test_an_environment_changes_something(rendered, environment):
-    """Or the cases of this file would be fewer than they seem."""
+    """Each environment must differ from the job, so that each case tests something new."""
     assert rendered.by_tfgen(environment) != rendered.by_tfgen(None)
 
 

@@ -1,7 +1,7 @@
 """The invariant for jobs drawn from the schema, each with its environments: 8 times 25 jobs, 600 comparisons.
 
-The first 25 are for any kustomize, also for one in kubectl; the others for the program itself (`make tools`) alone. CI
-runs with it all that ran without it, so it would make these comparisons twice.
+The first 25 jobs use any kustomize, also the one in kubectl. The other jobs need the kustomize program (`make tools`).
+CI repeats with the program each test that ran without the program, and so would repeat all comparisons.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def test_kubernetes_knows_every_field(document):
     with tempfile.TemporaryDirectory() as folder:
         rendered = Rendered.write(document, Path(folder))
         rendered.kubeconform(rendered.environments[0])
-        # `helm lint` puts back the default that a null takes away: of two sources of a volume it then finds both.
+        # `helm lint` restores a default that a null removes, and then finds two sources of a volume.
         (environment,) = document["spec"]["environments"].values()
         removes = "null" in json.dumps(environment.get("storage", {}))
         helm_lint(rendered.chart, "--strict", *([] if removes else rendered.values_args(rendered.environments[0])))

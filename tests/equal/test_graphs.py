@@ -1,4 +1,4 @@
-"""The algebra itself: any graph that is filled gives what Helm makes of its printed text."""
+"""The algebra of the graph: a filled graph equals the objects that Helm renders from the printed graph."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ from tfgen.targets.chart.guards_file import guard_checks
 
 ANY = Context("any")
 
-# What a digest is of: numbers in Go's form, keys in its order, text without its escapes. Go reads -0 in YAML as 0.
+# Data of a digest. The digest is of JSON with numbers and key order as in Go, and without its escapes. Go reads -0 in
+# YAML as 0.
 DATA = st.recursive(
     st.one_of(
         st.none(),
@@ -115,13 +116,14 @@ MAP, MORE, LIST = Value("map", "map"), Value("more", "map"), Value("list", "list
 MORE_OR_MAP, DEEP = Default(MORE, MAP), Value("deep", "map")
 MERGED, LAID, FILTERED = Bound("merged", "map"), Bound("laid", "map"), Bound("filtered", "map")
 CHOSEN = Bound("chosen", "map")
-"""Entries of a map of texts; those of FILTERED may be maps, of which Go writes another text than Python."""
+"""Entries of a map of texts. Entries of FILTERED may be maps, which Go and Python write as different texts."""
 NAME, ENTRY_VALUE = Bound("name"), Bound("value")
 
 TEXTS, TEXT_LIST = as_text(MORE_OR_MAP), as_text(LIST)
 TREES = (MAP, LIST, MORE_OR_MAP, MERGED, LAID, FILTERED, TEXTS, TEXT_LIST)
 
-# What Go writes as statements stands in a part of its own. A separator, and what is around one, may be white space.
+# A hole that Go writes as statements needs its own named part. A separator, and the text around a separator, may be
+# white space.
 PAIR = Text((NAME, "={{", ENTRY_VALUE))
 NAMED = (
     Named("part", "Part of a name.", Text((Release("Chart.Name"), "-", COUNT))),
@@ -224,7 +226,7 @@ def _mappings(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 
 
 def _part(node: Node, more: Node) -> Named:
-    """A part of its own name with what is drawn in it, which knows its arguments and the root alone."""
+    """Return a part, named by a digest, that contains drawn nodes and uses only its arguments and the root."""
     name = hashlib.sha256(repr((node, more)).encode()).hexdigest()[:8]
     return Named(name, "A part.", {"p": When(P, P), "any": node, Splice("m"): M, "more": more}, parameters=("p", "m"))
 
@@ -266,7 +268,7 @@ nodes = st.recursive(
 )
 
 
-# Entries that are literal, and holes that a test or their own truth leaves out.
+# Literal entries, and holes that a test or their own value leaves out.
 lowest = st.one_of(
     st.sampled_from([MapOf({}), MapOf({"x": "x", "y": "under"}), MORE]),
     st.builds(lambda test, text: MapOf({"x": When(test, text), "y": "under"}), tests, strings),
@@ -289,7 +291,7 @@ def bindings(draw: st.DrawFn) -> list[tuple[str, Hole]]:
 
 
 def _document(node: Node, bound: list[tuple[str, Hole]]) -> Node:
-    # Helm ends a document with a line break more, which a text of empty lines at its very end would take for its own.
+    # Helm adds a line break to a document. A text of empty lines at the end would include the line break.
     document: Node = {"apiVersion": "v1", "kind": "Any", "graph": node, "metadata": {"name": "any"}}
     for name, expression in reversed(bound):
         document = Let(name, expression, document)
@@ -304,7 +306,7 @@ def test_what_is_filled_is_what_helm_makes_of_the_printed_text(node, bound, valu
     try:
         template = template_file(document, ANY)
     except TypeError:
-        assume(False)  # what cannot be printed, it says so
+        assume(False)  # the node cannot be printed
     by_helm = normal.read(_by_helm(template, values, [document]))
     by_tfgen = normal.by_identity([fill(document, Scope(values, "release", "any"))])
     normal.assert_equal({"helm": by_helm, "tfgen": by_tfgen})
@@ -390,7 +392,7 @@ def test_helm_fails_on_what_a_guard_finds_and_says_the_same(several, values):
         return
     with pytest.raises(CommandError) as refusal:
         _by_helm(template, values, several)
-    # Neighbours that look at the same entries are asked entry by entry, so that another of them may be the first.
+    # Guards of the same entries check entry by entry in Helm, so another guard may fail first.
     known = found[:1] if len(several) == 1 else found
     assert refusal.value.stderr.endswith(tuple(known)), (refusal.value.stderr, known)
 

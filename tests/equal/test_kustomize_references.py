@@ -1,6 +1,6 @@
-"""The values at which kustomize stops while it looks for the names of objects: `tfgen check` reports exactly these.
+"""The values at which kustomize stops while it searches for names of objects. `tfgen check` reports the same values.
 
-The kinds are custom, with the names of Kubernetes' kinds, because kustomize reads most fields in every API group.
+The kinds are custom kinds with the names of Kubernetes' kinds, because kustomize reads most fields in every API group.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def custom(kind: str, path: str, value: Any) -> dict[str, Any]:
 
 
 def builds(item: dict[str, Any], folder: Path) -> bool:
-    """Return True if kustomize builds an object in a namespace."""
+    """Test whether kustomize builds an object in a namespace."""
     named = {**item, "metadata": {"name": "a"}}
     (folder / "item.yaml").write_text(yaml.safe_dump(named), encoding="utf-8")
     (folder / "kustomization.yaml").write_text("namespace: ml\nresources: [item.yaml]\n", encoding="utf-8")

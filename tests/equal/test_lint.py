@@ -38,7 +38,7 @@ from tfgen.text.parse import parse
 
 @pytest.fixture(scope="module")
 def render(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Rendered]:
-    """A job, rendered once for all tests of this file."""
+    """Return a function that renders a job once for all tests of this file."""
 
     @functools.cache
     def rendered(job: Path) -> Rendered:
@@ -67,20 +67,20 @@ def test_kubernetes_knows_every_field(rendered):
 
 @each_environment
 def test_a_kustomization_has_no_field_that_reaches_too_far(rendered, environment):
-    """kustomize itself warns of deprecated fields, and a warning fails the tests that build."""
+    """kustomize itself warns about deprecated fields, and a warning fails the tests that build."""
     kustomization = yaml.safe_load((rendered.overlay(environment) / "kustomization.yaml").read_text(encoding="utf-8"))
     fields = {"apiVersion", "kind", "namespace", "resources", "configMapGenerator", "images", "replicas", "patches"}
-    assert kustomization.keys() <= {*fields, "sortOptions"}  # sortOptions reaches only the order of the output
+    assert kustomization.keys() <= {*fields, "sortOptions"}  # sortOptions affects only the order of the output
 
 
-# -- no value does nothing ------------------------------------------------------------------------------------------
+# -- each value has an effect ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.long
 @drawn(60)
 @given(document=jobs(environments=0))
 def test_every_value_is_read_by_some_template(document):
-    """By the graph: each value of values.yaml stands in a hole of a template, of NOTES.txt or of a guard."""
+    """Each value of values.yaml is in a hole of a template, of NOTES.txt or of a guard."""
     structure = TrainingJob.from_document(document).structure
     templates = [template.node for template in graph(structure)]
     checks = [node for guard in guards(structure) for node in (guard.test, guard.message)]
@@ -91,7 +91,7 @@ def test_every_value_is_read_by_some_template(document):
 
 
 def _read(node: Any, bound: Mapping[str, str]) -> Iterator[str]:
-    """The values paths in a graph; `bound` says which of them a name, or a part's parameter, stands for."""
+    """Yield the values paths in a graph. `bound` contains the values path of a bound name or of a parameter."""
     match node:
         case Call(part, arguments):
             yield from _read(arguments, bound)
@@ -115,7 +115,7 @@ def _read(node: Any, bound: Mapping[str, str]) -> Iterator[str]:
 
 
 def _path(node: Any, bound: Mapping[str, str]) -> str | None:
-    """The values path that an argument stands for; null for any other."""
+    """Return the values path of an argument, or None for other arguments."""
     match node:
         case Value(path):
             return path
@@ -129,7 +129,7 @@ EVERY_SECTION: Mapping[str, Any] = {
     "kind": "TrainingJob",
     "metadata": {"name": "all"},
     "spec": {
-        # Some values show only where another is set.
+        # Some values have an effect only if another value is set.
         "run": "2",
         "image": "a:1",
         "code": {"mountPath": "/src", "git": {"repository": "https://git.example.com/a.git"}},
@@ -173,16 +173,16 @@ COMPANIONS: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("roles.*.resources.limits", {"roles.*.resources.cpu": "", "roles.*.resources.memory": ""}),
     ("roles.*.resources.memory", {"roles.*.resources.requests": None, "roles.*.resources.limits": None}),
 )
-"""Values that show only where others are set, and these; `*` is the role's name."""
+"""Values that have an effect only with other values, and the other values. `*` is the name of the role."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.parent.name)
 def test_every_value_changes_the_objects(case):
-    """By tfgen, whose objects are Helm's: some setting of each value gives others, and is not refused."""
+    """Each value has a setting that changes the objects of tfgen, and that tfgen accepts."""
     document = parse(case.read_text(encoding="utf-8"), str(case)).documents[0].data
     job, name = TrainingJob.from_document(document), document["metadata"]["name"]
     templates, checks = graph(job.structure), guards(job.structure)
-    scopes: list[Scope] = []  # as long as a scope is there, so are the values by whose identity parts are kept
+    scopes: list[Scope] = []  # a scope owns the values whose ids are keys of the cache
     filled: dict[Hashable, Any] = {}
 
     def fill(values: Mapping[str, Any]) -> Any:
@@ -207,7 +207,7 @@ def test_the_cases_have_every_workload_kind_and_gang():
 
 @pytest.mark.long
 def test_every_value_changes_what_helm_gives(tmp_path):
-    """The same by Helm's own code, for one job with every role."""
+    """Each value has an effect in Helm's own code, for one job with every role."""
     rendered = Rendered.write(EVERY_SECTION, tmp_path)
     file = tmp_path / "values-of-the-test.json"
 
@@ -224,7 +224,7 @@ def test_every_value_changes_what_helm_gives(tmp_path):
 
 
 def _dead(document: Document, render: Callable[[Mapping[str, Any]], Any]) -> Iterator[str]:
-    """The values of which no setting changes what is rendered. `render` gives None where the chart refuses."""
+    """Yield the values without a setting that changes the rendered objects. `render` returns None for a refusal."""
     values = TrainingJob.from_document(document).values
     rendered = functools.cache(lambda settings: render(json.loads(settings)))
 
@@ -245,14 +245,14 @@ def _dead(document: Document, render: Callable[[Mapping[str, Any]], Any]) -> Ite
 
 
 def _companies(path: tuple[str, ...], values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Settings of other values, with which a value may show that does not show alone."""
+    """Yield settings of other values that a value may need for an effect."""
     role = path[1] if path[0] == "roles" else ""
     for pattern, settings in COMPANIONS:
         if fnmatchcase(".".join(path), pattern):
             paths = {tuple(key.replace("*", role).split(".")): value for key, value in settings.items()}
             present = [_nested(key, value) for key, value in paths.items() if key[0] in values and key != path]
             yield functools.reduce(_over, present, {})
-    # A role's own value may be the job's.
+    # The value of a role may be equal to the value of the job.
     if role and path[2] in values:
         empty = (
             tunable_at((path[2],)).default
@@ -263,7 +263,7 @@ def _companies(path: tuple[str, ...], values: Mapping[str, Any]) -> Iterator[Map
 
 
 def _others(node: Mapping[str, Any], old: Any) -> list[Any]:
-    """Other values of a node of the job schema: the schema's own, and some near the old one."""
+    """Return other values of a node of the job schema: values from the schema, and values similar to the old value."""
     validator = _validator(json.dumps(node))
     near: list[Any] = []
     match old:
@@ -292,7 +292,7 @@ def _validator(node: str) -> jsonschema_rs.Draft7Validator:
 
 
 def _over(under: Mapping[str, Any], over: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Settings over settings; a null stays, as it is for Helm to remove."""
+    """Merge settings over settings. A null remains, and Helm then removes the key."""
     both = {key: _over(under[key], over[key]) for key in under.keys() & over.keys() if isinstance(over[key], Mapping)}
     return {**under, **over, **both}
 

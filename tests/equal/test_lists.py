@@ -1,4 +1,4 @@
-"""The lists that kustomize takes for maps: it merges their items, and so puts them in another order, or drops some."""
+"""Lists that kustomize merges by key: kustomize changes the order of the items, or drops some items."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def document(spec: Mapping[str, Any], environment: Mapping[str, Any]) -> Documen
 
 
 def spread(topology: str) -> Mapping[str, Any]:
-    """A constraint by its topology: `a` and `A` have one, and what becomes of a pod tells them apart."""
+    """Return a constraint for a topology. `a` and `A` have the same topology and differ in `whenUnsatisfiable`."""
     unsatisfiable = "ScheduleAnyway" if topology.isupper() else "DoNotSchedule"
     return {"maxSkew": 1, "topologyKey": topology.lower(), "whenUnsatisfiable": unsatisfiable}
 
@@ -56,7 +56,7 @@ def test_the_spread_of_an_environment_has_its_order(job, environment, tmp_path):
 
 
 def test_a_patch_that_does_not_replace_such_a_list_is_read_as_kustomize_reads_it(tmp_path):
-    """An older tfgen wrote such patches, which stay as they are committed."""
+    """An older tfgen wrote such patches, and the committed patches remain."""
     constraints = {"a": {**spread("a"), "maxSkew": 2}, "c": spread("c"), "b": {"$patch": "delete", **spread("b")}}
     files = {
         "base/kustomization.yaml": {"resources": ["pod.yaml"]},
@@ -83,7 +83,7 @@ def pod(constraints: Sequence[Any]) -> dict[str, Any]:
 
 PLACES = {"ObjectMeta": ("podTemplate", "metadata"), "PodSpec": ("podTemplate", "spec"), "Container": ("sidecars",)}
 THE_JOBS_OWN = ("imagePullSecrets", "topologySpreadConstraints")
-"""The lists that a podTemplate may not have, since the job has a key for them."""
+"""Lists that a podTemplate may not have, because the job has a key for the list."""
 LISTS = [(owner, field) for owner in PLACES for field in kubernetes_fields.types()[owner].keys]
 
 
@@ -110,7 +110,7 @@ def test_an_item_that_kustomize_would_drop_is_refused(owner, field):
 
 
 def saying(owner: str, field: str, items: Sequence[Any]) -> Document:
-    """A job whose pods have such a list, and differ in an environment."""
+    """Return a job whose pods have a list with these items, and differ in an environment."""
     outer, *inner = PLACES[owner]
     said = {inner[0]: {field: items}} if inner else [{"name": "log", "image": "log:1", field: items}]
     storage = {name: {"mountPath": f"/{name}", "emptyDir": {}} for name in "ab"}
@@ -118,7 +118,7 @@ def saying(owner: str, field: str, items: Sequence[Any]) -> Document:
 
 
 def item(owner: str, field: str, name: str) -> Any:
-    """The least that an item of a list may be, of such a name."""
+    """Return the smallest valid item of a list, with a name."""
     found = kubernetes_fields.types()[owner]
     return least(found.fields[field][1:-1], found.keys[field], name)
 
@@ -134,7 +134,7 @@ ORDERS = ("A", "B", "AB", "BA", "ABC", "CAB", "ACB", "xABC", "AxBC", "ABCx", "Bx
 
 
 def variables(word: str) -> Sequence[Mapping[str, str]]:
-    """A variable a letter, of a value that its case says; but one of a bare name for an x."""
+    """Return a variable for each letter. The case of the letter is part of the value, and an x has no value."""
     return [{"name": letter.upper()} | ({} if letter == "x" else {"value": letter}) for letter in word]
 
 

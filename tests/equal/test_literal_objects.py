@@ -1,4 +1,4 @@
-"""The objects that stand in a job as they are, in all three outputs, where an environment changes them."""
+"""The objects under `objects` of a job in all three outputs, with changes by an environment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.report.problems import as_text
 
-# What kustomize merges by a key that is not said for the kind elsewhere, by none, or not at all; the job's and prod's.
+# Lists that kustomize merges by a key, by no key, or replaces. Each case has the list of the job and that of prod.
 PODS = (
     "selector: {matchLabels: {app: a}}, "
     "template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: 'a:1'}]}}"
@@ -110,7 +110,7 @@ spec:
 
 OLD, NEW = "registry.example.com/ml/mnist:1", "registry.example.com/ml/mnist:2"
 
-# Nodes that kustomize takes for images, or on whose shape it fails where the kustomization has `images`.
+# Nodes that kustomize reads as images, or whose shape makes kustomize fail if the kustomization has `images`.
 SHAPES = {
     "a template that is a text": {"template": "text"},
     "a spec that is a text": "text",
@@ -129,7 +129,7 @@ SHAPES = {
 
 
 def with_image(spec, kind="Own"):
-    """A job with an object of a custom kind, and an environment with another image."""
+    """Return a job with an object of a custom kind, and an environment with another image."""
     roles = {"chief": {}, "ps": {}, "worker": {"replicas": 2}}
     objects = {"one": {"apiVersion": "example.com/v1", "kind": kind, "spec": spec}}
     environments = {"prod": {"image": NEW}}

@@ -1,4 +1,4 @@
-"""The namespace of an overlay, as kustomize builds the overlay: objects of a job, a new run, a retired environment."""
+"""The namespace of an overlay in kustomize's output: objects of a job, a new run, a retired environment."""
 
 from __future__ import annotations
 

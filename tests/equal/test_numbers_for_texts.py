@@ -1,6 +1,6 @@
-"""A chart accepts integers and booleans where job.yaml accepts text, and gives the objects of a job with the text.
+"""A chart accepts integers and booleans where job.yaml accepts text, and renders the objects of a job with the text.
 
-`--set` makes an integer of the Go type int64, a values file one of the type float64, whose text is 1e+06 for 1000000.
+`--set` creates an integer of the Go type int64. A values file creates a float64, whose text is 1e+06 for 1000000.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HELMS: Mapping[str, Callable[[], Helm]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """Value of a chart's user, in a file and on a command line, and the equal value in a job."""
+    """A value that the user of a chart sets, in a file and on a command line, and the equal value in a job."""
 
     name: str
     values: Mapping[str, Any]
@@ -125,7 +125,7 @@ def test_a_commit_whose_hash_has_digits_alone(helm: str, tmp_path: Path) -> None
     "setting", ["env.A=0.5", "labels.a=-1", "run=-1", "run=true", "args={9007199254740992}", "roles.ps.labels.a=-1"]
 )
 def test_helm_refuses_a_number_whose_text_a_job_may_not_have_or_is_not_known(setting: str, chart: Rendered) -> None:
-    """A fraction has several texts, and a number above 2^53 - 1 has lost digits."""
+    """A fraction can have several texts, and a number above 2^53 - 1 has lost digits."""
     key, _, number = setting.partition("=")
     with pytest.raises(CommandError):
         chart.by_helm("--set-json", f"{key}={number.replace('{', '[').replace('}', ']')}", helm=HelmLibrary())

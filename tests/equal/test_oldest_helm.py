@@ -1,6 +1,6 @@
-"""The oldest Helm that a chart's README names: it gives the same objects, and refuses what the newest refuses.
+"""The oldest Helm in the README of a chart: the same objects and the same refusals as with the newest Helm.
 
-Its schema checker is another one (gojsonschema, which knows no draft after 07), so a refusal has other words.
+The oldest Helm has another schema validator (gojsonschema, which supports drafts up to 07), with other messages.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from tfgen.text.parse import parse
 
 
 class OldestHelm(HelmProgram):
-    """Without a cluster it takes Kubernetes for older than the charts need, unless it is told.
+    """The oldest Helm, with a version of Kubernetes as an option, because its default is too old for the charts.
 
-    Of /dev/null as a kubeconfig it warns that others may read it; of none at all it says nothing.
+    With /dev/null as kubeconfig, Helm warns that other users may read the file. With a missing file, Helm prints
+    nothing.
     """
 
     def template(self, chart: Path, release: str, *args: str) -> str:

@@ -1,4 +1,4 @@
-"""A job's patches: in all three outputs alike, and as kustomize lays them over the objects of the job without them."""
+"""Patches of a job: equal in all three outputs, and equal to kustomize's patches of the unpatched objects."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def by_namespace(job):
 
 
 def by_kustomize(objects, patch, folder):
-    """Apply a patch to the objects of all namespaces with kustomize, whose start costs more than its work."""
+    """Apply a patch to the objects of all namespaces in one run of kustomize, whose start takes most of the time."""
     kind, text = patch["target"]["kind"], json.dumps(patch.get("json") or head(patch))
     patches = [
         {"target": {"kind": kind, "name": "|".join(names), "namespace": namespace}, "patch": text}
@@ -318,7 +318,7 @@ def read(manifest):
 
 
 def sorted_items(value, key=""):
-    """Kustomize puts the items that a patch names first, kubectl leaves them where they are."""
+    """Sort the items of lists. kustomize moves the items that a patch names to the front, and kubectl does not."""
     if isinstance(value, dict):
         return {key: sorted_items(inner, key) for key, inner in value.items()}
     if key in ("env", "containers", "ports") and isinstance(value, list):

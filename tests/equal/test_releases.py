@@ -1,4 +1,4 @@
-"""The chart under other names: another release, two releases side by side, a subchart."""
+"""The chart under other names: another release name, two releases in one namespace, and a subchart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rendered(tmp_path_factory) -> Rendered:
     ("release", "named"), [("mnist", "mnist"), ("prod", "prod-mnist"), ("mnist-2", "mnist-2"), ("on", "on-mnist")]
 )
 def test_a_release_of_another_name(rendered, release, named):
-    """Named as charts are: the release, and the chart where that is not in it already."""
+    """The name follows the convention of charts: RELEASE if it contains the name of the chart, or RELEASE-CHART."""
     by_helm = rendered.by_helm(release=release)
     normal.assert_equal({"helm": by_helm, "tfgen": rendered.by_tfgen_as(release)})
     assert ("v1", "Service", named) in by_helm
@@ -45,7 +45,7 @@ def test_a_release_of_another_name(rendered, release, named):
     ids=str,
 )
 def test_a_name_of_the_users_stands_wherever_the_releases_does(rendered, values, release, named):
-    """In hosts, selectors, accounts, the gang and the finisher's arguments, as in every name."""
+    """The name is also in hosts, selectors, accounts, the gang and the finisher's arguments."""
     args = [argument for key, value in values.items() for argument in ("--set-string", f"{key}={value}")]
     by_helm = rendered.by_helm(*args, release=release)
     normal.assert_equal({"helm": by_helm, "tfgen": rendered.by_tfgen_as(release, **values)})
@@ -86,13 +86,13 @@ def test_two_runs_of_a_release_share_claims_alone(rendered):
 
 
 def test_an_upgrade_without_a_cluster_to_look_at_is_what_an_installation_is(rendered):
-    """As in Argo CD. With one: tests/e2e/server/test_immutable.py."""
+    """Argo CD renders without a cluster. tests/e2e/server/test_immutable.py tests an upgrade with a cluster."""
     normal.assert_equal({"install": rendered.by_helm(), "upgrade": rendered.by_helm("--is-upgrade")})
 
 
 @pytest.fixture
 def parent(rendered, tmp_path):
-    """Writes a chart with ours below it, and gives its folder."""
+    """Return a function that writes a parent chart with our chart as a dependency, and returns the folder."""
 
     def write(*dependencies: Mapping[str, str], values: Mapping[str, Any]) -> Path:
         version = yaml.safe_load((rendered.chart / "Chart.yaml").read_text(encoding="utf-8"))["version"]

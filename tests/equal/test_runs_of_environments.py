@@ -57,7 +57,7 @@ def without(*titles: str) -> list[str]:
 
 
 CASES: Mapping[str, tuple[Mapping[str, Any], list[str], list[str], list[str]]] = {
-    # What the job says else; the objects that are renamed, those that are deleted, and the new files.
+    # The changed values of the job, the renamed objects, the deleted objects, and the new files.
     "a new run alone": ({"environments": {"prod": {"run": "2"}}}, ALL, [], []),
     "no run where the job has one": (
         {"run": "2", "environments": {"prod": {"run": ""}}},
@@ -130,7 +130,7 @@ CASES: Mapping[str, tuple[Mapping[str, Any], list[str], list[str], list[str]]] =
 def test_the_overlay_renames_what_stays(name, tmp_path):
     values, renamed, deleted, new = CASES[name]
     document = saying(JOB, values)
-    # As it stands: a null there takes out what the job has.
+    # Replace the environments, because `saying` would remove a key with null.
     document = {**document, "spec": {**document["spec"], "environments": values["environments"]}}
     assert accepted(document)
     rendered = Rendered.write(document, tmp_path)
@@ -150,7 +150,7 @@ def test_the_overlay_renames_what_stays(name, tmp_path):
 
 
 def test_a_new_run_changes_the_kustomization_alone(tmp_path):
-    """A reviewer of a rerun reads one file of the overlay, also for an environment with values of its own."""
+    """A rerun changes one file of the overlay for the reviewer, also in an environment with its own values."""
     own = {"image": "registry.example.com/mnist:2", "labels": {"team": "a"}, "tensorboard": {"enabled": False}}
     prod = {**own, "roles": {"worker": {"replicas": 8, "args": ["b"]}}, "startDeadline": 60}
     overlays = []
@@ -180,7 +180,7 @@ NAMES = st.sampled_from(["", "2", "b", "finisher", "worker", "tensorboard-2", PR
 
 @st.composite
 def reruns(draw: st.DrawFn) -> Document:
-    """A job one environment of which has a run of its own, and changes what is drawn."""
+    """Draw a job with an environment that has its own run and drawn changes."""
     document = draw(jobs(environments=1))
     (name,) = document["spec"]["environments"]
     runs = draw(st.lists(NAMES, min_size=2, max_size=2, unique=True))

@@ -1,4 +1,4 @@
-"""The invariant for every gang scheduler, whatever its gang is made of."""
+"""The invariant for every gang scheduler with all its fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VALUES: dict[str, Any] = {
     "scheduleTimeoutSeconds": 90,
 }
 ONE_OF = ("requiredTopology", "preferredTopology")
-"""A gang may have one of these alone."""
+"""Fields that exclude each other in a gang."""
 ENVIRONMENTS = {
     "all": {},
     "fewer": {"roles": {"worker": {"replicas": 2}}},

@@ -1,6 +1,6 @@
-"""Away from the job's own values: Helm with other values gives what tfgen gives for a job that says them.
+"""Other values than those of the job: Helm renders the objects that tfgen renders for a job with these values.
 
-A values path is the spec's path, so a user's values and a change of the spec are one and the same mapping.
+A values path is also the path in the spec, so a user's values and a change of the spec are the same mapping.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tfgen.schema import tunables
 
 @dataclass(frozen=True)
 class Case:
-    """Values that a chart's user sets: as a values file or, where they are given, by these arguments."""
+    """Values that the user of a chart sets: in a values file, or with arguments."""
 
     name: str
     values: Mapping[str, Any]
@@ -36,7 +36,7 @@ class Case:
 
 
 def _of_driver(text: str) -> Mapping[str, Any]:
-    """A volume at the end of every pod whose last text is this one."""
+    """Return a volume that is the last volume of each pod, and whose last text is `text`."""
     source = {"driver": "hub.example.com", "volumeAttributes": {"query": text}}
     return {"storage": {"zoo": {"mountPath": "/zoo", "csi": source}}}
 
@@ -235,8 +235,9 @@ def test_a_variable_may_be_of_another_kind_in_an_environment_though_helm_warns(t
 
 
 def test_lint_does_not_know_what_null_removes(tmp_path):
-    """`helm lint` ignores a removal by null, as docs/environments.md explains. Delete both when a newer Helm fails
-    here.
+    """`helm lint` ignores a removal by null, as docs/environments.md explains.
+
+    Delete this test and the explanation when a newer Helm fails here.
     """
     rendered = Rendered.write(KINDS_OF_VARIABLES, tmp_path)
     with pytest.raises(CommandError, match="'oneOf' failed"):

@@ -1,7 +1,7 @@
 """Tests that Helm, kustomize, and Helm after kustomize read the text of yaml_text as written.
 
-All strings go through each tool at once, each as a key and as a value. Helm stands for every reader of Go's
-sigs.k8s.io/yaml (kubectl, Flux, Argo CD): reading kustomize's output with it is what happens in a cluster.
+Each tool reads all strings at once, each string as a key and as a value. Helm represents every reader that uses Go's
+sigs.k8s.io/yaml (kubectl, Flux, Argo CD). A cluster reads kustomize's output, and so does Helm in these tests.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ STRINGS = [
     "line of a script that is as long as such lines are, with many words in it and more to come\n" * 4,
 ]
 # fmt: on
-"""Each is trouble to some reader when it is written in some way."""
+"""Strings that some YAML reader misreads in some style."""
 
 VALUES: dict[str, Any] = {
     "strings": {f"s{index}": text for index, text in enumerate(STRINGS)},
@@ -74,7 +74,7 @@ data:
   built: {{ .Files.Get "built.yaml" | fromYaml | toJson | toJson }}
   scalars: {{ .Files.Get "scalars.yaml" | fromYaml | toJson | toJson }}
 """
-"""JSON in a JSON string is YAML on one line, whatever the probes hold."""
+"""A template whose data is JSON in a JSON string: YAML on one line for all probes."""
 
 
 ANNOTATIONS = {f"a{index}": text for index, text in enumerate(STRINGS) if text != "\ta\nb\n"}
@@ -83,7 +83,7 @@ DATA = {**VALUES["strings"], **{f"k{text}": "x" for text in STRINGS}}
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A ConfigMap as kustomize prints it."""
+    """Return a ConfigMap as kustomize prints it."""
     return kustomize(tmp_path_factory.mktemp("kustomize"), {"annotations": ANNOTATIONS}, data=DATA, values=VALUES)
 
 
@@ -145,6 +145,6 @@ def test_a_cluster_reads_annotations_and_data(read: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("annotation", [("1.0", "x"), ("true", "x"), ("2026-01-01", "x"), ("a", "\ta\nb\n")])
 def test_annotations_that_kustomize_cannot_carry_however_written(annotation: tuple[str, str], tmp_path: Path) -> None:
-    """The job schema must refuse annotations whose keys kustomize rewrites without quotes."""
+    """The job schema must refuse annotations whose keys kustomize writes without quotes."""
     with pytest.raises(CommandError):
         kustomize(tmp_path, {"annotations": dict([annotation])})
