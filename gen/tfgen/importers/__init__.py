@@ -21,7 +21,7 @@ Read: TypeAlias = Callable[[Part, Sequence[Part], Options, ImportReport], Foreig
 
 
 class JobFormat(NamedTuple):
-    """Format of the jobs of another tool, such as TFJob.
+    """Format of the jobs of another tool, for example the format of the TFJobs of Kubeflow.
 
     Attributes:
         name: the usual name of the format.
@@ -29,7 +29,7 @@ class JobFormat(NamedTuple):
         kinds: the kinds of the objects that have this format.
         groups: the API groups of these objects. For a command line, the API group is the name of the tool.
         canonical: normalizes an object of this format, so that tfgen can compare the source with the rendered object.
-        read: the reader of the format.
+        read: the function that converts an object of this format to a `ForeignJob`.
         command: the command that submits the job; empty for a job in a manifest.
     """
 
@@ -43,7 +43,7 @@ class JobFormat(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The text for messages: the kind and the API group of the object, or the command that submits the job."""
+        """The name of the source in messages: the kind with its API group, or the command that submits the job."""
         return f"the command {self.command}" if self.command else f"{self.kinds[0]} of {self.groups[0]}"
 
     def matches(self, item: Part) -> bool:

@@ -84,11 +84,11 @@ _SECONDS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600}
 
 
 class _Flags(Record):
-    """The flags of a command, by the current name of each flag.
+    """The flags and the training program of an Arena command.
 
     Attributes:
         start: the first word of the command.
-        flags: the values of each flag, in the order of the command.
+        flags: flag name -> values, in the order of the command. A flag with an old name has its current name as key.
         program: the words of the training command after the flags.
     """
 
@@ -97,12 +97,12 @@ class _Flags(Record):
     program: Sequence[Word]
 
     def value(self, name: str) -> Part | None:
-        """Return the last value of a flag, or None for a missing flag."""
+        """Return the last value of the flag `name`, or None if the command does not have the flag."""
         values = self.flags.get(name)
         return values[-1] if values else None
 
     def pairs(self, name: str, by: str = "=") -> Iterator[tuple[str, Part]]:
-        """Split each value of a flag, such as `KEY=VALUE`, and yield the key and the value."""
+        """Split each value of the flag `name`, such as `KEY=VALUE`, at the separator `by`. Yield (key, value)."""
         for part in self.flags.get(name, ()):
             key, _, value = part.as_text.partition(by)
             yield key, part.replaced(value=value, text=value)
@@ -135,14 +135,14 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 
 def canonical(item: Part) -> Part:
-    """Return the TFJob of a command in the shape of kubeflow.org/v1. Omit the flags that have no field in a TFJob."""
+    """Return the TFJob of a command in the shape of kubeflow.org/v1. Omit the flags that are no field of a TFJob."""
     fields = {key: part for key, part in item.value.items() if key != GROUP}
     version = item.value["apiVersion"].replaced(value="kubeflow.org/v1")
     return tf_job.canonical(item.replaced(value={**fields, "apiVersion": version}))
 
 
 def read(item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """Read the job of an Arena command. Return None if the import report has problems."""
+    """Convert the TFJob that `job` made from an Arena command. Return None if the import report has problems."""
     job = tf_job.read(canonical(item), companions, options, report)
     return _ArenaJob(item, job, options, report).read() if job else None
 
@@ -275,7 +275,7 @@ def _current_name(flag: str) -> str:
 
 
 class _Flag(NamedTuple):
-    """The flags of Arena that set a field of the TFJob.
+    """The flags of Arena that can set one field of the TFJob.
 
     Attributes:
         names: the flags that can set the field, in order of precedence. `{role}` is a placeholder for the role.
@@ -288,14 +288,18 @@ class _Flag(NamedTuple):
     convert: Callable[[Part], Part | None] = lambda part: part
 
     def part(self, flags: _Flags, role: str) -> Part | None:
-        """Return the value of the first flag that the command sets, or else the default of the field, or None."""
+        """Return the converted value of the first flag that the command sets, or else the default, or None."""
         part = next((part for name in self.names if (part := flags.value(name.format(role=role)))), None)
         default = None if self.default is None else flags.start.scalar(self.default)
         return default if part is None else self.convert(part)
 
 
 def _built(shape: Any, flags: _Flags, role: str = "") -> Part | None:
-    """Build the value of a TFJob field. `shape` is a mapping or list of shapes, a flag, a function, or a constant."""
+    """Build the value of a TFJob field from the flags of a command, for the replicas of a role.
+
+    `shape` describes the value: a constant, a `_Flag`, a function of the flags and the role, or a mapping or a list of
+    such shapes.
+    """
     if isinstance(shape, _Flag):
         return shape.part(flags, role)
     if callable(shape):
@@ -324,7 +328,10 @@ def _duration(part: Part) -> Part:
 
 
 def _texts(*names: str) -> Callable[[_Flags, str], Part | None]:
-    """Return a function that converts `KEY=VALUE` pairs to a mapping. Only the first flag with pairs applies."""
+    """Return a function that converts the `KEY=VALUE` pairs of a flag to a mapping.
+
+    The flag is the first of the flags `names` that has pairs.
+    """
 
     def texts(flags: _Flags, role: str) -> Part | None:
         pairs = (entries for name in names if (entries := dict(flags.pairs(name.format(role=role)))))
@@ -335,7 +342,7 @@ def _texts(*names: str) -> Callable[[_Flags, str], Part | None]:
 
 
 def _items(name: str, convert: Callable[[Part], Part]) -> Callable[[_Flags, str], Part | None]:
-    """Return a function that converts the values of a flag to a list."""
+    """Return a function that converts the values of the flag `name` to a list. `convert` converts each value."""
     return lambda flags, _role: _list([convert(part) for part in flags.flags.get(name, ())])
 
 
@@ -397,7 +404,7 @@ def _capabilities(flags: _Flags, role: str) -> Part | None:
 
 
 def _volumes(flags: _Flags) -> Iterator[tuple[str, Part, Mapping[str, Any], Part]]:
-    """Yield the name, the flag, the volume source and the mount path of each volume."""
+    """Yield (name, value of the flag, volume source, mount path) for each volume that the flags define."""
     memory = {"medium": "Memory", "sizeLimit": _Flag(["share-memory"], _SHARED_MEMORY)}
     yield "dshm", flags.start, {"emptyDir": _built(memory, flags)}, flags.start.scalar("/dev/shm")  # noqa: S108 - in a pod
     for name, path in flags.pairs("data", ":"):
@@ -464,7 +471,7 @@ _REPLICAS: Final[Mapping[str, _Flag]] = {
     "Worker": _Flag(["workers"], 1, _number),
     "Evaluator": _Flag(["evaluator"], convert=_one_task),
 }
-"""The flag that sets the number of tasks, for each replica type of a TFJob."""
+"""Replica type of a TFJob -> flag that sets the number of tasks."""
 
 
 def _replica(flags: _Flags, replica_type: str) -> Part | None:

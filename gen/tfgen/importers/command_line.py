@@ -48,7 +48,7 @@ def shell_value_message(word: Word) -> str:
 
 
 def commands(script: str) -> Iterator[Sequence[Word]]:
-    """Yield the words of each command, without the prompt `$` that documentation prints before a command."""
+    """Yield the words of each command of a script. Omit the prompt `$`, which documentation prints before a command."""
     for words in _commands(script):
         command = words[1:] if words[0].text == "$" else words
         if command:

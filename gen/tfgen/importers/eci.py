@@ -15,12 +15,12 @@ _TAINT: Final = {"operator": "Equal", "effect": "NoSchedule"}
 
 
 class Instance(Record):
-    """Settings of the cloud instances on which the pods of a template run.
+    """Settings of the cloud instances on which the pods of a pod template run.
 
     Attributes:
-        data: the keys of ``cloud.eci``; empty for a template without such settings.
+        data: the keys of ``cloud.eci``; empty for a pod template without such settings.
         role_fields: the same settings as fields of a role, for a job whose roles have different settings.
-        parts: for each setting, the value in the source, the path in ``cloud.eci``, and the path in a role.
+        parts: (value in the source, path in ``cloud.eci``, path in a role) for each setting.
     """
 
     data: Mapping[str, Any] = EMPTY
@@ -29,7 +29,7 @@ class Instance(Record):
 
 
 def extract_instance(template: Part) -> tuple[Part, Instance]:
-    """Remove the settings for Alibaba Cloud's instances from a pod template. Return the template and the settings."""
+    """Return (`template` without the settings for Alibaba Cloud's instances, the settings)."""
     annotations = {
         key: part
         for key, part in template.entries("metadata", "annotations")
@@ -77,9 +77,10 @@ def _value(name: str, part: Part) -> Any:
 
 
 def _way(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
-    """Return the kind of instance that a pod template selects, and the node selector and toleration for this kind.
+    """Return the kind of instance that a pod template selects, and the fields of the pod that select the kind.
 
-    A template with only the selector or only the toleration selects no kind of instance.
+    The fields are (field name, value) for the node selector and for the toleration. A template with only the node
+    selector or only the toleration selects no kind of instance: the result is (None, empty list).
     """
     for way, (label, text) in eci.NODE_LABELS.items():
         selector = template.get("spec", "nodeSelector", label)
@@ -92,7 +93,7 @@ def _way(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
 
 
 def _without(template: Part, path: Sequence[str], *names: str) -> Part:
-    """Return a copy of the template, in which the mapping at a path does not have the keys `names`."""
+    """Return a copy of the template without the keys `names` of the mapping at the path `path`."""
     parent = template.get(*path)
     if parent is None or not names:
         return template

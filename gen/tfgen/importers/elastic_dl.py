@@ -33,7 +33,7 @@ _COMMAND: Final = ("elasticdl", "train")
 _STRATEGY: Final = "ParameterServerStrategy"
 """The only strategy of ElasticDL that the import supports. It is also the default of the client."""
 _NUMBERS: Final[Mapping[RoleName, tuple[str, int]]] = {"ps": ("num_ps_pods", 0), "worker": ("num_workers", 2)}
-"""The flag that sets the number of tasks, and the default of ElasticDL's client, for each role."""
+"""Role -> (flag that sets the number of tasks, default of the flag in ElasticDL's client)."""
 _AMOUNTS: Final = ("cpu", "memory", "gpu")
 _RETRIES: Final = ("relaunch_on_worker_failure", 1)
 _PULL: Final = ("image_pull_policy", "Always")
@@ -192,10 +192,15 @@ class _ElasticDLJob(FieldReader):
         return ForeignRole(number or self.item, _number(number, default), PodData(fields, storage, (), {}, None, None))
 
     def _amounts(self, prefix: str, target: Path, *, is_master: bool = False) -> bool:
-        """Set the resources of a role or of the master. Return True if the flags set resources.
+        """Set the resources of a role or of the master from two flags. Return True if the flags set resources.
 
-        A limit flag that differs from its request flag becomes an argument of the master. The argument overrides the
-        resources.
+        A limit flag that differs from the request flag becomes an argument of the master, and overrides the resources.
+
+        Args:
+            prefix: the common prefix of the flags, such as `ps_resource` for --ps_resource_request and
+                --ps_resource_limit.
+            target: the path of the resources in the job.
+            is_master: whether the flags are about the master, which cannot have GPUs.
         """
         request, limit = self.flags.get(f"{prefix}_request"), self.flags.get(f"{prefix}_limit")
         pairs = dict(pair.strip().partition("=")[::2] for pair in request.as_text.split(",")) if request else {}
@@ -256,7 +261,7 @@ def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, 
 
 
 def _number(part: Part | None, default: int) -> Any:
-    """Return the value of a flag as a number, or as text if the value is not a number."""
+    """Return the value of a flag as a number, or as a text if the value is not a number; `default` without the flag."""
     if part is None:
         return default
     return int(part.as_text) if re.fullmatch(r"\d{1,9}", part.as_text) else part.as_text

@@ -72,11 +72,11 @@ def base_name(names: Mapping[EnvironmentName, str]) -> str | None:
 def job_with_environments(
     name: str, variants: Mapping[EnvironmentName, Variant]
 ) -> tuple[EnvironmentName, dict[str, Any]]:
-    """Merge the variants. Return the environment whose variant became the job itself, and the document of the job.
+    """Merge the variants. Return (environment whose variant became the job itself, data of job.yaml).
 
     Args:
         name: the name of the job.
-        variants: the variants by environment. The variant without an environment has the key None.
+        variants: environment -> variant. The variant without an environment has the key None.
     """
     specs = _with_sections({env: full_spec(variant.job, variant.report) for env, variant in variants.items()})
     base = None if None in specs else min(specs, key=lambda env: _distance(specs, env))
@@ -100,7 +100,7 @@ def job_with_environments(
 def _unified(
     specs: Mapping[EnvironmentName, dict[str, Any]], variants: Mapping[EnvironmentName, Variant], base: EnvironmentName
 ) -> dict[EnvironmentName, dict[str, Any]]:
-    """Set each field of `_JOB_FIELDS` to the same value in all specs, and report the changes."""
+    """Return the specs with the same value of each field of `_JOB_FIELDS` in all specs. Report the changed values."""
     unified = dict(specs)
     for path in _JOB_FIELDS:
         values = {env: _value_at(spec, path) for env, spec in specs.items()}
@@ -145,7 +145,7 @@ def _values(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _distance(specs: Mapping[EnvironmentName, Mapping[str, Any]], env: EnvironmentName) -> int:
-    """Return the number of values that differ from an environment's variant, added up over all other variants."""
+    """Return the number of values in which another spec differs from the spec of `env`, added up over all specs."""
     base = _values(specs[env])
     return sum(_size(values_patch(base, _values(spec))) for spec in specs.values())
 
@@ -155,7 +155,7 @@ def _size(data: Any) -> int:
 
 
 def _with_sections(specs: Mapping[EnvironmentName, dict[str, Any]]) -> dict[EnvironmentName, dict[str, Any]]:
-    """Add the sections of each spec to all other specs. The added sections are disabled."""
+    """Return the specs, each with all sections of `_SECTIONS` that any spec has. The added sections are disabled."""
     completed = dict(specs)
     for section, setting_paths in _SECTIONS.items():
         model = next((spec for spec in specs.values() if data_path.has(spec, section)), None)
@@ -171,7 +171,7 @@ def _with_sections(specs: Mapping[EnvironmentName, dict[str, Any]]) -> dict[Envi
 
 
 def _structure_differences(base: Mapping[str, Any], variant: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield the paths at which two specs differ, without the paths of values that environments can set."""
+    """Yield each path at which two specs differ. Skip the paths of values that an environment can set."""
     if base["roles"].keys() != variant["roles"].keys():
         yield ("roles",)
     yield from _differences(_structure(base), _structure(variant))
@@ -206,7 +206,10 @@ def _structure_message(path: Path, variant: tuple[EnvironmentName, Any], base: t
 
 
 def _namespaces(variants: Mapping[EnvironmentName, Variant]) -> dict[EnvironmentName, dict[str, str]]:
-    """Return the common namespace under the key None, and each different namespace under the key of its environment."""
+    """Return environment -> settings with the namespace. The key None has the namespace of the job itself.
+
+    An environment with the namespace of the job itself has no settings.
+    """
     namespaces = {env: variant.job.namespace for env, variant in variants.items()}
     is_shared = len(set(namespaces.values())) == 1
     common = namespaces.get(None) or (next(iter(namespaces.values())) if is_shared else None)
@@ -215,7 +218,13 @@ def _namespaces(variants: Mapping[EnvironmentName, Variant]) -> dict[Environment
 
 
 def _target(env: str, patch: Mapping[str, Any], target: Path) -> Path:
-    """Return the path under `environments` if the environment sets the value at `target`. If not, return `target`."""
+    """Return the path at which job.yaml sets a value for an environment: under `environments`, or `target` itself.
+
+    Args:
+        env: the name of the environment.
+        patch: the values that the environment sets.
+        target: the path of the value in a job without environments.
+    """
     environment_path = (*ENVIRONMENTS, env)
     if target == ("metadata", "namespace"):
         return (*environment_path, "namespace") if "namespace" in patch else target

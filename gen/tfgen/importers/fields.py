@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 
 Fields: TypeAlias = Mapping[str, Row | Callable[[str, Part], None] | None]
-"""The row or function that converts each field, by the name of the field. The key `ANY_KEY` is for all other fields.
+"""Field name -> row or function that converts the field. The key `ANY_KEY` is for all fields without a key.
 The value None marks a field that another function reads."""
 
 
@@ -81,11 +81,11 @@ class FieldReader:
         return spec
 
     def set_value(self, value: Any, *path: str | int) -> None:
-        """Set the value at a path of the job."""
+        """Set the value at the path `path` of the job."""
         self.data = with_value(self.data, path, value)
 
     def fields(self, part: Part | None, table: Fields) -> None:
-        """Convert each field of a mapping as the table specifies. Ignore a field that has no row and no function."""
+        """Convert each field of the mapping `part` as the table specifies. Ignore a field that is not in the table."""
         for key, field in part.entries() if part else ():
             row = table.get(key, table.get(ANY_KEY))
             if isinstance(row, Row):

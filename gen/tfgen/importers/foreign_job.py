@@ -45,10 +45,10 @@ class ForeignJob(Record):
         root: the object of the job.
         name: the name of the job.
         namespace: the namespace of the job; None if the source does not set a namespace.
-        roles: the roles, by their names in job.yaml.
+        roles: name of the role in job.yaml -> role.
         strategy: the strategy of the job.
         spec: the fields of ``spec`` that belong to the whole job, without the strategy.
-        comments: the comments for job.yaml about decisions of the import, by the path of the field below the comment.
+        comments: path of a field -> comment above the field in job.yaml, about a decision of the import.
         tensorboard_storage: the volumes that TensorBoard mounts, by name.
         has_pod_templates: whether the source has pod templates, which determine the user and the rights of the pods.
     """
@@ -66,7 +66,7 @@ class ForeignJob(Record):
 
 
 def number_of_tasks(part: Part, role: RoleName, report: ImportReport) -> int | None:
-    """Return the number of tasks of a role, by default 1. Return None if the number is 0 or invalid."""
+    """Return the number of tasks from the field `replicas` of `part`; 1 without the field, None if 0 or invalid."""
     replicas = part.get("replicas")
     if replicas is None:
         return 1

@@ -18,13 +18,13 @@ _BY_GROUP: Final[Mapping[str, Scheduler]] = {
     "scheduling.x-k8s.io": "coscheduling",
     "scheduling.sigs.k8s.io": "coscheduling",
 }
-"""The scheduler that reads a PodGroup, by the API group of the PodGroup."""
+"""API group of a PodGroup -> scheduler that reads the PodGroup."""
 _BY_SCHEDULER_NAME: Final[Mapping[str, Scheduler]] = {
     "volcano": "volcano",
     "kube-batch": "kube-batch",
     "scheduler-plugins-scheduler": "coscheduling",
 }
-"""The gang schedulers, by the schedulerName of their default installations."""
+"""schedulerName of the default installation of a gang scheduler -> name of the scheduler in job.yaml."""
 _BINDINGS: Final = (
     keys.GROUP_NAME,
     keys.POD_GROUP,
@@ -43,7 +43,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "queue": "queue",
     "scheduleTimeoutSeconds": "scheduleTimeoutSeconds",
 }
-"""The keys of ``gang``, by the equivalent field of a PodGroup or of an operator's scheduling policy."""
+"""Field of a PodGroup, or of an operator's scheduling policy -> equivalent key of ``gang``."""
 
 
 _SUPPORTED_KEYS: Final[Mapping[Scheduler, tuple[str, ...]]] = {
@@ -51,7 +51,7 @@ _SUPPORTED_KEYS: Final[Mapping[Scheduler, tuple[str, ...]]] = {
     "kube-batch": ("minAvailable", "priorityClassName", "queue"),
     "coscheduling": ("minAvailable", "minResources", "scheduleTimeoutSeconds"),
 }
-"""The keys of ``gang`` that each scheduler supports."""
+"""Scheduler -> keys of ``gang`` that the scheduler supports."""
 
 
 class Binding(Record):
@@ -103,7 +103,8 @@ class Sources(Record):
         schedulers: the values of schedulerName in the pod templates.
         policy: the scheduling policy in an operator's custom object, for example in a TFJob.
         companions: all other objects in the imported files.
-        tasks: the number of pods with the evaluator, and without. For minAvailable, each of the two means all pods.
+        tasks: (number of pods with the evaluator, number of pods without the evaluator). A minAvailable that is equal
+            to either number means all pods.
     """
 
     job: str
@@ -115,7 +116,7 @@ class Sources(Record):
 
 
 def read(sources: Sources, report: ImportReport) -> Gang:
-    """Convert the gang settings of a foreign job to the fields of job.yaml."""
+    """Convert the gang settings in the parts of a foreign job to the fields of job.yaml."""
     bindings, schedulers, policy, tasks = sources.bindings, sources.schedulers, sources.policy, sources.tasks
     names = {sources.job, *(part.as_text for part in bindings)} - {""}
     groups = (item for item in sources.companions if kind(item) == "PodGroup" and api_group(item) in _BY_GROUP)

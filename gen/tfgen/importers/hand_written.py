@@ -76,7 +76,7 @@ class _Task(Record):
 
 
 class _DifferentError(Exception):
-    """Error for tasks of the same role that differ in more than the index. `path` is the path of the difference."""
+    """Error for tasks of a role that differ in more than the index. `path` is the path of the field that differs."""
 
     def __init__(self, path: tuple[str | int, ...]) -> None:
         self.path = path
@@ -147,7 +147,7 @@ def _shared_limit(tasks: Sequence[_Task]) -> Part | None:
 
 
 def _root(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
-    """Combine all tasks into one object, which contains the number of tasks of each role and all pod templates."""
+    """Combine all tasks into one object, with `spec.replicas` (role -> number) and `spec.tasks` (pod templates)."""
     first = tasks[0].item
     by_name: dict[str, Part] = {}
     replicas: dict[str, Part] = {}
@@ -164,7 +164,7 @@ def _root(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
 
 
 def rendered(objects: Sequence[Mapping[str, Any]], root: Part) -> dict[str, Any]:
-    """Combine the objects of a rendered job into one object that tfgen can compare with the result of `_root`."""
+    """Combine the objects of a rendered job into one object, for the comparison with `root`, the result of `_root`."""
     specs: dict[str, Mapping[str, Any]] = {
         item["spec"]["template"]["metadata"]["labels"].get(keys.ROLE): item["spec"]
         for item in objects
@@ -338,7 +338,10 @@ def _without_labels(task: _Task, report: ImportReport) -> Part:
 
 
 def _report_object(task: _Task, is_shared_limit: bool, report: ImportReport) -> None:
-    """Add the fields of a task's object, except the pod template, to the import report."""
+    """Add the fields of a task's object, except the pod template, to the import report.
+
+    If `is_shared_limit` is True, backoffLimit has the same value in all tasks, and becomes `retries` of the job.
+    """
     item, is_job = task.item, kind(task.item) == "Job"
     drop_server_fields(item, report)
     reader = _HandWritten(item, item, Options(), report)
@@ -354,7 +357,12 @@ def _report_object(task: _Task, is_shared_limit: bool, report: ImportReport) -> 
 
 
 def _folded(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int, ...]) -> Any:
-    """Merge the values of all tasks into one value, with $(TASK_INDEX) in place of the index of each task.
+    """Merge the values of a field in all tasks into one value, with $(TASK_INDEX) in place of the index of each task.
+
+    Args:
+        values: the value of the field in each task.
+        indexes: the index of each task.
+        path: the path of the field, for the error.
 
     Raises:
         _DifferentError: the values differ in more than the index.
@@ -376,7 +384,7 @@ def _folded(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int
 
 
 def _can_fold(values: Sequence[Any], indexes: Sequence[int]) -> bool:
-    """Return whether the values of several tasks differ only in the index of the task."""
+    """Return True if the values of a field in several tasks are equal, or differ only in the index of the task."""
     try:
         _folded(values, indexes, ())
     except _DifferentError:

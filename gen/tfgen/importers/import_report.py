@@ -67,19 +67,19 @@ class ImportReport:
         self._read: set[int] = parent._read if parent else set()
 
     def carry(self, part: Part, *target: str | int, why: str = "") -> None:
-        """Report a part of the source as carried. The job has the value of the part at the path `target`."""
+        """Report a part of the source as carried: the job has the same value at the path `target`."""
         self.add_entry(part, "carried", target, why)
 
     def change(self, part: Part, *target: str | int, why: str) -> None:
-        """Report a part of the source as changed. The value at the path `target` of the job has a different meaning."""
+        """Report a part of the source as changed: the job has a value with a different meaning at the path `target`."""
         self.add_entry(part, "changed", target, why)
 
     def drop(self, part: Part, why: str) -> None:
-        """Report a part of the source as dropped. The job has no equivalent."""
+        """Report a part of the source as dropped: the job has no equivalent of the part."""
         self.add_entry(part, "dropped", (), why)
 
     def keep(self, part: Part, why: str) -> None:
-        """Report an object as kept. The user continues to apply the object, and the job may refer to the object."""
+        """Report an object as kept: the user continues to apply the object, and the job may refer to the object."""
         self.add_entry(part, "kept", (), why)
 
     def refuse(self, part: Part, message: str) -> None:
@@ -90,7 +90,11 @@ class ImportReport:
         self.mark_read(part)
 
     def refuse_target(self, target: Path, root: Part, message: str) -> None:
-        """Add a problem about a path of the job, with the position of the source of the path, or else of `root`."""
+        """Add a problem about the value at the path `target` of the job.
+
+        The problem has the position of the part of the source from which the import took the value. If the import
+        report does not name such a part, the problem has the position of `root`.
+        """
         sources = self.sources()
         entry = next((sources[target[:n]] for n in range(len(target), 0, -1) if target[:n] in sources), None)
         file, position = (entry.file, entry.position) if entry else (root.file, root.key)
@@ -98,7 +102,7 @@ class ImportReport:
             self.problems.append(Problem(file, position, message, REFUSED))
 
     def note(self, part: Part, why: str, *, covers: bool = False) -> None:
-        """Report an additional change that a part causes. The caller also reports the value of the part separately."""
+        """Report an additional change that a part causes. The caller must also report the value of the part itself."""
         self.entries.append(Entry(part.file, part.key, "changed", part.name, None, why, covers))
 
     def mark_read(self, part: Part) -> None:
@@ -110,7 +114,7 @@ class ImportReport:
         return (leaf for leaf in part.leaves() if id(leaf) not in self._read)
 
     def move_targets(self, moved: Mapping[Path, Path]) -> None:
-        """Update the targets of the entries after values have moved, for example from the roles to the job."""
+        """Update the targets of the entries after values of the job have moved. `moved` is old path -> new path."""
         if moved:
             self.map_targets(lambda target: _moved(target, moved))
 
@@ -122,7 +126,7 @@ class ImportReport:
         ]
 
     def change_target(self, target: Path, why: str) -> bool:
-        """Set the outcome of all entries for a target to `changed`, with a reason. Return whether an entry changed."""
+        """Set the outcome of each entry with this target to `changed`, with a reason. Return True after a change."""
         before = self.entries
         self.entries = [
             entry.replaced(outcome="changed", why=why) if entry.target == target else entry for entry in before
@@ -130,14 +134,14 @@ class ImportReport:
         return self.entries != before
 
     def drop_target(self, target: Path, why: str) -> None:
-        """Set the outcome of all entries for a target to `dropped`, with a reason."""
+        """Set the outcome of all entries with this target to `dropped`, set the reason, and remove the target."""
         self.entries = [
             entry.replaced(outcome="dropped", target=None, why=why) if entry.target == target else entry
             for entry in self.entries
         ]
 
     def sources(self) -> Mapping[Path, Entry]:
-        """Return the first entry for each path of the job. This entry names the source of the value at the path."""
+        """Return target -> first entry with this target. The entry names the source of the value at the target."""
         return {entry.target: entry for entry in reversed(self.entries) if entry.target}
 
     def add_entry(self, part: Part, outcome: Outcome, target: Path, why: str) -> None:

@@ -63,7 +63,7 @@ def document(name: str, namespace: str | None, spec: Mapping[str, Any]) -> dict[
 def _storage(
     job: ForeignJob, names: Sequence[RoleName], roles: Mapping[str, dict[str, Any]], report: ImportReport
 ) -> dict[str, Any]:
-    """Return all volumes by name, each with the list of roles that mount the volume.
+    """Return the data of ``storage``: volume name -> volume. Unless all roles mount the volume, `for` lists its roles.
 
     If two roles have different volumes of the same name, the name of the second volume gets the role as a suffix.
     """
@@ -93,7 +93,7 @@ def _storage(
 
 
 def _rename_volume(data: Any, old: str, new: str) -> None:
-    """Replace the old name of a volume by the new name in the mounts of all containers of a role."""
+    """Replace the name `old` of a volume by `new` in the mounts of all containers in `data`, the data of a role."""
     if isinstance(data, dict):
         for mount in data.get("volumeMounts") or ():
             if mount.get("name") == old:
@@ -137,7 +137,7 @@ def hoist_shared(
 
 
 def _hoist_value(path: Path, spec: dict[str, Any], model: Mapping[str, Any] | None) -> dict[Path, Path]:
-    """Move the value at a path from the roles to the job, if possible. Return the new path for each old path."""
+    """Move the value at a path of the roles to the job, if possible. Return old path -> new path for a moved value."""
     roles: Mapping[str, dict[str, Any]] = spec["roles"]
     values = [data_path.at(role, path) for role in roles.values() if data_path.has(role, path)]
     if len(values) < len(roles) or _is_role_field(model, path):
@@ -171,7 +171,7 @@ def _remove(data: dict[Any, Any], path: Path) -> None:
 
 
 def _is_role_field(spec: Mapping[str, Any] | None, path: Path) -> bool:
-    """Return whether a role of a spec sets the field at a path, and the job itself does not set the field."""
+    """Return True if a role of a spec sets the field at a path, and the job itself does not set the field."""
     if spec is None or data_path.has(spec, path):
         return False
     return any(data_path.has(role, path) for role in spec["roles"].values())

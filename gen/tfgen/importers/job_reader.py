@@ -25,7 +25,7 @@ ROLE_WORDS: Final[Mapping[str, RoleName]] = {
     **dict.fromkeys(("worker", "workers"), "worker"),
     **dict.fromkeys(("evaluator", "eval"), "evaluator"),
 }
-"""The role for each usual name of a task, such as `master`, and for each task type in TF_CONFIG."""
+"""Usual name of a task, such as `master`, or task type in TF_CONFIG -> role."""
 
 ROLE_LIST: Final = either(ROLE_NAMES)
 """The names of all roles as text, for messages."""
@@ -46,9 +46,9 @@ AS_PODS: Final[Fields] = {
         "a GitOps tool would create a deleted job again; to retire the job, set enabled: false"
     ),
 }
-"""The conversion of the fields that all formats share, for an import that changes the workload kind."""
+"""Conversion of the fields that several formats share, for an import that changes the workload kind."""
 AS_WORKLOAD: Final[Fields] = {key: carried("spec", "workload", key) for key in ("suspend", "ttlSecondsAfterFinished")}
-"""The conversion of the fields that all formats share, for an import that keeps the workload kind."""
+"""Conversion of the fields that several formats share, for an import that keeps the workload kind."""
 
 
 class JobReader(FieldReader):
@@ -57,7 +57,10 @@ class JobReader(FieldReader):
     format: ClassVar[str]
     kind: ClassVar[WorkloadKind]
     queue_kinds: ClassVar[str] = ""
-    """The workload kinds that Kueue can queue, as text for messages. If empty, the queue label is an ordinary label."""
+    """The workload kinds for --workload with which Kueue can queue the job, as text for messages.
+
+    If the text is empty, this reader handles the queue label of Kueue as any other label.
+    """
 
     def __init__(self, item: Part, job: Part, options: Options, report: ImportReport) -> None:
         super().__init__(report)
@@ -95,7 +98,7 @@ class JobReader(FieldReader):
             self.set_value(entries, "spec", key)
 
     def foreign_job(self, plan: TrainingPlan, **fields: Any) -> ForeignJob:
-        """Return the foreign job with the data that this reader has collected."""
+        """Return the foreign job with the data that this reader has collected, and with the attributes `fields`."""
         self.spec.update(legacy_keys(self.commands.values()))
         if port := next((command.port for command in self.commands.values() if command.port), None):
             self.spec.setdefault("port", port)
@@ -115,7 +118,7 @@ class JobReader(FieldReader):
 
 
 def command_of(owner: Part, *path: str) -> TaskCommand:
-    """Return the command of an object's main container. `path` is the path of the pod template in the object."""
+    """Return the command of the main container in the pod template at the path `path` of the object `owner`."""
     main = pod_template.main_container(owner.get(*path) or owner)
     return read_command(main) if main else TaskCommand()
 
@@ -123,7 +126,10 @@ def command_of(owner: Part, *path: str) -> TaskCommand:
 def read_pod(
     template: Part, role: RoleName, command: TaskCommand, report: ImportReport, port_names: Sequence[str] = ()
 ) -> pod_template.PodData | None:
-    """Convert a pod template to the fields of a role, without restart policy and TensorFlow cluster configuration."""
+    """Convert a pod template to the fields of a role. Omit the restart policy and the TensorFlow cluster configuration.
+
+    Return None if the import report has problems. `port_names` are the names that TensorFlow's port may have.
+    """
     main = pod_template.main_container(template)
     for key in ("command", "args"):
         if command.program.command is not None and main and (part := main.get(key)):
@@ -138,7 +144,10 @@ def read_pod(
 
 
 def by_role(parts: Iterable[Part], role_of: Callable[[Part], RoleName | None]) -> dict[str, Part]:
-    """Return the tasks by role. A task without a role has its name or index as key. A repeated key gets a suffix."""
+    """Return role -> task, for the tasks `parts`. The function `role_of` returns the role of a task, or None.
+
+    A task without a role has its name or index as key. A repeated key gets a suffix.
+    """
     tasks: dict[str, Part] = {}
     for position, part in enumerate(parts):
         key = role_of(part) or part.text_at("name") or str(position)

@@ -64,7 +64,7 @@ _ACCESS_VOLUME: Final = "kube-api-access-"
 
 
 def is_controlled(item: Object) -> bool:
-    """Return whether a controller or tfgen created an object."""
+    """Return True if a controller or tfgen created an object. The user wrote all other objects."""
     metadata = item["metadata"]
     is_owned = any(owner.get("controller") for owner in metadata.get("ownerReferences", ()))
     return is_owned or keys.JOB in metadata.get("labels", {})

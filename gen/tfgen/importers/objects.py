@@ -70,7 +70,7 @@ def name(item: Part) -> str:
 
 
 def drop_server_fields(item: Part, report: ImportReport) -> None:
-    """Mark the fields that the API server adds to a live object as read, so that the import report omits them."""
+    """Mark the fields that the API server added to an object as read. So the import report does not list the fields."""
     for key, part in item.entries("metadata"):
         if key in _SERVER_FIELDS:
             report.mark_read(part)

@@ -25,7 +25,7 @@ class Part(Record):
 
     Attributes:
         path: the path of the value in the object in the user's file.
-        key: the position of the key, or of the item in a list.
+        key: the position of the key to which the value belongs. For an item of a list, the position of the item.
         position: the position of the value.
         text: the text of a scalar in the file; None for a mapping or a list.
         value: a scalar, a mapping of parts by key, or a list of parts.
@@ -63,7 +63,7 @@ class Part(Record):
         return "" if self.value is None else self.text or ""
 
     def get(self, *keys: str) -> Part | None:
-        """Return the part at a path of keys, or None for a missing key. As in Kubernetes, null counts as missing."""
+        """Return the part at the path `keys`, or None if a key is missing. As in Kubernetes, null counts as missing."""
         part = self
         for key in keys:
             child = part.value.get(key) if isinstance(part.value, Mapping) else None
@@ -73,22 +73,22 @@ class Part(Record):
         return part
 
     def text_at(self, *keys: str) -> str:
-        """Return the text of the scalar at a path of keys; empty for a missing key."""
+        """Return the text of the scalar at the path `keys`; empty if a key is missing."""
         part = self.get(*keys)
         return part.as_text if part else ""
 
     def texts_at(self, *keys: str) -> list[str]:
-        """Return the texts of the items in the list at a path of keys."""
+        """Return the texts of the items in the list at the path `keys`."""
         return [part.as_text for part in self.items(*keys)]
 
     def entries(self, *keys: str) -> Iterator[tuple[str, Part]]:
-        """Yield the keys and parts of the mapping at a path of keys. Skip null values."""
+        """Yield (key, part) for each entry of the mapping at the path `keys`. Skip null values."""
         parent = self.get(*keys)
         if parent is not None and isinstance(parent.value, Mapping):
             yield from ((key, part) for key, part in parent.value.items() if part.value is not None)
 
     def items(self, *keys: str) -> Iterator[Part]:
-        """Yield the items of the list at a path of keys."""
+        """Yield the items of the list at the path `keys`."""
         parent = self.get(*keys)
         if parent is not None and isinstance(parent.value, list):
             yield from parent.value

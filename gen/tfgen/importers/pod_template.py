@@ -42,14 +42,24 @@ _POD_FIELD: Final = carried(*_POD, KEY)
 
 
 def _by_default(*target: str | int, **values: Any) -> dict[str, Row]:
-    """Return table rows for fields that job.yaml omits if they have the default value of Kubernetes."""
+    """Return field name -> row, for fields that job.yaml omits if they have the default value of Kubernetes.
+
+    Args:
+        target: the path in the job that gets all other values of a field.
+        values: field name -> default value of the field in Kubernetes.
+    """
     return {
         key: carried(*target, KEY, default=value, why_default="Kubernetes' default") for key, value in values.items()
     }
 
 
 def _as_tfgen(*target: str | int, **values: Any) -> dict[str, Row]:
-    """Return table rows for fields that job.yaml omits if they have the value that tfgen sets in its pods."""
+    """Return field name -> row, for fields that job.yaml omits if they have the value that tfgen sets in its pods.
+
+    Args:
+        target: the path in the job that gets all other values of a field.
+        values: field name -> value of the field that tfgen sets in its pods.
+    """
     return {key: carried(*target, KEY, default=value) for key, value in values.items()}
 
 
@@ -131,7 +141,7 @@ class Program(Record):
     Attributes:
         command: the program and its first arguments; None if the import does not change the command of the container.
         args: the arguments after the command.
-        omitted: the variables that the import drops, each with the reason.
+        omitted: name of a variable that the import drops -> reason.
     """
 
     command: Sequence[str] | None = None
@@ -164,7 +174,7 @@ class PodData(Record):
 
 
 def join_pull_secrets(pods: Sequence[PodData], report: ImportReport) -> list[str]:
-    """Return the pull secrets of all pods of a job. Report a change for each pod that gets an additional secret."""
+    """Return the names of the pull secrets of all pods. Report a change for each pod that gets an additional secret."""
     names = list(dict.fromkeys(name for pod in pods for name in pod.pull_secrets))
     if any({*pod.pull_secrets} < {*names} for pod in pods):
         report.change_target(PULL_SECRETS, _WHY_PULL_SECRETS)
@@ -460,7 +470,7 @@ class _PodReader(FieldReader):
 
 
 def with_container(data: Any, name: str) -> Any:
-    """Replace the name of the main container in each resourceFieldRef by the name that tfgen uses.
+    """Return `data` with the name of tfgen's main container in each resourceFieldRef that names the container `name`.
 
     Args:
         data: any data of a pod, such as a volume.
@@ -510,7 +520,10 @@ def _variable(item: Part, container: str) -> Any:
 
 
 def user_keys(part: Part, target: Path, report: ImportReport) -> dict[str, str]:
-    """Return the labels or annotations of the user. If tfgen or a controller sets a key, report the key as dropped."""
+    """Return the labels or annotations in `part` that the user set. Report all other keys as dropped.
+
+    `target` is the path of the labels or annotations in the job, for the import report.
+    """
     reserved = schema_file.target(schema_file.load(), "#/definitions/ownLabelKey")["not"]["pattern"]
     entries: dict[str, str] = {}
     helm_labels = _HELM_2_LABELS if part.get("heritage") else ()

@@ -21,7 +21,7 @@ _WHY_SHARED: Final = "in the imported job, each task restarts in its pod after e
 
 
 def report_difference(codes_by_pod: Iterable[frozenset[int]], report: ImportReport) -> frozenset[int]:
-    """Return the exit codes in the restart rules of all pods. Report a change if the pods have different exit codes."""
+    """Return the union of the exit codes in the restart rules of all pods. Report a change if the pods differ."""
     pods = list(codes_by_pod)
     codes = frozenset[int]().union(*pods)
     if any(pod_codes != codes for pod_codes in pods):

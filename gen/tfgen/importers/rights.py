@@ -69,7 +69,7 @@ def _with_read_only_files(role: Mapping[str, Any]) -> Any:
 
 
 def comments(data: Mapping[str, Any]) -> dict[Path, str]:
-    """Return the comments about the user and the write access of the pods, by the path of the comment in job.yaml."""
+    """Return path of a key in job.yaml -> comment above the key, about the user and the write access of the pods."""
     context = at(data, ("spec", *_CONTEXT)) or {}
     is_image_user = "runAsUser" in context and context["runAsUser"] is None
     return {("spec", "security"): _COMMENT} if is_image_user and not at(data, ("spec", "security", _READ_ONLY)) else {}

@@ -31,7 +31,7 @@ METADATA: Final = {
 
 
 def refuse_misshapen(part: Part, shape: Any, report: ImportReport) -> bool:
-    """Report a problem for each value of the wrong type in a part. Return whether there is such a value."""
+    """Report a problem for each value in `part` that does not have the type in `shape`. Return True after a problem."""
     misshapen = list(_misshapen(part, shape))
     for value, expected in misshapen:
         report.refuse(value, f"found {found_words(value.value, value.text or '')}, expected {expected}")
@@ -39,7 +39,7 @@ def refuse_misshapen(part: Part, shape: Any, report: ImportReport) -> bool:
 
 
 def _misshapen(part: Part, shape: Any) -> Iterator[tuple[Part, str]]:
-    """Yield each value of the wrong type, with a text that names the expected type."""
+    """Yield (value, name of the expected type) for each value in `part` that does not have the type in `shape`."""
     if isinstance(shape, Mapping) and isinstance(part.value, Mapping):
         for key, field in part.entries():
             if (field_shape := shape.get(key, shape.get(ANY_KEY))) is not None:

@@ -48,7 +48,7 @@ def statements(script: str) -> list[Statement]:
 
 
 def _with_blocks(pieces: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Join the pieces of each block, such as `if ... fi`, into one piece. Yield all pieces of the script."""
+    """Join the pieces of each block, such as `if ... fi`, into one piece. Yield (text, separator) for each piece."""
     block: list[str] = []
     depth = 0
     for text, end in pieces:
@@ -79,9 +79,10 @@ def _split(script: str) -> Iterator[tuple[str, str]]:
 
 
 def _bare_characters(text: str, brackets: str, *, has_comments: bool = False) -> Iterator[tuple[int, str, int]]:
-    """Yield each character outside of quotes, with its position and with the nesting depth of brackets such as `(){}`.
+    """Yield (position, character, nesting depth) for each character of `text` outside of quotes.
 
-    Skip escaped characters. With `has_comments`, skip comments as well.
+    Skip escaped characters. With `has_comments`, skip comments as well. The nesting depth counts the pairs of opening
+    and closing characters in `brackets`, such as `(){}`.
     """
     quote, depth, position = "", 0, 0
     while position < len(text):

@@ -52,7 +52,7 @@ _VARIABLES: Final[Mapping[str, str]] = {
     "TASK_INDEX": "tfgen sets this variable to the index of the task",
     **dict.fromkeys(_HOST_VARIABLES, "tfgen sets this variable to the hosts of the role"),
 }
-"""The variables that tfgen sets for a job with `legacyVariables`, each with the reason to omit it from ``env``."""
+"""Variable that tfgen sets for a job with `legacyVariables` -> reason to omit the variable from ``env``."""
 _WHOLE_REFERENCE: Final = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
 _INDEX_FIELD: Final = re.compile(
     r"metadata\.(labels|annotations)\["
@@ -69,7 +69,7 @@ class TaskCommand(Record):
         program: the command without the cluster configuration, and the variables that the import drops.
         role: the task type, or None if the cluster configuration does not name the task type.
         index: the text of the task index, or None if the cluster configuration has no index.
-        hosts: the comma-separated hosts of each task type.
+        hosts: task type -> comma-separated hosts.
         port: the port of TensorFlow in the lists of hosts.
         has_cluster: whether the container has a cluster configuration.
         legacy: whether flags contain the cluster configuration.
@@ -118,7 +118,7 @@ def read_command(container: Part) -> TaskCommand:
 
 
 def variables_of_tf_config(container: Part) -> Mapping[str, str]:
-    """Return TF_CONFIG and the variables that only TF_CONFIG uses, each with the reason for dropping the variable.
+    """Return variable -> reason to drop the variable, for TF_CONFIG and for the variables that only TF_CONFIG uses.
 
     The import does not change the command, so a variable that the command uses is not in the result.
     """
@@ -127,7 +127,7 @@ def variables_of_tf_config(container: Part) -> Mapping[str, str]:
 
 
 def legacy_keys(commands: Iterable[TaskCommand]) -> dict[str, bool]:
-    """Return `legacyFlags: true` if flags configure the cluster, and `legacyVariables: true` if variables do."""
+    """Return `legacyFlags: true` if flags configure the cluster; also `legacyVariables: true` if variables do."""
     commands = list(commands)
     keys = {
         "legacyFlags": any(command.legacy for command in commands),
@@ -173,7 +173,7 @@ def _tf_config_text(env: Mapping[str, Part]) -> str | None:
 
 
 def _env(container: Part) -> dict[str, Part]:
-    """Return the entries of a container's env by name. As in Kubernetes, the last entry with a name counts."""
+    """Return variable -> entry of a container's ``env``. As in Kubernetes, the last entry with a name counts."""
     return {name.as_text: item for item in container.items("env") if (name := item.get("name"))}
 
 
@@ -181,7 +181,7 @@ def _env(container: Part) -> dict[str, Part]:
 
 
 def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
-    """Add the cluster configuration in the container's variables to the cluster configuration of a command."""
+    """Add the cluster configuration in the variables of `container` to the command `read`, and return the result."""
     env = _env(container)
     by_variables = not read.hosts and _has_host_variables(env)
     replaced = {TF_CONFIG: WHY_TF_CONFIG}
@@ -223,7 +223,10 @@ def _words(container: Part) -> list[str]:
 def _omitted(
     references: Iterable[str], env: Mapping[str, Part], replaced: Mapping[str, str], words: Iterable[str]
 ) -> dict[str, str]:
-    """Return the variables of a container that the imported job does not need, each with the reason."""
+    """Return variable -> reason, for the variables of a container that the imported job does not need.
+
+    The arguments are as in `_cluster_variables`. `replaced` also contains the reasons.
+    """
     omitted = {**dict.fromkeys(_cluster_variables(references, env, replaced, words), WHY_CLUSTER), **replaced}
     return {name: why for name, why in omitted.items() if name in env}
 
@@ -260,7 +263,7 @@ def _cluster_variables(
 
 
 def _resolved(text: str | None, env: Mapping[str, Part]) -> str | None:
-    """Replace a reference such as `$(A)` by the literal value of the variable. Return all other texts unchanged."""
+    """Return the literal value of the variable for a text such as `$(A)`. Return all other texts unchanged."""
     visited: set[str] = set()
     while text and (match := _WHOLE_REFERENCE.fullmatch(text)):
         name = next(group for group in match.groups() if group)
@@ -396,7 +399,7 @@ class _Script(NamedTuple):
 
     Attributes:
         statements: the statements that do not set TF_CONFIG.
-        hosts: the values of the variables that the script sets from Volcano's host files.
+        hosts: variable that the script sets from Volcano's host files -> value.
         config: the value of TF_CONFIG in shell syntax, or None for a script that does not set TF_CONFIG.
         port: the first port in the hosts or in TF_CONFIG, or None.
     """

@@ -48,7 +48,7 @@ _TYPES: Final[Mapping[str, str]] = {
     "evaluator": "Evaluator",
     "eval": "Evaluator",
 }
-"""The replica types of the operator, by the type in lower case, because the operator ignores the case."""
+"""Replica type in lower case -> replica type of the operator, because the operator ignores the case."""
 
 _POLICY_KEYS: Final = ("activeDeadlineSeconds", "backoffLimit", "cleanPodPolicy", "ttlSecondsAfterFinished")
 _MOVED: Final[Mapping[str, str]] = {**{key: key for key in _POLICY_KEYS}, "cleanupPodPolicy": "cleanPodPolicy"}
@@ -172,7 +172,7 @@ def _type(text: str) -> str:
 
 
 def _refuse_second_replicas(item: Part, report: ImportReport) -> None:
-    """Report a problem for each role that the TFJob contains twice, for example as Chief and as Master."""
+    """Report a problem for each role that the TFJob contains twice, for example as the types Chief and Master."""
     replicas = [(_written_type(replica), replica) for replica in item.items("spec", "replicaSpecs")]
     replicas += [*item.entries("spec", "tfReplicaSpecs")]
     roles: set[RoleName | None] = {None}
@@ -512,7 +512,10 @@ class _TFJob(JobReader):
     # -- fields that the operator ignores --------------------------------------------------------------------------
 
     def _ignored_fields(self, owner: str, *read: str) -> Fields:
-        """Return a table that drops all fields except the fields in `read`. Other functions read these fields."""
+        """Return a table that drops all fields except the fields `read`, which other functions read.
+
+        `owner` is the name of the object or mapping that contains the fields, for the import report.
+        """
         return {**_OLD_FIELDS, **dict.fromkeys(read), ANY_KEY: lambda key, part: self._drop_ignored(key, part, owner)}
 
     def _drop_ignored(self, key: str, part: Part, owner: str) -> None:

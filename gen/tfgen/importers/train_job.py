@@ -130,14 +130,14 @@ _HEAD: Final[Mapping[str, str]] = {"apiVersion": f"{job_set.GROUP}/v1alpha2", "k
 
 
 def _bare_template(spec: Part) -> Part:
-    """Return a template with one replicated Job named node, for a TrainJob whose runtime is not among the files."""
+    """Return a JobSet template with one replicated Job named node, for a TrainJob whose runtime is not in the files."""
     pods = {"spec": {"containers": [{"name": _NODE}]}}
     job = {"name": _NODE, "template": {"spec": {"template": pods}}}
     return build_part(spec.get("trainer") or spec, {"spec": {"replicatedJobs": [job]}})
 
 
 def _patches(item: Part, template: Part, report: ImportReport) -> Iterator[Part]:
-    """Yield the changes that a TrainJob makes to the template of its runtime, in the order of Kubeflow Trainer."""
+    """Yield the patches with which a TrainJob changes the template of its runtime, in the order of Kubeflow Trainer."""
     for override in item.items("spec", "podTemplateOverrides"):
         targets = [part.text_at("name") for part in override.items("targetJobs") if part.get("name")]
         if part := override.get("targetJobs"):
@@ -159,7 +159,7 @@ def _patches(item: Part, template: Part, report: ImportReport) -> Iterator[Part]
 
 
 def _merged(base: Part, patch: Part, report: ImportReport, key: str = "") -> Part:
-    """Apply a strategic merge patch to a part, and report the replaced values as dropped.
+    """Apply the strategic merge patch `patch` to `base`, and return the result. Report replaced values as dropped.
 
     This function has the same rules as `kubernetes.merge`, and also keeps the position of each part.
     """
@@ -224,7 +224,7 @@ def _with_trainer(job: Part, spec: Part, runtime: Part | None, report: ImportRep
 
 
 def _cluster_hint(item: Part, runtime: Part | None) -> str:
-    """Return the second half of an error message. The text tells the user where to add TF_CONFIG."""
+    """Return the end of the error message about a TrainJob without a cluster: the place in which to add TF_CONFIG."""
     reference = item.get("spec", "runtimeRef", "name")
     if runtime is not None:
         framework = next((key for key in _FOREIGN_FRAMEWORKS if runtime.get("spec", "mlPolicy", key) is not None), None)
@@ -248,7 +248,10 @@ def _metadata(item: Part, template: Part, report: ImportReport) -> Part:
 
 
 def _gang(runtime: Part, report: ImportReport) -> dict[str, Any]:
-    """Return the gang of a runtime. If the runtime has a podGroupPolicy, Trainer creates a PodGroup of all tasks."""
+    """Return the key ``gang`` for a runtime with a podGroupPolicy; empty for a runtime without.
+
+    With a podGroupPolicy, Kubeflow Trainer creates a PodGroup of all tasks.
+    """
     policy = runtime.get("spec", "podGroupPolicy")
     if policy is None:
         return {}

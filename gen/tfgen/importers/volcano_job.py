@@ -66,7 +66,7 @@ _VOLCANO_JOB_SPEC: Final[Fields] = {
 }
 """Fields of spec that an import to a Volcano Job converts differently than an import to another kind."""
 _RESTART_POLICIES: Final = (("PodEvicted", "RestartJob"), ("PodFailed", "RestartJob"))
-"""The event and the action of each policy that restarts the whole job after the loss of a pod."""
+"""(event, action) of each policy that restarts the whole job after the loss of a pod."""
 _MAX_RETRY: Final = 3
 """The default of maxRetry in Volcano."""
 
@@ -91,7 +91,7 @@ _SHAPE: Final = {
 
 
 def canonical(item: Part) -> Part:
-    """Convert the list of tasks of a Volcano Job to a mapping by role. A task without a role has its name as key."""
+    """Return the Volcano Job with a mapping in place of the list of tasks: role, or else the task name -> task."""
     spec, tasks = item.get("spec"), item.get("spec", "tasks")
     if spec is None or tasks is None or not isinstance(tasks.value, list):
         return item
@@ -101,7 +101,7 @@ def canonical(item: Part) -> Part:
 
 
 def _plugin_roles(item: Part) -> dict[str, RoleName]:
-    """Return the roles that Volcano's plugin `tensorflow` assigns to tasks, by the names of the tasks."""
+    """Return task name -> role, for the tasks to which Volcano's plugin `tensorflow` assigns a role."""
     if item.get("spec", "plugins", "tensorflow") is None:
         return {}
     tasks: dict[RoleName, str] = {"ps": "ps", "worker": "worker", "chief": "chief", "evaluator": "evaluator"}
@@ -112,7 +112,7 @@ def _plugin_roles(item: Part) -> dict[str, RoleName]:
 
 
 def _role(task: Part, plugin: Mapping[str, RoleName]) -> RoleName | None:
-    """Return the role of a task from the plugin `tensorflow`, or else from the command, or else from the task name."""
+    """Return the role of a task: from `plugin` (task name -> role), or else from the command, or else the task name."""
     name = task.text_at("name").lower()
     texts = ((command_of(task, "template").role or "").lower(), name, re.split(r"[-_]", name)[-1])
     roles = (ROLE_WORDS[text] for text in texts if text in ROLE_WORDS)
@@ -260,7 +260,7 @@ class _VolcanoJob(JobReader):
         return "Chief" if "chief" in roles else "AllWorkers"
 
     def _event(self, policy: Part) -> tuple[str, str]:
-        """Return the event and the action of a policy. The event is empty unless the policy has exactly one event."""
+        """Return (event, action) of a policy. The event is empty unless the policy has exactly one event."""
         events = [part.as_text for part in (policy.get("event"), *policy.items("events")) if part]
         action = policy.get("action")
         return (events[0] if len(events) == 1 else "", action.as_text if action else "")

@@ -25,11 +25,11 @@ class VolumeData(Record):
     """Result of the conversion of a pod's volumes to the fields of job.yaml.
 
     Attributes:
-        storage: the volumes for ``storage``, by name, without the key ``for`` with the roles.
+        storage: volume name -> volume for ``storage``, without the key ``for`` that lists the roles.
         role: the field ``shm`` of the role, if ``shm`` replaces a volume; empty if not.
         volumes: the volumes for podTemplate, because ``storage`` does not support these volumes.
         mounts: the mounts of the main container for podTemplate, because ``storage`` does not support these mounts.
-        names: the new names of renamed volumes, by the names in the foreign pod.
+        names: name of a renamed volume in the foreign pod -> new name.
     """
 
     storage: Mapping[str, Any]
@@ -159,12 +159,12 @@ class _Volumes:
 
 
 def _is_raw(mount: Part) -> bool:
-    """Return whether a mount has a field that ``storage`` does not support."""
+    """Return True if a mount has a field that ``storage`` does not support, so that podTemplate gets the mount."""
     return any(key not in _MOUNT_FIELDS for key, _ in mount.entries())
 
 
 def volume_name(path: str) -> str:
-    """Derive a name from the mount path, for a volume that has no name in the source."""
+    """Return the name for a volume that has no name in the source. The name is made from the mount path `path`."""
     return re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "data"
 
 

@@ -24,7 +24,7 @@ def read_manifests(
     environments: Iterable[tuple[str, Path]],
     live: Iterable[Source] = (),
 ) -> tuple[list[Source], dict[str, list[Source]]]:
-    """Read the input of an import. Return the files of the jobs without an environment, and environment -> files.
+    """Read the input of an import. Return (files of the jobs without an environment, environment -> files).
 
     Args:
         files: manifests, scripts, kustomize overlays, or folders that contain an overlay for each environment; `STDIN`

@@ -56,7 +56,7 @@ _SCRIPT: Final = re.compile(r"\s*(#![^\n]*sh\b|(#[^\n]*\n\s*)*(\$\s+)?(arena|ela
 
 
 class Source(Record):
-    """A file of manifests to import."""
+    """A file with manifests, or with commands such as `arena submit tfjob`, that tfgen imports."""
 
     file: str
     content: bytes
@@ -258,7 +258,7 @@ def _submitted(script: str, file: str, report: ImportReport) -> Iterator[Part]:
 
 
 def _refuse_uncarried(words: Sequence[Word], file: str, report: ImportReport) -> bool:
-    """Report each word with a character that YAML cannot contain. Return whether such a word exists."""
+    """Report each word with a character that YAML cannot contain. Return True if such a word exists."""
     refused = [(word, match[0]) for word in words if (match := uncarried(word.text))]
     for word, character in refused:
         report.refuse(scalar_part(file, word.position, "command", word.text), uncarried_message(character))
@@ -268,9 +268,10 @@ def _refuse_uncarried(words: Sequence[Word], file: str, report: ImportReport) ->
 def _jobs(
     parts: Sequence[Part], options: Options, report: ImportReport
 ) -> Iterator[tuple[ForeignJob | None, ImportReport]]:
-    """Yield a job for each object that is a job, such as a TFJob, and a single job for all hand-written task objects.
+    """Yield (job, import report) for each object that is a job, such as a TFJob, and for all task objects together.
 
-    Each job comes with its import report. A task object is, for example, a StatefulSet that sets TF_CONFIG.
+    A task object is a hand-written object that runs tasks, for example a StatefulSet that sets TF_CONFIG. The job is
+    None if the import report has problems.
     """
     jobs = [(part, job_format) for part in parts for job_format in FORMATS if job_format.matches(part)]
     tasks = [part for part in parts if hand_written.is_task(part)]
@@ -301,7 +302,10 @@ def _kind_in_words(item: Part) -> str:
 
 
 def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, report: ImportReport) -> list[_Job]:
-    """Group the variants of each job. The name of a variant may contain its environment: mnist-dev, mnist-prod."""
+    """Return each job with its variants from all environments.
+
+    The name of a variant may contain the environment: mnist-dev and mnist-prod are variants of the job mnist.
+    """
     if len(readings) == 1:
         ((env, reading),) = readings.items()
         return [(_name(variant, env, readings), {env: variant}) for variant in reading.variants]
@@ -322,12 +326,12 @@ def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, rep
 
 
 def _name(variant: Variant, env: EnvironmentName, readings: Mapping[EnvironmentName, _Reading]) -> str:
-    """Return the name of a job. If the import has several environments, remove the environment from the name."""
+    """Return the name of the job of a variant. If the import has several environments, remove `env` from the name."""
     return (len(readings) > 1 and base_name({env: variant.job.name})) or variant.job.name
 
 
 def _refuse_second_names(readings: Mapping[EnvironmentName, _Reading], report: ImportReport) -> None:
-    """Report an error for a second job with the same name, because both jobs would have the same chart."""
+    """Report an error for each second job with the same name in an environment. Both jobs would have the same chart."""
     for env, reading in readings.items():
         names: set[str] = set()
         for variant in reading.variants:
@@ -354,7 +358,7 @@ def _report_object(part: Part, parts: Sequence[Part], report: ImportReport) -> N
 
 
 def _is_named(text: str, item: Part, parts: Sequence[Part]) -> bool:
-    """Return whether an object other than `item` contains a text as a value."""
+    """Return True if an object other than `item` contains a value that is equal to `text`."""
     return any(scalar.as_text == text for part in parts if part is not item for scalar in part.leaves())
 
 
@@ -367,7 +371,7 @@ def _refuse_long_texts(data: Any, variant: Variant) -> None:
 
 
 def _write(name: str, variants: Mapping[EnvironmentName, Variant]) -> ImportedJob | None:
-    """Write the text of an imported job, with the strictest Pod Security profile that its pods meet.
+    """Return an imported job, with the strictest Pod Security profile that the pods of the job meet.
 
     Return None if the import report has problems.
     """
@@ -418,7 +422,7 @@ def _rename(variants: Mapping[EnvironmentName, Variant], name: str) -> None:
 
 
 def _mapped(job: ImportedJob) -> Iterator[Problem]:
-    """Check an imported job. Yield the job's problems at the lines of the original manifests."""
+    """Check an imported job. Yield each problem with the position in the original manifest that causes the problem."""
     checked = check(job.text, _FILE)
     (document,) = parse(job.text, _FILE).documents
     paths = dict(_positions(document.root))
@@ -437,7 +441,7 @@ def _mapped(job: ImportedJob) -> Iterator[Problem]:
 
 
 def _positions(tree: SourceTree, path: Path = ()) -> Iterator[tuple[Position, Path]]:
-    """Yield the positions and key paths of all values in a document. For equal positions, the deepest path is last."""
+    """Yield (position, key path) for each value in a document. For equal positions, the deepest path is last."""
     yield tree.position, path
     for key, (position, child) in tree.children.items():
         yield position, (*path, key)

@@ -19,7 +19,7 @@ _BASE: Final = "base"
 
 
 def is_overlay(folder: Path) -> bool:
-    """Return whether kustomize can build a folder."""
+    """Return True if a folder contains a kustomization, so that kustomize can build the folder."""
     return any((folder / name).is_file() for name in _FILES)
 
 

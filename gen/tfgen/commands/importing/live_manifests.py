@@ -24,7 +24,7 @@ _JOBS: Final[Mapping[str, Sequence[str]]] = {
     "JobSet": ("jobset.x-k8s.io/v1alpha2",),
     "TrainJob": ("trainer.kubeflow.org/v1alpha1",),
 }
-"""Kind of a custom resource for jobs -> API versions. tfgen reads the first version that the cluster serves."""
+"""Kind of a custom job -> API versions of the kind. tfgen reads the first of these versions that the cluster serves."""
 _TASKS: Final = (
     ("apps/v1", "StatefulSet"),
     ("apps/v1", "Deployment"),
@@ -53,7 +53,7 @@ def live_manifests(access: Access, names: Sequence[str], tell: Callable[[str], N
         tell: prints a message about omitted objects, and about a server that does not answer.
 
     Raises:
-        UsageError: the namespace does not have one of these jobs, or has no job.
+        UsageError: the namespace lacks one of the jobs `names`, or has no job.
         TfgenError: the cluster cannot be read.
     """
     connection = Connection(access)
@@ -73,7 +73,7 @@ def _first_served(api: Api, kind: str, versions: Sequence[str]) -> Iterator[str]
 
 
 def _objects(api: Api, version: str, kind: str, namespace: str, tell: Callable[[str], None]) -> Iterator[Object]:
-    """Yield the objects of a kind in a namespace. If the user may not list the kind, print a message."""
+    """Yield the objects of a kind in a namespace. If the user has no right to list the kind, call `tell`."""
     resource = api.resource(version, kind)
     if resource is None:
         return
@@ -110,7 +110,7 @@ def _selected(
 
 
 def _runs_tensorflow(item: Object, companions: Sequence[Object]) -> bool:
-    """Return whether a job, or the TrainingRuntime of a TrainJob, configures a TensorFlow cluster."""
+    """Return True if the job `item` configures a TensorFlow cluster. For a TrainJob, the runtime may do so."""
     if item["kind"] == "TFJob" or "tensorflow" in item.get("spec", {}).get("plugins", {}):
         return True
     trainer = item.get("spec", {}).get("trainer", {}) if item["kind"] == "TrainJob" else {}
@@ -130,7 +130,7 @@ def _containers(data: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _companions(companions: Sequence[Object], jobs: Sequence[Object]) -> Iterator[Object]:
-    """Yield the TrainingRuntimes that the jobs refer to. If one of the jobs is a TFJob, also yield all PodGroups."""
+    """Yield each runtime in `companions` that a TrainJob refers to. If a job is a TFJob, also yield all PodGroups."""
     has_tf_job = any(item["kind"] == "TFJob" for item in jobs)
     runtimes = {item["spec"].get("runtimeRef", {}).get("name") for item in jobs if item["kind"] == "TrainJob"}
     for item in companions:
@@ -143,5 +143,5 @@ def _source(item: Object) -> Source:
 
 
 def _title(item: Object) -> str:
-    """Return the kind and name of an object in the syntax of kubectl, such as tfjob/mnist."""
+    """Return KIND/NAME of an object in the syntax of kubectl, such as tfjob/mnist."""
     return f"{item['kind'].lower()}/{item['metadata']['name']}"

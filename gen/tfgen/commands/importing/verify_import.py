@@ -211,8 +211,8 @@ _NORMALIZATIONS: Final[Sequence[tuple[str, _Matches, str]]] = (
 )
 """Differences that do not change the behavior of a job, and that every import may have.
 
-Each row has the pattern of the path of the field, the test of the original and the rendered value, and the reason. The
-first row that matches a difference explains the difference.
+Each row is (pattern for the path of the field, test of the original value and the rendered value, reason). The first
+row that matches a difference explains the difference.
 """
 
 
@@ -253,13 +253,13 @@ def verify(
     options: Options,
     environments: Mapping[str, Sequence[Source]] = EMPTY,
 ) -> Iterator[Verified]:
-    """Import each job again with its original workload kind, and yield the differences from the original.
+    """Import each job again with the original workload kind. Yield the differences from the original for each variant.
 
     Args:
         imported: the imported jobs.
         sources: the files of the jobs.
         options: the options of the import.
-        environments: the files of each environment.
+        environments: environment -> files.
     """
     for position, job in enumerate(imported.jobs):
         job_format = next((job_format for job_format in FORMATS if job_format.name == job.format), None)
@@ -274,7 +274,7 @@ def verify(
 
 
 def differences(job: ImportedJob, environment: EnvironmentName = None) -> tuple[Difference, ...]:
-    """Return the differences between the rendered object of an imported job and the original object."""
+    """Return the differences between the rendered object and the original object of a job, in an environment."""
     job_format = next((job_format for job_format in FORMATS if job_format.name == job.format), None)
     origin = job.origins[environment]
     rendered: Mapping[str, Any]
@@ -303,9 +303,9 @@ def differences(job: ImportedJob, environment: EnvironmentName = None) -> tuple[
 
 
 def _move_roles(original: dict[str, Any], rendered: Mapping[str, Any]) -> Iterator[Difference]:
-    """Rename the roles of the original object as the import does, and yield a difference for each renamed role.
+    """Rename roles in `original` as the import renames roles, and yield a difference for each renamed role.
 
-    A single task becomes the chief, and a chief without ps becomes worker 0.
+    A single task becomes the chief. In a job without ps, the chief becomes worker 0.
     """
     for field, (chiefs, worker) in _NAMES.items():
         old_roles, new_roles = original["spec"].get(field, {}), rendered["spec"].get(field, {})
@@ -333,7 +333,13 @@ def _normalization(change: FieldChange) -> str:
 
 
 def _reported_pull_secrets(new: Any, root: Part, entries: Sequence[Entry]) -> str:
-    """Return the reason for new image pull secrets of a pod; empty if a secret is not in the import report."""
+    """Return the reason for the added pull secrets `new` of a pod; empty if the import report lacks a pull secret.
+
+    Args:
+        new: the list of pull secrets, or a single pull secret, that only the rendered object has.
+        root: the original object.
+        entries: the entries of the import report.
+    """
     reasons = {
         entry.source: entry.why for entry in entries if (entry.target, entry.outcome) == (PULL_SECRETS, "changed")
     }
@@ -369,7 +375,7 @@ def _entry(change: FieldChange, root: Part, explained: Mapping[str, str], report
 
 
 def _names_around(part: Part) -> Iterator[str]:
-    """Yield the name of a field, and then the names of its parent fields."""
+    """Yield the name of the field `part`, and then the name of each parent field."""
     for length in range(len(part.path), 0, -1):
         yield part.replaced(path=part.path[:length]).name
 
@@ -420,7 +426,7 @@ def _with_volumes(spec: Mapping[str, Any], job: str) -> dict[str, Any]:
 
 
 def _completed(data: Any) -> Any:
-    """Return the data with the defaults of Kubernetes in all pod templates."""
+    """Return `data`, any part of an object, with the defaults of Kubernetes in all pod templates."""
     if isinstance(data, list):
         return [_completed(child) for child in data]
     if not isinstance(data, dict):
@@ -476,7 +482,12 @@ def _hoist_user(spec: dict[str, Any]) -> None:
 
 
 def _renamed(data: Any, names: Mapping[str, str]) -> Any:
-    """Rename the volumes of a pod template by their mount paths, because the names of volumes have no effect."""
+    """Return the data with comparable volumes: names that contain the mount path, and no default file modes.
+
+    Args:
+        data: any part of a pod template.
+        names: name of a volume -> comparable name.
+    """
     if isinstance(data, list):
         return [_renamed(child, names) for child in data]
     if not isinstance(data, dict):
