@@ -17,7 +17,7 @@ from tfgen.lsp.open_files import OpenFiles
 
 
 class Desk(NamedTuple):
-    """An editor with a folder open, and the repository of a test below this folder."""
+    """An editor with an open folder, and the repository of a test in this folder."""
 
     editor: Editor
     root: Path
@@ -25,7 +25,7 @@ class Desk(NamedTuple):
     run: Callable[[Coroutine[Any, Any, Any]], Any]
 
     def file(self, name: str) -> str:
-        """The name of a file of the repository, from the folder that is open."""
+        """Return the path of a file of the repository, relative to the open folder."""
         return f"{self.name}/{name}"
 
 
@@ -50,7 +50,7 @@ Open = Callable[..., Opened]
 
 @pytest.fixture
 def open_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
-    """A function that opens a text with a mark, over the text of a tfgen.yaml."""
+    """Return a function that opens a text with a mark, and a tfgen.yaml with other text."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".git").mkdir()
 

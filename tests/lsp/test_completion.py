@@ -1,4 +1,4 @@
-"""Keys, values and names that may follow."""
+"""Tests of the keys, values and names that completion offers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ spec: {environments: {night: {}}, gang: {scheduler: volcano, queue: research}}
 
 @pytest.fixture
 def choices(open_file: Open) -> object:
-    """The choices at the mark of a text, whose last text that parses is `JOB`."""
+    """Return a function that lists the choices at the mark of a text. The last text without syntax errors is `JOB`."""
 
     def listed(text: str, file: str = "job.yaml") -> list[Choice]:
         parsed = JOB if file == "job.yaml" else text.replace("|", "")
@@ -86,7 +86,7 @@ def test_the_key_at_the_cursor_is_listed(choices: Open) -> None:
 
 
 def test_a_key_that_is_typed_again_is_listed(choices: Open) -> None:
-    """The last text that parses has the key, and the text of the editor only its beginning."""
+    """The last text without syntax errors has the key, but the text in the editor has only its first letters."""
     assert "replicas" in names(choices("spec:\n  roles:\n    worker: {repl|"))
 
 

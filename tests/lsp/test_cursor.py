@@ -1,4 +1,4 @@
-"""The key or the value below a cursor, which is marked by |."""
+"""Tests of the key or the value at the cursor. A | marks the cursor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines that set or enforce a value."""
+"""Tests of the lines that set or enforce a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Problems in an editor are the problems of `tfgen check`, for text that is on no disk."""
+"""Tests that an editor shows the problems of `tfgen check`, also for text that is not saved."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SEVERITY = {types.DiagnosticSeverity.Error: "error", types.DiagnosticSeverity.Wa
 def checked(
     root: Path, jobs: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> list[dict[str, object]]:
-    """The problems of `tfgen check` in a folder, without those of rendered files."""
+    """Return the problems of `tfgen check` in a folder, without the problems of rendered files."""
     monkeypatch.chdir(root)
     cli.run(["check", jobs, "--no-files", "--format", "json"])
     rows: list[dict[str, object]] = json.loads(capsys.readouterr().out)["problems"]
@@ -109,7 +109,7 @@ def test_an_edit_of_the_defaults_checks_the_open_jobs(desk: Desk) -> None:
 
 
 def test_the_objects_are_checked_after_a_longer_pause(desk: Desk) -> None:
-    """No rule sees the registry of an image that podTemplate names."""
+    """Only the check of the objects sees the registry of an image in podTemplate."""
     file, defaults = desk.file("jobs/job.yaml"), desk.file("tfgen.yaml")
     (desk.root / defaults).write_text(f"{DEFAULTS}enforce: [registry]\nregistry: ml.example.org\n")
     container = "{name: exporter, image: docker.io/exporter:1.0.0}"

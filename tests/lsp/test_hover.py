@@ -1,4 +1,4 @@
-"""The explanation of a key in an editor."""
+"""Tests of the explanation of a key in an editor."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Hover = Callable[..., str | None]
 
 @pytest.fixture
 def hover(open_file: Open) -> Hover:
-    """The hover at the mark of a file, by default of a job, over `DEFAULTS`."""
+    """Return a function that explains the key at the mark of a file. The layer of the file is `DEFAULTS`."""
 
     def explained(text: str, file: str = "job.yaml") -> str | None:
         analysis, cursor = open_file(text, DEFAULTS, file)

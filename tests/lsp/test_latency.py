@@ -1,4 +1,4 @@
-"""The time from a key in an editor to the problems on the screen: of an edit that only a rule refuses."""
+"""Test of the time between an edit in an editor and its problem on the screen, for a problem that only a rule finds."""
 
 from __future__ import annotations
 

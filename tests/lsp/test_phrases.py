@@ -1,4 +1,4 @@
-"""The cures that a message names."""
+"""Tests of the fixes that a message names."""
 
 from __future__ import annotations
 

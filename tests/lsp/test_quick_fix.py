@@ -1,4 +1,4 @@
-"""Edits that cure a problem: the line of the job before and after."""
+"""Tests of edits that fix a problem: the line of the job before and after the edit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULTS = "apiVersion: tfgen/v1alpha1\nkind: Defaults\n"
 
 
 def fixes(text: str, under: str = "", file: str = "job.yaml") -> list[QuickFix]:
-    """The quick fixes of all problems of a file."""
+    """Return the quick fixes of all problems of a file."""
     defaults = Source("tfgen.yaml", under) if under else None
     analysis = analyse(Source(file, text, defaults))
     return [fix for problem in analysis.problems for fix in quick_fixes(analysis, problem)]
@@ -54,7 +54,7 @@ def fixes(text: str, under: str = "", file: str = "job.yaml") -> list[QuickFix]:
     ],
 )
 def test_the_text_behind_an_edit(before: str, after: str) -> None:
-    """Edits that | separates are the choices of one problem."""
+    """A | separates the alternative edits for one problem."""
     expected = [f"{HEAD}  {line}\n{REST}" if line else f"{HEAD}{REST}" for line in after.split("|")]
     assert [fix.text for fix in fixes(f"{HEAD}  {before}\n{REST}")] == expected
 
@@ -90,7 +90,7 @@ def test_the_problem_of_another_file_has_none() -> None:
 
 
 def test_an_edit_that_brings_another_error_is_none() -> None:
-    """Without its only key, the patch would be empty."""
+    """Without the key, the patch would be empty."""
     patch = "patches: {rights: {target: {kind: Role}, merge: {rules: []}}}"
     analysis = analyse(Source("job.yaml", f"{HEAD}  {patch}\n{REST}"))
     (problem,) = analysis.problems
@@ -126,7 +126,7 @@ def test_each_name_that_was_meant_has_a_quick_fix(case: str) -> None:
 
 @pytest.mark.long
 def test_each_cure_that_is_one_edit_has_a_quick_fix() -> None:
-    """`NO_CURE` lists the cures that bring another error."""
+    """`NO_CURE` lists the fixes that cause another error."""
     cures, without = 0, set()
     for path in sorted(INVALID.glob("*.yaml")):
         analysis = analyse(Source(path.name, path.read_text(encoding="utf-8")))

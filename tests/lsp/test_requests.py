@@ -1,4 +1,4 @@
-"""Answers of the server to the requests of an editor."""
+"""Tests of the answers of the server to the requests of an editor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of the server without a client."""
+"""Tests of the session of the server without a client."""
 
 from __future__ import annotations
 

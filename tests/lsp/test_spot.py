@@ -1,4 +1,4 @@
-"""The place where a person types, which is marked by |."""
+"""Tests of the position at which a person types. A | marks the position."""
 
 from __future__ import annotations
 
