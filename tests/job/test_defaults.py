@@ -1,4 +1,4 @@
-"""A team's defaults under a job: what comes of the merge, where each value and each problem is said."""
+"""Tests of a job with a team's defaults: the merged spec, and the origin of each value and of each problem."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ ROLES = {"chief": {}, "ps": {}, "worker": {"replicas": 2}}
 
 
 def checked(team: str, spec: dict[str, Any], extra: str = "") -> CheckedJobs:
-    """The job of a spec over the defaults whose keys `team` has."""
+    """Check a job with a spec and with the defaults `team`."""
     job = {"apiVersion": "tfgen/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "mnist"}, "spec": spec}
     head = "apiVersion: tfgen/v1alpha1\nkind: Defaults\n"
     return check(json.dumps(job), "job.yaml", Source("tfgen.yaml", head + dedent(team) + extra))
 
 
 def merged(team: str, **spec: Any) -> Any:
-    """The merged spec, without the image and the roles that every job here has."""
+    """Return the merged spec, without the image and the roles that every job here has."""
     found = checked(f"spec:\n{indent(dedent(team), '  ')}", {"image": IMAGE, "roles": ROLES, **spec})
     assert as_text(found.problems) == ""
     (document,) = found.documents
@@ -156,7 +156,7 @@ def test_each_problem_stands_at_its_own_file() -> None:
           tolerations: [{key: gpu, operatr: Exists}]
           environments: {dev: {run: "2"}}
         """
-    # Of the job, only what no default could mend: not the missing image, nor the null, which may remove a default.
+    # No problem reports the missing image, which a default could set, or the null, which may remove a default.
     spec = {"retries": "3", "env": {"A": None}, "roles": {"wroker": {}}}
     assert as_text(checked(team, spec).problems) == dedent(
         """\
@@ -225,7 +225,7 @@ def test_origin_of_every_value() -> None:
 
 
 def test_the_published_schema_is_made_from_the_jobs() -> None:
-    """After a change of the job schema: make schema."""
+    """After a change of the job schema, run `make schema`."""
     assert schema_file.text(schema_file.DEFAULTS) == defaults_schema.text(schema_file.load())
     jsonschema.Draft7Validator.check_schema(schema_file.load(schema_file.DEFAULTS))
 
@@ -234,7 +234,7 @@ def test_the_published_schema_is_made_from_the_jobs() -> None:
 @drawn(20)
 @given(jobs(), st.data())
 def test_what_a_job_says_can_be_a_default(job: dict[str, Any], data: st.DataObject) -> None:
-    """Any part of a sound job, moved to the defaults, makes the same job."""
+    """A job without errors is the same job after the move of any of its keys to the defaults."""
     spec = {key: value for key, value in job["spec"].items() if key != "environments"}
     movable = sorted(set(spec) - set(defaults_schema.OF_ONE_JOB))
     moved = data.draw(st.sets(st.sampled_from(movable)) if movable else st.just(set()))
@@ -242,7 +242,7 @@ def test_what_a_job_says_can_be_a_default(job: dict[str, Any], data: st.DataObje
     rest = {**job, "spec": {key: value for key, value in spec.items() if key not in moved}}
     found = check(dump(rest), "job.yaml", Source("tfgen.yaml", dump(team)))
     plain = check(dump({**job, "spec": spec}), "job.yaml")
-    # In the order of their lines, which are in two files now.
+    # The problems are in the order of their lines, which are in two files after the move.
     messages, expected = ([problem.message for problem in each.problems] for each in (found, plain))
     assert sorted(messages) == sorted(expected)
     assert found.documents[0].data == plain.documents[0].data

@@ -1,4 +1,4 @@
-"""The types of a job's data are what the schema accepts: no key more or less, and each of its kind."""
+"""Tests that the types of a job's data have exactly the keys and the types of the schema."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ JSON_TYPES = {
 
 
 def records(record: Any, path: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """Each record of the data with a path where it stands, but environments' own, which say no more than the job's."""
+    """Yield each record of the data with one path of the record. Each environment has the path NAME."""
     yield record, path
     for key, hint in hints(record).items():
         if typing.is_typeddict(hint):
@@ -41,7 +41,7 @@ def hints(record: Any) -> dict[str, Any]:
 
 
 def json_types(hint: Any) -> set[str]:
-    """The JSON types that a value of a type has."""
+    """Return the JSON types of the values of a Python type."""
     origin = typing.get_origin(hint)
     if origin is typing.Literal:
         return {JSON_TYPES[type(value)] for value in typing.get_args(hint)}
@@ -57,7 +57,7 @@ RECORDS = [*records(job_data.JobData, ())]
 def test_a_record_has_the_keys_of_the_schema(record: Any, path: tuple[str, ...]) -> None:
     node = schema_file.node(schema_file.load(), path)
     known = set(hints(record))
-    if path[:2] == ("spec", "environments") and len(path) > 3:  # an environment may say less of it than the job
+    if path[:2] == ("spec", "environments") and len(path) > 3:  # an environment may have fewer keys than the job
         assert known >= set(node["properties"] if node else ())
         return
     assert node is not None

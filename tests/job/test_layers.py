@@ -1,4 +1,4 @@
-"""Defaults in several folders: each tfgen.yaml is merged over the one above it, and the job over them all."""
+"""Tests of several layers: each tfgen.yaml is merged over the tfgen.yaml above, and the job over all layers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ spec:
 
 
 def layered(root: str, near: str, job: str = JOB) -> Source:
-    """A job in jobs/, where there are defaults too."""
+    """Return a job in jobs/, with a layer in jobs/ and a layer in the folder above."""
     above = Source("tfgen.yaml", HEAD + root)
     return Source("jobs/job.yaml", job, Source("jobs/tfgen.yaml", HEAD + near, above))
 
@@ -174,7 +174,7 @@ spec:
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: a committed job in teams/ads, under a platform's defaults at the root."""
+    """Return the current folder, with a committed job in teams/ads and with a platform's defaults at the root."""
     monkeypatch.chdir(tmp_path)
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
@@ -198,7 +198,7 @@ def test_a_teams_own_defaults_drop_nothing_of_the_platforms(repository: Path, ca
 
 
 def test_what_is_committed_is_read_with_its_own_layers(repository: Path, capsys: Printed) -> None:
-    """A tfgen.yaml of today, nearer than those of HEAD or in the place of one, says nothing of HEAD's job."""
+    """A new or deleted tfgen.yaml in the work tree does not affect the job of HEAD."""
     Path("teams/tfgen.yaml").write_text(HEAD + "spec: {tolerations: []}\n", encoding="utf-8")
     Path("tfgen.yaml").unlink()
     capsys.readouterr()

@@ -18,7 +18,7 @@ DEFAULTS = "apiVersion: tfgen/v1alpha1\nkind: Defaults\n"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, which is empty."""
+    """Return the current folder, which is empty."""
     monkeypatch.chdir(tmp_path)
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
@@ -31,7 +31,7 @@ def write(path: str, text: str = JOB) -> None:
 
 
 def rendered() -> list[str]:
-    """The folders with a ledger, from the current one."""
+    """Return the folders with a ledger, relative to the current folder."""
     return sorted(str(path.parent.parent) for path in Path().rglob(".tfgen/mnist.json"))
 
 

@@ -1,4 +1,4 @@
-"""The files that a command is given: which they are, and what is in memory of them."""
+"""Tests of the files that a command reads: their selection, and their content in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job of a document, which is made once for all who ask for it in turn."""
+"""Tests of the job of a document, which tfgen builds once for successive calls with equal documents."""
 
 from __future__ import annotations
 
