@@ -1,4 +1,4 @@
-"""References between variables: what is kept of the texts that they are in."""
+"""Tests of references between variables, and of the cache for the texts with references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules about what fails only in the cluster find nothing in the examples and the goldens."""
+"""Tests that the rules on failures in the cluster find no problem in the examples and in the golden jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rule runs again only for an environment that differs in what it reads, and nothing is missed."""
+"""Tests that a rule runs again only for an environment that changes a value of the rule, and misses no problem."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ spec:
 
 @pytest.mark.long
 def test_every_rule_finds_in_environments_what_it_finds_in_each_by_itself() -> None:
-    """A job that has everything has in its environments what each other job of the tests says, with all mistakes."""
+    """The golden job `everything` has environments with the keys of all other jobs of the tests, with all mistakes."""
     only_in_environments = set()
     for document in (_with_environments_of(CASES), *_jobs_with_environments()):
         forms, alone = views(document), views(document)

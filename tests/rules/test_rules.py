@@ -48,7 +48,7 @@ spec:
         model: {mountPath: /model, emptyDir: {}}
 """
 
-# What the other cannot have: other strategies have other guards.
+# Other strategies have other guards.
 MIRRORED = """\
 apiVersion: tfgen/v1alpha1
 kind: TrainingJob
@@ -73,7 +73,7 @@ spec:
 
 
 SEEN_BY_OTHERS = ("duplicate-mount-path", "gpu-count", "legacy-gpu", "sub-path-twice")
-"""Guards whose rules see more than a chart can, and so are no lines of `guarded`."""
+"""Guards whose rules see more than a chart can see, so `guarded` does not list the rules."""
 
 
 def both() -> tuple[View, View]:
@@ -101,14 +101,14 @@ def test_every_guard_is_a_rule(profile: str) -> None:
     assert {*SEEN_BY_OTHERS} <= {rule.id for rule in RULES}
 
 
-# What no value of a chart can break, and what breaks kustomize alone.
+# The rules that no value of a chart can violate, and the rules on objects that only kustomize refuses.
 OF_THE_STRUCTURE = """
     code-name code-size controlled-field gang-objects git-secret legacy-flags missing-role nothing-ends-the-job
     patch-field patch-target pod-security unused-role volume-profile workload-kind uncarried-text
 """
 
 OF_THE_VALUES_SCHEMA = ("unknown-role",)
-"""What the schema of a chart's own values says, and that of all jobs cannot."""
+"""The rules that the values schema of a chart contains, but the schema of all jobs cannot contain."""
 
 
 def test_what_a_chart_does_not_refuse_is_listed() -> None:
@@ -145,15 +145,15 @@ def test_a_release_may_have_a_name_that_no_job_has() -> None:
         (("image",), (5, 10), (18, 14)),
         (("roles", "worker", "env", "LEVEL"), (10, 20), (21, 24)),
         (("roles", "worker", "env", "EXTRA"), (10, 7), (21, 38)),
-        # A map that the environment only adds to is still the job's, one that it brings is its own.
+        # A map belongs to the environment only if the environment adds the whole map.
         (("roles", "worker"), (9, 5), (9, 5)),
         (("roles", "worker", "resources", "limits"), (11, 19), (11, 19)),
         (("storage", "model"), (13, 3), (25, 9)),
         (("storage", "model", "emptyDir"), (13, 3), (25, 36)),
-        # A list is replaced as a whole.
+        # An environment replaces a list as a whole.
         (("storage", "data", "for", 0), (14, 57), (24, 22)),
         (("storage", "data", "for", 1), (14, 64), (24, 16)),
-        # What nobody says stands at the nearest key around it.
+        # A missing key has the position of the nearest key above.
         (("roles", "ps", "resources", "gpu"), (8, 5), (8, 5)),
         (("gang", "minAvailable"), (15, 3), (15, 3)),
         (("run",), (4, 1), (4, 1)),
@@ -249,7 +249,7 @@ def _warns(name: str, value: str) -> bool:
 @pytest.mark.parametrize("kind", ["StatefulSet", "Job"])
 @pytest.mark.parametrize(("replicas", "problems"), [(10, 0), (11, 1)])
 def test_the_last_host_of_a_role_must_fit_whatever_makes_it(kind: str, replicas: int, problems: int) -> None:
-    """`NAME-RUN-worker-9` has 63 characters, which a DNS label may have, and `NAME-RUN-worker-10` one more."""
+    """`NAME-RUN-worker-9` has 63 characters, the limit of a DNS label, and `NAME-RUN-worker-10` has 64 characters."""
     name = "a" * 33
     text = f"""\
 apiVersion: tfgen/v1alpha1
@@ -268,7 +268,7 @@ spec:
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet"])
 def test_every_name_in_a_pod_is_taken(kind: str) -> None:
-    """Whatever tfgen puts into a task's pod: a sidecar, or a volume of podTemplate, of that name is a problem."""
+    """A sidecar or a volume of podTemplate is a problem if tfgen adds a container or volume of the same name."""
     text = f"""\
 apiVersion: tfgen/v1alpha1
 kind: TrainingJob
@@ -284,7 +284,8 @@ spec:
     tasks = [pods for pods in Objects(tuple(objects(text))).pods if (*pods.ports,)]
     for pods in tasks:
         names = [container["name"] for _, container in pods.containers]
-        volumes = [volume["name"] for volume in pods.spec["volumes"] if volume["name"] != "tmp"]  # that one is merged
+        # tfgen merges the volume tmp with a volume of the same name.
+        volumes = [volume["name"] for volume in pods.spec["volumes"] if volume["name"] != "tmp"]
         role = pods.labels["tfgen/role"]
         sidecars = ", ".join(f"{{name: {name}, image: x:1}}" for name in names)
         beside = ", ".join(f"{{name: {name}, emptyDir: {{}}}}" for name in volumes)

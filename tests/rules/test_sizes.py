@@ -53,7 +53,7 @@ def test_one_argument_or_variable(spec: str, is_too_large: bool) -> None:
 
 
 def test_variables_that_double_each_other_are_counted_without_being_written() -> None:
-    """2 to the power of 60 bytes; TFGEN_RUN stands before all of a user's variables."""
+    """The last variable would have 4 to the power of 25 copies of the run folder, which precedes all user variables."""
     names = [f"A{chr(ord('a') + i)}" for i in range(26)]
     doubling = ", ".join(f"{name}: $({before})$({before})$({before})$({before})" for before, name in pairwise(names))
     assert "program-size" in rules(f"  env: {{{names[0]}: $(TFGEN_RUN_FOLDER), {doubling}}}\n")
@@ -67,7 +67,7 @@ def test_linux_draws_the_line_at_a_string_there(beyond: int, starts: bool) -> No
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
 def test_linux_draws_the_line_at_a_program_there() -> None:
-    """To a page: Linux counts the name of the file too."""
+    """The test is exact to one page, because Linux also counts the name of the file."""
     one = 100_000 + STRING_COST
     most = PROGRAM_MAX // one
     rest = PROGRAM_MAX - most * one
@@ -105,7 +105,7 @@ def _starts(*arguments: str) -> bool:
     ],
 )
 def test_an_object_of_more_than_etcd_keeps(variables: int, problems: list[str]) -> None:
-    """The text is in the file once, and in the objects once a variable; `env` is to blame, not one of its entries."""
+    """The file has the text once, but the objects have one copy for each variable. The problem is at the key `env`."""
     names = [f"    A{i:03}: *text\n" for i in range(1, variables)]
     text = f"{JOB}  env:\n    A000: &text {'x' * 3_500}\n{''.join(names)}"
     checked = check(text, "job.yaml")

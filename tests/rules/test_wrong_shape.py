@@ -1,7 +1,7 @@
-"""The rule `wrong-shape` for the objects of a job, at each place that kustomize's transformers read.
+"""Tests of the rule `wrong-shape` for the objects of a job, at each path that kustomize's transformers read.
 
 kustomize stops at a text where one of its name references expects a mapping or a list. The error of kustomize does not
-name the job. The references are those of kustomize 5.8:
+name the job. The list of references comes from kustomize 5.8:
 https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/namereference.go
 """
 
