@@ -1,4 +1,4 @@
-"""TensorFlow for the training tests: a skip where it is not installed, a failure in CI."""
+"""TensorFlow for the training tests: without TensorFlow, the tests skip, and fail in CI."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def tf() -> ModuleType:
-    """Return TensorFlow; its summaries need TensorBoard too."""
+    """Return TensorFlow. Its summaries also need TensorBoard."""
     try:
         importlib.import_module("tensorboard")
         return importlib.import_module("tensorflow")

@@ -1,4 +1,4 @@
-"""examples/dist-mnist trains for real: chief, parameter servers and workers as local processes."""
+"""A real training of examples/dist-mnist: chief, parameter servers and workers as local processes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Trained:
     model_dir: Path
     chief_log: str
     exit_codes: dict[str, int]
-    """Of the tasks that the chief's end left running, by SIGTERM."""
+    """The exit codes after SIGTERM of the tasks that still run at the end of the chief."""
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 @pytest.fixture(scope="module")
 def program() -> ModuleType:
-    """Import train.py, which blocks SIGTERM, and take that back."""
+    """Import train.py, which blocks SIGTERM, and restore the signal mask."""
     spec = importlib.util.spec_from_file_location("dist_mnist_train", PROGRAM)
     module = importlib.util.module_from_spec(spec)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
@@ -102,7 +102,7 @@ def test_keeps_the_last_checkpoints(tf: ModuleType, trained: Trained) -> None:
 
 
 def test_servers_end_at_sigterm(trained: Trained) -> None:
-    """By themselves they serve for ever, and end by SIGKILL."""
+    """Without the handler in train.py, the servers run forever, and end only by SIGKILL."""
     assert trained.exit_codes == {"ps-0": 0, "worker-0": 0, "worker-1": 0}
 
 
@@ -129,10 +129,10 @@ def test_second_start_resumes_and_the_evaluator_follows(tf: ModuleType, trained:
 
 
 def start_until_done(cluster: LocalCluster, starts: int = 20) -> int:
-    """Start the chief until it succeeds, as its Job does (as many times); return the last exit code.
+    """Start the chief until it succeeds, at most `starts` times, like its Job. Return the last exit code.
 
-    A worker's channel to the lost ps may still be waiting for its next try (gRPC's connection back-off) when the next
-    chief comes. That chief finds the ps lost, too.
+    When the next chief starts, a worker's channel to the lost ps may still wait for its next try (gRPC's connection
+    back-off). Then this chief also loses the ps.
     """
     for _ in range(starts):
         cluster.start("chief")

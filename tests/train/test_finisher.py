@@ -1,7 +1,7 @@
-"""The finisher at the end of a real training: the chief's own exit codes are what its Job says, and nothing else.
+"""The finisher at the end of a real training, with a Job status from the real exit codes of the chief.
 
-The API server is scripted (tests/support/api_server.py) and knows no more of a Job than its controller would have
-written by then; the arguments are those of the rendered finisher; the tasks are the example's, as local processes.
+The API server is scripted (tests/support/api_server.py), and knows only the status that the Job controller has written
+at that time. The arguments are those of the rendered finisher. The tasks are the example's, as local processes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RELEASES = [f'patch statefulsets/dist-mnist-{role}/scale {{"spec": {{"replicas":
 
 
 def rendered_arguments() -> Sequence[str]:
-    """The finisher's, as the example's overlays have them."""
+    """Return the arguments of the finisher in the example's overlays."""
     path = ROOT / "overlays" / "dist-mnist" / "base" / "finisher.yaml"
     (container,) = yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]["template"]["spec"]["containers"]
     arguments: Sequence[str] = container["args"]
@@ -70,7 +70,7 @@ def test_a_chief_that_fails_and_comes_back_releases_the_rest_once_it_is_done(
         server.put(CHIEF, {"status": {"active": 1, "ready": 1}})
         cluster.wait_for_line(r"INFO step 100:", "chief", timeout=TIMEOUT)
         cluster.kill("chief")
-        # Its Job makes the next pod: a failure is no end as long as there are retries.
+        # The Job creates the next pod: a failure is not the end while retries are left.
         server.put(CHIEF, {"status": {"failed": 1}})
         cluster.start("chief")
         server.put(CHIEF, {"status": {"active": 1, "ready": 1, "failed": 1}})
@@ -79,14 +79,14 @@ def test_a_chief_that_fails_and_comes_back_releases_the_rest_once_it_is_done(
         server.put(CHIEF, {"status": {**ended("SuccessCriteriaMet", "Complete"), "succeeded": 1, "failed": 1}})
         for request in RELEASES:
             server.wait_for(request)
-        # What serves has served until now, and ends when it is told to, as when its pods are scaled away.
+        # The servers have run until now, and end at SIGTERM, as they do when their StatefulSet is scaled to 0.
         codes = cluster.stop()
         assert {name.partition("-")[0] for name in codes} == {*SERVING}
         assert set(codes.values()) == {0}
         assert finisher.end() == 0
     assert patches(server) == RELEASES
     assert all(server.get(f"statefulsets/dist-mnist-{role}")["spec"]["replicas"] == 0 for role in SERVING)
-    # A busy machine may let a request wait for too long, which is tried again.
+    # On a busy machine, a request may time out, and the finisher tries again.
     assert [line for line in finisher.log if "trying again" not in line] == [
         f"{CHIEF}: waiting for its end",
         f"{CHIEF}: is Complete",
@@ -97,7 +97,7 @@ def test_a_chief_that_fails_and_comes_back_releases_the_rest_once_it_is_done(
 
 def test_a_chief_that_fails_for_good(tmp_path: Path) -> None:
     """A training has two finishers: the first releases the tasks of a failed run, and the second keeps the tasks."""
-    steps = 1_000_000  # more than it comes to
+    steps = 1_000_000  # more than the training reaches
     cluster = local_cluster(tmp_path, tmp_path / "model", steps, smallest_cluster())
     arguments = [text for text in rendered_arguments() if not text.startswith("--on-failure")]
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Examples train by `tfgen local`, as a person runs the examples on a laptop."""
+"""Examples train with `tfgen local`, as a user runs the examples on a laptop."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def test_an_example_trains(tmp_path: Path, example: str, options: list[str], tas
     job = tmp_path / "job.yaml"
     job.write_bytes((EXAMPLES / example / "job.yaml").read_bytes())
     code = [] if "--workdir" in options else ["--workdir", str(EXAMPLES / example)]
-    # TensorFlow's native code crashes in one of some hundred starts on a busy machine: it has one more try.
+    # On a busy machine, TensorFlow's native code crashes in one of some hundred starts, so the task has one retry.
     ran = run(job, "--env", "dev", "--retries", "1", *code, *options, env=QUIET, timeout=TIMEOUT)
     assert ran.code == 0, ran
     assert any(re.search(done, line) for line in ran.lines[task]), ran.lines[task]
 
 
 def test_workers_in_step_resume_after_one_is_killed(tmp_path: Path) -> None:
-    """The others fail with it, and all are started again, as their Jobs do.
+    """The other workers fail as well, and all workers start again, like in their Jobs.
 
-    There are so many steps that a fast machine, too, is not done with them when the worker is killed.
+    The number of steps is so high that a fast machine still trains when the worker is killed.
     """
     job = tmp_path / "job.yaml"
     job.write_bytes((EXAMPLES / "mirrored-cifar" / "job.yaml").read_bytes())

@@ -1,4 +1,4 @@
-"""The cluster of local processes: what it does where one of them crashes."""
+"""The cluster of local processes after a crash of a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""examples/mirrored-cifar trains for real: three workers in step, as local processes."""
+"""A real training of examples/mirrored-cifar: three synchronous workers, as local processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).parents[2] / "examples" / "mirrored-cifar" / "train.py"
 WORKERS = {"worker": [f"mirrored-cifar-worker-{index}.mirrored-cifar:2222" for index in range(3)]}
 STEPS = 200
 GOOD = 0.9
-"""Accuracy that a trained model exceeds (0.99 is usual); chance is 0.1."""
+"""The accuracy that a trained model exceeds (0.99 is usual); chance is 0.1."""
 
 
 def local_cluster(folder: Path, steps: int) -> LocalCluster:
@@ -42,7 +42,7 @@ def test_lost_worker_ends_the_others_and_the_next_start_of_all_resumes(tf: Modul
         assert 100 <= int(starts.pop()[2]) < STEPS
         assert final_accuracy(cluster.log("worker")) > GOOD
 
-        # A start after the end: all meet, take no step, and go.
+        # A start after the end: all workers connect, run no step, and exit.
         for index in range(3):
             cluster.start("worker", index)
         assert set(cluster.wait_for_all(timeout=TIMEOUT).values()) == {0}

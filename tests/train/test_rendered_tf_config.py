@@ -1,6 +1,6 @@
-"""TensorFlow reads the TF_CONFIG of every task of every example, put together as a kubelet does it.
+"""TensorFlow reads the TF_CONFIG of every task of every example, with its variables expanded like by a kubelet.
 
-The examples of other kinds are left out: an operator writes theirs.
+The examples of other workload kinds are omitted, because an operator writes their TF_CONFIG.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def environments() -> list[object]:
 
 
 def expanded(container: dict[str, Any], config_map: dict[str, str], index: int) -> dict[str, str]:
-    """The container's variables as its program sees them.
+    """Return the container's variables as its program receives them.
 
-    Kubernetes puts a variable in for ``$(NAME)`` where it stands before:
+    Kubernetes replaces ``$(NAME)`` if the variable is declared before:
     https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
     """
     variables: dict[str, str] = {}
@@ -55,7 +55,7 @@ def expanded(container: dict[str, Any], config_map: dict[str, str], index: int) 
 
 
 def tasks(objects: tuple[dict[str, Any], ...]) -> Iterator[tuple[str, int, dict[str, str]]]:
-    """Role, index and variables of every task."""
+    """Yield the role, the index and the variables of every task."""
     cluster = next((o["data"] for o in objects if o["kind"] == "ConfigMap" and "cluster" in o["data"]), {})
     for item in objects:
         role = item["metadata"]["labels"].get("app.kubernetes.io/component")

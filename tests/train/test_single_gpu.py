@@ -1,4 +1,4 @@
-"""examples/single-gpu trains for real, is stopped in the middle, and goes on where it was."""
+"""A real training of examples/single-gpu, which is stopped in the middle, and continues at the same step."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tests.support.tools import ROOT
 
 PROGRAM = ROOT / "examples" / "single-gpu" / "train.py"
 STEPS = 1500
-"""After the stop; those before it do no harm."""
+"""The number of steps after the stop."""
 
 TIMEOUT = 600
 GOOD = 0.9
-"""Accuracy that a trained model exceeds (it reaches 1.0); chance is 0.5."""
+"""The accuracy that a trained model exceeds (1.0 is usual); chance is 0.5."""
 
 
 def start(model_dir: Path, steps: int) -> subprocess.Popen[str]:
-    """The program as its container starts it, without a cluster; what it says comes on standard error."""
+    """Start the program as its container starts it, without a cluster. Its log is on standard error."""
     command = [sys.executable, PROGRAM, "--model-dir", model_dir, f"--steps={steps}", "--checkpoint-every=100"]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     environment.pop("TF_CONFIG", None)
@@ -29,7 +29,7 @@ def start(model_dir: Path, steps: int) -> subprocess.Popen[str]:
 
 
 def test_a_job_that_is_stopped_loses_no_step(tmp_path: Path) -> None:
-    first = start(tmp_path, steps=1_000_000)  # which it does not come to before it is stopped
+    first = start(tmp_path, steps=1_000_000)  # more than the training reaches before the stop
     try:
         assert first.stderr
         said = ""

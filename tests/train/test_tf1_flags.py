@@ -1,4 +1,4 @@
-"""examples/tf1-flags trains for real: a parameter server and two workers as local processes, told by flags."""
+"""A real training of examples/tf1-flags: a parameter server and two workers as local processes, configured by flags."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_trains_and_a_late_worker_joins(tf: ModuleType, tmp_path: Path) -> None:
         server, server_log = start("ps", 0)
         worker0, log0 = start("worker", 0)
         first = float(wait_for_line(r"step 1: loss ([\d.]+)", log0, worker0)[1])
-        # Worker 0 stands still until the late one trains, which needs only the ps.
+        # Worker 0 is paused until the late worker trains: the late worker needs only the ps.
         worker0.send_signal(signal.SIGSTOP)
         worker1, log1 = start("worker", 1)
         wait_for_line(r"step \d+: loss", log1, worker1)

@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")  # the event loop of Playwright ends before tests of another module start
 def chromium() -> Iterator[Browser]:
-    """The browser of Debian's package."""
+    """Start the browser of Debian's package."""
     path = shutil.which("chromium")
     if path is None:
         pytest.skip("no chromium on PATH; make e2e installs the package")

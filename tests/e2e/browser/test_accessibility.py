@@ -39,7 +39,7 @@ views = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of all examples and of a job with an error, with the page of the nodes."""
+    """Render the site of all examples and of a job with an error, with the page of the nodes."""
     folder = tmp_path_factory.mktemp("site")
     shutil.copytree(ROOT / "examples", folder / "examples")
     broken = folder / "examples" / "pong" / "job.yaml"
@@ -53,7 +53,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def documentation(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The documentation site, as `make docs` builds the site."""
+    """Build the documentation site like `make docs`."""
     folder = tmp_path_factory.mktemp("documentation")
     mkdocs = (sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder)
     Command(mkdocs, cwd=ROOT, env={"NO_MKDOCS_2_WARNING": "1"}).run()

@@ -19,7 +19,7 @@ JOBS = 1000
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of 1,000 jobs with three environments each. Job N has 5 + N pods in its first environment."""
+    """Write the site of 1,000 jobs with three environments each. Job N has 5 + N pods in its first environment."""
     (document,) = check_all(read_sources([ROOT / "examples" / "dist-mnist"])).documents
     facts = job_facts(document, (), (), ())
     first, *following = facts.environments

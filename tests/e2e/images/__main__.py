@@ -1,4 +1,4 @@
-"""`python -m tests.e2e.images`: builds what the real node's images begin with, where it is not built yet."""
+"""`python -m tests.e2e.images`: build the base of the real node's images if the cache does not contain the base."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
     Dockerfile.read(Path("examples/dist-mnist/Dockerfile"))
       ->  Dockerfile(copies={"train.py": "/opt/train.py", ...}, config={"User": "65532:65532", ...})
 
-The images here have a base of their own: `FROM`, and what `RUN` installs, are `debian` and `python_packages`. What is
-the example's own is read: which files go where, and the variables, the user and the command. An instruction that is
-not known here is an error, so that no image is made without it.
+The images here have their own base: `debian` and `python_packages` replace `FROM` and the effect of `RUN`. The reader
+returns the example's own part: the copied files, and the variables, the user and the command. An unknown instruction is
+an error, so that no image lacks its effect.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 REQUIREMENTS = "requirements.txt"
-"""The file that `RUN` installs, copied for that alone."""
+"""The file that `RUN` installs. The Dockerfile copies the file only for this."""
 
 
 class UnknownInstructionError(ValueError):
-    """A Dockerfile has an instruction that nobody here follows."""
+    """The error of an instruction in a Dockerfile that this module does not support."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Dockerfile:
 
     @classmethod
     def read(cls, path: Path) -> Dockerfile:
-        """Reads a Dockerfile.
+        """Read a Dockerfile.
 
         Raises:
-            UnknownInstructionError: where there is more in it than this module knows.
+            UnknownInstructionError: The file contains an instruction that this module does not support.
         """
         copies, config, env = {}, {}, []
         for name, text in instructions(path.read_text(encoding="utf-8")):
@@ -67,7 +67,7 @@ class Dockerfile:
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
-    """The instructions of a Dockerfile with what follows each, its lines joined."""
+    """Return the instructions of a Dockerfile, each with its joined argument lines."""
     joined = re.sub(r"\\\n", " ", text)
     lines = (line.strip() for line in joined.splitlines())
     words = (line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))

@@ -1,4 +1,4 @@
-"""The examples' images: the base, and over it what each example's Dockerfile copies."""
+"""The examples' images: the base, and above it the files that each example's Dockerfile copies."""
 
 from __future__ import annotations
 
