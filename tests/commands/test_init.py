@@ -263,8 +263,21 @@ def test_the_workflow_runs_for_each_way_to_main_and_ends_in_time() -> None:
     job = workflow["jobs"]["check"]
     assert job["timeout-minutes"] == 15
     assert "github.event.merge_group.base_sha" in job["env"]["AGAINST"]
-    actions = [step["uses"] for step in job["steps"] if "uses" in step]
+    actions = [step["uses"] for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step]
     assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", action) for action in actions)
+
+
+def test_the_site_is_published_only_with_the_variable_publish_site() -> None:
+    git("init", "--quiet")
+    run("init", "mnist", "--repo", "--ci", "github")
+    publish = data(".github/workflows/tfgen.yaml")["jobs"]["publish"]
+    assert publish["needs"] == "check"
+    assert publish["if"] == "github.event_name == 'push' && vars.PUBLISH_SITE == 'true'"
+    run("init", "cifar", "--repo", "--ci", "gitlab")
+    jobs = data(".gitlab-ci.yml")
+    assert jobs["pages"]["needs"] == ["tfgen"]
+    assert jobs["pages"]["artifacts"] == jobs["tfgen"]["artifacts"] == {"paths": ["public"]}
+    assert jobs["pages"]["rules"] == [{"if": '$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH && $PUBLISH_SITE == "true"'}]
 
 
 @pytest.mark.parametrize(
