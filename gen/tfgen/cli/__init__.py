@@ -39,7 +39,7 @@ tfgen creates few reference cycles. The default of Python, 700, is for programs 
 
 
 class _Terminated(BaseException):
-    """The exception for SIGTERM. With this exception, context managers clean up as they do after Ctrl-C."""
+    """The exception that the handler of SIGTERM raises, so that context managers clean up as they do after Ctrl-C."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -126,7 +126,7 @@ def _read_arguments(argv: Sequence[str]) -> Namespace:
 
 
 def _wants_json(argv: Sequence[str]) -> bool:
-    """Return whether a command line contains `--format json`. The command line may be invalid."""
+    """Return True if a command line, even an invalid command line, contains `--format json`."""
     words = argv[: argv.index("--")] if "--" in argv else argv
     return "--format=json" in words or ("--format", "json") in pairwise(words)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Candidate(NamedTuple):
-    """A completion of the last word, and the description of the completion."""
+    """A possible completion of the last word of a command line, and a description of the completion."""
 
     word: str
     text: str = ""
@@ -73,7 +73,7 @@ def _options(parser: ArgumentParser) -> Iterator[Candidate]:
 
 
 def _read(parser: ArgumentParser, words: Sequence[str]) -> Line:
-    """Parse the words after a command, and find the option or argument to which the next word belongs."""
+    """Parse the words after a command. Find the option or argument of `parser` to which the next word belongs."""
     options_by_name = options(parser)
     remaining = list(positionals(parser))
     names: set[str] = set()
@@ -100,7 +100,7 @@ def _takes_list(action: Action) -> bool:
 
 
 def _values(action: Action, word: str, line: Line) -> Iterator[Candidate]:
-    """Yield each allowed value of an option or an argument, if the value begins with the word."""
+    """Yield each allowed value of the option or argument `action` that begins with `word`."""
     if action.choices is not None:
         yield from _beginning(word, map(Candidate, action.choices))
     elif isinstance(action.metavar, str) and action.metavar in VALUES:
@@ -114,7 +114,7 @@ def _jobs(word: str, _: Line) -> Iterator[Candidate]:
 
 
 def _jobs_and_names(word: str, line: Line) -> Iterator[Candidate]:
-    """Yield job files, and then the names of the rendered jobs in the repository."""
+    """Yield the job files, and then the names of the rendered jobs in the repository, that begin with `word`."""
     from tfgen.errors import TfgenError
     from tfgen.job.output_root import output_root
     from tfgen.tree.write import read_ledgers
@@ -168,7 +168,7 @@ def _roles(word: str, line: Line) -> Iterable[Candidate]:
 
 
 def _keys(word: str, line: Line) -> Iterator[Candidate]:
-    """Yield keys of job.yaml, and then ids of rules. With --origin, yield job files."""
+    """Yield the keys of job.yaml, and then the ids of rules, that begin with `word`. With --origin, yield job files."""
     from tfgen.commands.authoring.complete_key import complete_key
     from tfgen.commands.authoring.explain_rule import rule_ids
 

@@ -27,8 +27,9 @@ class Command(Record):
 
     Attributes:
         summary: the description of the command in ``tfgen --help``: lower case, no full stop.
-        arguments: adds the arguments of the command to a parser, which already has ``--format`` and ``--debug``.
-        run: runs the command, and returns its exit code.
+        arguments: function that adds the arguments of the command to a parser. The parser already has ``--format`` and
+            ``--debug``.
+        run: function that runs the command with the parsed arguments, and returns the exit code.
         example: the example in the --help text of the command.
         formats: the allowed values of ``--format``; the first format is the default.
     """

@@ -63,7 +63,7 @@ def _run(args: Namespace) -> int:
 
 
 def _words(shell: str, arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Split the command line to complete. Return the last word with its quotes, and all words without quotes."""
+    """Split the command line to complete. Return (last word with its quotes, all words without quotes)."""
     match shell:
         case "bash":
             words = split_line(arguments[0])
@@ -93,7 +93,8 @@ def _unquoted(word: str) -> str:
 def _for_bash(items: Sequence[Candidate], written: str) -> Iterator[str]:
     """Yield the completions for bash: the text after the last `=` or `:`, where bash begins a new word.
 
-    If the word begins with a quote, the text is quoted in the same way, and bash adds the closing quote.
+    If the last word of the command line, `written`, begins with a quote, the text is quoted in the same way, and bash
+    adds the closing quote.
     """
     quote = written[:1] if written[:1] in _QUOTED else ""
     breaks = _BREAKS.match(_unquoted(written))
@@ -116,7 +117,7 @@ INCOMPLETE: Final = ("/", ".", "=")
 
 
 def _with_text(shell: str, items: Sequence[Candidate]) -> Iterator[str]:
-    """Yield the completions for zsh and fish: the word, a tab and the description. For zsh, escape colons."""
+    """Yield a line for each completion in zsh or fish: the word, a tab and the description. For zsh, escape colons."""
     for word, text in items:
         escaped = word.replace(":", r"\:") if shell == "zsh" else word
         yield f"{escaped}\t{' '.join(text.split())}".rstrip("\t")

@@ -69,7 +69,10 @@ def command_words(args: Namespace) -> list[str]:
 
 @contextmanager
 def _streams(args: Namespace, output: dict[int, bytes]) -> Iterator[LocalStreams]:
-    """Yield the input and output streams for the command. With --format json, `output` collects the output."""
+    """Yield the input and output streams for the command.
+
+    With --format json, the streams append the output of the command to `output`: number of a stream -> bytes.
+    """
     from tfgen.live.execution import STDERR, STDOUT, LocalStreams
 
     files = {STDOUT: sys.stdout, STDERR: sys.stderr}

@@ -47,7 +47,7 @@ def _run(args: Namespace) -> int:
 
 
 def _is_line(path: str) -> bool:
-    """Return whether a path has the form ``FILE:LINE``."""
+    """Return True if the argument PATH has the form ``FILE:LINE``."""
     file, _, line = path.partition(":")
     return bool(file) and line.partition(":")[0].isdecimal()
 
@@ -64,7 +64,7 @@ def _line(args: Namespace) -> int:
 
 
 def _text(path: str) -> str:
-    """Return the explanation of a key or a rule. If a key and a rule have the same name, explain both.
+    """Return the explanation of the key or rule with the name `path`. If a key and a rule have the name, explain both.
 
     Raises:
         UsageError: no key and no rule has the name. The message suggests the most similar key and rule.

@@ -213,7 +213,10 @@ def _without_hooks(objects: Iterable[Object]) -> Sequence[Object]:
 
 
 def print_changes(args: Namespace, changes: Iterable[ObjectChange], *, is_detailed: bool) -> None:
-    """Print the outcome for each object as soon as the command has changed the object."""
+    """Print the outcome for each object as soon as the command has changed the object.
+
+    With `is_detailed`, also print the changed fields.
+    """
     from tfgen.report.live_changes import change_lines, change_row
 
     rows = []

@@ -187,7 +187,7 @@ def _status(run: Run) -> str:
 
 
 def _training_errors(run: Run) -> Iterator[tuple[str, TrainingError]]:
-    """Find common training errors in the logs of a run. Yield each error once, with the name of its task."""
+    """Find common training errors in the logs of a run. Yield (name of the first task, error), each error once."""
     names: set[str] = set()
     for name, state in run.states.items():
         text = state.task.log.read_text(errors="replace") if state.task.log.exists() else ""

@@ -86,7 +86,14 @@ class _LogEnds:
 
 
 def _print_errors(run: DeclaredRun, progress: Snapshot, choice: LogChoice, ends: _LogEnds) -> None:
-    """Print the common training errors in the logs of tasks, with the fix for each error. Failed tasks come first."""
+    """Print the common training errors in the logs of tasks, with the fix for each error. Failed tasks come first.
+
+    Args:
+        run: the run.
+        progress: the pods and other objects of the run.
+        choice: the selection of the logs on the command line.
+        ends: the last log lines of each task.
+    """
     from tfgen.live.task_errors import failed_pods, task_errors
     from tfgen.live.task_state import task_name
 

@@ -131,7 +131,7 @@ def report(args: Namespace, problems: Iterable[Problem], *, written: Mapping[str
     Args:
         args: the command line.
         problems: the problems.
-        written: additional fields of the JSON object.
+        written: additional fields of the JSON object, key -> value.
     """
     from tfgen.report.problems import rows
 
@@ -179,7 +179,7 @@ def commit_data(outcome: Outcome) -> dict[str, Any]:
 
 
 def ends_data(ends: Sequence[JobDiff]) -> list[dict[str, Any]]:
-    """Return the ended runs and the remaining claims as JSON data, in the format of `tfgen diff`."""
+    """Return the runs that a change ends, and the claims that remain, as JSON data in the format of `tfgen diff`."""
     from tfgen.report.diff_json import rows
 
     return [rows(job) for job in ends]
@@ -194,7 +194,7 @@ def print_ends(ends: Sequence[JobDiff]) -> None:
 
 
 def print_remaining(files: Sequence[str]) -> None:
-    """Print the files that remain in the folders of a removed or renamed job."""
+    """Print the files that tfgen did not write and that remain in the folders of a removed or renamed job."""
     if files:
         print_result(f"files that remain, because tfgen did not write them: {', '.join(files)}")
 

@@ -166,7 +166,10 @@ def positionals(parser: ArgumentParser) -> Sequence[Action]:
 
 
 def _unknown_option(parser: ArgumentParser, words: Iterable[str]) -> str | None:
-    """Return the first unknown long option, or None. A prefix of a known option counts as known, as in argparse."""
+    """Return the first unknown long option, such as `--envs`, in `words`; None without an unknown long option.
+
+    A prefix of a known option counts as known, as in argparse.
+    """
     for word in takewhile(lambda word: word != "--", words):
         name = word.partition("=")[0]
         if name.startswith("--") and " " not in name and not any(text.startswith(name) for text in options(parser)):

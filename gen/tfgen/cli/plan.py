@@ -69,7 +69,10 @@ def _run(args: Namespace) -> int:
 
 
 def _print_plans(plans: Mapping[str | None, Plan]) -> None:
-    """Print for each run whether the run fits, and print a picture of the nodes of each cluster."""
+    """Print for each run whether the run fits, and print a picture of the nodes of each cluster.
+
+    The argument `plans` is kubeconfig context -> plan, or None -> plan for the nodes in a file.
+    """
     from tfgen.report.plan import verdict_text
     from tfgen.report.plan_picture import node_lines
 
@@ -84,7 +87,7 @@ def _print_plans(plans: Mapping[str | None, Plan]) -> None:
 
 
 def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> dict[str | None, Plan]:
-    """Plan the runs on the nodes in a file."""
+    """Plan the runs on the nodes in the file of --nodes. Return None -> plan, as for a single cluster."""
     from tfgen.commands.cluster.read_cluster_file import read_cluster_file
     from tfgen.commands.plan import plan_runs
 
@@ -94,7 +97,7 @@ def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> dict[str | None, Pl
 
 
 def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> dict[str | None, Plan]:
-    """Plan the runs on the nodes of their clusters. Return the plan of each cluster by its kubeconfig context."""
+    """Plan the runs on the nodes of their clusters. Return kubeconfig context -> plan for the cluster."""
     from tfgen.commands.plan import plan_runs
     from tfgen.live.pauses import ONCE
     from tfgen.live.read_cluster import read_cluster
@@ -114,7 +117,7 @@ def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> dict[str | None
 
 
 def _print_size(source: str, objects: Iterable[Object]) -> None:
-    """Print the number of nodes and pods, so that the user sees whether the file contains the whole cluster."""
+    """Print the number of nodes and pods, so that the user sees whether `source` contains the whole cluster."""
     from tfgen.plural import count
 
     kinds = [item["kind"] for item in objects]

@@ -49,7 +49,7 @@ def _run(args: Namespace) -> int:
 
 
 def _print_rows(args: Namespace, rows: Iterable[Mapping[str, str]]) -> None:
-    """Print the outcome for each object as soon as tfgen has changed the object."""
+    """Print a row for each object as soon as tfgen has changed the object: kind, name, outcome and reason."""
     if args.format == "json":
         print_json({"objects": list(rows)})
         return

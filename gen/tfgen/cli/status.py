@@ -86,7 +86,7 @@ def _has_failed(state: RunState) -> bool:
 
 
 def _show(args: Namespace, states: Sequence[RunState], *, is_one: bool) -> None:
-    """Print the states of the runs as text or JSON."""
+    """Print the states of runs as JSON or text. With `is_one`, the text shows all details of the single run."""
     from datetime import UTC, datetime
 
     from tfgen.report.status import as_table, as_text, rows

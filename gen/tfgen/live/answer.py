@@ -18,10 +18,10 @@ class UnexpectedAnswerError(Exception):
 
 
 def read_answer(response: Any, shape: Shape) -> Any:
-    """Return the JSON of an HTTP response of urllib3. The function `shape` tests the top-level fields of the JSON.
+    """Return the JSON of an HTTP response of urllib3. `shape` is the test for the expected JSON, such as `is_list`.
 
     Raises:
-        UnexpectedAnswerError: the answer is a redirect, is not JSON, or is JSON without the expected top-level fields.
+        UnexpectedAnswerError: the answer is a redirect, is not JSON, or is JSON that fails the test `shape`.
     """
     if response.status >= 300:
         location = response.headers.get("Location", "an unnamed location")
@@ -40,18 +40,18 @@ def read_answer(response: Any, shape: Shape) -> Any:
 
 
 def is_object(data: Any) -> bool:
-    """Test whether data is a Kubernetes object. A `Status`, the result of a request, is an object as well."""
+    """Test whether JSON data is a Kubernetes object. A `Status`, the result of a request, counts as an object."""
     return isinstance(data, Mapping) and isinstance(data.get("kind"), str) and _is_metadata(data.get("metadata"))
 
 
 def is_list(data: Any) -> bool:
-    """Test whether data is a list of Kubernetes objects. The items have no field `kind`."""
+    """Test whether JSON data is a list of Kubernetes objects, such as a PodList. Items without `kind` are allowed."""
     items = data.get("items") if is_object(data) else None
     return isinstance(items, list) and all(map(_is_item, items))
 
 
 def is_discovery(data: Any) -> bool:
-    """Test whether data is the list of the resources of an API group."""
+    """Test whether JSON data is an APIResourceList: the list of the resources of an API group version."""
     resources = data.get("resources") if isinstance(data, Mapping) else None
     return isinstance(resources, list) and all(map(_is_resource, resources))
 

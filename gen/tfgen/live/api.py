@@ -191,7 +191,12 @@ class Api:
         }
 
     def _ask(self, method: str, path: str, query: Query, shape: Shape, body: Any = None, content_type: str = "") -> Any:
-        """Send a request until an answer is successful, and return its JSON. Stop at the time limit in `Patience`."""
+        """Send a request until an answer is successful, and return the JSON of the answer. `shape` tests the JSON.
+
+        Raises:
+            ApiError: the server answers with an error status that another try cannot change.
+            TfgenError: no answer is successful before the time limit of the client.
+        """
         start, tries, is_renewed, is_told = time.monotonic(), 0, False, False
         while True:
             headers: Mapping[str, str] = {}
@@ -234,11 +239,14 @@ class Api:
             time.sleep(seconds)
 
     def _is_wrong_server(self, seconds: float) -> bool:
-        """Test whether every request has failed for so long that even a command without a time limit stops."""
+        """Test whether no request of the client has succeeded, and the requests have failed for too many `seconds`.
+
+        In this case, even a command without a time limit stops.
+        """
         return not self._allowed and ONCE.total is not None and seconds > ONCE.total
 
     def _may_succeed(self, status: int, path: str) -> bool:
-        """Test whether a repeated request may succeed after an error status.
+        """Test whether another request for `path` may succeed after an answer with the error status `status`.
 
         An API server that has just started answers 403 to permitted requests until the server has loaded the Roles.
         """

@@ -60,7 +60,7 @@ class Channels:
 
     @property
     def has_room(self) -> bool:
-        """Return True if the caller may queue more bytes, because only few queued bytes are unsent."""
+        """Return True if the caller may queue more bytes: fewer than `_ROOM` queued bytes are unsent."""
         return len(self._unsent) < _ROOM
 
     @property

@@ -173,7 +173,7 @@ def _files(access: Access) -> list[str]:
 
 
 def _load(files: Sequence[str], context: str | None, configuration: Any) -> str:
-    """Load the kubeconfig files into `configuration`, and return the namespace of the context."""
+    """Load the kubeconfig files into the client's `configuration`, and return the namespace of the context."""
     path = os.pathsep.join(files)
     contexts, active = config.list_kube_config_contexts(path)
     if context is not None:
@@ -203,7 +203,10 @@ class _Errors(logging.Handler):
 
 @contextmanager
 def _client_errors(source: str) -> Iterator[None]:
-    """Raise a TfgenError for each error that the kubernetes client raises or logs in the `with` block."""
+    """Raise a TfgenError if the kubernetes client raises or logs an error in the `with` block.
+
+    The message begins with `source`, the origin of the settings, such as the path of the kubeconfig.
+    """
     errors, logger = _Errors(), logging.getLogger()
     handlers = logger.handlers[:]
     logger.handlers = [errors]

@@ -29,7 +29,7 @@ _UNUSED_NAMESPACE: Final = ""
 
 
 class DeclaredRun(Record):
-    """The run of a job in one environment, or of a job without an environment.
+    """The run of one variant of a job: of the job in an environment, or of the job without an environment.
 
     Attributes:
         job: name of the job.
@@ -39,11 +39,13 @@ class DeclaredRun(Record):
         run: name of the run; empty for a run without a name.
         namespace: namespace in job.yaml. None selects the namespace of the kubeconfig's context.
         cluster: cluster in job.yaml. None selects the cluster of the context.
-        is_enabled: whether the environment is enabled.
-        live_runs: for a retired run, the runs of the job in enabled environments of the same namespace and cluster, by
-            environment. The objects of these runs have the same names as the objects of the retired run.
-        roles: number of tasks by role.
-        controllers: StatefulSets and Jobs that create the pods, by role, without an operator's objects such as a TFJob.
+        is_enabled: whether the environment is enabled. In an environment that is not enabled, the job is retired.
+        live_runs: name of an enabled environment -> name of its run; empty unless the job is retired in `environment`.
+            Only environments with the same namespace and cluster count, because the objects of the runs have the same
+            names.
+        roles: role -> number of tasks.
+        controllers: role -> StatefulSet or Job that creates the pods. Objects of an operator, such as a TFJob, are not
+            in the mapping.
         end: object that decides when the run ends, such as the chief's Job.
         finisher: Job that releases the tasks; None for a run without a finisher.
         gang: PodGroup of the gang, and the number of pods that start together; None for a run without a gang.
@@ -80,7 +82,7 @@ class DeclaredRun(Record):
         return tuple(dict.fromkeys([*self.controllers.values(), *filter(None, optional), *self.claims]))
 
     def called(self, full_name: str) -> DeclaredRun:
-        """Return the run with `full_name` as the prefix of its object names, for a Helm release with another name."""
+        """Return a copy of the run whose object names begin with `full_name`, the name of a Helm release."""
         prefix = re.compile(rf"(elasticdl-)?{re.escape(self.full_name)}(?=-|$)")
 
         def renamed(item: Identity) -> Identity:
@@ -100,8 +102,8 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
     """Derive the run of a job from the Kubernetes objects of the job.
 
     Args:
-        built: the job, with its plain Kubernetes objects.
-        tasks: the objects that run the tasks without an operator. tfgen counts the tasks in these objects.
+        built: the job, with the plain Kubernetes objects of the job.
+        tasks: the objects that would run the tasks without an operator. tfgen counts the tasks in these objects.
         environment: environment of the job; None for the job without an environment.
     """
     job, structure = built.job, built.job.structure

@@ -75,7 +75,10 @@ def execute(api: Api, namespace: str, pod: Object, command: Sequence[str], strea
 
 
 def _carry(channels: Channels, streams: LocalStreams) -> bytes:
-    """Copy input and output until the server closes the websocket. Return the JSON of the final `Status` object."""
+    """Copy data between the local streams and the websocket, until the server closes the websocket.
+
+    Return the JSON of the `Status` object that the server sends at the end of the command.
+    """
     status = b""
     stdin, terminal = streams.stdin, streams.terminal
     while channels.is_open:

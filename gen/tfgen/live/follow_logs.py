@@ -194,7 +194,7 @@ class _ContainerLog:
         return not self._thread.is_alive()
 
     def show(self, pod: Object | None, *, is_lost: bool) -> None:
-        """Record the pod from the newest list, and request the log again after a failure of the server.
+        """Store the pod from the newest list of pods. If the server has failed, request the log again.
 
         Args:
             pod: the pod, with its current status; None for a deleted pod.
@@ -230,7 +230,12 @@ class _ContainerLog:
             self._emit(error)
 
     def _take(self, *, follow: bool = False, previous: bool = False) -> bool:
-        """Read the log from the last position. Return True if the log was read to the end."""
+        """Request the log from the last position, and read the answer. Return True if the log was read to the end.
+
+        Args:
+            follow: whether the server sends new lines until the container ends.
+            previous: whether to read the log of the container before the last restart.
+        """
         begin = self._position.begin()
         query = _query(self._container, LogChoice() if begin else self._choice)
         query |= {"sinceTime": begin} if begin else {}
@@ -265,7 +270,10 @@ class _ContainerLog:
             self._emit(TaskLine(*self._names, line))
 
     def _wait_for_looks(self) -> None:
-        """Wait for two more lists of the pods, because the first list may be older than the end of the log."""
+        """Wait for two more calls of `show`, because the list of the first call may be older than the end of the log.
+
+        Do not wait after a failure of the server, or after `close`.
+        """
         with self._shown:
             looks = self._looks
             self._shown.wait_for(lambda: self._is_closed or self._is_lost or self._looks >= looks + 2)
@@ -280,7 +288,7 @@ class _ContainerLog:
 
 
 def _names(pod: Object, container: str) -> tuple[str, str]:
-    """Return the name of the task and the name of the container. The training container gets an empty name."""
+    """Return (name of the pod's task, name of the container). The name of the training container is empty."""
     return task_name(pod), "" if container == CONTAINER else container
 
 

@@ -58,7 +58,7 @@ class LogPosition:
         self._is_repeated = False
 
     def begin(self) -> str:
-        """Prepare a new request, and return `sinceTime` for the request, in whole seconds; empty for the whole log."""
+        """Prepare a new request. Return the value of the query parameter `sinceTime`; empty to read the whole log."""
         if self._last is None:
             return ""
         self._is_repeated, self._to_drop = True, self._lines_of_last

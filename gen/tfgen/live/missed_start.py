@@ -77,14 +77,16 @@ def _reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _missing(run: DeclaredRun, snapshot: Snapshot) -> set[tuple[str, str]]:
-    """Return kind and name of the controllers whose pods have not started, according to the finisher's log."""
+    """Return (kind, name) of each controller whose pods have not started, according to the finisher's log."""
     texts: list[str] = _MISSING.findall(snapshot.log_of_finisher(run))
     things = [thing.split("/") for text in texts for thing in text.strip().split(", ")]
     return {(_RESOURCES[thing[0]], thing[1]) for thing in things if thing[0] in _RESOURCES and len(thing) == 2}
 
 
 def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> dict[str, Object]:
-    """Return the last warning event about each pod of a controller. Ignore events before the time `since`.
+    """Return pod name -> last warning event about the pod, for the pods of the controller with the name `controller`.
+
+    Events before the time `since` are left out.
 
     The release of the run deletes the waiting pods. The scheduler reports each deletion as a separate warning, which
     must not replace the reason why the pod waited.
@@ -102,7 +104,13 @@ def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> dict[str, 
 
 
 def _scheduling_reason(role: str, controller: Object | None, warnings: Mapping[str, Object]) -> str:
-    """Return a text such as "worker lacks 8 nvidia.com/gpu"; empty if the pods of the role lack no resource."""
+    """Return a text such as "worker lacks 8 nvidia.com/gpu"; empty if the pods of the role lack no resource.
+
+    Args:
+        role: name of the role.
+        controller: object that creates the pods of the role; None if the cluster does not have the object.
+        warnings: pod name -> last warning event about the pod.
+    """
     messages = [str(event.get("message")) for event in warnings.values() if event.get("reason") == _UNSCHEDULABLE]
     lacking = [resource for message in messages for resource in dict.fromkeys(_LACKING.findall(message))]
     spec: Mapping[str, Any] = data_path.at(controller or {}, ("spec", "template", "spec")) or {}

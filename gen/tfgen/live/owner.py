@@ -19,6 +19,9 @@ _MARKS: Final = (
 
 
 def owner_of(item: Object) -> str:
-    """Return the tool that would revert a change of an object: Argo CD, Flux or Helm; empty for an unmanaged object."""
+    """Return the name of the tool that manages an object: Argo CD, Flux or Helm; empty for an unmanaged object.
+
+    The tool would revert a change of the object.
+    """
     metadata = item["metadata"]
     return next((tool for part, key, tool in _MARKS if key in (metadata.get(part) or {})), "")

@@ -102,7 +102,7 @@ class PortForward:
 
 
 def _carry(local: socket.socket, channels: Channels) -> None:
-    """Copy bytes in both directions, until the client or the pod closes the connection.
+    """Copy bytes between a local connection and the websocket, until the local client or the pod closes the connection.
 
     Raises:
         TfgenError: the kubelet reports an error, or the connection is lost.
@@ -130,6 +130,11 @@ def _carry(local: socket.socket, channels: Channels) -> None:
 
 def _listen(port: int | None, preferred: int) -> socket.socket:
     """Return a socket that listens on the loopback interface.
+
+    Args:
+        port: port to listen on; 0 for any free port; None for `preferred`, or for any free port if `preferred` is in
+            use.
+        preferred: number of the pod's port.
 
     Raises:
         TfgenError: the port is in use.

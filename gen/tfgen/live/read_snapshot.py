@@ -145,7 +145,7 @@ class _Reader:
             return []
 
     def nodes_if_allowed(self, names: Iterable[str]) -> dict[str, Object]:
-        """Return the existing nodes among the given names; empty if the account may not read nodes."""
+        """Return name -> node, for the existing nodes among `names`; empty if the account may not read nodes."""
         resource = self._api.resource(*_NODE)
         nodes: dict[str, Object] = {}
         if resource is None:
@@ -176,7 +176,7 @@ class _Reader:
 
 
 def _by_identity(kind: tuple[str, str], items: Iterable[Object]) -> dict[Identity, Object]:
-    """Return listed objects by identity. Add `apiVersion` and `kind`, which the answer to a list request omits."""
+    """Return identity -> object, for listed objects of a kind. Add `apiVersion` and `kind`, which list items lack."""
     whole = [{"apiVersion": kind[0], "kind": kind[1], **item} for item in items]
     return {identity(item): item for item in whole}
 

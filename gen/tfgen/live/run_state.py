@@ -204,7 +204,7 @@ def _phase(run: DeclaredRun, lead: Object | None, end: End | None, roles: Sequen
 
 
 def _causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState], end: End | None) -> Iterator[Cause]:
-    """Yield the reasons why a run waits, fails or still uses nodes, each for a single task or object."""
+    """Yield a Cause for each reason why a run waits, fails or still uses nodes. `end` is None before the end."""
     if not run.is_enabled:
         yield from _retired_reason(roles)
         return
@@ -233,7 +233,7 @@ def _end_reason(run: DeclaredRun, end: End) -> Iterator[Cause]:
 
 
 def _reasons(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState]) -> Iterator[Cause]:
-    """Yield the reasons why tasks, controllers and claims do not work, each for a single task or object."""
+    """Yield a Cause for each reason why the gang, the queue, a task, a controller or a claim of a run does not work."""
     yield from _gang_reasons(run, snapshot)
     yield from _queue_reasons(run, snapshot)
     by_name = {pod["metadata"]["name"]: pod for pod in snapshot.pods_of(run)}
@@ -260,7 +260,7 @@ def _reasons(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState]) -
 
 
 def _finisher_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
-    """Yield the reason why the finisher cannot work, if the finisher's Job has no pod, or if the pod does not run."""
+    """Yield a Cause if the finisher's Job has no pod, or if the pod of the Job does not run."""
     item = snapshot.objects.get(run.finisher) if run.finisher else None
     if item is None or end_of(item):
         return
@@ -273,7 +273,10 @@ def _finisher_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
 
 
 def _gang_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
-    """Yield the reason why a gang waits. The scheduler starts no pod until the cluster has room for all pods."""
+    """Yield a Cause with the reason why the gang waits, if fewer pods have a node than the gang needs.
+
+    The scheduler starts no pod until the cluster has room for all pods of the gang.
+    """
     if run.gang is None or run.gang[0] not in snapshot.objects:
         return
     identity, size = run.gang[0], live_gang_size(run, snapshot)
@@ -290,7 +293,7 @@ def _gang_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
 
 
 def _queue_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
-    """Yield the reason why a run waits in a queue of Kueue."""
+    """Yield a Cause with the reason why a run waits in a queue of Kueue, if the run waits in a queue."""
     lead = snapshot.lead_of(run)
     if lead is None or not queue_of(lead) or any(KIND in text for text in snapshot.unreadable):
         return
@@ -305,7 +308,10 @@ def _warning(snapshot: Snapshot, item: Object) -> Reason | None:
 
 
 def _group(reasons: Iterable[Cause]) -> Iterator[Cause]:
-    """Merge equal reasons of several tasks or objects. Put failed probes last, because failed probes are effects."""
+    """Merge the causes with equal reasons. Yield the causes with failed probes last.
+
+    A failed probe is often only an effect of another cause.
+    """
     groups: dict[Reason, list[str]] = {}
     for cause in sorted(reasons, key=lambda cause: cause.reason.word == _UNREADY):
         groups.setdefault(cause.reason, []).extend(cause.subjects)

@@ -20,12 +20,12 @@ class Snapshot(Record):
 
     Attributes:
         pods: pods of the jobs to which the runs belong.
-        objects: objects of the runs that exist in the cluster.
+        objects: identity -> object, for the objects of the runs. Objects that the cluster does not have are missing.
         warnings: events of type Warning, the oldest first.
         unreadable: objects that could not be read, each with the reason.
         workloads: Kueue's Workloads of the runs.
-        logs: last lines of the logs that were read, by the name of the pod.
-        nodes: nodes that have pods of the runs and may be lost, by name.
+        logs: pod name -> last lines of the log, for the logs that were read.
+        nodes: node name -> node, for the nodes that have pods of the runs and may be lost.
     """
 
     pods: tuple[Object, ...] = ()
@@ -49,7 +49,7 @@ class Snapshot(Record):
         return self.pods_with({keys.JOB: run.full_name, keys.RUN: run.run})
 
     def finisher_pod(self, run: DeclaredRun) -> Object | None:
-        """Return the newest pod of a run's finisher."""
+        """Return the newest pod of a run's finisher; None without such a pod."""
         pods = [pod for pod in self.pods_of(run) if pod["metadata"]["labels"].get(keys.ROLE) == FINISHER]
         return max(pods, key=creation_time, default=None)
 

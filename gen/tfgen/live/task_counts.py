@@ -20,7 +20,7 @@ _ROLE: Final = ("metadata", "labels", keys.ROLE)
 
 
 def live_task_counts(run: DeclaredRun, snapshot: Snapshot) -> Mapping[str, int]:
-    """Return the number of tasks in each role of a run.
+    """Return role -> number of tasks, for each role of a run.
 
     The number comes from the objects that create the pods of the role. If the cluster has no such object, or if the
     release of the run has scaled the object to 0, the number comes from job.yaml.
@@ -54,7 +54,7 @@ def differences(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
 
 
 def task_counts(item: Object) -> Mapping[str, int]:
-    """Return the number of pods that an object such as a StatefulSet requests, by the role in the label of its pods."""
+    """Return role -> number of pods that an object such as a StatefulSet requests. A label of the pods has the role."""
     counts: Counter[str] = Counter()
     for template, number in _templates(item):
         role = data_path.at(template, _ROLE)
@@ -64,7 +64,7 @@ def task_counts(item: Object) -> Mapping[str, int]:
 
 
 def _templates(item: Object) -> Iterator[tuple[Any, Any]]:
-    """Yield each pod template of an object, with the number of pods that the object creates from the template."""
+    """Yield (pod template, number of pods that the object creates from the template) for each template of an object."""
     spec: Mapping[str, Any] = item.get("spec") or {}
     parts: Sequence[Mapping[str, Any]]
     match item["kind"]:

@@ -110,7 +110,7 @@ def task_states(pods: Sequence[Object]) -> tuple[TaskState, ...]:
 
 
 def newest_pods(pods: Iterable[Object]) -> dict[tuple[str, int], Object]:
-    """Return the newest pod of each task, by role and index."""
+    """Return (role, index) of the task -> newest pod of the task."""
     return {(role_of(pod), index_of(pod)): pod for pod in sorted(pods, key=creation_time)}
 
 

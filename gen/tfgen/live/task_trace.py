@@ -40,7 +40,13 @@ def trace_task(api: Api, namespace: str, pod: Object, seconds: int) -> dict[str,
 
 
 def _failure(code: int, lines: Sequence[str], task: str) -> str:
-    """Return the reason why a trace failed, and a fix."""
+    """Return a text with the reason why the trace of a task failed, and a fix.
+
+    Args:
+        code: exit code of the program `programs.trace_server`.
+        lines: lines that the program wrote to standard error.
+        task: name of the task.
+    """
     last = lines[-1] if lines else ""
     match code:
         case _ if code == NO_TENSORFLOW:
@@ -68,7 +74,7 @@ def _failure(code: int, lines: Sequence[str], task: str) -> str:
 
 
 def _files(archive: bytes) -> dict[str, bytes]:
-    """Return the content of each regular file in a tar archive, by name.
+    """Return file name -> content, for each regular file in a tar archive.
 
     Raises:
         TfgenError: the archive is incomplete.

@@ -21,7 +21,7 @@ _VERSIONS: Final = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
 
 
 def workload_kind(api: Api) -> tuple[str, str]:
-    """Return API version and kind of Workloads in a cluster; the newest known version for a cluster without Kueue."""
+    """Return (API version, kind) of Kueue's Workloads in a cluster; the newest version for a cluster without Kueue."""
     return next((version for version in _VERSIONS if api.resource(version, KIND)), _VERSIONS[0]), KIND
 
 
@@ -39,7 +39,7 @@ def workload_of(item: Object, workloads: Iterable[Object]) -> Object | None:
 
 
 def queue_of(item: Object) -> str:
-    """Return the Kueue queue that an object names; empty for an object without a queue."""
+    """Return the name of the Kueue queue in an object's label; empty for an object without a queue."""
     queue: str = (item["metadata"].get("labels") or {}).get(keys.QUEUE, "")
     return queue
 

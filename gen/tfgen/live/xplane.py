@@ -77,7 +77,7 @@ def _line_events(line: memoryview, names: dict[int, str]) -> Iterator[TraceEvent
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Yield the field number and the value of each field in a protobuf message.
+    """Yield (field number, value) for each field in a protobuf message.
 
     https://protobuf.dev/programming-guides/encoding/
     """
@@ -102,7 +102,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
 
 
 def _varint(data: memoryview, position: int) -> tuple[int, int]:
-    """Return the variable-length integer at a position, and the position after the integer."""
+    """Return (variable-length integer at `position`, position after the integer)."""
     value = shift = 0
     while True:
         byte = data[position]

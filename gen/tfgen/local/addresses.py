@@ -28,7 +28,7 @@ _ADDRESS: Final = re.compile(r"[\w.-]+:\d+")
 
 
 def loopback(maps: ConfigMaps) -> dict[str, str]:
-    """Return a local address for each host in the ConfigMap of the run; empty for a job without a TensorFlow cluster.
+    """Return host -> local address, for the hosts in the job's ConfigMaps; empty without a TensorFlow cluster.
 
     Raises:
         TfgenError: not enough consecutive ports are free.
@@ -44,12 +44,15 @@ def loopback(maps: ConfigMaps) -> dict[str, str]:
 
 
 def replace_addresses(text: str, local: Mapping[str, str]) -> str:
-    """Replace each host of the TensorFlow cluster in a text by the host's local address."""
+    """Replace each host of the TensorFlow cluster in a text by its local address in `local`, from `loopback`."""
     return _ADDRESS.sub(lambda match: local.get(match[0], match[0]), text) if local else text
 
 
 def _free_ports(number: int) -> range:
-    """Return a range of free ports. The first port is random, so that two simultaneous runs rarely collide."""
+    """Return a range of free ports with the length `number`.
+
+    The first port is random, so that two simultaneous runs rarely use the same ports.
+    """
     for _ in range(_TRIES):
         first = random.randrange(_PORTS.start, _PORTS.stop - number)  # noqa: S311 - no secret
         ports = range(first, first + number)

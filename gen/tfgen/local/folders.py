@@ -69,7 +69,7 @@ class Volumes(Record):
     Attributes:
         structure: the structure of the job.
         root: the folder in which tfgen creates the folders of the run.
-        user_folders: the folders that the user passes for volumes, by the name of the volume.
+        user_folders: volume name -> folder that the user passes for the volume with `--mount`.
         workdir: the folder with the code of the job.
         maps: the ConfigMaps of the job.
     """
@@ -81,7 +81,7 @@ class Volumes(Record):
     maps: ConfigMaps
 
     def folders(self, pod: Pod, variables: Mapping[str, str]) -> Folders:
-        """Return the folders of a pod, and create missing folders.
+        """Return the mounts of a pod with their local folders, and create missing folders.
 
         Args:
             pod: the pod of the task.
@@ -96,7 +96,7 @@ class Volumes(Record):
         return Folders(tuple(sorted(mounts, key=lambda mount: -len(mount.path))), self.workdir)
 
     def shared(self, pods: Sequence[Pod]) -> dict[str, Path]:
-        """Return the folders that remain after the tasks have ended, by the name of the volume."""
+        """Return volume name -> local folder, for the folders that remain after the tasks have ended."""
         return {
             volume["name"]: self._shared_folder(volume["name"])
             for pod in pods
@@ -105,7 +105,7 @@ class Volumes(Record):
         }
 
     def unmounted(self, pods: Sequence[Pod]) -> Iterator[str]:
-        """Yield the volumes whose content exists only in the cluster, and for which the user passes no folder."""
+        """Yield the name of each volume whose content exists only in the cluster, unless the user passes a folder."""
         for volume in {volume["name"]: volume for pod in pods for volume in _volumes(pod)}.values():
             is_own = volume.get("configMap", {}).get("name") in self.maps
             if volume["name"] not in self.user_folders and not is_own and any(source in volume for source in _UNKNOWN):
@@ -165,7 +165,10 @@ def _is_of_task(volume: Mapping[str, Any]) -> bool:
 
 
 def _write_files(folder: Path, data: Mapping[str, str], items: Sequence[Mapping[str, Any]] | None) -> None:
-    """Write the files of a ConfigMap volume: https://kubernetes.io/docs/concepts/storage/volumes/#configmap."""
+    """Write the `data` of a ConfigMap to files in `folder`, as the kubelet does for a volume with the field `items`.
+
+    Source: https://kubernetes.io/docs/concepts/storage/volumes/#configmap.
+    """
     paths = {item["key"]: item["path"] for item in items} if items else {key: key for key in data}
     for key, path in paths.items():
         if key in data:

@@ -39,6 +39,11 @@ def find_gpus() -> list[str]:
 
 
 def shares(numbers: Sequence[int], gpus: Sequence[str]) -> list[str]:
-    """Return the GPU indexes of each task, separated by commas. If the machine has too few GPUs, tasks share GPUs."""
+    """Return the GPU indexes for each task, separated by commas. If the machine has too few GPUs, tasks share GPUs.
+
+    Args:
+        numbers: the number of GPUs that each task requests.
+        gpus: the indexes of the GPUs of the machine.
+    """
     turn = itertools.cycle(gpus)
     return [",".join(itertools.islice(turn, min(number, len(gpus)))) for number in numbers]

@@ -13,7 +13,7 @@ _MOST: Final = 1 << 20
 
 
 class Line(Record):
-    """A line of output, and the task that printed the line."""
+    """A line of output, and the name of the task that printed the line."""
 
     task: str
     text: str

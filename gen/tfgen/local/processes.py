@@ -31,7 +31,7 @@ LEAVES_NONE: Final = sys.platform == "linux"
 
 
 class Ended(Record):
-    """The end of a task, with the exit code as in `subprocess`, or with the reason why the task could not start."""
+    """The end of a task: the exit code as in `subprocess`, and the error if the task could not start."""
 
     task: str
     code: int
@@ -46,7 +46,7 @@ class Processes:
     """The processes of the tasks. The context manager starts the supervisor, and ends all remaining processes."""
 
     def __init__(self, root: Path) -> None:
-        """Take the folder for the log of the supervisor."""
+        """Set the folder `root`, in which the supervisor writes its log."""
         self._log = root / "supervisor.log"
         self._tail = b""
 

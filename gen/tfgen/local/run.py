@@ -74,7 +74,7 @@ class State:
 
 
 class Run:
-    """A run of a job on this machine. The attributes have their final values after the last item of `lines`."""
+    """A run of a job on this machine. The attributes have their final values after the last item of `lines()`."""
 
     def __init__(self, tasks: Sequence[Task], ending: Ending, processes: Processes, clock: Callable[[], float]) -> None:
         self.states = {task.name: State(task) for task in tasks}
@@ -157,7 +157,7 @@ class Run:
         return retries is None or state.retried < retries
 
     def _keep_times(self) -> None:
-        """Kill each task whose time to end has come, and start each task whose time to start has come."""
+        """Start, end or kill each task whose planned time has come: retries, intentional failures and grace periods."""
         now = self._clock()
         for failure in [failure for failure in self._failures if self.seconds >= failure.seconds]:
             state = self.states[failure.task]

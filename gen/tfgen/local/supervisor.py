@@ -169,7 +169,7 @@ class Supervisor:
 
 
 def _parents() -> "list[tuple[int, int]]":
-    """Return the id of every process and the id of its parent process, from /proc/*/stat.
+    """Return (process id, id of the parent process) for every process, from /proc/*/stat.
 
     The parser splits each file at the last bracket, because the process name before this bracket may contain brackets.
     """

@@ -20,27 +20,30 @@ from tfgen.kubernetes.expansion import expand
 from tfgen.record import Record
 
 ConfigMaps: TypeAlias = Mapping[str, Mapping[str, str]]
-"""The data of the job's ConfigMaps, by name."""
+"""The name of a ConfigMap of the job -> the data of the ConfigMap."""
 
 _ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]")
 
 
 class Lack(Record):
-    """A variable whose value exists only in the cluster, and the name of the object that contains the value."""
+    """The name of a variable whose value exists only in the cluster, and the source of the value in words.
+
+    Example: Lack("TOKEN", "the key token of the Secret api").
+    """
 
     name: str
     source: str
 
 
 class Variables(Record):
-    """The variables of a task with their values, and the variables whose values exist only in the cluster."""
+    """The known variables of a task, as name -> value, and the variables whose values exist only in the cluster."""
 
     values: Mapping[str, str]
     lacking: tuple[Lack, ...]
 
 
 def config_maps(objects: Any) -> ConfigMaps:
-    """Return the data of the ConfigMaps among the objects of a job, by name."""
+    """Return name -> data, for each ConfigMap among the objects of a job."""
     data = {item["metadata"]["name"]: item.get("data") for item in objects if item["kind"] == "ConfigMap"}
     return {name: texts if isinstance(texts, Mapping) else {} for name, texts in data.items()}
 
@@ -51,8 +54,8 @@ def variables(pod: Pod, maps: ConfigMaps, user_values: Mapping[str, str]) -> Var
     Args:
         pod: the pod of the task.
         maps: the ConfigMaps of the job.
-        user_values: the values that the user passes, by the name of the variable. A value that the container's `env` or
-            `envFrom` sets has priority.
+        user_values: variable name -> value that the user passes. A value that the container's `env` or `envFrom` sets
+            has priority.
     """
     values = {**user_values, **dict(_from_config_maps(pod, maps))}
     lacking = []
@@ -94,7 +97,7 @@ def _value(pod: Pod, source: Mapping[str, Any], maps: ConfigMaps) -> str | None:
 
 
 def _field(pod: Pod, path: str) -> str:
-    """Return the value of a pod's field, as the downward API does. The node of the pod is this machine.
+    """Return the value of the pod's field `path`, as the downward API does. The node of the pod is this machine.
 
     https://kubernetes.io/docs/concepts/workloads/pods/downward-api/#available-fields
     """
@@ -112,9 +115,9 @@ def _field(pod: Pod, path: str) -> str:
 
 
 def _resource(pod: Pod, reference: Mapping[str, Any]) -> str:
-    """Return the value of a `resourceFieldRef`: a limit or request, divided by the divisor and rounded up.
+    """Return the value of the `resourceFieldRef` `reference`: a limit or request, divided by `divisor` and rounded up.
 
-    For a missing limit or request, use the CPUs or the memory of this machine.
+    A missing limit or request has the value of this machine: the number of CPUs, or the size of the memory.
     """
     side, _, resource = reference["resource"].partition(".")
     amounts: Mapping[str, str] = pod.container.get("resources", {}).get(side, {})

@@ -37,7 +37,7 @@ _NAMES: Final[Mapping[str, Schema]] = {
 
 
 def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
-    """Return the schemas of the values without a key in the job file, by path. Each value is empty by default.
+    """Return key -> schema, for the chart values that have no key in the job file. Each value is empty by default.
 
     Args:
         environments: the environments of the chart, from `told_environments`.
@@ -56,6 +56,9 @@ def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
 
 
 def told_environments(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the environments that a chart must distinguish: all if an environment sets patches, or else none."""
+    """Return the names of all environments of a job if an environment sets `patches`, or else an empty tuple.
+
+    The objects of a chart depend on the name of the environment only if an environment sets `patches`.
+    """
     environments = spec.get("environments", {})
     return tuple(sorted(environments)) if any("patches" in environment for environment in environments.values()) else ()

@@ -13,12 +13,12 @@ EQUAL_WORKERS: Final = ("MultiWorkerMirrored", "KerasDistribution")
 
 
 def default_end(strategy: str | None) -> CompletionBy:
-    """Return the role whose end completes a job of a strategy by default."""
+    """Return the default of `completion.by` for a strategy: the tasks whose end completes the job."""
     return "Worker0" if strategy in EQUAL_WORKERS else "Chief"
 
 
 def ended_by(spec: Mapping[str, Any]) -> CompletionBy:
-    """Return the role whose end completes the job. The spec, the workload kind or the strategy sets the role."""
+    """Return the tasks whose end completes the job: `completion.by`, or the default of the kind or the strategy."""
     by: CompletionBy | None = spec.get("completion", {}).get("by") or kinds.FACTS[kinds.of_spec(spec)].default_end
     return by or default_end(spec.get("strategy"))
 

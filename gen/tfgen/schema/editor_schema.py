@@ -45,7 +45,7 @@ def _one_line(value: Any) -> str:
 
 
 def _plain(node: Schema) -> dict[str, Any]:
-    """Return a node without the keywords that editors do not need.
+    """Return a schema node without the keywords that editors do not need.
 
     A node that allows null becomes a choice: the node without null, or null. So other nodes can share the first choice.
     """
@@ -64,7 +64,7 @@ def _plain(node: Schema) -> dict[str, Any]:
 
 
 def _map_nodes(node: Schema, change: Callable[[Schema], Any]) -> dict[str, Any]:
-    """Return a copy of a node. In the copy, the result of `change` replaces each child node."""
+    """Return a copy of a schema node in which the function `change` has replaced each child node."""
     changed = dict(node)
     for key, value in node.items():
         if key in _BY_NAME:
@@ -77,7 +77,7 @@ def _map_nodes(node: Schema, change: Callable[[Schema], Any]) -> dict[str, Any]:
 
 
 def _children(node: Schema) -> Iterator[Schema]:
-    """Yield the child nodes of a node."""
+    """Yield the child nodes of a schema node, such as the schema of each property."""
     for key, value in node.items():
         if key in _BY_NAME:
             yield from value.values()
@@ -88,10 +88,10 @@ def _children(node: Schema) -> Iterator[Schema]:
 
 
 class _Shared:
-    """Collects the repeated nodes of a schema as definitions.
+    """Collector of the repeated nodes of a schema. Each repeated node becomes a definition.
 
     Attributes:
-        definitions: the definitions by name. A definition contains no nested definitions.
+        definitions: name -> definition. A definition contains no nested definitions.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -111,7 +111,7 @@ class _Shared:
             self.definitions[self._pointers[pointer]] = self.node(node)
 
     def _free(self, word: str) -> str:
-        """Return an unused name for a definition: the given word, if necessary with a number."""
+        """Return an unused name for a definition: `word`, if necessary with a number."""
         base = re.sub("[^A-Za-z0-9]", "", word) or "text"
         taken = {*self._pointers.values()}
         return next(name for name in (base, *(f"{base}{number}" for number in range(2, 1_000))) if name not in taken)
@@ -124,7 +124,7 @@ class _Shared:
             self._measure(child)
 
     def node(self, node: Schema) -> dict[str, Any]:
-        """Return a copy of a node. In the copy, references to definitions replace the repeated nodes."""
+        """Return a copy of a schema node in which references to definitions replace the repeated nodes."""
         if "$ref" in node:
             return {**node, "$ref": f"{_SHORT_ROOT}{self._pointers[node['$ref']]}"}
         return _map_nodes(node, self._reference)
@@ -155,20 +155,26 @@ class _Shared:
 
 
 def _required_form(pointer: str, named: Mapping[str, Schema]) -> str | None:
-    """Return the pointer of a definition that allows the same values except null; None without such a definition."""
+    """Return the pointer of the definition that allows the values of the definition at `pointer`, except null.
+
+    The result is None without such a definition. The argument `named` is JSON pointer -> definition.
+    """
     plain = named.get(f"{_ROOT}{pointer.rpartition('/')[2]}")
     return f"{_ROOT}{pointer.rpartition('/')[2]}" if named[pointer] == {"anyOf": [plain, _NULL]} else None
 
 
 def _without_null(node: Schema, optional: Mapping[str, str]) -> dict[str, Any]:
-    """Replace each reference to a definition that allows null by a choice: null, or the definition without null."""
+    """Replace each reference to a definition that allows null by a choice: null, or the definition without null.
+
+    The argument `optional` is pointer of a definition that allows null -> pointer of the definition without null.
+    """
     if node.get("$ref") in optional:
         return {"anyOf": [{**node, "$ref": optional[node["$ref"]]}, _NULL]}
     return _map_nodes(node, lambda child: _without_null(child, optional))
 
 
 def _constraint(node: Schema) -> Schema:
-    """Return a copy of a node without the description, which does not constrain a value."""
+    """Return a copy of a schema node without the description, which does not constrain a value."""
     return {key: value for key, value in node.items() if key != "description"}
 
 

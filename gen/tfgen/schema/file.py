@@ -54,7 +54,10 @@ def _load(name: str) -> Schema:
 
 
 def resolve(schema: Schema, node: Schema) -> Schema:
-    """Return a node with its `$ref` resolved. Keywords next to the `$ref` override the keywords of the target."""
+    """Return a copy of a node, in which the keywords of the target replace the `$ref`.
+
+    Keywords next to the `$ref` override the keywords of the target.
+    """
     while "$ref" in node:
         siblings = {key: value for key, value in node.items() if key != "$ref"}
         node = {**target(schema, node["$ref"]), **siblings}
@@ -68,12 +71,18 @@ def target(schema: Schema, ref: str) -> Schema:
 
 
 def is_record(node: Schema) -> bool:
-    """Test whether a resolved node is an object with fixed keys, and not a map with names as keys."""
+    """Test whether a resolved node describes a mapping with fixed keys, and not a mapping with names as keys."""
     return node.get("type") == "object" and "properties" in node
 
 
 def entry(schema: Schema, node: Schema, key: str | int) -> Schema | None:
-    """Return the resolved child node for a key or an index; None for a key that the schema does not have."""
+    """Return the resolved schema of a value in a mapping or list; None for a key that the schema does not have.
+
+    Args:
+        schema: the whole schema, with the definitions.
+        node: the resolved schema of the mapping or list.
+        key: the key of the value in the mapping, or the index of the value in the list.
+    """
     if isinstance(key, int):
         child = node.get("items")
     else:
@@ -82,7 +91,7 @@ def entry(schema: Schema, node: Schema, key: str | int) -> Schema | None:
 
 
 def node(schema: Schema, path: Sequence[str | int]) -> Schema | None:
-    """Return the resolved node at a path of the document; None for a path that the schema does not have."""
+    """Return the resolved schema of the value at `path` in a document; None for a path without a schema."""
     current: Schema | None = schema
     for key in path:
         if current is None:
@@ -92,7 +101,10 @@ def node(schema: Schema, path: Sequence[str | int]) -> Schema | None:
 
 
 def complete(schema: Schema, node: Schema, value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a mapping with defaults for its missing keys. A nested record without a default remains absent."""
+    """Return a copy of the mapping `value`, in which the missing keys have the defaults of the resolved node `node`.
+
+    A missing record without a default remains missing. A record is a mapping with fixed keys.
+    """
     completed: dict[str, Any] = {}
     for key in node["properties"]:
         child = entry(schema, node, key) or {}
@@ -104,7 +116,7 @@ def complete(schema: Schema, node: Schema, value: Mapping[str, Any]) -> dict[str
 
 
 def used_definitions(root: Schema, definitions: Schema) -> dict[str, Any]:
-    """Return the definitions that a schema refers to, directly or indirectly, in the order of their names."""
+    """Return name -> definition, for the definitions to which `root` refers directly or indirectly, sorted by name."""
     used: dict[str, Any] = {}
     waiting = list(_references(root))
     while waiting:
@@ -116,7 +128,10 @@ def used_definitions(root: Schema, definitions: Schema) -> dict[str, Any]:
 
 
 def _references(value: Any) -> Iterator[str]:
-    """Yield the names of the definitions that a value refers to. For a nested definition, yield its parent."""
+    """Yield the names of the definitions to which a schema, or a part of a schema, refers.
+
+    A nested definition has the name of the definition that contains the nested definition.
+    """
     if isinstance(value, Mapping):
         if "$ref" in value:
             yield value["$ref"].split("/")[2]
@@ -128,7 +143,7 @@ def _references(value: Any) -> Iterator[str]:
 
 
 def first_sentence(node: Schema) -> str:
-    """Return the first sentence of the description of a node."""
+    """Return the first sentence of the description in a schema node; empty without a description."""
     description: str = node.get("description", "")
     head, stop, _ = description.partition(". ")
     return head + stop.strip()

@@ -126,7 +126,7 @@ def instead(path: Path, value: Any) -> str:
 
 
 def can_import(kind: str, version: Any) -> bool:
-    """Return whether `tfgen import` reads objects of a kind."""
+    """Return True if `tfgen import` reads objects of a kind with the API version `version`."""
     return isinstance(version, str) and version.rpartition("/")[0] in _IMPORTED.get(kind, ())
 
 
@@ -164,7 +164,10 @@ def as_items(value: Any, key: str) -> str:
 
 
 def _hidden(name: Any, value: Any) -> Any:
-    """Replace the possible secrets in a value that is written as in Kubernetes."""
+    """Return a copy of a value in which "..." replaces each possible secret. The value is written as in Kubernetes.
+
+    The argument `name` is the key or the variable with the value: a name such as PASSWORD shows a secret.
+    """
     if isinstance(value, Mapping):
         return {key: _hidden(name if key == "value" else key, item) for key, item in value.items()}
     if isinstance(value, list):
@@ -199,7 +202,7 @@ def _ours(name: str, value: Any) -> Any:
 
 
 def _by_name(items: Sequence[Any]) -> tuple[str, Any] | None:
-    """Return the name of the first item and its other fields, or None if the item has no name."""
+    """Return (name of the first item, the other fields of the item); None if the first item has no name."""
     first = items[0] if items else None
     if not isinstance(first, Mapping) or not isinstance(first.get("name"), str):
         return None

@@ -31,7 +31,7 @@ _SHORT_LIST = 12
 
 
 def expected(node: Schema) -> str:
-    """Return the constraint of a value in words: its type, its range or its choices."""
+    """Return the type or the choices of a schema node in words, such as "an integer from 1 to 10"."""
     if "enum" in node:
         return f"one of {either(choice for choice in node['enum'] if choice is not None)}"
     if node.get("x-kind") == "quantity":
@@ -42,13 +42,13 @@ def expected(node: Schema) -> str:
 
 
 def json_types(node: Schema) -> list[str]:
-    """Return the JSON types that a node allows, or the type of its constant."""
+    """Return the names of the JSON types that a schema node allows, such as "string"."""
     types = node.get("type", ["string"])
     return [types] if isinstance(types, str) else list(types)
 
 
 def integers(node: Schema) -> str:
-    """Return the range of an integer or number in words, such as "an integer from 1 to 10"."""
+    """Return the range of a schema node for numbers in words, such as "an integer from 1 to 10"."""
     if node["maximum"] == MAX_INTEGER:
         return "an integer"
     kind = "a number" if "number" in json_types(node) else "an integer"
@@ -56,12 +56,19 @@ def integers(node: Schema) -> str:
 
 
 def choices(node: Schema) -> list[str]:
-    """Return the alternative keys of a mapping. The mapping must have exactly one of these keys."""
+    """Return the keys in the `oneOf` of a schema node. A mapping must have exactly one of these keys."""
     return [key for choice in node["oneOf"] for key in choice["required"]]
 
 
 def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = ()) -> str:
-    """Return a hint such as `; did you mean "image"?` for an unknown key, and a short list of the allowed keys."""
+    """Return a hint such as `; did you mean "image"?` for an unknown key, and a short list of the allowed keys.
+
+    Args:
+        key: the unknown key.
+        owner: the schema of the mapping that contains the key.
+        schema: the schema of the document.
+        path: the path of the mapping in the document.
+    """
     allowed = owner["properties"] if "properties" in owner else owner["propertyNames"]["enum"]
     listed = f" (allowed: {', '.join(sorted(allowed))})" if len(allowed) <= _SHORT_LIST else ""
     name = (
@@ -95,19 +102,25 @@ _OTHER_WORDS = {
 
 
 def _in_our_words(key: str, allowed: Iterable[str]) -> str | None:
-    """Translate a key of Kubernetes to the key of a job, such as `volumes` to `storage`; None for other keys."""
+    """Return the equivalent of a Kubernetes key in a job, such as `storage` for `volumes`; None for other keys.
+
+    The result is None as well if the first key of the equivalent is not in `allowed`.
+    """
     ours = _OTHER_WORDS.get(key) or _OTHER_WORDS.get(key.lower(), "")
     return ours if ours.partition(".")[0] in allowed else None
 
 
 def _of_spec(key: str, schema: Schema) -> str | None:
-    """Return the correct path of a key that belongs to `spec`, such as `spec.labels` for `metadata.labels`."""
+    """Return the path in `spec` of a key that belongs to `spec`, such as `spec.labels` for `labels` in `metadata`."""
     spec = schema["properties"].get("spec", {}).get("properties", {})
     return f"spec.{key}" if key in spec else None
 
 
 def _nested(key: str, owner: Schema, schema: Schema) -> str | None:
-    """Return the path of a key that belongs one level deeper: `resources.gpu` for the key `gpu` next to `resources`."""
+    """Return the path of a key that belongs one level deeper, such as `resources.gpu` for `gpu` next to `resources`.
+
+    The argument `owner` is the schema of the mapping that contains the misplaced key.
+    """
     for name, written in owner.get("properties", {}).items():
         if key in resolve(schema, written).get("properties", {}):
             return f"{name}.{key}"
@@ -115,7 +128,10 @@ def _nested(key: str, owner: Schema, schema: Schema) -> str | None:
 
 
 def _around(key: str, path: Path, schema: Schema) -> str | None:
-    """Return the path of a key that belongs to a parent mapping, such as `spec.gitops.createNamespace`."""
+    """Return the correct path of a key that belongs to a parent mapping, such as `spec.gitops.createNamespace`.
+
+    The argument `path` is the path of the mapping that contains the misplaced key.
+    """
     for end in range(len(path) - 1, 0, -1):
         owner = schema_file.node(schema, path[:end])
         if owner is not None and is_record(owner) and key in owner["properties"]:

@@ -26,7 +26,7 @@ class IdleValue(Record):
 
 
 def idle_values(spec: Mapping[str, Any]) -> Iterator[IdleValue]:
-    """Yield each value that the workload kind of the job supports, but that has no effect in the job."""
+    """Yield each value that the workload kind of a job supports, but that has no effect in the job."""
     roles, kind = spec["roles"], kinds.of_spec(spec)
     if "evaluator" not in roles:
         yield IdleValue("completion.evaluatorGrace", "the job has no evaluator")

@@ -32,7 +32,7 @@ def read_path(text: str) -> Path:
 
 
 def read_assignment(text: str) -> tuple[Path, str]:
-    """Parse the path and the value of `PATH=VALUE`.
+    """Parse a text such as `PATH=VALUE`. Return (PATH as steps, VALUE).
 
     Raises:
         UsageError: the text is not an assignment.
@@ -44,7 +44,7 @@ def read_assignment(text: str) -> tuple[Path, str]:
 
 
 def _read_steps(text: str) -> tuple[Path, int]:
-    """Return the steps of the path at the start of a text, and the offset after the path."""
+    """Return (steps of the path at the start of a text, offset in the text after the path)."""
     steps: list[str | int] = []
     end = 0
     while match := _STEP.match(text, end):

@@ -78,9 +78,9 @@ class FieldTypes(NamedTuple):
     """A type in the table of types, such as `Container`.
 
     Attributes:
-        fields: the type of each field.
-        required: the required fields.
-        keys: for each list field, the keys that identify the items of the list. A merge uses the first key.
+        fields: field name -> type of the field, in the notation of the argument `type_name` of `misfits`.
+        required: the names of the required fields.
+        keys: name of a list field -> keys that identify the items of the list. A merge uses the first key.
     """
 
     fields: Mapping[str, str]
@@ -96,7 +96,7 @@ def _table() -> Mapping[str, Mapping[str, Any]]:
 
 @functools.cache
 def types() -> Mapping[str, FieldTypes]:
-    """Return the types in the table, by name."""
+    """Return type name -> type, for each type in the table."""
     return {name: FieldTypes(**fields) for name, fields in _table()["types"].items()}
 
 
@@ -111,7 +111,7 @@ def type_of_kind(api_version: str, kind: str) -> str | None:
 
 
 def keyed_lists(path: Path, value: Any, type_name: str) -> Iterator[KeyedList]:
-    """Yield the lists that Kubernetes merges by the keys of their items. Search a value at any depth.
+    """Yield the lists, at any depth of a value, whose items Kubernetes identifies by keys such as `name`.
 
     Args:
         path: the path of the value.
@@ -139,8 +139,8 @@ def misfits(path: Path, value: Any, type_name: str, text: WrittenText, under: An
         path: the path of the value.
         value: the value in the job.
         type_name: NAME, [TYPE] for a list, {TYPE} for a map, or the type of a scalar.
-        text: returns the text of quoted scalars.
-        under: the data over which the value is merged, or None.
+        text: function that returns the text of the scalar at a path in the file.
+        under: the value of the rendered object, over which the value in the job is merged; None without such a value.
     """
     if value is None:
         return
@@ -198,7 +198,10 @@ def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenT
 
 
 def _missing(value: Mapping[str, Any], type_name: str, under: Any) -> Iterator[str]:
-    """Yield the missing required fields. Omit a field that the job misspells, because `misfits` reports the typo."""
+    """Yield the required fields of a type that both `value` and `under` lack.
+
+    Omit a field that the job misspells, because `misfits` reports the typing error.
+    """
     if under is not None and not isinstance(under, Mapping):
         return
     fields, required, _ = types()[type_name]
@@ -226,7 +229,7 @@ def _untyped(path: Path, value: Any, text: WrittenText) -> Iterator[Misfit]:
 def _keyed(
     path: Path, items: Sequence[Any], type_name: str, key: str, text: WrittenText, under: Any
 ) -> Iterator[Misfit]:
-    """Yield the misfits in the items of a list. Kubernetes merges the items by a key, such as `name`."""
+    """Yield the misfits in the items of a list that Kubernetes merges by the field `key` of the items."""
     for index, item in enumerate(items):
         item_path = (*path, index)
         name = item.get(key) if isinstance(item, Mapping) else item
@@ -249,22 +252,23 @@ def _directive(path: Path) -> Misfit:
 
 
 def _own_item(items: Any, key: str, name: Any) -> Any:
-    """Return the list item that has the value `name` for the merge key `key`; None for a new item."""
+    """Return the item of the list `items` whose field `key` has the value `name`; None without such an item."""
     if items is None or not isinstance(items, (list, tuple)):
         return items
     return next((item for item in items if isinstance(item, Mapping) and item.get(key) == name), None)
 
 
 def is_misspelt(name: str, type_name: str) -> bool:
-    """Test whether a name is a misspelt field name of a type."""
+    """Test whether `name` is a misspelt name of a field of the type `type_name`."""
     return name not in types()[type_name].fields and _misspelt(name, type_name) is not None
 
 
 def misspelt(name: str, fields: Collection[str]) -> str | None:
-    """Return the field whose name differs by one typing error: an extra, missing, wrong or swapped letter, or the case.
+    """Return the field in `fields` that differs from `name` by one typing error; None without such a field.
 
-    No two fields of a type are so similar, apart from clusterIP and clusterIPs of a Service. No field that Kubernetes
-    added since 1.26 is so similar to an earlier field.
+    A typing error is an extra, a missing, a wrong or two swapped letters, or the wrong case. No two fields of a type
+    are so similar, apart from clusterIP and clusterIPs of a Service. No field that Kubernetes added since 1.26 is so
+    similar to an earlier field.
     """
     return _slip_of(name, _by_length(fields))
 
@@ -293,7 +297,7 @@ def _slip_of(name: str, fields: Mapping[int, Sequence[str]]) -> str | None:
 
 
 def _is_slip(name: str, field: str) -> bool:
-    """Test whether two names differ by one typing error."""
+    """Test whether two lower-case names differ by one typing error, such as a missing letter."""
     short, long = sorted((name, field), key=len)
     common = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
     a, b = short[common:], long[common:]
@@ -325,7 +329,7 @@ def _shape(path: Path, value: Any, node: Schema, text: WrittenText, instead: str
 
 
 def _list_hint(path: Path, value: Any, type_name: str) -> str:
-    """Return an example of the list notation, for a value that should be a list."""
+    """Return the end of a message about a value that should be a list: an example of the list in YAML, or empty."""
     key = MERGE_KEYS.get(str(path[-1]), "")
     if type_name in types() and key not in types()[type_name].fields:
         key = ""  # fields of a pod and of another kind may have the same name, such as `ports`

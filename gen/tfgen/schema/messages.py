@@ -48,7 +48,7 @@ RULES: Mapping[str, str] = {
     "wrong-kind": "A document has the wrong kind.",
     "wrong-type": "A value has the wrong type.",
 }
-"""The ids of the problems that the schema finds, with their summaries."""
+"""Id of a rule -> summary of the rule, for the problems that the schema finds."""
 
 JOB_KIND = "TrainingJob"
 
@@ -65,6 +65,7 @@ class SchemaError(Record):
 
     Attributes:
         path: the path of the value; for a wrong or missing key, the path of the mapping.
+        keyword: the keyword of JSON Schema, such as `maximum`.
         node: the node of the schema that contains the keyword.
         names: the unknown keys, the missing key, or the wrong key.
         of_key: whether the keyword constrains the key `names[0]`, and not the value of the key.
@@ -92,7 +93,10 @@ class CheckedData(Record):
     environment: str | None = None
 
     def written(self, path: Path) -> Path:
-        """Convert a path in the checked data to the path in the file: for merged data, a path in the environment."""
+        """Convert a path in the checked data to the path in the file.
+
+        If an environment is merged over the job, the result is the path in `spec.environments`.
+        """
         if self.environment is None or path[:1] != ("spec",):
             return path
         return ("spec", "environments", self.environment, *path[1:])
@@ -102,17 +106,17 @@ class CheckedData(Record):
         return data_path.follow(self.data, path)
 
     def text(self, path: Path) -> str | None:
-        """Return the text of a scalar in the file."""
+        """Return the text of the scalar at a path, as the scalar is written in the file."""
         return self.document.text(self.written(path))
 
     def problem(self, path: Path, message: str, rule: str, *, at_key: bool = False) -> Problem:
-        """Return a problem at the value (or the key) of a path."""
+        """Return a problem whose position is the value at a path or, with `at_key`, the key of the value."""
         place = self.document.key if at_key else self.document.value
         written = self.written(path)
         return Problem(self.document.source(written), place(written), message, rule)
 
     def name(self, path: Path) -> str:
-        """Convert a path in the checked data to the path in the file, in the notation of messages."""
+        """Convert a path in the checked data to the text of the path in the file, such as `spec.roles.worker`."""
         return path_name(self.written(path))
 
 
@@ -127,7 +131,7 @@ def translate(checked: CheckedData, schema_errors: Iterable[SchemaError]) -> Ite
 
 
 def missing_section(document: Document, environment: str, section: tuple[str, ...]) -> Problem:
-    """Return the problem that an environment changes a section, such as `gang`, which the job does not have."""
+    """Return the problem that an environment changes a section that the job does not have, such as `gang`."""
     path = ("spec", "environments", environment, *section)
     *_, name = section
     if _can_be_off(schema_file.load(), section):
@@ -154,7 +158,7 @@ def _off(section: Path, values: Mapping[str | int, Any]) -> str:
 
 
 def _without_echoes(schema_errors: Iterable[SchemaError]) -> Iterator[SchemaError]:
-    """Yield the errors, except errors that only follow from another error."""
+    """Yield the errors, except an error that another error causes, such as a missing key after a misspelt key."""
     ordered = sorted(schema_errors, key=lambda error: SAID.index(error.keyword))
     unknown_keys: dict[Path, set[str]] = {}
     for error in ordered:
@@ -171,7 +175,13 @@ def _without_echoes(schema_errors: Iterable[SchemaError]) -> Iterator[SchemaErro
 def _follows(
     error: SchemaError, unknown_keys: Mapping[Path, Collection[str]], reported: Collection[tuple[Path, tuple[str, ...]]]
 ) -> bool:
-    """Test whether an error only follows from an unknown key, or from a missing alternative key."""
+    """Test whether another error in the same document causes `error`.
+
+    Args:
+        error: the error.
+        unknown_keys: path of a mapping -> unknown keys of the mapping.
+        reported: the attributes `path` and `names` of the errors that tfgen reports.
+    """
     path = error.path
     if any(path[end] in unknown_keys.get(path[:end], ()) for end in range(len(path))):
         return True
@@ -197,7 +207,7 @@ def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
 
 
 def _instead(checked: CheckedData, path: Path) -> str:
-    """Return the advice for a key that is written as in Kubernetes."""
+    """Return the advice of `habits` for the key at a path, if the key is written as in Kubernetes; else empty."""
     return instead(path, checked.value(path))
 
 
@@ -258,7 +268,7 @@ def _wrong_type(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
 
 
 def _instead_of_null(path: Path, node: Schema) -> str:
-    """Return the hint for a section with the value null: disable the section, or remove the key."""
+    """Return the hint for a mapping that has the value null: disable the section, or remove the key."""
     if path[:1] != ("spec",) or json_types(node) != ["object"]:
         return ""
     if path[1:2] != ("environments",) or len(path) <= len(_OF_ENVIRONMENT):
@@ -403,7 +413,7 @@ def _other_kind(checked: CheckedData) -> Problem | None:
 
 
 def found_words(value: Any, text: str) -> str:
-    """Return a value in words, such as "the number 1.50"; `text` is the scalar as written in the file."""
+    """Return a value in words, such as "the number 1.50". `text` is the text of the scalar in the file."""
     if value is None:
         return text or "nothing"
     if isinstance(value, bool):
@@ -416,7 +426,13 @@ def found_words(value: Any, text: str) -> str:
 
 
 def hint_for_value(value: Any, text: str, node: Schema) -> str:
-    """Return a hint such as `; write 4` for a value of a wrong type, if the intention is clear."""
+    """Return a hint such as `; write 4` for a value of a wrong type; empty if the intention of the user is unclear.
+
+    Args:
+        value: the value.
+        text: the text of the value in the file, if the value is a scalar.
+        node: the schema node that the value violates.
+    """
     if isinstance(value, str):
         return _in_seconds(value, node) or _hint_for_text(value, json_types(node))
     if isinstance(value, (dict, list)):
@@ -469,7 +485,7 @@ def _as_quantity(text: object) -> str:
 
 
 def _form(text: str, node: Schema) -> str:
-    """Return the required format of a text in words, if the text has a different format; empty for a valid text."""
+    """Return the required format of a text in words, if the text violates the schema node; empty for a valid text."""
     if "enum" in node and text not in node["enum"]:
         return expected(node)
     fits = re.search(node.get("pattern", ""), text)
@@ -477,7 +493,7 @@ def _form(text: str, node: Schema) -> str:
 
 
 def _as_only_key(value: Any, node: Schema) -> str:
-    """Return the hint to write `{name: hub}` instead of `hub`, where the schema requires a mapping with this key."""
+    """Return the hint to write `{name: hub}` instead of `hub`, if the schema node requires a mapping with one key."""
     needed = node.get("required", ())
     if not isinstance(value, str) or json_types(node) != ["object"] or len(needed) != 1:
         return ""
@@ -509,7 +525,7 @@ def _as_text(checked: CheckedData, error: SchemaError) -> str:
 
 
 def _such_as(checked: CheckedData, error: SchemaError) -> str:
-    """Return an example of a mapping or a list as the end of a message, such as ` such as [a, b]`."""
+    """Return the end of a message with an example of the required mapping or list, such as ` such as [a, b]`."""
     node = schema_file.node(checked.schema, error.path) or {}
     if (
         checked.value(error.path) is None

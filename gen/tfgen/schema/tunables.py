@@ -57,7 +57,7 @@ class Tunable(Record):
 
     @property
     def chart_types(self) -> Sequence[str]:
-        """The types that the chart accepts instead of a text, because `--set run=2` sets an integer."""
+        """The types that the chart accepts in addition to a text, because `--set run=2` sets an integer."""
         types: Sequence[str] = self.schema.get(CHART_ACCEPTS, ())
         return types
 
@@ -69,23 +69,23 @@ class _Present(Record):
 
     @cached_property
     def by_path(self) -> Mapping[ValuesPath, Tunable]:
-        """The tunables by path."""
+        """Values path -> tunable."""
         return {tunable.path: tunable for tunable in self.tunables}
 
     @cached_property
     def by_record(self) -> Sequence[tuple[ValuesPath, Sequence[tuple[str, Tunable]]]]:
-        """The path of each record, and the tunables of the record by name, in the order of the schema."""
+        """(path of a record, (key, tunable) for each tunable of the record), in the order of the schema."""
         groups = groupby(self.tunables, key=lambda tunable: tunable.path[:-1])
         return [(record, [(tunable.path[-1], tunable) for tunable in group]) for record, group in groups]
 
     @cached_property
     def records(self) -> frozenset[ValuesPath]:
-        """The paths of all records with tunables."""
+        """The paths of all records that contain tunables at any depth. A record is a mapping with fixed keys."""
         return frozenset(path[:depth] for path in self.by_path for depth in range(len(path)))
 
 
 class Leaf(Record):
-    """A tunable, its unresolved schema node, and the sections that contain the tunable."""
+    """A tunable, its schema node with an unresolved `$ref`, and the paths of the sections that contain the tunable."""
 
     tunable: Tunable
     written: Schema
@@ -153,7 +153,10 @@ def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool 
 
 
 def all_values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the values of the job (`values`), and the values of each environment by name (`environment_values`)."""
+    """Return (values of the job, name of an environment -> values of the environment).
+
+    The values are the results of `values` and `environment_values`.
+    """
     present = _present(spec, of_any_kind=of_any_kind)
     job_values = _complete(spec, present)
     return job_values, {name: _of_environment(spec, job_values, name, present) for name in spec.get("environments", ())}
@@ -165,13 +168,16 @@ def without_environments(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def overrides(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the chart values that an environment sets. Its namespace and cluster are not chart values."""
+    """Return the chart values that an environment sets: all keys but `namespace`, `cluster`, `enabled`, `patches`."""
     place = schema_file.load()["definitions"]["place"]["properties"]
     return {key: value for key, value in environment.items() if key not in place}
 
 
 def chart_overrides(spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the chart values that each environment sets, by name. Omit values that the chart of the job lacks."""
+    """Return name of an environment -> chart values that the environment sets.
+
+    Omit values that the chart of the job does not have.
+    """
     present = _present(spec)
     return {
         name: {**_of_chart(spec, name), **_chart_part(overrides(environment), (), present)}
@@ -245,7 +251,14 @@ def _of_chart(spec: Mapping[str, Any], name: str) -> dict[str, str]:
 def _laid_over(
     base: Mapping[str, Any], over: Mapping[str, Any], parent: ValuesPath, by_path: Mapping[ValuesPath, Tunable]
 ) -> dict[str, Any]:
-    """Merge values over the complete values of a job, as `merge` does. A value that null removes gets its default."""
+    """Merge the values `over` over the complete values `base` of a job. A value that null removes gets its default.
+
+    Args:
+        base: the complete values at the path `parent`.
+        over: the values of an environment at the path `parent`.
+        parent: the path of the values.
+        by_path: values path -> tunable.
+    """
     laid = dict(base)
     for key, value in over.items():
         path, lower = (*parent, key), base.get(key)
@@ -258,7 +271,10 @@ def _laid_over(
 
 
 def _complete(spec: Mapping[str, Any], present: _Present) -> dict[str, Any]:
-    """Return the values of a spec, in the order of the schema. A missing value gets its default."""
+    """Return the value of each tunable in `present`, in the order of the schema.
+
+    The value comes from the spec, or is the default of the tunable.
+    """
     complete: dict[str, Any] = {}
     for records, tunables_there in present.by_record:
         place, source = complete, spec
@@ -276,7 +292,10 @@ def _present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> _Present:
 
 
 def _unread(spec: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the paths of values that have no effect in the job."""
+    """Yield the paths of the values that the job does not use: unsupported values and idle values.
+
+    An unsupported path may contain ``*`` for any key.
+    """
     yield from (lack.path for lack in kinds.without(spec))
     yield from (idle.path for idle in idle_values(spec))
 
@@ -303,7 +322,7 @@ def _sections() -> tuple[ValuesPath, ...]:
 
 @functools.cache
 def all_leaves() -> Mapping[ValuesPath, Leaf]:
-    """Return all tunables of the job schema, in the order of the schema."""
+    """Return values path -> leaf, for all tunables of the job schema, in the order of the schema."""
     return {leaf.tunable.path: leaf for leaf in leaves(schema_file.load())}
 
 

@@ -45,7 +45,7 @@ _OF_THE_VALUE = frozenset(
 
 
 def check(document: Document) -> tuple[Problem, ...]:
-    """Return the problems of a document, in order; empty for a valid job.
+    """Return the problems of a document, in the order of the file; empty for a valid job.
 
     If a job has problems, its environments are not merged over it, because these problems would be reported twice.
     """
@@ -65,7 +65,7 @@ def check_alone(document: Document) -> tuple[Problem, ...]:
 
 
 def check_defaults(document: Document) -> tuple[Problem, ...]:
-    """Return the problems, in order, of a layer that is merged over the layers above it."""
+    """Return the problems of a layer, in the order of the file. The document is merged over the layers above it."""
     return _defaults_problems(document, document.data)
 
 

@@ -10,7 +10,7 @@ from tfgen.schema import tunables
 
 
 def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the paths of values that differ between two variants, and of the records that contain such values.
+    """Yield the path of each value that differs between two variants, and of each record that contains such a value.
 
     Values count as different if they are not the same Python object.
     """

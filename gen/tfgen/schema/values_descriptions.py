@@ -35,7 +35,7 @@ def described(values_schema: Schema, environments: Sequence[str]) -> Schema:
 
 
 def _describe(node: dict[str, Any], source: Schema, schema: Schema) -> None:
-    """Add descriptions to all nodes inside a node.
+    """Add descriptions to all schema nodes inside the schema node `node`.
 
     Args:
         node: the node of a value.

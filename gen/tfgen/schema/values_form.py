@@ -42,12 +42,12 @@ once_a_form: Final = functools.lru_cache(maxsize=64)
 
 
 class ValuesText(Record):
-    """Writer that returns the text of some values for a file of the chart.
+    """Template for a part of a file of the chart: returns the text of the part for given values.
 
     Attributes:
         paths: the paths of the values.
         start: the text before the values.
-        write: function that returns the text of the values.
+        write: function that returns the text of the values. The argument has a value for each path, in the same order.
         end: the text after the values.
         defaults: the defaults of the values in the schema.
         of_defaults: the text of the defaults.
@@ -62,13 +62,13 @@ class ValuesText(Record):
 
     @classmethod
     def of(cls, paths: Iterable[ValuesPath], start: str, write: Callable[[Sequence[Any]], str], end: str = "") -> Self:
-        """Create the writer of the values at some paths, and cache the text of their defaults."""
+        """Create the template for the values at some paths, and cache the text of the default values."""
         places = tuple(paths)
         defaults = tuple(tunables.at(path).default for path in places)
         return cls(places, start, write, end, defaults, write(defaults))
 
     def text(self, values: Mapping[str, Any]) -> str:
-        """Return the text of the values at the paths, including start and end."""
+        """Return `start`, the text of the values at the paths, and `end`. `values` are the complete values of a job."""
         current = [data_path.follow(values, path) for path in self.paths]
         # Equal values are not sufficient: True equals 1, but has a different text.
         is_default = all(map(operator.is_, current, self.defaults))
@@ -76,7 +76,7 @@ class ValuesText(Record):
 
 
 def values_form(spec: Mapping[str, Any]) -> ValuesForm:
-    """Return the paths of the values in a job's chart, as a `ValuesForm`."""
+    """Return the form of the values in the chart of a job."""
     paths = tuple(tunable.path for tunable in tunables.tunables(spec))
     return ValuesForm(paths, _lacks(spec), told_environments(spec), tunables.idle_paths(spec))
 
@@ -88,7 +88,7 @@ def _lacks(spec: Mapping[str, Any]) -> tuple[str, ...]:
 
 @functools.cache
 def _refused_volumes(profile: Profile) -> tuple[str, ...]:
-    """Return the volume sources that a Pod Security profile refuses."""
+    """Return the paths of the volume sources that a Pod Security profile refuses, such as ``storage.*.nfs``."""
     keys = schema_file.load()["definitions"]["volume"]["oneOf"]
     sources = (choice["required"][0] for choice in keys)
     return tuple(f"storage.*.{source}" for source in sources if source != "claim" and refuses(profile, source))

@@ -81,7 +81,10 @@ def values_schema(form: ValuesForm) -> Schema:
 
 
 def _accepted(node: Schema) -> Any:
-    """Return the short schema of a value, with the types that the chart accepts instead of a text."""
+    """Return the short schema of a value. In addition to a text, the schema accepts types such as an integer.
+
+    The keyword `CHART_ACCEPTS` in the schema node lists the types.
+    """
     types = schema_file.resolve(schema_file.load(), node).get(CHART_ACCEPTS)
     if not types:
         return _short(node)
@@ -89,14 +92,17 @@ def _accepted(node: Schema) -> Any:
 
 
 def _in_values(node: Schema) -> Any:
-    """Return the short schema of a map or list of texts, with the types that the chart accepts instead of each text."""
+    """Return the short schema of a map or list of texts. In addition to each text, the schema accepts other types.
+
+    The keyword `CHART_ACCEPTS` in the schema node lists the types.
+    """
     (place,) = (key for key in ("additionalProperties", "items") if key in node)
     entry = schema_file.resolve(schema_file.load(), node[place])
     return _short({**node, place: _with_types(entry, node[CHART_ACCEPTS])})
 
 
 def _with_types(node: Schema, types: Sequence[str]) -> Schema:
-    """Add types to the schema of a text. Limit integers to the range that the pattern and length of the text allow."""
+    """Return the schema of a text, with additional types. Integers have the range that the text's pattern allows."""
     text = node["type"] if isinstance(node["type"], list) else [node["type"]]
     is_long = node.get("maxLength", MAX_INTEGER) >= len(str(MAX_INTEGER))
     range_of_text = {
@@ -112,13 +118,16 @@ def _closed() -> dict[str, Any]:
 
 @once_a_form
 def values_schema_text(form: ValuesForm) -> str:
-    """Return the text of the schema in the file of the chart, with descriptions."""
+    """Return the text of values.schema.json, with descriptions."""
     return json_text.dump(described(values_schema(form), form.environments), listings=_NAMED)
 
 
 @functools.cache
 def _definitions() -> str:
-    """Return the short definitions as JSON text. Each caller parses the text and gets a copy that it may change."""
+    """Return the definitions without descriptions and defaults, as JSON text.
+
+    The result is a text, because each caller needs a separate copy of the definitions that the caller may change.
+    """
     values = {"values": [leaf.written for leaf in all_leaves().values()]}
     used = used_definitions(values, schema_file.load()["definitions"])
     accepting = {f"{name}{_IN_VALUES}": _in_values(node) for name, node in used.items() if CHART_ACCEPTS in node}
@@ -139,7 +148,7 @@ def _shared(roles: Mapping[str, Schema]) -> dict[str, Any]:
 
 
 def _of_shared(role: Schema, shared: Schema) -> dict[str, Any]:
-    """Return the schema of a role: a reference to the shared definition, and the differences of the role."""
+    """Return the schema of a role as a reference to the shared definition, with the differences from the definition."""
     required = [key for key in role["required"] if key not in shared["required"]]
     lacks = {key: False for key in shared["properties"] if key not in role["properties"]}
     differences = {**({"required": required} if required else {}), **({"properties": lacks} if lacks else {})}
@@ -148,7 +157,10 @@ def _of_shared(role: Schema, shared: Schema) -> dict[str, Any]:
 
 
 def _share(schema: dict[str, Any]) -> None:
-    """Replace each long repeated node by a reference to a definition, named after the first property with this node."""
+    """Replace each long repeated node of a schema by a reference to a definition.
+
+    The definition has the name of the first property whose schema is the node.
+    """
     places: dict[str, list[tuple[dict[str, Any], str, bool]]] = {}
     for place in _nodes(schema):
         places.setdefault(json.dumps(place[0][place[1]]), []).append(place)
@@ -166,7 +178,7 @@ def _share(schema: dict[str, Any]) -> None:
 
 
 def _refer_to_bases(schema: dict[str, Any]) -> None:
-    """Find each text schema that has all keywords of a definition. Replace these keywords by a `$ref`."""
+    """In each schema of a text that has all keywords of a definition, replace these keywords by a `$ref`."""
     definitions = schema["definitions"]
     bases = {name: node for name, node in definitions.items() if "pattern" in node and "not" not in node}
     candidates = [(parent, key) for parent, key, _ in _nodes(schema)]
@@ -179,7 +191,7 @@ def _refer_to_bases(schema: dict[str, Any]) -> None:
 
 
 def _nodes(node: Any) -> Iterator[tuple[dict[str, Any], str, bool]]:
-    """Yield each nested node: its parent, its key in the parent, and whether the key is the name of a property."""
+    """Yield (parent, key in the parent, whether the key is the name of a property) for each node inside `node`."""
     for keyword in ("properties", "definitions"):
         for name, child in node.get(keyword, {}).items():
             if isinstance(child, dict):
@@ -194,7 +206,7 @@ def _nodes(node: Any) -> Iterator[tuple[dict[str, Any], str, bool]]:
 
 @functools.cache
 def _uncarried() -> str:
-    """Return the characters that are forbidden in any text, as a character class of a regular expression."""
+    """Return the characters that are forbidden in every text, as the inside of a character class `[...]`."""
     pattern: str = schema_file.load()["definitions"]["text"]["pattern"]
     return pattern.removeprefix("^[^").removesuffix("]*$")
 
@@ -206,7 +218,7 @@ def _characters() -> dict[str, Any]:
 
 
 def _short(node: Any) -> Any:
-    """Return a copy of a node without descriptions, defaults, examples and keywords of tfgen.
+    """Return a copy of a schema node without descriptions, defaults, examples and keywords of tfgen.
 
     If a pattern forbids special characters, a reference to a shared definition forbids these characters instead.
     """
@@ -239,7 +251,10 @@ def _ordered(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keep_roles(mounted_by: dict[str, Any], paths: Sequence[ValuesPath]) -> None:
-    """Reduce the roles that may mount a volume to the roles of the job, and TensorBoard if the job has TensorBoard."""
+    """Remove the roles that the job does not have from `mounted_by`, the schema of the list `storage.NAME.for`.
+
+    TensorBoard counts as a role.
+    """
     mounting = {path[1] if path[0] == "roles" else path[0] for path in paths}
     mounted_by["items"]["enum"] = [role for role in mounted_by["items"]["enum"] if role in mounting]
 

@@ -1,4 +1,4 @@
-"""The limits of each workload kind: the fields and the values that the kind does not support.
+"""The keys and the values of job.yaml that a workload kind, such as TFJob, does not support.
 
     >>> lacking({"workload": {"kind": "Job"}}, ("podDisruptionBudget", "maxUnavailable"))
     'maxUnavailable needs a controller with the subresource scale; remove the key, or use the kind StatefulSet'
@@ -34,7 +34,7 @@ FACTS: Final[Mapping[WorkloadKind, Facts]] = {
 RESOURCES: Final[Mapping[tuple[str, str], CustomResource]] = {
     (facts.resource.group, facts.resource.kind): facts.resource for facts in FACTS.values() if facts.resource
 }
-"""The custom resources, by API group and kind."""
+"""(API group, kind in Kubernetes) -> custom resource."""
 
 
 def of_spec(spec: Mapping[str, Any]) -> WorkloadKind:
@@ -44,7 +44,7 @@ def of_spec(spec: Mapping[str, Any]) -> WorkloadKind:
 
 
 def value_of(spec: Mapping[str, Any], path: str) -> Any:
-    """Return the value at a path of a spec, or the default of the schema, or None."""
+    """Return the value at a path of a spec; for a missing value, the default of the schema; None without a default."""
     value = data_path.at(spec, path.split("."))
     return _default(path) if value is None else value
 
@@ -56,7 +56,7 @@ def _default(path: str) -> Any:
 
 
 def without(spec: Mapping[str, Any]) -> Iterator[Without]:
-    """Yield the fields that the workload kind of a spec does not support."""
+    """Yield the keys that a job with this spec cannot set, because the workload kind does not support the keys."""
     kind = of_spec(spec)
     yield from _owned_by_others(kind)
     yield from (lack for lack in FACTS[kind].without if _holds(spec, lack.when))
@@ -72,12 +72,12 @@ def _owned_by_others(kind: WorkloadKind) -> tuple[Without, ...]:
 
 
 def only(spec: Mapping[str, Any]) -> Iterator[Only]:
-    """Yield the fields for which the workload kind of a spec supports only some values."""
+    """Yield the keys for which the workload kind of a spec supports only some values."""
     yield from (key for key in FACTS[of_spec(spec)].only if _holds(spec, key.when))
 
 
 def lacking(spec: Mapping[str, Any], path: Sequence[str | int]) -> str:
-    """Return the reason and the fix for a field that the workload kind does not support; empty if supported."""
+    """Return the reason why the workload kind does not support the key at `path`, and the fix; empty if supported."""
     return next((lack.way_out for lack in without(spec) if covers(lack.path.split("."), path)), "")
 
 
@@ -90,12 +90,12 @@ def _holds(spec: Mapping[str, Any], when: Condition) -> bool:
 
 
 def covers(steps: Sequence[str], path: Sequence[str | int]) -> bool:
-    """Test whether a pattern with ``*`` for any key matches a path or a parent of the path."""
+    """Test whether the pattern `steps` matches `path` or a parent of `path`. The step ``*`` matches any key."""
     return len(steps) <= len(path) and all(step in ("*", key) for step, key in zip(steps, path, strict=False))
 
 
 @functools.cache
 def _owners() -> Mapping[str, tuple[WorkloadKind, ...]]:
-    """Return the workload kinds that support a path, for each path that only some kinds support."""
+    """Return path of a key -> workload kinds that support the key, for each key that only some kinds support."""
     paths = dict.fromkeys(path for facts in FACTS.values() for path in facts.specific)
     return {path: tuple(kind for kind, facts in FACTS.items() if path in facts.specific) for path in paths}

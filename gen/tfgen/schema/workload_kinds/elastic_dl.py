@@ -1,4 +1,7 @@
-"""Limits of the kind ElasticDL, whose master creates the pods of ps and workers."""
+"""Keys and values that a job with the workload kind ElasticDL cannot set, and properties of its objects.
+
+The job creates the pod of the master, and the master creates the pods of ps and workers.
+"""
 
 from __future__ import annotations
 

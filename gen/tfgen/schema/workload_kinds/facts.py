@@ -1,4 +1,4 @@
-"""Records that describe the limits and properties of a workload kind."""
+"""Records for the keys that a workload kind does not support, and for the properties of its objects."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ CompletionBy: TypeAlias = Literal["Chief", "Worker0", "AllWorkers"]
 """The role or the group of tasks whose end completes a job."""
 
 Condition: TypeAlias = tuple[str, str | bool] | None
-"""A condition: a path of the spec and its value, or ``*`` for any value. None is always true."""
+"""A condition: (path of a key in the spec, required value of the key). The value ``*`` means any value.
+
+The condition None is always true.
+"""
 
 
 class Without(Record):
-    """A field that a workload kind does not support, and the fix for a job that sets the field."""
+    """A key that a job with some workload kind cannot set.
+
+    Attributes:
+        path: the path of the key in the spec. The step ``*`` means any key.
+        way_out: the reason, and the fix for a job that sets the key.
+        when: the condition on the spec under which the job cannot set the key.
+    """
 
     path: str
     way_out: str
@@ -24,7 +33,14 @@ class Without(Record):
 
 
 class Only(Record):
-    """The values that a workload kind supports for a structural field, and the reason."""
+    """A key for which a workload kind supports only some values.
+
+    Attributes:
+        path: the path of the key in the spec.
+        values: the supported values.
+        why: the reason, and the fix for a job that sets another value.
+        when: the condition on the spec under which only these values are supported.
+    """
 
     path: str
     values: tuple[str, ...]
@@ -55,12 +71,12 @@ class CustomResource(Record):
 
 
 class Facts(Record):
-    """The limits of one workload kind, and the properties of its objects.
+    """The keys of job.yaml that a workload kind does not support, and the properties of the objects of the kind.
 
     Attributes:
-        without: the fields that the kind does not support.
-        only: the fields for which the kind supports only some values.
-        specific: the paths that only this kind and a few other kinds support.
+        without: the keys that a job with this kind cannot set.
+        only: the keys for which the kind supports only some values.
+        specific: the paths of the keys that this kind supports, but not every other kind.
         resource: the custom resource; None if built-in kinds of Kubernetes run the roles.
         controller_keys: the labels and annotations that controllers set on pods, as complete keys or as key domains.
         makes_object_a_role: whether each role has a separate object.

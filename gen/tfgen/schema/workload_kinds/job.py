@@ -1,4 +1,7 @@
-"""Limits of the kind Job, which runs each role as an Indexed Job."""
+"""Keys that a job with the workload kind Job cannot set, and properties of its objects.
+
+This workload kind runs each role as an Indexed Job of Kubernetes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Limits of the kind JobSet, whose controller creates a Job for each role."""
+"""Keys and values that a job with the workload kind JobSet cannot set, and properties of its objects.
+
+This workload kind runs all roles as one JobSet. The controller of the JobSet creates a Job for each role.
+"""
 
 from __future__ import annotations
 

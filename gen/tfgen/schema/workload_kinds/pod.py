@@ -1,4 +1,7 @@
-"""Limits of the kind Pod, which runs a single task without a controller."""
+"""Keys and values that a job with the workload kind Pod cannot set, and properties of its objects.
+
+This workload kind runs a single task in a Pod without a controller.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits and properties that several workload kinds share."""
+"""Unsupported keys, and properties of objects, that several workload kinds have in common."""
 
 from __future__ import annotations
 
@@ -30,7 +30,15 @@ _TF_CONFIG_STRATEGIES: Final = ("ParameterServer", "MultiWorkerMirrored", "Singl
 
 
 def reads_tf_config(sender: str, cure: str, when: Condition = None) -> Only:
-    """Return the limit of a kind whose component sets only TF_CONFIG. keras.distribution does not read TF_CONFIG."""
+    """Return the supported strategies of a workload kind with a component `sender` that sets only TF_CONFIG.
+
+    The strategy KerasDistribution is not supported, because keras.distribution does not read TF_CONFIG.
+
+    Args:
+        sender: the component in words, such as "the operator".
+        cure: the fix for a job with another strategy.
+        when: the condition on the spec under which the component sets TF_CONFIG.
+    """
     return Only("strategy", _TF_CONFIG_STRATEGIES, f"{sender} sets only TF_CONFIG; {cure}", when)
 
 

@@ -1,4 +1,7 @@
-"""Limits of the kind StatefulSet, which runs a role as an Indexed Job if the tasks of the role exit by themselves."""
+"""Properties of the objects of a job with the workload kind StatefulSet, the default.
+
+This workload kind runs each role as a StatefulSet, or as an Indexed Job if the tasks of the role exit by themselves.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Limits of the kind TFJob of the training operator."""
+"""Keys and values that a job with the workload kind TFJob cannot set, and properties of its objects.
+
+This workload kind runs all roles as one TFJob of the Kubeflow training operator.
+"""
 
 from __future__ import annotations
 

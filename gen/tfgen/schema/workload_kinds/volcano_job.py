@@ -1,4 +1,7 @@
-"""Limits of the kind VolcanoJob, the Job of Volcano."""
+"""Keys and values that a job with the workload kind VolcanoJob cannot set, and properties of its objects.
+
+This workload kind runs all roles as one Job of Volcano (batch.volcano.sh).
+"""
 
 from __future__ import annotations
 
