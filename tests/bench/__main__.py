@@ -1,4 +1,4 @@
-"""Measures tfgen beside Helm and kustomize, and writes docs/performance.md and its plot: `make bench`."""
+"""Measure tfgen, Helm and kustomize, and write docs/performance.md and its plots: `make bench`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def main() -> None:
-    """Measure, and then write."""
+    """Run the benchmark and write the page and its plots."""
     parser = argparse.ArgumentParser(description=__doc__)
     sizes = Sizes()
     for name, default in sizes._asdict().items():

@@ -1,7 +1,7 @@
-"""Bar charts of tfgen beside Helm and kustomize, as an SVG: one job in milliseconds, many jobs in seconds.
+"""Bar charts of tfgen, Helm and kustomize as an SVG: one job in milliseconds, many jobs in seconds.
 
 The scale of many jobs is logarithmic, because the longest bar is hundreds of times as long as the shortest bar. The
-colours follow the light or dark scheme of the reader.
+colors follow the light or dark scheme of the reader.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STYLE = """\
   }"""
 
 ONE_JOB, MANY_JOBS = "helm template", "helm template and kustomize build"
-"""The peers of the two charts, as the table names the peers."""
+"""The peers of the two charts, with their names in the table."""
 
 
 def bars(rows: Sequence[Row]) -> str:
@@ -55,7 +55,7 @@ def bars(rows: Sequence[Row]) -> str:
 
 
 def _lines(rows: Sequence[Row]) -> Iterator[tuple[str, str, float]]:
-    """Yield the label, the CSS class and the seconds of each bar: tfgen's rows, and the peer's bar at the end."""
+    """Yield the label, the CSS class and the seconds of each bar: the rows of tfgen, and then the peer."""
     for row in sorted(rows, key=lambda row: "cached" in row.title or "nothing to do" in row.title):
         yield row.title, "ours", row.ours
     peer, seconds = max((row.beside for row in rows), key=lambda beside: beside[1])

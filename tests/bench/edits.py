@@ -1,9 +1,9 @@
-"""The edit loop: one job that a person edits, checks, compares and renders, in turn with Helm on the job's chart.
+"""The edit loop: a user edits, checks, compares and renders one job. Helm on the chart of the job is the comparison.
 
     edit_rows(folder, rounds)    the rows for the job of `tfgen init`, and for dist-mnist
 
-Each command runs on an edit that no command before has seen. So the cache has the results of the committed job, and no
-result of the edited job.
+Each command runs on a new edit. So the cache contains the results of the committed job, and no result of the edited
+job.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PROBLEMS: Final = 1
 
 
 def edit_rows(folder: Path, rounds: int) -> list[Row]:
-    """Measure the edit loop of a small and of a large job, in folders below one."""
+    """Measure the edit loop of a small and of a large job, in subfolders of `folder`."""
     small, large = folder / "init", folder / "dist-mnist"
     initialize(small)
     run(("tfgen", "init", "mnist", "--out", "jobs"), small)
@@ -46,11 +46,11 @@ def edit_rows(folder: Path, rounds: int) -> list[Row]:
 
 
 def _rows(folder: Path, name: str, image: str, title: str, rounds: int) -> Iterator[Row]:
-    """Measure the edit loop of the only job of a repository; an edit changes the patch level of the image's tag."""
+    """Measure the edit loop of the only job of a repository. An edit changes the patch level of the image's tag."""
     file = folder / "jobs" / name / "job.yaml"
     committed, levels = file.read_text(encoding="utf-8"), itertools.count(1)
     run(("tfgen", "render", "jobs"), folder)
-    run(("tfgen", "check", "jobs"), folder)  # so that Python has compiled each module before the first round
+    run(("tfgen", "check", "jobs"), folder)  # compiles each Python module before the first round
     commit(folder)
 
     def edited(command: tuple[str, ...]) -> Cost:

@@ -1,4 +1,4 @@
-"""The jobs that are timed: of several structures, with some workers and environments, each a file.
+"""The jobs of the benchmark: files with several structures, and with some workers and environments.
 
 write_jobs(folder, 1_000, structures=50)    jobs/0000.yaml ... jobs/0999.yaml
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 STRUCTURES = 64
-"""How many structures there are: each of six parts of a job is there or not."""
+"""Number of structures: each of six parts of a job is present or missing."""
 
 _JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -36,7 +36,7 @@ _PARTS = (
 
 
 def job_text(number: int, *, workers: int = 4, environments: int = 3) -> str:
-    """A job.yaml. Its number is in its name, and says its structure."""
+    """Return a job.yaml. `number` is part of the name, and its bits select the parts of the structure."""
     parts = "".join(part for bit, part in enumerate((_EVALUATOR, *_PARTS)) if number >> bit & 1)
     names = [f"env-{number}" for number in range(environments)]
     own = "".join(f"    {name}: {{roles: {{worker: {{replicas: {max(workers - 1, 1)}}}}}}}\n" for name in names)
@@ -44,7 +44,7 @@ def job_text(number: int, *, workers: int = 4, environments: int = 3) -> str:
 
 
 def write_jobs(folder: Path, jobs: int, structures: int) -> None:
-    """Jobs in `folder/jobs`, the structures in turn."""
+    """Write jobs to `folder/jobs`. The jobs cycle through the structures."""
     (folder / "jobs").mkdir(parents=True)
     for number in range(jobs):
         text = job_text(number % structures).replace(f"job-{number % structures:05}", f"job-{number:05}")

@@ -20,8 +20,8 @@ class Cost(NamedTuple):
     """Cost of one run.
 
     Attributes:
-        seconds: of the wall's clock.
-        memory: what the largest of its processes held at most, in MiB.
+        seconds: Elapsed time.
+        memory: Maximum memory of the largest process, in MiB.
     """
 
     seconds: float
@@ -29,18 +29,18 @@ class Cost(NamedTuple):
 
 
 def measure(command: Sequence[str], folder: Path, cores: int | None = None, allowed: Collection[int] = (0,)) -> Cost:
-    """Run a command in a folder, whose caches are its own, on some of the cores, or on all.
+    """Run a command in a folder that contains its caches, on some of the processor cores, or on all.
 
     Raises:
-        SystemExit: the command ends with a code that is not allowed; the message has the output.
+        SystemExit: The exit code of the command is not in `allowed`. The message contains the output.
     """
-    # As where tfgen is installed, Python keeps what it has compiled.
+    # An installed tfgen has compiled Python modules.
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["XDG_CACHE_HOME"] = str(folder / ".cache")
     ours = sorted(os.sched_getaffinity(0))
     if cores is not None:
-        os.sched_setaffinity(0, ours[:cores])  # for the child, which takes it over
-    os.sync()  # a render of many files syncs the machine: it is not to wait for what was written before
+        os.sched_setaffinity(0, ours[:cores])  # the child process inherits the setting
+    os.sync()  # A render of many files calls sync, which would also wait for earlier writes
     try:
         with tempfile.TemporaryFile() as output:
             began = time.perf_counter()
@@ -61,7 +61,7 @@ def program(name: str) -> str:
     """Return the path of a program: in the folder of this Python, in the cache of `make tools`, or on PATH.
 
     Raises:
-        SystemExit: it is in none.
+        SystemExit: The program does not exist.
     """
     places = (Path(sys.executable).parent, CACHE, None)
     paths = (shutil.which(name, path=place) for place in places)

@@ -1,4 +1,4 @@
-"""docs/performance.md, from what is measured."""
+"""The text of docs/performance.md, from the results of the benchmark."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ class Machine(NamedTuple):
     """Machine and day of the measurement.
 
     Attributes:
-        day: as 2026-01-31.
-        load: the load averages of a minute, at the start and at the end.
-        programs: each with its version.
+        day: Date in the format 2026-01-31.
+        cores: Number of processor cores.
+        load: Load averages over a minute, at the start and at the end.
+        programs: Version of each program by name.
     """
 
     day: str
@@ -57,7 +58,7 @@ A run with smaller sizes takes minutes, and needs Linux, `make tools`, and a few
 
 
 def page(results: Results, sizes: Sizes, machine: Machine) -> str:
-    """The whole page."""
+    """Return the complete page."""
     return _PAGE.format(
         how=_filled(
             "`make bench` measures these times and writes this page. Each time is the time of a whole process, as the "

@@ -14,7 +14,7 @@ import yaml
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 _PODS = 5
-"""The pods of each node."""
+"""Number of pods on each node."""
 
 
 def write_plan(folder: Path, nodes: int, jobs: int) -> None:
@@ -28,7 +28,7 @@ def write_plan(folder: Path, nodes: int, jobs: int) -> None:
 
 
 def _node(luck: random.Random, index: int) -> list[dict[str, Any]]:
-    """A node, and the pods that run there."""
+    """Return a node and its running pods."""
     name = f"node-{index}"
     room = {
         "cpu": str(luck.choice((16, 32, 64))),
@@ -51,7 +51,7 @@ def _pod(luck: random.Random, node: str, number: int) -> dict[str, Any]:
 
 
 def _job(luck: random.Random, number: int) -> dict[str, Any]:
-    """A job with amounts of its own; of three jobs, one has a topology spread and one an anti-affinity."""
+    """Return a job with random amounts. One of three jobs has a topology spread, and one of three an anti-affinity."""
     name = f"job-{number:05}"
     worker = {"replicas": luck.randint(2, 16), **_resources(luck, 32, gpus=luck.choice((1, 2, 4)))}
     ps = {"replicas": luck.randint(1, 3), **_resources(luck, 16)}

@@ -1,7 +1,7 @@
 """The plot: time and memory against the number of jobs, of workers and of environments, as an SVG.
 
-Both scales of a panel are logarithmic: along the broken line, twice as many cost twice as much. The colours follow the
-reader's light or dark scheme.
+Both scales of a panel are logarithmic: along the broken line, twice the number costs twice as much. The colors follow
+the reader's light or dark scheme.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Panel(NamedTuple):
 
 
 def plot(results: Results) -> str:
-    """The SVG: a column for jobs, workers and environments each, with the time above the memory."""
+    """Return the SVG with columns for jobs, workers and environments. Each column has the time above the memory."""
     columns = {"jobs": results.jobs, "workers": results.workers, "environments": results.environments}
     width = _LEFT + len(columns) * (_WIDTH + _GAP_X)
     height = _TOP + 2 * (_HEIGHT + _GAP_Y)
@@ -66,7 +66,7 @@ def _panels(name: str, points: Sequence[Point]) -> tuple[Panel, Panel]:
 
 
 def _drawn(panel: Panel) -> list[str]:
-    """A panel, its lower left corner at (0, _HEIGHT)."""
+    """Return the elements of a panel, whose lower left corner is at (0, _HEIGHT)."""
     xs, ys = zip(*panel.points, strict=True)
     left, right = math.log10(min(xs)), math.log10(max(xs))
     low, high = (
@@ -96,7 +96,7 @@ def _drawn(panel: Panel) -> list[str]:
 
 
 def _slope(start: tuple[float, float], decade_x: float, decade_y: float) -> str:
-    """From the first point, what twice as much for twice as many would be, as far as the panel reaches."""
+    """Return the broken line for a cost in proportion to the number, from the first point to the edge of the panel."""
     decades = min((_WIDTH - start[0]) / decade_x, start[1] / decade_y)
     x, y = start[0] + decades * decade_x, start[1] - decades * decade_y
     return f'<line class="slope" x1="{start[0]}" y1="{start[1]}" x2="{x:.1f}" y2="{y:.1f}"/>'

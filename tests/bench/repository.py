@@ -10,7 +10,7 @@ from tests.bench.measure import Cost, measure, program
 
 
 def repository(folder: Path, jobs: int, structures: int) -> None:
-    """Make a repository of generated jobs, with nothing rendered or committed."""
+    """Make a repository of generated jobs without rendered files or commits."""
     initialize(folder)
     write_jobs(folder, jobs, structures)
 
@@ -30,5 +30,5 @@ def commit(folder: Path) -> None:
 
 
 def run(command: Sequence[str], folder: Path, cores: int | None = None, allowed: Collection[int] = (0,)) -> Cost:
-    """Measure a command whose program the benchmark finds; each exit code that is not allowed ends the benchmark."""
+    """Measure a command whose program the benchmark finds. An exit code outside `allowed` ends the benchmark."""
     return measure((program(command[0]), *command[1:]), folder, cores, allowed)

@@ -12,11 +12,12 @@ class Sizes(NamedTuple):
     """Sizes of the benchmark.
 
     Attributes:
-        jobs: in the rows on many jobs.
-        structures: which they have in turn.
-        most: jobs in the last point of the plot, whose memory is a row.
-        rounds: of which the medians are taken.
-        nodes: of the cluster for which a tenth as many jobs are planned.
+        jobs: Number of jobs in the rows on many jobs.
+        structures: Number of structures of these jobs.
+        most: Number of jobs in the last point of the plot, whose memory is a row.
+        workers: Number of workers of the largest job.
+        rounds: Number of rounds for each median.
+        nodes: Number of nodes of the cluster. The number of jobs to plan is a tenth.
     """
 
     jobs: int = 1_000
@@ -31,12 +32,12 @@ class Row(NamedTuple):
     """A line of the table.
 
     Attributes:
-        title: what is done.
-        ours: the seconds of tfgen.
-        beside: the program for comparison, and its seconds.
-        factor: of the two, as the goal says it: the median of those of the rounds.
-        goal: what the factor is to be.
-        command: of tfgen.
+        title: Description of the work.
+        ours: Seconds of tfgen.
+        beside: The peer and its seconds.
+        factor: Ratio of the two times in the direction of the goal: the median over the rounds.
+        goal: Limit of the factor.
+        command: Command of tfgen.
     """
 
     title: str
@@ -48,14 +49,14 @@ class Row(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A point of the plot: how many of something, and what `tfgen render` of that costs."""
+    """A point of the plot: a number of jobs, workers or environments, and the cost of `tfgen render`."""
 
     number: int
     cost: Cost
 
 
 class Results(NamedTuple):
-    """All that is measured; the points on jobs, on workers and on environments are of runs on one core."""
+    """Results of the benchmark. The points for jobs, workers and environments are from runs on one core."""
 
     rows: Sequence[Row]
     jobs: Sequence[Point]
@@ -64,5 +65,5 @@ class Results(NamedTuple):
 
 
 def few_rounds(sizes: Sizes) -> int:
-    """The rounds of what takes minutes."""
+    """Return the number of rounds for a measurement that takes minutes."""
     return min(sizes.rounds, 5)

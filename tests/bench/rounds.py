@@ -1,4 +1,4 @@
-"""Commands that are measured in turn, round by round, and the factor between two of them."""
+"""Alternating measurements of commands, round by round, and the ratio between two commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.bench.measure import Cost
 
 
 def in_turn(commands: dict[str, Callable[[], Cost]], rounds: int) -> dict[str, list[float]]:
-    """The seconds of some commands in each round, in which they are run in turn."""
+    """Run each command once in each round, and return the seconds of each command."""
     seconds: dict[str, list[float]] = {name: [] for name in commands}
     for number in range(rounds):
         for name, command in commands.items():
@@ -20,8 +20,9 @@ def in_turn(commands: dict[str, Callable[[], Cost]], rounds: int) -> dict[str, l
 
 
 def factor(over: Sequence[float], under: Sequence[float]) -> float:
-    """Return the median ratio of two costs. The two runs of a round are close in time, because the speed of a machine
-    varies.
+    """Return the median ratio of two costs.
+
+    The speed of a machine varies, but the two runs of a round are close in time.
     """
     return median(a / b for a, b in zip(over, under, strict=True))
 

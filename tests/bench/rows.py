@@ -1,7 +1,7 @@
 """Rows of the benchmark: tfgen compared with the real Helm and kustomize, and the growth of tfgen's cost.
 
-Nothing is removed until all is measured. For some minutes after many files are removed, some disks make new ones at a
-fifth of their speed: seen on ext4 without a journal, which leaves the places of files alone that were removed of late.
+The benchmark removes no file before its end. For some minutes after many files are removed, some disks create new files
+at a fifth of their speed, for example ext4 without a journal, which does not reuse recently freed blocks.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ HELM = ("helm", "template", "job-00000", "charts/job-00000")
 
 
 def run_all(sizes: Sizes, folder: Path) -> Results:
-    """Measure all of it, in folders below one."""
+    """Run all measurements in subfolders of `folder`."""
     for name in ("helm", "kustomize"):
-        program(name)  # before all the work
+        program(name)  # fails before the measurements
     rows = [*_one_job(folder / "one", sizes), *edit_rows(folder / "edits", sizes.rounds)]
     rows += _many_jobs(folder / "many", sizes)
     workers = _grow(folder, sizes, _up_to(sizes.workers, 4, 100, 1_000), lambda n: job_text(3, workers=n))
@@ -50,7 +50,7 @@ def _one_job(folder: Path, sizes: Sizes) -> list[Row]:
     """Measure tfgen on one job, alternately with Helm on the chart of the job."""
     repository(folder, 1, 1)
     run(RENDER, folder)
-    run(CHECK, folder)  # so that Python has compiled all that is timed
+    run(CHECK, folder)  # compiles all measured Python modules
     commit(folder)
     commands = {"stdout": STDOUT, "again": RENDER, "check": CHECK, "helm": HELM}
     times = in_turn({name: partial(run, command, folder) for name, command in commands.items()}, sizes.rounds)
@@ -66,7 +66,7 @@ def _one_job(folder: Path, sizes: Sizes) -> list[Row]:
 
 
 def _many_jobs(folder: Path, sizes: Sizes) -> list[Row]:
-    """Many jobs, in turn with Helm and kustomize on each environment of a job of each structure."""
+    """Measure many jobs, alternately with Helm and kustomize for each environment of a job of each structure."""
     structures = min(sizes.structures, sizes.jobs)
     repository(folder, sizes.jobs, structures)
     run(RENDER, folder)
@@ -130,7 +130,10 @@ def _row_of_workers(runs: Mapping[int, Sequence[Cost]], sizes: Sizes) -> Row:
 
 
 def _row_of_plans(folder: Path, sizes: Sizes) -> Row:
-    """Plans of jobs, in turn with half of the jobs on half of the nodes: the time may grow as nodes times jobs."""
+    """Measure plans of jobs, alternately with half of the jobs on half of the nodes.
+
+    The time may grow in proportion to nodes times jobs.
+    """
     nodes = {"whole": sizes.nodes, "half": max(sizes.nodes // 2, 1)}
     folders = {name: folder / f"plan-{name}" for name in nodes}
     for name, count in nodes.items():
@@ -144,7 +147,7 @@ def _row_of_plans(folder: Path, sizes: Sizes) -> Row:
 
 
 def _row_of_sites(folder: Path, sizes: Sizes) -> Row:
-    """Measure sites of jobs, in turn with half of the jobs, on all cores."""
+    """Measure sites of jobs, alternately with half of the jobs, on all cores."""
     jobs = {"whole": sizes.jobs, "half": max(sizes.jobs // 2, 1)}
     folders = {name: folder / f"site-{name}" for name in jobs}
     for name, count in jobs.items():
@@ -160,7 +163,7 @@ def _row_of_sites(folder: Path, sizes: Sizes) -> Row:
 def _grow(
     folder: Path, sizes: Sizes, counts: Sequence[int], text: Callable[[int], str]
 ) -> Mapping[int, Sequence[Cost]]:
-    """Return the costs of uncached renders of one job on one core, by the number of repeated parts."""
+    """Return the costs of uncached renders of one job on one core, by the number of its workers or environments."""
 
     def cost(count: int) -> Cost:
         here = Path(tempfile.mkdtemp(dir=folder))

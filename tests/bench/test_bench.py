@@ -1,4 +1,4 @@
-"""The benchmark measures what it says, whatever the times are."""
+"""Tests that the benchmark measures the documented rows, for any times."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def bench(*arguments: str | Path, **variables: str) -> str:
 
 
 def table(text: str) -> list[str]:
-    """The lines of the first table, without their numbers."""
+    """Return the lines of the first table without their numbers."""
     lines = text[text.index("| Subject |") :].partition("\n\n")[0].splitlines()
     return [re.sub(r"\d[\d.,]*( ms| s)? ", "N ", line) for line in lines]
 
@@ -112,7 +112,7 @@ def test_the_jobs_are_right_and_of_as_many_structures_as_is_said() -> None:
 
 
 def test_a_factor_is_the_median_of_those_of_the_rounds() -> None:
-    assert factor([2, 9, 4], [1, 3, 4]) == 2  # 2, 3 and 1; of the medians it would be 4/3
+    assert factor([2, 9, 4], [1, 3, 4]) == 2  # the ratios are 2, 3 and 1; the ratio of the medians is 4/3
 
 
 def test_the_page_says_how_memory_grows_and_what_ran_beside_it() -> None:
@@ -138,7 +138,7 @@ def test_what_costs_twice_as_much_for_twice_as_many_lies_on_the_broken_line() ->
 
 @pytest.mark.long
 def test_the_time_of_a_plan_has_a_bound(tmp_path: Path) -> None:
-    """The goal is 10 CPU seconds for four times this work, the start and the files included."""
+    """The goal is 10 CPU seconds for four times this work, including the start and the files."""
     write_plan(tmp_path, nodes=500, jobs=50)
     objects = read_cluster_file(tmp_path / "nodes.json")
     runs = [(item, "ml") for item in declared_runs(check_jobs([tmp_path / "jobs"]).documents, None)]
