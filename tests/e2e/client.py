@@ -124,7 +124,7 @@ class Client:
         _call(self._resource(kind).delete, name=name, namespace=namespace, body=body)
 
     def evict(self, pod: str, namespace: str) -> None:
-        """Evicts a pod, as `kubectl drain` does.
+        """Evict a pod, like `kubectl drain`.
 
         https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/
         """

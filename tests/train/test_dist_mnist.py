@@ -102,7 +102,7 @@ def test_keeps_the_last_checkpoints(tf: ModuleType, trained: Trained) -> None:
 
 
 def test_servers_end_at_sigterm(trained: Trained) -> None:
-    """Without the handler in train.py, the servers run forever, and end only by SIGKILL."""
+    """Servers without the handler in train.py run forever, and end only by SIGKILL."""
     assert trained.exit_codes == {"ps-0": 0, "worker-0": 0, "worker-1": 0}
 
 

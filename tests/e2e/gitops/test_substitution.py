@@ -70,7 +70,7 @@ def test_no_text_of_our_own_is_a_variable_of_flux(repository: Repository) -> Non
 @pytest.mark.parametrize("repository", ["flux"], indirect=True)
 @pytest.mark.parametrize("annotated", [True, False])
 def test_the_annotation_keeps_a_jobs_own_text_from_flux(repository: Repository, annotated: bool) -> None:
-    """Without the annotation, Flux replaces `${EPOCHS}` and reduces `$$` to `$`, which Kubernetes then expands."""
+    """Flux replaces `${EPOCHS}` without the annotation, and reduces `$$` to `$`, which Kubernetes then expands."""
     off = {"annotations": {"kustomize.toolkit.fluxcd.io/substitute": "disabled"}} if annotated else {}
     roles = {"chief": SHELL, "ps": {}, "worker": {}}
     written, live = applied_by_another(repository, roles=roles, **off)["Job", "mnist-chief"]

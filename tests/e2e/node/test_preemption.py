@@ -1,4 +1,4 @@
-"""Preemption in training: pods of a higher priority evict workers. The others continue, and the evicted ones return."""
+"""Preemption in training: pods of a higher priority evict workers. The rest continues, and evicted workers return."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def _has_all_pods(client: Client, namespace: str) -> bool:
 
 
 def _refusals(client: Client, namespace: str) -> list[str]:
-    """Return the reasons why pods were refused, without the temporary ones."""
+    """Return the reasons for refused pods, without temporary reasons."""
     events = client.list("v1/Event", namespace, fields="type=Warning")
     refused = [event["message"] for event in events if event["reason"] == "FailedCreate"]
     return [message for message in refused if UNSEEN not in message]

@@ -138,7 +138,7 @@ def test_a_run_keeps_its_pods_whatever_applies_another_image(
     way: str, cluster: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
     """A worker that is lost afterwards returns with the image of its peers."""
-    job = BEFORE.partition("  storage:\n")[0]  # and no gang, since this cluster has no scheduler for it
+    job = BEFORE.partition("  storage:\n")[0]  # without a gang: this cluster has no scheduler for gangs
     before = write_job(job, tmp_path / "before")
     after = write_job(job.replace("mnist:1", "no-such-image"), tmp_path / "after")
     client = cluster.client

@@ -216,8 +216,7 @@ def test_the_same_job_is_applied_again(there: Running, place: str, way: str, tmp
     """Apply a running job again, after the operator has changed the object.
 
     A webhook may have written amounts and empty maps in its own way. The second apply reverts these changes, and the
-    third
-    apply changes nothing. No task restarts. With Kueue, one way is refused, as docs/scheduling.md describes.
+    third apply changes nothing. No task restarts. With Kueue, one way is refused, as docs/scheduling.md describes.
     """
     job, client = _job(there, tmp_path), there.cluster.client
     WAYS[way](there.cluster, job, place)

@@ -1,7 +1,7 @@
-"""High-priority pods evict low-priority workers, and these return when GPUs are free.
+"""High-priority pods evict low-priority workers, and the workers return when GPUs are free.
 
 Fake nodes show the pods only; tests/e2e/node/test_preemption.py shows the training. Here, a worker returns with its
-own name and index, the end of the chief still ends the job, and an eviction by the scheduler is no failure.
+same name and index, the end of the chief still ends the job, and an eviction by the scheduler is no failure.
 """
 
 from __future__ import annotations
