@@ -1,4 +1,4 @@
-"""A chart in a repository of charts: what `helm search repo`, version ranges and exact versions find of it."""
+"""Versions of a chart in a chart repository: the results of `helm search repo`, version ranges and exact versions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tfgen.tree.write import apply, plan_write
 
 
 class Charts:
-    """Helm, with one repository of charts, which this machine serves.
+    """Helm with one chart repository, which this process serves.
 
     Attributes:
-        versions: those that were pushed, the last at the end.
+        versions: The pushed versions, in order.
     """
 
     def __init__(self, folder: Path, url: str) -> None:
@@ -40,7 +40,7 @@ class Charts:
         return Command((helm_program(), *args), cwd=self.folder, env=self._env).run()
 
     def push(self, checkout: Path, **spec: Any) -> str:
-        """Renders a job into a checkout and pushes its chart; gives the version."""
+        """Render a job into a checkout and push its chart. Return the version of the chart."""
         job = yaml.safe_load(JOB)
         job["spec"] |= spec
         apply(plan_write(checkout, [render(job)], force=False))
@@ -51,13 +51,13 @@ class Charts:
         return self.versions[-1]
 
     def search(self) -> str:
-        """The version that `helm search repo` shows."""
+        """Return the version that `helm search repo` shows."""
         self.helm("repo", "add", "charts", self.url, "--force-update")
         (chart,) = json.loads(self.helm("search", "repo", "mnist", "--output", "json"))
         return str(chart["version"])
 
     def depend(self, constraint: str) -> str:
-        """The version that a chart gets which depends on this one."""
+        """Return the version that a parent chart with this dependency receives."""
         parent = self.folder / "parent"
         shutil.rmtree(parent, ignore_errors=True)
         parent.mkdir()
@@ -94,7 +94,7 @@ class _Silent(http.server.SimpleHTTPRequestHandler):
 
 
 def test_the_newest_is_found_without_devel(charts, tmp_path):
-    """The content of the first comes back as the last, and is the newest then."""
+    """The last chart has the content of the first chart again, and is the newest chart."""
     first, _, last = [charts.push(tmp_path / "checkout", retries=retries) for retries in (1, 2, 1)]
     assert first.split(".")[2] == last.split(".")[2]
     assert charts.search() == last

@@ -1,7 +1,7 @@
-"""The chart's version: a number out of the ledger, and a digest of what the chart is.
+"""The version of a chart: a number from the ledger, and a digest of the chart.
 
-What Flux takes for a new chart is a version whose text is another (tests/e2e/gitops); what a range and `helm search
-repo` find is one without a pre-release (test_chart_repository.py).
+Flux detects a new chart by a different text of the version (tests/e2e/gitops). Version ranges and `helm search repo`
+find versions without a pre-release (test_chart_repository.py).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def job(name: str = "mnist", **spec: Any) -> dict[str, Any]:
 
 
 def written(folder: Path, **spec: Any) -> str:
-    """The version after a render of the job into a folder."""
+    """Return the version of the chart after a render of the job into a folder."""
     apply(plan_write(folder, [render(job(**spec))], force=False))
     version: str = yaml.safe_load((folder / "charts/mnist/Chart.yaml").read_text(encoding="utf-8"))["version"]
     assert VERSION.fullmatch(version)
@@ -63,7 +63,7 @@ def test_the_same_input_after_the_same_ledger_gives_the_same_bytes(tmp_path):
 
 
 def test_two_branches_and_their_merge_have_three_versions(tmp_path):
-    """Two branches raise the number, and the merge keeps the files of one branch and renders again."""
+    """Two branches increase the number. The merge retains the files of one branch and renders again."""
     base = written(tmp_path / "ours", retries=1)
     shutil.copytree(tmp_path / "ours", tmp_path / "theirs")
     ours, theirs = written(tmp_path / "ours", retries=2), written(tmp_path / "theirs", retries=1, run="2")
@@ -126,7 +126,7 @@ def test_a_job_may_be_called_as_a_version_looks(name, tmp_path):
 
 @pytest.mark.parametrize("length", range(41, 46))
 def test_a_cut_label_is_one_that_kubernetes_takes(length, tmp_path):
-    """The label has 63 characters; wherever it is cut, it ends in a letter or a digit."""
+    """A label has at most 63 characters. For any length, the shortened label ends in a letter or a digit."""
     name = "m" * length
     rendering = render(job(name))
     apply(plan_write(tmp_path, [rendering], force=False))

@@ -1,6 +1,6 @@
-"""Tests of the objects for Argo CD and Flux, validated against their CRDs, against small schemas, and against facts.
+"""Tests of the objects for Argo CD and Flux: validated against their CRDs and against small schemas, and other checks.
 
-tests/data/gitops/CASE has a job.yaml and beside it all that the tools get for it, in argocd/ and flux/.
+tests/data/gitops/CASE contains a job.yaml, and in argocd/ and flux/ all objects for the tools.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ TOOLS = ("argocd", "flux")
 
 
 def expected(case: Path) -> dict[str, str]:
-    """The files of a case, by path below overlays/."""
+    """Return the files of a case, by path relative to overlays/."""
     paths = (path for tool in TOOLS for path in sorted((case / tool).rglob("*.yaml")))
     return {path.relative_to(case).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
 def emitted() -> Iterator[Mapping[str, Any]]:
-    """Every object of a GitOps tool in the cases."""
+    """Yield every object for a GitOps tool in the cases."""
     for case in CASES:
         yield from map(yaml.safe_load, expected(case).values())
 
 
 OWN_KINDS = {"Namespace", "ConfigMap"}
-"""The kinds that the tools get and that are Kubernetes' own, so that neither of the two schemas is theirs."""
+"""Kubernetes' own kinds among the objects for the tools. The two schemas do not describe these kinds."""
 CUSTOM_OBJECTS = [
     pytest.param(item, id=f"{item['kind']}-{item['metadata']['name']}")
     for item in emitted()
@@ -105,7 +105,7 @@ def test_the_real_crd_knows_every_field(item: Mapping[str, Any]) -> None:
 
 @functools.cache
 def real_validator(path: Path, group: str, name: str) -> jsonschema.Draft7Validator:
-    """Return the validator of a version of a CustomResourceDefinition, which the API server serves."""
+    """Return the validator of a version of a CustomResourceDefinition that the API server serves."""
     crd = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
     assert crd["spec"]["group"] == group
     (version,) = (v for v in crd["spec"]["versions"] if v["name"] == name)
@@ -116,7 +116,7 @@ def real_validator(path: Path, group: str, name: str) -> jsonschema.Draft7Valida
 
 
 def closed(found: Any) -> Any:
-    """The schema with every record closed, as the API server prunes what it does not know."""
+    """Return the schema with closed records, because the API server prunes unknown fields."""
     if isinstance(found, list):
         return [closed(item) for item in found]
     if not isinstance(found, dict):
@@ -127,7 +127,7 @@ def closed(found: Any) -> Any:
     return made
 
 
-# -- facts ---------------------------------------------------------------------------------------------------------
+# -- fields of the objects -----------------------------------------------------------------------------------------
 
 GITOPS = "gitops: {repository: 'https://git.example.com/ml/jobs.git', %s}, environments: {prod: {}}"
 
@@ -197,7 +197,7 @@ def test_nothing_is_replaced_hooked_or_substituted(case: Path) -> None:
 
 @pytest.mark.parametrize("source", ["Kustomize", "Chart"])
 def test_what_a_custom_kind_is_waited_for_by_is_said_where_something_waits(source: str) -> None:
-    """A helm-controller before 1.5 does not know the field."""
+    """A helm-controller before 1.5 does not support the field."""
 
     def said(flux: str, scheduler: str = "volcano") -> Any:
         delivery = GITOPS % f"source: {source}, flux: {flux}"
@@ -209,12 +209,12 @@ def test_what_a_custom_kind_is_waited_for_by_is_said_where_something_waits(sourc
     assert said("{wait: true, timeout: 24h}")["healthCheckExprs"] == [
         {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "current": "has(status.phase)"}
     ]
-    # The status of Kubernetes' own PodGroup has conditions, and no phase that it could be waited for by.
+    # The status of Kubernetes' own PodGroup has conditions, and no phase for a health check.
     assert "healthCheckExprs" not in said("{wait: true, timeout: 24h}", "kubernetes")
 
 
 def test_the_waves_put_the_gang_before_its_pods_and_hold_nothing_that_waits() -> None:
-    """A wave waits for the health of the one before it: a claim that waits for a pod there would never be healthy."""
+    """A wave starts when the previous wave is healthy. A claim that needs a pod of a later wave is never healthy."""
     waves: dict[str, set[str]] = {}
     for item in plain_objects(yaml.safe_load((DATA / "overlays" / "job.yaml").read_text(encoding="utf-8"))):
         annotations = item["metadata"].get("annotations", {})

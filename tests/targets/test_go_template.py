@@ -1,6 +1,6 @@
-"""The printed text of each node, with the templates that Helm's documents would have one write by hand.
+"""The printed text of each node, in the style of handwritten templates in Helm's documents.
 
-That Helm reads them as `fill` does is tests/equal's part.
+tests/equal tests that Helm reads the text as `fill` fills the node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When a change of image can be said by kustomize's `images`, and how."""
+"""Changes of images that kustomize's `images` can express, and the entries for these changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_parts_of_an_image(text, parts):
 
 
 def pod(*images: str, first: str | None = None) -> dict[str, Any]:
-    """An object with containers of these images, and one init container."""
+    """Return an object with containers of these images, and one init container."""
     spec: dict[str, Any] = {"containers": [{"name": f"c{i}", "image": image} for i, image in enumerate(images)]}
     if first:
         spec["initContainers"] = [{"name": "first", "image": first}]

@@ -16,11 +16,11 @@ from tfgen.text.parse import parse
 MOST_LINES = 2_800
 MOST_BYTES = 110_000
 MOST_LINES_OF_AN_EXAMPLE = 35_000 / 16
-"""On average."""
+"""Maximum average number of lines."""
 
 
 def lines(files: Mapping[str, str]) -> list[str]:
-    """The lines of all files that are neither programs nor comments."""
+    """Return the lines of all files, without programs and comments."""
     texts = [_uncommented(text) for path, text in files.items() if not path.endswith(".py")]
     return [line for text in texts for line in text.splitlines() if not line.lstrip().startswith("#")]
 
@@ -54,7 +54,7 @@ def test_the_examples_become_little():
 
 
 def test_the_values_schema_of_every_example_is_small():
-    """Lines of a values schema fit on a screen, except for lines with a longer pattern."""
+    """The values schemas are short, and their lines fit on a screen, except lines with a long pattern."""
     paths = ROOT.glob("charts/*/values.schema.json")
     schemas = {path.parent.name: _uncommented(path.read_text(encoding="utf-8")) for path in paths}
     assert schemas

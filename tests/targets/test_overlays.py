@@ -1,4 +1,4 @@
-"""The files of a job's base and overlays: which there are, and what stands in them."""
+"""The files of a job's base and overlays, and their contents."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_neither_a_new_run_nor_the_jobs_name_renames_a_file(name: str) -> None:
 
 
 def test_an_object_has_a_file_of_its_own() -> None:
-    """But one that is made of files, which the kustomization names."""
+    """Objects that the kustomization generates from files have no file."""
     base = dict(files(everything(), "base"))
     kustomization = yaml.safe_load(base.pop("base/kustomization.yaml"))
     made_of = [f"base/{path}" for entry in kustomization["configMapGenerator"] for path in entry["files"]]

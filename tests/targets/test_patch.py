@@ -1,4 +1,4 @@
-"""The patches between two objects: what a reviewer reads, and kustomize makes the wanted object of."""
+"""Patches between two objects: readable for a reviewer, and kustomize produces the second object."""
 
 from __future__ import annotations
 

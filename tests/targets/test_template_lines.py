@@ -1,4 +1,4 @@
-"""The lines of a chart's templates with their nodes."""
+"""The lines of a chart's templates with the nodes that print them."""
 
 from __future__ import annotations
 

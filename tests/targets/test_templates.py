@@ -1,4 +1,4 @@
-"""The templates of a chart: printed once for a structure, with the name put in last."""
+"""The templates of a chart: printed once for a structure, and then completed with the name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def structure(name: str) -> Structure:
 
 @pytest.mark.parametrize("name", ["m", "mnist", "a-job-whose-name-has-forty-characters-00"])
 def test_the_lines_of_a_template_are_broken_for_the_name_that_is_in_them(name: str) -> None:
-    """As they are where the printer is given the name itself."""
+    """The lines break at the same positions as in a template that is printed with the name."""
     job = structure(name)
     files = template_files(job)
     printed = {f"templates/{one.name}.yaml": wrap(template_file(one.node, Context(name))) for one in graph(job)}

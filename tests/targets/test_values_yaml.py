@@ -1,4 +1,4 @@
-"""values.yaml as YAML reads it back."""
+"""Text in values.yaml, read again by a YAML parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long lines of templates: broken inside actions alone, and printed as before."""
+"""Long lines of templates: the lines break only inside actions, and print the same text."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CHARTS = sorted((ROOT / "charts").glob("*"))
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
 def test_no_line_of_a_chart_is_long(chart: Path):
-    """The patterns and descriptions of values.schema.json are exceptions: JSON text cannot be broken."""
+    """Patterns and descriptions in values.schema.json are exceptions, because a JSON string cannot break."""
     files = [path for path in chart.rglob("*") if path.is_file()]
     long = [
         f"{path.relative_to(chart)}:{number}: {line}"
