@@ -151,7 +151,7 @@ def test_an_upgrade_of_a_run_that_is_not_released_changes_nothing(
 def test_tensorboard_stays_released_in_an_upgrade_unless_it_is_kept(
     keep: str, replicas: int, cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
 ) -> None:
-    """The Deployment has the same replicas after a user deletes it."""
+    """The upgrade creates a deleted Deployment with the same replicas."""
     text = JOB.replace("KIND", "StatefulSet").replace("  completion", f"{BOARD.replace('KEEP', keep)}  completion")
     job = write_job(text, tmp_path / "rendered")
     helm()(cluster, job, namespace)

@@ -108,7 +108,7 @@ def test_a_kept_job_keeps_its_pods(operator: ControlPlane, place: str, tmp_path:
 
 
 def test_a_role_has_its_own_restart_policy(operator: ControlPlane, place: str, tmp_path: Path) -> None:
-    """The policy ExitCode replaces a pod that a signal ended. Any other failure fails the job."""
+    """Test ExitCode: the operator replaces a pod that a signal ended, and any other failure fails the job."""
     roles = "{chief: {}, ps: {replicas: 1}, worker: {replicas: 2, restartPolicy: ExitCode}}"
     pods = _start(operator, place, JOB.format(roles=roles), tmp_path, 4)
     policies = {pod["metadata"]["name"]: pod["spec"]["restartPolicy"] for pod in pods}

@@ -53,7 +53,7 @@ class ControllerManager(Process):
                 "--use-service-account-credentials=true",
                 "--leader-elect=false",
                 f"--flex-volume-plugin-dir={folder / 'volume-plugins'}",  # the server creates it
-                # The default of 20 requests a second protects other users of a cluster; here are none.
+                # The default of 20 requests a second protects other users of a cluster. This cluster has no others.
                 "--kube-api-qps=200",
                 "--kube-api-burst=400",
                 *flags,
