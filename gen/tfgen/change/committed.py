@@ -23,7 +23,9 @@ def find_committed(sources: Sequence[Source], revision: str) -> set[str]:
 def with_committed(
     sources: Sequence[Source], files: Iterable[str], revision: str
 ) -> Iterator[tuple[Source | None, Source]]:
-    """Yield each committed job file with the current file, or with None if the file no longer exists.
+    """Yield (current file, committed file) for each job file of `files` that the commit contains.
+
+    The current file is None if the file no longer exists.
 
     A committed file gets the committed versions of its tfgen.yaml files, and a current file gets the current versions.
     """

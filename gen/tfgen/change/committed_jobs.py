@@ -1,8 +1,8 @@
 """The jobs whose rendered files equal the files of a commit.
 
 A digest in a ledger proves nothing, because a commit can change a rendered file together with the ledger. So tfgen asks
-git whether the ledger, and each file that the ledger lists, equal the files of the commit. Files that several jobs
-share are ignored, because the render of a single job changes a shared file.
+git whether the ledger, and each file that the ledger lists, equal the files of the commit. tfgen ignores the files that
+several jobs share. The render of a changed job may change a shared file, but the other jobs are still unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FindNames: TypeAlias = Callable[[], set[str]]
 
 
 def committed_jobs(out: Path, revision: str, find_changed: FindNames | None = None) -> FindCommitted:
-    """Return a function that finds the unchanged jobs among ledgers on disk.
+    """Return a function that finds the names of the unchanged jobs in a mapping of job name -> ledger on disk.
 
     Only the first call of the returned function runs git.
 
@@ -41,12 +41,12 @@ def changed_files(out: Path, revision: str) -> FindNames:
 
 
 def _find(ledger_names: FindNames, changed: FindNames, ledgers: Mapping[str, Ledger]) -> frozenset[str]:
-    """Return the jobs whose ledger and rendered files equal the files of the commit.
+    """Return the names of the jobs whose ledger and rendered files equal the files of the commit.
 
     Args:
         ledger_names: function that returns the names of the ledgers in the commit.
         changed: function that returns the rendered files and ledgers that differ from the commit.
-        ledgers: ledgers on disk, by the name of the job.
+        ledgers: name of the job -> ledger on disk.
 
     Raises:
         UsageError: the revision does not exist.

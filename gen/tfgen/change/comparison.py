@@ -30,7 +30,7 @@ from tfgen.text.document import Document
 from tfgen.workers import map_items
 
 FindCached: TypeAlias = Callable[[Sequence[Source]], Mapping[str, CachedFile]]
-"""A function that returns the cached results of job files, by file name."""
+"""A function that returns file name -> cached results, for the job files whose results are cached."""
 
 
 class Pair(Record):
@@ -169,7 +169,7 @@ def pair_jobs(
     Args:
         checked: current jobs.
         revision: revision of the committed versions.
-        gone: files that exist in the revision, but no longer on disk.
+        gone: job files that exist in the revision, but no longer on disk.
         find_cached: function that returns the cached results of committed job files.
 
     Raises:
@@ -221,7 +221,7 @@ def _match(
 
     Args:
         after: current jobs.
-        before: committed jobs, by the file and the name of the job.
+        before: (file, name of the job) -> committed job.
         revision: revision of the committed jobs.
     """
     files: dict[str, list[str]] = {}

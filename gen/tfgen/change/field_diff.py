@@ -58,7 +58,7 @@ class Order(Record):
 Step: TypeAlias = str | Item | Order
 
 _Keys: TypeAlias = Mapping[str, Sequence[str]]
-"""Names of the merge keys of list items, by the name of the list."""
+"""Name of a list -> names of the merge keys of its items."""
 
 
 class FieldPath(Record):
@@ -118,7 +118,9 @@ def _changes(before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys) -> I
 def _by_keys_of_both(
     before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys
 ) -> tuple[Mapping[Item, Any], Mapping[Item, Any]] | None:
-    """Return the items of each list by the values of their merge keys; None if the values identify no single item.
+    """Return (items of `before`, items of `after`), two mappings of merge key values -> list item.
+
+    The result is None if the merge keys do not identify each item.
 
     Ports, for example, are indexed by their number, or by number and protocol if two ports have the same number.
     """
@@ -142,7 +144,10 @@ def _are_equal(before: Any, after: Any) -> bool:
 
 
 def _by_keys(items: Any, names: Sequence[str], further: Sequence[str]) -> dict[Item, Any] | None:
-    """Return list items by the values of their keys; None if an item has no merge key, or if two have equal values."""
+    """Return key values -> list item; None if an item has no merge key, or if two items have equal values.
+
+    The keys are the merge keys `names` and the additional keys `further`.
+    """
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         return None
     # An item may lack a key if it has another key. An item without any merge key cannot be identified.

@@ -46,7 +46,7 @@ class Loss(Record):
 
 
 def find_losses(before: Iterable[Object], after: Iterable[Object]) -> dict[str, Loss]:
-    """Return the rules that a change of objects breaks, each with the first object that breaks the rule.
+    """Return rule id -> first `Loss`, for each rule that the change from the objects `before` to `after` breaks.
 
     The objects of the finisher are compared last, because a message about a task is easier to understand. A new or
     removed object breaks a rule only if the object creates tasks.
@@ -236,7 +236,7 @@ def _size(claim: Object) -> str:
 
 
 def _fields(was: Object, now: Object) -> Iterator[str]:
-    """Yield the fields in which two objects differ."""
+    """Yield the names of the fields in which two objects differ."""
     return (field for field in {**was, **now} if was.get(field) != now.get(field))
 
 
@@ -262,4 +262,4 @@ _EFFECTS: Final[Mapping[tuple[str, str], Callable[[str, Object, Object], str | N
     ("apps", "StatefulSet"): _stateful_set,
     **{kind: partial(_operated, resource.free) for kind, resource in RESOURCES.items()},
 }
-"""Functions that describe the effect of a change, by API group and kind. Kubernetes applies changes of other kinds."""
+"""(API group, kind) -> function that describes the effect of a change. Kubernetes applies changes of other kinds."""

@@ -41,7 +41,7 @@ class ObjectDiff(Record):
     Attributes:
         fields: changed fields; empty for an added or removed object.
         file: path of a GitOps object below the output folder; empty for an object of the job.
-        is_shared: whether several jobs share the file.
+        is_shared: True if several jobs share the file.
     """
 
     action: ObjectAction
@@ -114,7 +114,7 @@ class JobDiff(Record):
         """Return a copy in which the sentence about each kept claim names the job that now uses the claim.
 
         Args:
-            users: the name of the job that uses a claim, by the name of the claim.
+            users: name of a claim -> name of the job that uses the claim.
         """
         lines = {_kept_line(claim): f"kept: {_CLAIM} {claim}, in use by {job}" for claim, job in users.items()}
         environments = (
@@ -125,7 +125,7 @@ class JobDiff(Record):
 
 
 def claim_users(document: Document | None) -> dict[str, str]:
-    """Return a mapping from each claim in the volumes of a job to the name of the job."""
+    """Return name of the claim -> name of the job, for each claim in the volumes of a job."""
     if document is None:
         return {}
     spec = document.data["spec"]
@@ -183,7 +183,10 @@ def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
 
 
 def _object_diffs(was: Mapping[Any, Object], now: Mapping[Any, Object]) -> Iterator[tuple[Any, ObjectDiff]]:
-    """Yield each object that differs between two versions, with the identity of the object."""
+    """Yield (identity, difference) for each object that differs between two versions.
+
+    `was` and `now` map the identity of each object to the object. The removed objects come last.
+    """
     for key in [*now, *(key for key in was if key not in now)]:
         if key not in was:
             yield key, ObjectDiff("added", now[key])
@@ -241,7 +244,10 @@ def _delivery_diffs(pair: Pair) -> Iterator[ObjectDiff]:
 
 
 def _delivery(built: BuiltJob | None) -> tuple[dict[Any, Object], dict[Any, Object]]:
-    """Return two mappings by file and identity: the GitOps objects of the job, and the objects in shared files."""
+    """Return (GitOps objects in files of the job, GitOps objects in shared files).
+
+    Both results are mappings of (file, identity of the object) -> object.
+    """
     if built is None or built.job.gitops is None:
         return {}, {}
     delivery = gitops(built.job, built.environments)

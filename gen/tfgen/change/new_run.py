@@ -47,7 +47,8 @@ _LONGEST: Final = 100
 class _Blame(NamedTuple):
     """A change that a rule forbids, with the path of the change in the document.
 
-    `is_alone` is True if the rule forbids the change even without the other changes of the job.
+    `effect` is the effect of the change in the cluster. `is_alone` is True if the rule forbids the change even without
+    the other changes of the job.
     """
 
     path: Path
@@ -116,7 +117,7 @@ def _spec_of(data: Any, environment: str | None) -> Mapping[str, Any]:
 
 
 def _variant_data(document: Document, environment: str | None) -> JobData:
-    """Return the data of a document with only the given environment, or without environments if None is given."""
+    """Return the data of a document with only the environment `environment`. For None, return no environment."""
     spec: Any = tunables.without_environments(document.data["spec"])
     if environment is not None:
         spec["environments"] = {environment: _spec_of(document.data, environment)}
@@ -130,7 +131,10 @@ def _blames(
     losses: dict[str, Loss],
     reported: Mapping[Path, set[str]],
 ) -> Iterator[_Blame]:
-    """Yield the changes of one variant of a job that a rule forbids, except the changes in `reported`."""
+    """Yield the changes of one variant of a job that a rule in `losses` forbids.
+
+    `reported` maps the path of each change to the rules that the function does not report again.
+    """
     if not losses:
         return
     was, now = _variant_data(before, environment), _variant_data(after, environment)
@@ -180,7 +184,7 @@ def _changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def _with_change(before: Any, after: Any, path: Path) -> Any:
-    """Return the old data with the new value at a path."""
+    """Return the data `before` with the value of `after` at `path`, or without the path if `after` lacks the path."""
     if data_path.has(after, path):
         return data_path.with_value(before, path, data_path.at(after, path))
     return data_path.without(before, path)

@@ -42,7 +42,7 @@ _LONGEST: Final = 60
 """Maximum number of characters of a value in a message."""
 
 _Files = Mapping[str, str]
-"""Text of each file in a job's folder below overlays/, by path."""
+"""Path -> text of each file in a job's folder below overlays/."""
 
 
 class Rerendered(Record):
@@ -101,9 +101,9 @@ class _Concerned(Record):
     """The jobs whose overlays may differ from the committed overlays.
 
     Attributes:
-        planned: by job name, the position in the plan of each job whose files the plan changes.
+        planned: job name -> position in the plan, for each job whose files the plan changes.
         overlays_changed: names of the jobs whose overlays on disk differ from the committed overlays.
-        rendered: by job name, the digest of the ledger that this tfgen writes for a committed job. The mapping has only
+        rendered: job name -> digest of the ledger that this tfgen writes for the committed job. The mapping has only
             jobs whose results are cached.
     """
 
@@ -218,7 +218,7 @@ def _problems_of_job(before: Document, after: Document, versions: _Versions) -> 
 
 
 def _losses(before: Document, after: Document, environment: str | None, versions: _Versions) -> Mapping[str, Loss]:
-    """Return the forbidden changes of an environment's objects, by rule, without rules that the job's changes break."""
+    """Return rule id -> forbidden change of an environment's objects. Leave out rules that the job's changes break."""
     if not (has_overlay(versions.before, environment) and has_overlay(versions.after, environment)):
         return {}
     was, now = build_objects(versions.before, environment), build_objects(versions.after, environment)
@@ -232,7 +232,7 @@ def _losses(before: Document, after: Document, environment: str | None, versions
 
 
 def _runs(objects: Sequence[Object]) -> set[str]:
-    """Return the names of the runs in the labels of the pod templates of some objects."""
+    """Return the names of the runs in the labels of the pod templates of `objects`."""
     templates = (item["spec"].get("template") if "spec" in item else None for item in objects)
     all_labels = (
         template.get("metadata", {}).get("labels", {}) for template in templates if isinstance(template, Mapping)

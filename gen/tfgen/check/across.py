@@ -22,7 +22,7 @@ class JobRecord(Record):
 
     Attributes:
         job: the name of the job.
-        data_by_rule: the data of the job that each rule compares, by the id of the rule. A rule may have no data.
+        data_by_rule: rule id -> data of the job that the rule compares. The mapping lacks rules without data.
     """
 
     job: str
@@ -36,7 +36,7 @@ def record_job(document: Document) -> JobRecord:
 
 
 def find_clashes(records: Sequence[JobRecord]) -> Iterator[tuple[AcrossRule, Clash]]:
-    """Yield each clash with the rule that found it. The number of a clash is the index of its job in `records`."""
+    """Yield (rule, clash) for each clash that a rule finds. `Clash.number` is the index of the job in `records`."""
     for rule in ACROSS:
         recorded = [
             Recorded(number, record.job, record.data_by_rule[rule.id])

@@ -132,7 +132,7 @@ def _other_namespaces(document: Document, allowed: Sequence[str], place: Place) 
 
 
 def _namespace_paths(document: Document) -> Iterator[tuple[str | None, Path]]:
-    """Yield each environment, or None for the job itself, with the path of its namespace."""
+    """Yield (environment, path of the namespace). The environment is None for the namespace of the job itself."""
     environments: Mapping[str, Any] = data_path.at(document.data, _ENVIRONMENTS) or {}
     of_job: Path = ("metadata", "namespace")
     is_job = document.data["kind"] != "Defaults"
@@ -145,7 +145,7 @@ def _namespace_paths(document: Document) -> Iterator[tuple[str | None, Path]]:
 
 
 def _places_objects(field: Path) -> bool:
-    """Return True for the path of a field that sets the namespace of an object, or of objects that GitOps applies."""
+    """Return True if `field` sets the namespace of an object, or of the objects that a GitOps tool applies."""
     return field[-1] == "targetNamespace" or field[-2:] in (("metadata", "namespace"), ("destination", "namespace"))
 
 
@@ -170,7 +170,10 @@ def _other_environments(document: Document, allowed: Sequence[str], place: Place
 
 
 def _literals(document: Document) -> Iterator[tuple[str | None, Path, Mapping[str, Any]]]:
-    """Yield the `objects` entries of the job, then the entries of each environment, merged over the job's entries."""
+    """Yield (environment, path, entry) for each entry of `objects`: first of the job itself, then of each environment.
+
+    The environment is None for an entry of the job. An entry of an environment is merged over the job's entry.
+    """
     spec = document.data.get("spec", {})
     shared = spec.get("objects", {})
     forms = {None: shared, **{name: form.get("objects", {}) for name, form in spec.get("environments", {}).items()}}
@@ -186,7 +189,7 @@ def _literals(document: Document) -> Iterator[tuple[str | None, Path, Mapping[st
 
 
 def _fields(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Yield the path and the value of each scalar field in an object."""
+    """Yield (path, value) for each scalar field in `value`, which is an object or a part of an object."""
     if isinstance(value, Mapping):
         for key, child in value.items():
             if key not in _UNREAD_FIELDS:

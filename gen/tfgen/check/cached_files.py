@@ -44,7 +44,7 @@ class CachedFile(Record):
 
 
 def read_cached_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) -> dict[str, CachedFile]:
-    """Return the cached results of job files, by the name of the file. Leave out files without cached results.
+    """Return name of the file -> cached results, for the job files whose results are cached.
 
     The function does not test whether the rendered files on disk have changed.
 

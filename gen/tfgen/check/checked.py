@@ -15,7 +15,7 @@ class Reported(Record):
     """Problems with the severities that the tfgen.yaml files set.
 
     Attributes:
-        ignored: the warnings that comments ignore. `problems` does not contain them.
+        ignored: the warnings that comments ignore. `problems` does not contain these warnings.
     """
 
     problems: tuple[Problem, ...] = ()
@@ -67,8 +67,8 @@ class CheckedFile(Record):
     """A job file after its check.
 
     Attributes:
-        clashes: whether a job of the file conflicts with another job of the checked files.
-        is_cached: whether the result comes from the cache.
+        clashes: True if a job of the file conflicts with another job of the checked files.
+        is_cached: True if the result comes from the cache.
     """
 
     source: Source
@@ -110,7 +110,7 @@ class CheckedJobs(Checked):
     """Files that were checked together, with their documents.
 
     Attributes:
-        read: the files whose result does not come from the cache, by name.
+        read: name -> file, for the files whose result does not come from the cache.
     """
 
     read: Mapping[str, ReadFile]

@@ -48,7 +48,7 @@ def find_early_fields(
     Args:
         document: the job.
         paths: the paths of all values of the job.
-        version: the major and the minor version of the cluster; None for any version.
+        version: (major version, minor version) of the cluster. Without a version, no field is a problem.
         rule: the rule of the problems.
     """
     if version is None:

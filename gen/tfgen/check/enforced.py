@@ -92,7 +92,10 @@ def find_foreign_images(document: Document, built: BuiltJob) -> Iterator[Problem
 
 
 def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]:
-    """Yield each path in a document to which an `enforce` entry applies, with the enforced value; None for no value."""
+    """Yield (path, value) for each path in the document `data` to which the `enforce` entry `enforced` applies.
+
+    The value is the enforced value, or None if the tfgen.yaml sets no value at the path.
+    """
     path, values = enforced.path, enforced.data
     if path[:2] == ENVIRONMENTS:
         yield from _variant_values(data, path[:3], path[3:], [(*path[:3],)], values)
@@ -107,7 +110,7 @@ def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]
 def _variant_values(
     document: Any, base: Path, keys: Path, sources: list[Path], layer: Any
 ) -> Iterator[tuple[Path, Any]]:
-    """Yield each path in a variant to which an `enforce` entry applies, with the enforced value.
+    """Yield (path, enforced value) for each path in a variant to which an `enforce` entry applies.
 
     Args:
         document: the data of the job.
@@ -138,7 +141,10 @@ def _first(data: Any, paths: list[Path]) -> Any:
 
 
 def _contradictions(data: Any, path: Path, value: Any, excepted: Sequence[Path] | None) -> Iterator[Path]:
-    """Yield the paths at which a document differs from an enforced value."""
+    """Yield each path at which the document `data` differs from `value`, the enforced value at `path`.
+
+    `excepted` are the keys below `path` that a job may set; None for an entry without `except`.
+    """
     for end, step in enumerate(path, start=1):
         if not isinstance(data, Mapping) or step not in data:
             return
@@ -165,7 +171,7 @@ def _differences(data: Any, value: Any, path: Path) -> Iterator[Path]:
 
 
 def _closed_differences(data: Any, value: Any, path: Path, excepted: Sequence[Path]) -> Iterator[Path]:
-    """Yield the paths at which a block differs from the enforced block, apart from the excepted keys."""
+    """Yield each path at which the block `data` differs from the enforced `value`, apart from the keys `excepted`."""
     if not isinstance(data, Mapping) or not isinstance(value, Mapping | None):
         if data != value:
             yield path
@@ -183,7 +189,7 @@ def _closed_differences(data: Any, value: Any, path: Path, excepted: Sequence[Pa
 
 
 def _message(written: Document, contradiction: Path, path: Path, value: Any, enforced: Enforced) -> str:
-    """Return the message for a contradiction, which is at the enforced path itself, or at a parent or child path."""
+    """Return the message for the path `contradiction`, which is the enforced `path`, or a parent or child of `path`."""
     actual = shown(data_path.at(written.data, contradiction))
     name = path_name(contradiction)
     keys = contradiction[len(path) :]
@@ -224,7 +230,7 @@ def is_in_registry(image: str, registry: str) -> bool:
 
 
 def _images(item: Mapping[str, Any]) -> Iterator[tuple[str | None, str]]:
-    """Yield the images of an object's pods, each with the role of the pods."""
+    """Yield (role of the pods or None, image) for each image in the pods of an object."""
     for pods in pods_of(item):
         role = pods.labels.get(keys.ROLE)
         for _, container in pods.containers:

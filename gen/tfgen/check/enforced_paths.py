@@ -33,7 +33,7 @@ _MAX_DEPTH: Final = 6
 """Maximum number of keys in a path that tfgen suggests in the message for a wrong path."""
 
 _ALLOWED_NAMES: Final[Mapping[str, str]] = {"namespace": "allowedNamespaces", "environments": "allowedEnvironments"}
-"""Keys of tfgen.yaml that list the allowed names of namespaces and environments, by the key in a job."""
+"""Key in a job -> key of tfgen.yaml that lists the allowed names for the key in a job."""
 
 
 class Enforced(Record):
@@ -53,7 +53,7 @@ class Enforced(Record):
 
 
 def all_enforced(nearest_layer: Document | None) -> Iterator[Enforced]:
-    """Yield the `enforce` entries of a tfgen.yaml and of the tfgen.yaml files in its parent folders."""
+    """Yield the `enforce` entries of the tfgen.yaml `nearest_layer`, then of the tfgen.yaml files in parent folders."""
     document = nearest_layer
     while document is not None:
         layer = document.alone()
@@ -88,14 +88,14 @@ def _read(text: str) -> Path:
 
 
 def _read_below(block: str, key: str) -> tuple[Path, Path]:
-    """Return two paths of a key in a block: the path relative to the document, and the path relative to the block."""
+    """Return (path in the document, path in the block) of a key, such as `argocd.prune` in the block `spec.gitops`."""
     base = _read(block)
     path = read_path(f"{path_name(base)}.{key}")
     return path, path[len(base) :]
 
 
 def _fault(text: str, defaults: Document) -> str:
-    """Return the reason why a path matches no key of any job; empty for a correct path."""
+    """Return the reason why the path `text` matches no key of any job; empty for a correct path."""
     try:
         path = _read(text)
     except UsageError as error:
@@ -124,7 +124,7 @@ def _block_fault(text: str) -> str:
 
 
 def _key_fault(block: str, key: str) -> str:
-    """Return the reason why a key of `except` matches no key of any job; empty for a correct key."""
+    """Return the reason why `key`, an item of `except`, matches no key of any job; empty for a correct key."""
     try:
         path, keys = _read_below(block, key)
     except UsageError as error:
@@ -167,7 +167,10 @@ def _unknown_pod_field(path: Path) -> str:
 
 
 def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
-    """Return the valid path that is most similar to an invalid path, if possible with the same parent key."""
+    """Return the valid path that is most similar to `path`, or None. Prefer a path with the same parent key.
+
+    `path[end - 1]` is the first invalid step, and `owner` is the schema of the parent key.
+    """
     sibling = nearest(path[end - 1], owner.get("properties", {}))
     if sibling:
         return path_name((*path[: end - 1], sibling, *path[end:]))

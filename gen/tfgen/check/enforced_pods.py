@@ -33,7 +33,7 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "serviceAccountName": ("serviceAccount",),  # deprecated, but Kubernetes reads it if serviceAccountName is missing
     "priorityClassName": ("podPriorityClassName",),  # the name of the field in an Argo Workflow
 }
-"""Other names of a field, such as a deprecated name or the name in a custom kind, by the field's usual name."""
+"""Usual name of a field -> other names of the field, such as a deprecated name or the name in a custom kind."""
 
 _SPEC: Final = (
     "nodeSelector",
@@ -48,7 +48,7 @@ _FIELDS: Final[Mapping[str, Path]] = {
     **{key: ("metadata", key) for key in _METADATA},
     **{key: ("spec", key) for key in _SPEC},
 }
-"""For each key of a job that sets a field in all pods: the path of the field in a pod template."""
+"""Key of a job that sets a field in all pods -> path of the field in a pod template."""
 
 _OPTIONAL: Final = ("tolerations", *(name for names in _SYNONYMS.values() for name in names))
 """Fields that a pod may omit: tolerations, which only add rights, and the other names of a field."""
@@ -135,7 +135,7 @@ def _object_faults(item: Object, requirements: list[_Requirement], enforced: lis
 
 
 def _mappings(value: Any, path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield each mapping in an object, apart from labels and annotations."""
+    """Yield (path, mapping) for each mapping in an object, apart from labels and annotations."""
     if isinstance(value, Mapping):
         yield path, value
     items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
@@ -163,7 +163,10 @@ def _template_faults(
 
 
 def _differences(data: Any, field: Path, value: Any, *, is_whole: bool) -> Iterator[tuple[Path, Any, Any]]:
-    """Yield the path of each field that differs, with the actual value and the enforced value of the field."""
+    """Yield (path, actual value, enforced value) for each field that differs from the enforced `value` of `field`.
+
+    A missing field differs only if `is_whole` is true.
+    """
     if isinstance(value, Mapping):
         for key in value:
             yield from _differences(data, (*field, key), value[key], is_whole=is_whole)
@@ -246,7 +249,7 @@ def _patch_faults(document: Document, environment: str | None, requirements: lis
 
 
 def _patched(patch: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield each operation of a patch: its path in the patch, and the written fields as a nested mapping."""
+    """Yield (path in the patch, written fields as a nested mapping) for each operation of a patch."""
     if patch.get("merge"):
         yield ("merge",), patch["merge"]
     for index, operation in enumerate(patch.get("json") or ()):

@@ -50,7 +50,7 @@ def find_security_overrides(document: Document) -> Iterator[Problem]:
 
 
 def _differs(context: Any, key: str, value: Any) -> bool:
-    """Return True if a security context is null, or if it sets a key to a value other than the enforced value."""
+    """Return True if a security context is null, or sets `key` to a value other than `value`, the enforced value."""
     return context is None or (data_path.has(context, (key,)) and context[key] != value)
 
 
@@ -68,7 +68,7 @@ def _enforced_keys(enforced: Enforced, block: Mapping[str, Any]) -> Iterator[str
 
 
 def _contexts(data: Any) -> Iterator[tuple[Path, tuple[str, ...], Any]]:
-    """Yield each security context, with its path and the keys of `spec.security` that the context can contain."""
+    """Yield (path, keys of `spec.security` that the context can contain, context) for each security context."""
     templates: list[Path] = [("spec", "podTemplate")]
     templates += [("spec", "roles", role, "podTemplate") for role in data_path.at(data, ("spec", "roles")) or ()]
     for template in templates:

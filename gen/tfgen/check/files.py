@@ -81,7 +81,7 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> Fi
     """Compare the files on disk with the rendered jobs, without writing a file.
 
     Args:
-        names: the jobs without errors, each with the file and the line of the job's name.
+        names: name of a job without errors -> file and line of the name.
         plan: the plan of `tfgen render --upgrade` for the jobs, in the same order.
         base: the base of comparison in git.
 
@@ -192,7 +192,7 @@ def _line_ends_problem(plan: WritePlan, paths: Sequence[str]) -> Problem:
 def _hand_edited_problems(
     folder: OutputFolder, source: str, plan: WritePlan, changes: Sequence[FileChange]
 ) -> Iterator[Problem]:
-    """Yield a problem for each of the first `_MAX_FILES` hand-edited files, and one problem for all others."""
+    """Yield a problem for each of the first `_MAX_FILES` hand-edited files, and one problem for all other files."""
     yield from (_hand_edited_problem(folder, source, plan, change) for change in changes[:_MAX_FILES])
     if further := changes[_MAX_FILES:]:
         verb = "was" if len(further) == 1 else "were"
@@ -205,7 +205,10 @@ def _hand_edited_problems(
 def _not_reproduced(
     folder: OutputFolder, source: str, plan: WritePlan, job: JobPlan, changes: Sequence[FileChange], base: Base
 ) -> Iterator[Problem]:
-    """Yield a problem for each of the first `_MAX_FILES` files that differ from the render, and one for the others."""
+    """Yield a problem for each of the first `_MAX_FILES` changed files, and one problem for all other changed files.
+
+    A changed file differs from the file that this version of tfgen renders.
+    """
     cure = _cure(source, job, base)
     for change in changes[:_MAX_FILES]:
         line, difference = 1, "this version of tfgen does not render the file"
@@ -289,7 +292,10 @@ def _first_place(folder: OutputFolder, plan: WritePlan, changes: Sequence[FileCh
 
 
 def _first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str | None]:
-    """Return the number (from 1) of the first different line, and the line in each text (None after the end)."""
+    """Return (number of the first different line, line in `on_disk`, line in `rendered`).
+
+    The numbers begin at 1. A line after the end of a text is None.
+    """
     pairs = zip_longest(on_disk.split("\n"), rendered.split("\n"))
     return next((n, actual, expected) for n, (actual, expected) in enumerate(pairs, start=1) if actual != expected)
 

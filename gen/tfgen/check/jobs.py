@@ -37,9 +37,9 @@ def check_all(
 
     Args:
         sources: the files.
-        cached: the files whose results come from the cache, by name. tfgen reads such a file only if one of
+        cached: name -> file, for the files whose results come from the cache. tfgen reads such a file only if one of
             its jobs conflicts with a job of the checked files.
-        is_guarded: whether the guard rails of tfgen.yaml apply. They do not apply to committed jobs.
+        is_guarded: True if the guard rails of tfgen.yaml apply, and False for committed jobs.
     """
     checker = Checker(is_guarded=is_guarded)
     sources = [*sources]
@@ -91,7 +91,7 @@ class Checker:
 
         Args:
             checked: the files.
-            read: the files with documents in memory, by name. tfgen reads any other file again if one
+            read: name -> file, for the files with documents in memory. tfgen reads any other file again if one
                 of its jobs conflicts with another job.
         """
         files = [*checked]

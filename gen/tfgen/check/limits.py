@@ -167,7 +167,7 @@ def _use(job: str, where: tuple[str | None, str | None, str | None], items: Iter
 
 
 def _parts(item: Object) -> Iterator[tuple[Path, Amounts]]:
-    """Yield the amounts of an object, with the path in the spec that creates the object or its pods.
+    """Yield (path, amounts) for the parts of an object. The path in the spec creates the object or its pods.
 
     Values of a wrong type count as 0.
     """
@@ -243,7 +243,7 @@ def _layers(document: Document) -> Iterator[Document]:
 
 
 def limit_paths(layer: Document) -> Iterator[Path]:
-    """Yield the paths of all amounts below `limits` of a tfgen.yaml."""
+    """Yield the path of each amount below `limits` of a tfgen.yaml, such as ("job", "gpus")."""
     yield from (("job", resource) for resource in data_path.at(layer.data, ("limits", "job")) or ())
     for kind in _SUMS:
         for name in _named(layer, kind):

@@ -26,7 +26,7 @@ _KIND_LINE: Final = re.compile(rf"^\s*(- )?[\"']?kind[\"']?:\s*[\"']?({'|'.join(
 
 
 class Manifest(Record):
-    """An object of the repository.
+    """A Kubernetes object in a file of the repository.
 
     Attributes:
         file: the path of the file from the root of the repository.
@@ -43,7 +43,7 @@ class Manifest(Record):
 
 
 def read_foreign_manifests(out: Path, ledgers: Ledgers) -> tuple[Manifest, ...]:
-    """Return the LimitRanges, NetworkPolicies and ResourceQuotas in a folder, except those that tfgen wrote.
+    """Return the LimitRanges, NetworkPolicies and ResourceQuotas in a folder, except the objects that tfgen wrote.
 
     The manifests are sorted by file. The function skips files that it cannot read.
 

@@ -44,7 +44,7 @@ Amounts = dict[str, dict[str, Any]]
 def namespace_faults(
     objects: Objects, manifests: Sequence[Manifest], namespace: str | None
 ) -> Iterator[tuple[str, Fault]]:
-    """Yield each fault of a job's objects that the manifests of a namespace cause, with the rule of the fault."""
+    """Yield (rule, fault) for each fault of a job's objects that the manifests of `namespace` cause."""
     in_namespace = [manifest for manifest in manifests if manifest.namespace == namespace]
     if not in_namespace:
         return
@@ -131,7 +131,9 @@ def _container_limits(manifest: Manifest) -> list[Mapping[str, Any]]:
 
 
 def _defaulted(container: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]) -> Amounts:
-    """Return the amounts of a container, including the defaults that the API server adds from LimitRanges.
+    """Return the limits and the requests of a container, including the defaults that the API server adds.
+
+    The defaults come from `ranges`, which are items of LimitRanges.
 
     https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/v1/defaults.go (SetDefaults_LimitRangeItem,
     SetDefaults_Pod)
@@ -148,7 +150,10 @@ def _defaulted(container: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]
 
 
 def _out_of_range(amounts: Amounts, limit: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield ``requests`` or ``limits``, the resource, and the start of a message for each amount out of range."""
+    """Yield (``requests`` or ``limits``, resource, start of a message) for each amount that `limit` refuses.
+
+    `limit` is an item of a LimitRange.
+    """
     for resource, minimum in sorted(_map(limit.get("min")).items()):
         request = amounts["requests"].get(resource)
         if request is not None and quantity.parse(request) < quantity.parse(minimum):

@@ -51,7 +51,7 @@ RULES: Final[Mapping[str, str]] = {
 """The summary of each rule, which begins the section of the rule in docs/rules.md."""
 
 _ObjectsByFault: TypeAlias = dict[tuple[Place, str, str], dict[str, list[str | None]]]
-"""Names of the objects with a fault, each with its environments, by the line, the message and the rule of the fault."""
+"""(line, message, rule) of a fault -> {name of an object: environments in which the object has the fault}."""
 
 _MAX_NAMES: Final = 3
 """Maximum number of objects that a message names."""
@@ -168,14 +168,14 @@ def _find_faults(
     schemas: ObjectSchemas,
     faults_by_item: dict[int, Sequence[tuple[str, Fault]]],
 ) -> tuple[Objects, Sequence[tuple[str, Fault]]]:
-    """Return the objects of one variant, and each fault with its rule, except faults that a namespace causes.
+    """Return (objects of one variant, [(rule, fault)]). The list lacks the faults that a namespace causes.
 
     Args:
         items: the objects.
         texts: all texts of the job.
         minimum: the minimum size of the gang that the job sets, or 0.
         schemas: the schemas that validate the objects.
-        faults_by_item: the cache for the faults of single objects, by the identity of the object.
+        faults_by_item: `id()` of an object -> [(rule, fault)] of the object alone. The mapping is a cache.
     """
     generated = tuple(item for item in items if literal_name(item) is None)
     literals = tuple(item for item in items if literal_name(item) is not None)
@@ -205,7 +205,10 @@ def _place_of_key(document: Document, path: Path) -> Place:
 
 
 def _largest_part(document: Document, environment: str | None) -> Path:
-    """Return the path of the deepest value with most of the job's text, which probably makes an object too large."""
+    """Return the path of the most deeply nested value that contains more than half of the job's text.
+
+    The value probably makes an object too large.
+    """
     spec = document.data["spec"]
     variant_data = data_path.at(spec, ("environments", environment)) if environment is not None else None
     if variant_data and _text_size(variant_data) * 2 > _text_size({**spec, "environments": {}}):
@@ -311,7 +314,7 @@ def _longest_match(paths: Sequence[Path], field: FieldPath) -> Path | None:
 
 
 def _in_patch(document: Document, environment: str | None, fault: Fault) -> Path | None:
-    """Return the path in a patch that sets the field of a fault, or a key that the message quotes; else None."""
+    """Return the path in a patch that sets the field of `fault`, or a key in the message of `fault`; else None."""
     spec = document.data["spec"]
     bases: list[Path] = [("environments", environment)] if environment is not None else []
     for base in (*bases, ()):

@@ -75,7 +75,7 @@ class Severities(Record):
     """The severities that all tfgen.yaml files of a job set together.
 
     Attributes:
-        rules: the setting of each rule, by the id of the rule.
+        rules: rule id -> setting of the rule.
         as_errors: the line of the tfgen.yaml that turns all warnings into errors, or None.
     """
 
@@ -228,7 +228,7 @@ def _rules(layer: Document) -> Mapping[str, Any]:
 
 
 def _ignored(directives: Sequence[Directive]) -> Iterator[tuple[int, str]]:
-    """Yield the line of each correct comment, with the id of the rule whose problems the comment ignores."""
+    """Yield (line, rule id) for each correct comment. The comment ignores the problems of the rule at the line."""
     return ((directive.line, _rule(directive)) for directive in directives if not _fault(directive))
 
 

@@ -63,8 +63,8 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
 
     Args:
         source: the file.
-        teams: the layers that tfgen has already read, by file. The function adds the layers of the source.
-        is_guarded: whether the guard rails of tfgen.yaml apply.
+        teams: file -> layer, for the layers that tfgen has already read. The function adds the layers of the source.
+        is_guarded: True if the guard rails of tfgen.yaml apply.
     """
     team = read_team(source.defaults, teams, is_guarded=is_guarded)
     parsed = parse_source(source)
@@ -108,7 +108,7 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
 
 
 def report_clash(file: ReadFile, at: int, rule: AcrossRule, clash: Clash, *, is_guarded: bool) -> Reported:
-    """Return the problem that reports a clash between jobs, at the line of one of these jobs."""
+    """Return the problem that reports `clash`, a conflict that `rule` found, in the job `file.accepted[at]`."""
     document = file.accepted[at]
     place = Place(document.source(clash.path), document.value(clash.path))
     return set_severities(document, (Problem(*place, clash.message, rule.id, rule.severity),), is_guarded=is_guarded)
@@ -135,7 +135,7 @@ def _too_large(document: Document) -> Problem:
 
 
 def read_team(source: Source | None, teams: dict[str, Team], *, is_guarded: bool) -> Team:
-    """Return the defaults of a tfgen.yaml from `teams`. Add the file to `teams` if necessary."""
+    """Return the defaults of the tfgen.yaml `source` from `teams`. If `teams` lacks the file, read and add the file."""
     if source is None:
         return Team()
     if source.file not in teams:
@@ -173,7 +173,7 @@ def _overrides(document: Document) -> Iterator[Problem]:
 
 
 def _guard_rail_problems(source: Source, document: Document) -> Iterator[Problem]:
-    """Yield the problems of the guard rails of a tfgen.yaml, including rails looser than in a parent folder."""
+    """Yield the problems of a tfgen.yaml's guard rails, including rails that are looser than in a parent folder."""
     yield from check_severities(document)
     yield from check_limits(document)
     yield from check_enforced_paths(document)
@@ -216,7 +216,7 @@ def _where(occurrence: _Occurrence) -> str:
 
 
 def _findings(rule: Rule, variants: Sequence[View]) -> dict[tuple[Place, str], _Occurrence]:
-    """Return the first `MAX_PROBLEMS` mistakes that a rule finds, by the line and the cause of the mistake."""
+    """Return (line, cause) -> mistake for the first `MAX_PROBLEMS` mistakes that a rule finds."""
     occurrences: dict[tuple[Place, str], _Occurrence] = {}
     for view, (path, message, cause) in find_in_variants(rule.check, variants):
         place, environment = view.locate(path)

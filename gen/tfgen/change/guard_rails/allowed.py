@@ -59,7 +59,7 @@ def _added_names(layers: Layers, layer: Document, key: str) -> Iterator[Loosenin
 
 
 def _index(layers: Layers, file: str, key: str, name: str) -> Path:
-    """Return the index of a name in the list of a tfgen.yaml, as a path; an empty path if the list lacks the name."""
+    """Return the path of `name` in the list `key` of the tfgen.yaml `file`, such as (2,), or () for a missing name."""
     names = (new.data.get(key, ()) for new in layers.layers_after() if new.file == file)
     return tuple(listed.index(name) for listed in names if name in listed)
 

@@ -87,7 +87,10 @@ class _EnforcedPath(Record):
         return self.contains(path) and data_path.at(self.value, path[len(self.path) :]) is not None
 
     def exceptions_within(self, path: Path, excepted: Sequence[Path] | None) -> list[int]:
-        """Return the indexes of the `except` entries that let a job set a path, or enforced keys below the path."""
+        """Return the indexes of the `except` items that let a job set `path`, or a key that the base enforces below.
+
+        `excepted` is as in `binds`.
+        """
         opening = []
         for index, keys in enumerate(self.entry.excepted or ()):
             open_path = (*self.path, *keys)
@@ -120,7 +123,7 @@ def _unenforced_paths(layers: Layers, data: Any, entry: Enforced, entries: Seque
 
 
 def _bound_keys(entry: Enforced, value: Any) -> Iterator[tuple[Path, Sequence[Path] | None]]:
-    """Yield each path that an `enforce` entry of the base enforces, with the keys below the path that a job may set.
+    """Yield (path, keys below the path that a job may set) for each path that an `enforce` entry of the base enforces.
 
     The paths are relative to the path of the entry. A path with a single value has None in place of the keys.
     """

@@ -35,8 +35,8 @@ class Layers(Record):
         before: the nearest tfgen.yaml of the base, merged over the files of the parent folders; None without a file.
         after: the nearest tfgen.yaml of the change, merged over the files of the parent folders; None without a file.
         revision: the revision of the base, such as `origin/main`.
-        policies_before: the admission policies of the base, by the tfgen.yaml that names their folder.
-        policies_after: the admission policies of the change, by the tfgen.yaml that names their folder.
+        policies_before: tfgen.yaml of the base -> admission policies in the folder that the tfgen.yaml names.
+        policies_after: tfgen.yaml of the change -> admission policies in the folder that the tfgen.yaml names.
     """
 
     before: Document | None
@@ -62,7 +62,8 @@ class Layers(Record):
 
         Args:
             rail: the line of the guard rail in the base.
-            path: the path of the guard rail. tfgen reports its line, or the line of the nearest parent key in the file.
+            path: the path of the guard rail. tfgen reports the line of the path, or of the nearest parent key in the
+                tfgen.yaml.
             message: the text of the problem.
         """
         roots = []

@@ -29,7 +29,7 @@ _WEAKER: Final[Mapping[Path, tuple[str, str]]] = {
     ("matchConstraints", "matchPolicy"): ("Equivalent", "Exact"),
     ("matchResources", "matchPolicy"): ("Equivalent", "Exact"),
 }
-"""The default of each field, and the value of the field with which a policy refuses fewer objects."""
+"""Field -> (default of the field, value of the field with which a policy refuses fewer objects)."""
 
 _FIXED: Final[Sequence[Path]] = (
     ("policyName",),
@@ -71,7 +71,7 @@ def _removed(layers: Layers, layer: Document, document: Document, files: set[str
 
 
 def _weaker_fields(layers: Layers, old: Document, new: Document) -> Iterator[tuple[Path, str]]:
-    """Yield the path of each changed field that lets a policy refuse fewer objects, and the message about the field."""
+    """Yield (path, message) for each changed field that lets a policy refuse fewer objects."""
     kind = old.data["kind"]
     if kind not in (POLICY, BINDING):
         yield from _different_fields(layers, old, new)
@@ -134,7 +134,7 @@ def _narrower_resources(before: Any, after: Any) -> Iterator[Path]:
 
 
 def _different_fields(layers: Layers, old: Document, new: Document) -> Iterator[tuple[Path, str]]:
-    """Yield the path of the first changed field of an object that policies may read, and a message about the field."""
+    """Yield (path, message) for the first changed field of an object that policies may read."""
     for path in _differences(old.data, new.data, ()):
         if path[:2] != ("metadata", "annotations"):
             was = layers.in_base(old.place(path))

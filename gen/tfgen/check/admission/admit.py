@@ -37,7 +37,7 @@ class PolicyFault(NamedTuple):
 
     Attributes:
         item: the object of the job.
-        expression: the policy's expression that is false, with the expressions of the variables that it reads.
+        expression: the text of the policy's expression that is false, and of the variables that the expression reads.
     """
 
     rule: str
@@ -136,7 +136,7 @@ def _faults(bound: _BoundPolicy, request: Request, decision: Decision) -> Iterat
 
 
 def _whole_expression(policy: Mapping[str, Any], expression: str) -> str:
-    """Return an expression, and the expressions of the policy's variables that the expression reads, as one text."""
+    """Return `expression`, after the expressions of the policy's variables that `expression` reads, as one text."""
     variables = policy.get("variables") or ()
     read = [variable["expression"] for variable in variables if f"variables.{variable['name']}" in expression]
     return " ; ".join((*read, expression))
@@ -152,7 +152,10 @@ def _not_evaluated(document: Document, path: Path, message: str) -> Problem:
 
 
 def _bindings(folders: Sequence[PolicyFolder]) -> Iterator[tuple[tuple[Document, ...], Document]]:
-    """Yield each binding with the manifests of its policy folder and of the policy folders of higher layers."""
+    """Yield (manifests, binding) for each binding.
+
+    The manifests are in the policy folder of the binding, or in the policy folder of a tfgen.yaml in a parent folder.
+    """
     manifests: tuple[Document, ...] = ()
     for folder in folders:
         manifests = (*manifests, *folder.documents)
@@ -172,7 +175,10 @@ def _of_kind(documents: Sequence[Document], kind: str) -> Iterator[Document]:
 
 
 def _params(bound: _BoundPolicy, request: Request) -> Sequence[Object | None] | str:
-    """Return the objects that a policy receives as `params`, or the reason why tfgen does not know such an object."""
+    """Return the objects that a policy receives as `params`, or the reason why tfgen does not know such an object.
+
+    The result for a policy without params is (None,).
+    """
     kind = bound.policy.data["spec"].get("paramKind")
     reference = bound.binding.data["spec"].get("paramRef")
     if kind is None or reference is None:
@@ -199,7 +205,7 @@ def _is_referenced(reference: Mapping[str, Any], item: Object) -> bool:
 
 
 def requests_of(item: Object, namespace: str | None) -> Iterator[Request]:
-    """Yield the request to create an object, then the requests to create its pods. Add the server's defaults."""
+    """Yield the request to create `item`, then the requests to create its pods, with the API server's defaults."""
     request = Request(item, item, namespace)
     where = {"namespace": namespace} if namespace and not request.is_cluster_wide else {}
     yield request.replaced(item=defaulted({**item, "metadata": {**item["metadata"], **where}}))
@@ -218,7 +224,7 @@ def requests_of(item: Object, namespace: str | None) -> Iterator[Request]:
 
 
 def field_names(expression: str) -> tuple[str, ...]:
-    """Return the names of the fields that an expression reads, last name first, without names such as `metadata`."""
+    """Return the names of the fields that an expression reads, last name first, without common names such as `spec`."""
     return tuple(name for name in reversed(fields(expression)) if name not in _EVERYWHERE)
 
 

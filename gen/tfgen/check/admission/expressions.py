@@ -71,7 +71,7 @@ def evaluate(expression: str, data: Mapping[str, Any]) -> Result:
 
     Args:
         expression: the text of the expression.
-        data: the values of the names in `VARIABLES`. A missing name is null.
+        data: name in `VARIABLES` -> value. A missing name has the value null.
     """
     compiled = _compiled(expression)
     if isinstance(compiled, str):

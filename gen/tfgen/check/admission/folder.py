@@ -6,8 +6,8 @@
                           kind: ConfigMap ...                           the params of a binding (paramRef)
                           kind: Namespace ...                           the labels for a namespaceSelector
 
-A binding refers to manifests in the folder of the binding, or in the folder of a higher layer. So the folder of a
-lower layer cannot replace the params or a namespace for a policy of a higher layer.
+A binding refers to manifests in the policy folder of the same tfgen.yaml, or of a tfgen.yaml in a parent folder. So the
+policy folder of a subfolder cannot replace the params or the Namespace that a policy of a parent folder reads.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ class PolicyFolder(Record):
 
 
 PolicyFolders = Mapping[str, PolicyFolder]
-"""The policy folders of a repository, by the path of the tfgen.yaml that names the folder."""
+"""Path of a tfgen.yaml -> policy folder that the tfgen.yaml names, for all policy folders of a repository."""
 
 NO_POLICIES: Final[PolicyFolders] = EMPTY
 
 
 def read_policy_folders(documents: Iterable[Document]) -> PolicyFolders:
-    """Read the policy folders that the tfgen.yaml files of some jobs name.
+    """Read the policy folders that the tfgen.yaml files of the jobs `documents` name.
 
     Raises:
         UsageError: the repository has policies, but the packages that evaluate policies are not installed.
@@ -82,13 +82,16 @@ def read_policy_folders(documents: Iterable[Document]) -> PolicyFolders:
 
 
 def read_folders_of(defaults: Iterable[Document]) -> PolicyFolders:
-    """Read the policy folders of some tfgen.yaml files and of their parent layers. Store errors in the result."""
+    """Read the policy folders of the tfgen.yaml files `defaults` and of the tfgen.yaml files in their parent folders.
+
+    An error is stored in `PolicyFolder.error`.
+    """
     layers = {layer.file: layer for under in defaults for layer in under.layers() if _named(layer)}
     return {file: _with_error(layer) for file, layer in layers.items()}
 
 
 def folders_of(document: Document, folders: PolicyFolders) -> tuple[PolicyFolder, ...]:
-    """Return the policy folders that apply to a job. The folder of the highest layer comes first."""
+    """Return the policy folders that apply to a job. The policy folder of the root tfgen.yaml comes first."""
     files = [layer.file for layer in _layers(document) if layer.file in folders]
     return tuple(folders[file] for file in reversed(files))
 
@@ -172,7 +175,7 @@ def read_folder(layer: Document) -> PolicyFolder:
 
 
 def parse_folder(layer: Document, contents: Mapping[Path, bytes]) -> PolicyFolder:
-    """Parse the files of the policy folder that a tfgen.yaml names, and return the manifests."""
+    """Return the manifests in `contents` (path -> content), the files of the policy folder that `layer` names."""
     documents: list[Document] = []
     problems: list[Problem] = []
     for file, content in contents.items():
@@ -196,7 +199,7 @@ def holds_manifests(file: Path) -> bool:
 
 
 def identity(document: Document) -> tuple[Any, ...]:
-    """Return the API version, kind, namespace and name of a manifest."""
+    """Return (API version, kind, namespace, name) of a manifest."""
     return tuple(data_path.at(document.data, path) for path in _IDENTITY)
 
 

@@ -28,8 +28,9 @@ class Request(Record):
 
     Attributes:
         item: the object, with the defaults of the API server.
-        owner: the object of the job: `item` itself or, if `item` is a pod of a controller, the controller's object.
-        namespace: the namespace of the object; None if the job sets no namespace, or for a cluster-wide object.
+        owner: the object of the job: `item` itself or, if `item` is a pod of a controller, the object that creates
+            the pod.
+        namespace: the namespace of the job; None if the job sets no namespace.
         is_of_pods: True for a pod that a controller creates.
     """
 
@@ -73,7 +74,7 @@ class Request(Record):
 
 
 def all_of(answers: Iterable[Answer]) -> Answer:
-    """Combine answers by "and": return False if any answer is False, else the first answer with a text, else True."""
+    """Combine answers by "and": False if any answer is False, else the first reason of an unknown answer, else True."""
     answers = tuple(answers)
     if False in answers:
         return False
@@ -138,7 +139,10 @@ def _has(names: Iterable[str] | None, name: str) -> bool:
 
 
 def _matches_namespace(selector: Mapping[str, Any], request: Request, namespaces: Iterable[Object]) -> Answer:
-    """Match a selector with the labels of a namespace. Without a manifest, the only known label is `NAMESPACE_NAME`."""
+    """Match `selector` with the labels of the request's namespace.
+
+    Without a manifest of the namespace, the only known label is `NAMESPACE_NAME`.
+    """
     if request.is_cluster_wide or not (selector.get("matchLabels") or selector.get("matchExpressions")):
         return True
     if request.namespace is None:
@@ -162,7 +166,7 @@ def _matches_namespace(selector: Mapping[str, Any], request: Request, namespaces
 
 
 def find_namespace(name: str, namespaces: Iterable[Object]) -> Object | None:
-    """Return the manifest of a namespace, with the added label `NAMESPACE_NAME`, or None if no manifest exists."""
+    """Return the manifest of the namespace `name` with the added label `NAMESPACE_NAME`; None without a manifest."""
     for namespace in namespaces:
         if namespace["metadata"]["name"] == name:
             metadata = namespace["metadata"]

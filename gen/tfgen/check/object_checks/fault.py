@@ -43,15 +43,15 @@ class Objects(Record):
 
     @cached_property
     def pods_by_owner(self) -> Mapping[str, Pods]:
-        """The first group of pods that each object creates, by the name of the object."""
+        """Name of an object that creates pods -> first group of pods of the object."""
         return {pods.owner["metadata"]["name"]: pods for pods in reversed(self.pods)}
 
     def of_kind(self, kind: str) -> tuple[Object, ...]:
-        """Return the objects of a kind, of any API group."""
+        """Return the objects of the kind `kind`, of any API group."""
         return tuple(item for item in self.items if item["kind"] == kind)
 
     def named(self, kind: str, name: str) -> Object | None:
-        """Return the object with a kind and a name, or None without such an object."""
+        """Return the object with the kind `kind` and the name `name`, or None without such an object."""
         candidates = (*self.of_kind(kind), *(item for item in self.literals if item["kind"] == kind))
         return next((item for item in candidates if item["metadata"]["name"] == name), None)
 

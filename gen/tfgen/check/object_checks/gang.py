@@ -36,7 +36,7 @@ def _size(group: Object, members: int, min_available: int) -> Iterator[Fault]:
 
 
 def _minimum(group: Object) -> tuple[FieldPath, int | None]:
-    """Return the path and the value of the field that sets the minimum number of pods in a PodGroup.
+    """Return (path, value) of the field that sets the minimum number of pods in a PodGroup.
 
     The path depends on the scheduler.
     """

@@ -32,7 +32,7 @@ class Pods(Record):
 
     @cached_property
     def containers(self) -> tuple[tuple[tuple[str | int, ...], Mapping[str, Any]], ...]:
-        """All containers, including init containers and sidecars, with their paths in the owner."""
+        """(path in the owner, container) of each container, including init containers and sidecars."""
         return tuple(
             ((*self.path, field, index), container)
             for field in ("initContainers", "containers")

@@ -18,17 +18,22 @@ class Port(NamedTuple):
 
 
 def leaves(policies: Sequence[Object], source: Pods, target: Pods | None, port: Port) -> bool:
-    """Return True if pods may connect to a port of other pods, or to a port of any host if the target is None."""
+    """Return True if the egress rules of `policies` let the pods `source` connect to `port` of the pods `target`.
+
+    If `target` is None, the rules must allow `port` of any host.
+    """
     return _allows(policies, source, "Egress", target, port)
 
 
 def enters(policies: Sequence[Object], source: Pods, target: Pods, port: Port) -> bool:
-    """Return True if pods accept connections from other pods at a port."""
+    """Return True if the ingress rules of `policies` let the pods `source` connect to `port` of the pods `target`."""
     return _allows(policies, target, "Ingress", source, port)
 
 
 def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pods | None, port: Port) -> bool:
-    """Return True if policies allow the ingress or the egress of pods. Without a policy, all traffic is allowed.
+    """Return True if `policies` allow the traffic at `port` between the pods `subject` and the pods `peer`.
+
+    The direction is `Ingress` to `subject`, or `Egress` from `subject`. Without a policy, all traffic is allowed.
 
     https://kubernetes.io/docs/concepts/services-networking/network-policies/#the-two-sorts-of-pod-isolation
     """
@@ -41,7 +46,7 @@ def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pod
 
 
 def may_leave(policies: Sequence[Object], source: Pods, port: Port) -> bool:
-    """Return True if pods may connect to a port of an unknown host outside the job."""
+    """Return True if the egress rules of `policies` let the pods `source` connect to `port` outside the job."""
     applied = governing(policies, source, "Egress")
     return not applied or any(
         _may_be_outside(rule.get("to")) and _has_port(rule.get("ports"), port, None)
@@ -50,7 +55,7 @@ def may_leave(policies: Sequence[Object], source: Pods, port: Port) -> bool:
 
 
 def governing(policies: Sequence[Object], subject: Pods, direction: str) -> list[Object]:
-    """Return the policies that apply to the ingress or egress of pods."""
+    """Return the policies that apply to the pods `subject` in the direction `Ingress` or `Egress`."""
     return [
         policy
         for policy in policies
@@ -69,7 +74,10 @@ def _types(spec: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _has_peer(peers: Sequence[Mapping[str, Any]] | None, pods: Pods | None) -> bool:
-    """Return True if a rule allows pods as a peer. A rule without peers allows all pods. An ipBlock matches no pods."""
+    """Return True if a rule with the given peers allows `pods`. A rule without peers allows all pods.
+
+    An ipBlock matches no pods.
+    """
     if not peers:
         return True
     return pods is not None and any(
@@ -79,12 +87,12 @@ def _has_peer(peers: Sequence[Mapping[str, Any]] | None, pods: Pods | None) -> b
 
 
 def _may_be_outside(peers: Sequence[Mapping[str, Any]] | None) -> bool:
-    """Return True if a rule allows a peer that may be outside the namespace."""
+    """Return True if a rule with the given peers allows a host that may be outside the namespace."""
     return not peers or any("ipBlock" in peer or "namespaceSelector" in peer for peer in peers)
 
 
 def _has_port(ports: Sequence[Mapping[str, Any]] | None, port: Port, pods: Pods | None) -> bool:
-    """Return True if a rule allows a port. A port name in the rule refers to a port of the given pods."""
+    """Return True if a rule with the given ports allows `port`. A port name in the rule refers to a port of `pods`."""
     if not ports:
         return True
     names = {entry.get("name") for entry in pods.ports if entry.get("containerPort") == port.number} if pods else set()

@@ -30,7 +30,7 @@ def check(objects: Objects) -> Iterator[Fault]:
 
 
 def _named_ports(item: Object) -> Iterator[tuple[FieldPath, str]]:
-    """Yield the port names in a Service or a policy, which refer to ports of the selected pods."""
+    """Yield (path, port name) for each port name in a Service or a NetworkPolicy. A selected pod must have the port."""
     spec = item["spec"]
     if item["kind"] == "Service":
         for index, port in enumerate(spec.get("ports", ())):

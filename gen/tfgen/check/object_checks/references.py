@@ -12,7 +12,7 @@ from tfgen.check.object_checks.pods import Pods
 class Reference(NamedTuple):
     """A reference of an object to another object, or to a key of the other object.
 
-    The path is the path of the reference in the object. The kind, the name and the key are those of the other object.
+    `path` is the path of the reference in the object. `kind`, `name` and `key` identify the other object or its key.
     """
 
     path: FieldPath
