@@ -104,7 +104,7 @@ class Process:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=self._env,
-                start_new_session=True,  # ends the servers in order after Ctrl-C, which then reaches only this process
+                start_new_session=True,  # Ctrl-C reaches only this process, which ends the servers in order
             )
         self._started = time.monotonic()
         atexit.register(self.stop)
