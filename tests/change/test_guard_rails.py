@@ -1,4 +1,4 @@
-"""Changes of tfgen.yaml that loosen a guard rail, and changes that do not."""
+"""Tests of changes of tfgen.yaml: tfgen reports the changes that loosen a guard rail, and no other changes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NOT_A_RAIL = {
     "spec": "defaults; enforce makes rails of paths",
     "rules.*.reason": "words for a reader",
 }
-"""The keys of tfgen.yaml that confine no job."""
+"""The keys of tfgen.yaml that do not restrict jobs."""
 
 WITH_SEVERAL_FILES = {
     "root": "test_a_new_root_leaves_out_the_rails_above",
@@ -214,7 +214,7 @@ def loosened(before: Mapping[str, str], after: Mapping[str, str], folder: str = 
 
 
 def keys_of(node: Any, path: str) -> Iterator[str]:
-    """Yield the keys of a schema without keys below; * stands for any name."""
+    """Yield the keys of a schema that have no subkeys. A * replaces any name."""
     item = node.get("items", node)
     below = {**item.get("properties", {})}
     if isinstance(names := item.get("additionalProperties"), dict):
@@ -409,7 +409,7 @@ def write(path: str, text: str) -> None:
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a repository with a rendered job and guard rails on main; a branch `change` is checked out."""
+    """Return a repository with a rendered job and guard rails on main. The current branch is `change`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     git("init", "--quiet", "--initial-branch=main")

@@ -119,7 +119,7 @@ def test_what_every_environment_says_for_itself_may_change() -> None:
 
 
 def test_a_variable_goes_with_the_null_that_removed_it_in_an_environment() -> None:
-    """Gone from the job alone, it would leave the environment a null that removes nothing."""
+    """Without the variable in the job, the null in the environment would remove nothing."""
     before = JOB.replace("dev: {", "dev: {env: {DATA: null}, ")
     after = JOB.replace("  env: {DATA: /data}\n", "")
     assert said(before, after) == (runs("4:1", "env.DATA was removed", CHIEF_B, "--env prod"))
@@ -159,7 +159,7 @@ spec:
     ],
 )
 def test_a_priority_class_never_changes(old: str, new: str, place: str, change: str, field: str) -> None:
-    """Whatever the run's name: the class belongs to the cluster."""
+    """A new run does not help: the class belongs to the cluster."""
     after = CLASS.replace(old, new).replace("  image", "  run: '2'\n  image")
     line, column = place.split(":")
     assert said(CLASS, after) == (
@@ -174,7 +174,7 @@ def test_a_priority_class_may_be_told_of_in_other_words() -> None:
 
 
 def test_each_change_is_tried_alone_be_it_half_of_one() -> None:
-    """Pods of two roles are none that a rule would pass, but what is tried on the way need not be a job."""
+    """A rule refuses pods of two roles, but the jobs that tfgen tries for a single change need not be valid."""
     head = "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist}\nspec:\n  image: mnist:1\n"
     before = f"{head}  roles: {{ps: {{}}, worker: {{}}}}\n  completion: {{by: AllWorkers}}\n  workload: {{kind: Job}}\n"
     after = f"{head}  roles: {{chief: {{}}}}\n  strategy: Single\n  workload: {{kind: Pod}}\n"
@@ -203,7 +203,7 @@ spec:
 
 
 def test_what_a_controller_heeds_in_a_patch_may_change() -> None:
-    """ValidateStatefulSetUpdate in pkg/apis/apps/validation lets it, and the controller looks at it each time."""
+    """ValidateStatefulSetUpdate in pkg/apis/apps/validation accepts the fields, and the controller reads them."""
     assert said(PATCHED, PATCHED.replace(" 10}", " 20, revisionHistoryLimit: 3}").replace(" 30}", " 40}")) == ""
 
 

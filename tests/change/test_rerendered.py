@@ -1,4 +1,4 @@
-"""Overlays that another tfgen wrote of the same job: what a run that is committed cannot take over from this one's."""
+"""Tests of an upgrade of tfgen for an unchanged job: a committed run cannot apply some changes of the overlays."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Printed = pytest.CaptureFixture[str]
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with a job, rendered and not yet committed."""
+    """Return the current folder, with a rendered job and without a commit."""
     monkeypatch.chdir(tmp_path)
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
@@ -53,7 +53,7 @@ def commit() -> None:
 
 
 def committed_by_an_older_tfgen(*edits: tuple[str, str, str]) -> None:
-    """The last commit has the tree that a tfgen wrote whose text was another: path, this one's text, that one's."""
+    """Commit the tree of an older tfgen. An edit has a path, the text of this version, and the older text."""
     path = Path(".tfgen/mnist.json")
     ledger = json.loads(path.read_text(encoding="utf-8"))
     for name, new, old in edits:
@@ -123,7 +123,7 @@ def test_only_the_environment_that_has_no_new_run_is_said(capsys: Printed) -> No
 
 
 def test_a_harmless_change_of_the_job_brings_the_newer_tree_along(capsys: Printed) -> None:
-    """Before it is rendered, too: that is what `tfgen commit` is about to do."""
+    """tfgen reports the problems also before the render, because `tfgen commit` would render the job."""
     committed_by_an_older_tfgen(GRACE)
     change("20Gi", "30Gi")
     (first, unrendered, second) = checked(capsys)
@@ -158,7 +158,7 @@ REFUSED_CHIEF = (
                 "[claim-change]",
             ],
         ),
-        # The environment that has a run of its own has the base's objects under another name.
+        # An environment with its own run has the objects of the base under other names.
         (
             (CHIEF, "restartPolicy: Never", "restartPolicy: OnFailure"),
             [
@@ -250,7 +250,7 @@ OTHER_NAMES = {
 
 
 def rendered_under_other_names() -> None:
-    """The last commit has the tree of a tfgen that gave some files other names."""
+    """Commit the tree of an older tfgen, which uses other names for some files."""
     path = Path(".tfgen/mnist.json")
     ledger = json.loads(path.read_text(encoding="utf-8"))
     for name, other in OTHER_NAMES.items():

@@ -1,4 +1,4 @@
-"""A run that has the name of an earlier one: known by its number, and by the history of the job's file."""
+"""Tests of a run with the name of an earlier run, which tfgen recognizes by its number and by the git history."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_no_run_goes_back(before: str, after: str) -> None:
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: a job that ran as a, and runs as b with another image; both are committed."""
+    """Return the current folder. The first commit has the run `a`; the second has the run `b` with another image."""
     monkeypatch.chdir(tmp_path)
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
