@@ -1,4 +1,4 @@
-"""Words of a shell script: what is one, what it says, and where it stands."""
+"""Tests of the words of a shell script: their limits, texts and positions."""
 
 from __future__ import annotations
 

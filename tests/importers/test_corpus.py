@@ -1,4 +1,4 @@
-"""Import of real manifests beside the checkout, and the reason of each refusal."""
+"""Tests of the import of real manifests, which are beside the checkout, and of the reason for each refusal."""
 
 from __future__ import annotations
 

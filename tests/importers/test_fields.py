@@ -1,4 +1,4 @@
-"""The fields of a foreign mapping, read by a table: the data of the job, and the entries of the import report."""
+"""Tests of the conversion of a foreign mapping by a table, into data of the job and entries of the import report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that a hostile manifest takes only seconds, and gets a message at its position."""
+"""Tests that tfgen refuses a hostile manifest in a few seconds, with a message at its position."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tfgen.importers.options import Options
 pytestmark = pytest.mark.long
 
 LONGEST = 10
-"""Seconds of this process's own CPU time: 2 where nothing else runs, and several times that on shared cores."""
+"""Seconds of CPU time of this process: an import takes 2 s on an idle machine, and several times as long on shared
+cores."""
 
 HOSTILE = {
     "many tasks": "spec: {tfReplicaSpecs: [" + "{}," * 100_000 + "]}",

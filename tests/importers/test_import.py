@@ -1,13 +1,13 @@
-"""tfgen import: a case is a folder with a manifest, the job.yaml that comes of it, and all that is said of it.
+"""Tests of tfgen import: each case is a folder with a manifest, the imported job.yaml and the report.
 
-    tests/importers/NAME/manifest.yaml    what is imported
-    tests/importers/NAME/args             the arguments of `tfgen import`, where they are others
-    tests/importers/NAME/chart/           a chart whose release stands on standard input
+    tests/importers/NAME/manifest.yaml    the manifest
+    tests/importers/NAME/args             other arguments of `tfgen import` than manifest.yaml
+    tests/importers/NAME/chart/           a chart, whose Helm release is the standard input
     tests/importers/NAME/overlays/        overlays that the real kustomize builds
-    tests/importers/NAME/job.yaml         what comes of it; none where it is refused
-    tests/importers/NAME/report.txt       what `--verify` says besides
+    tests/importers/NAME/job.yaml         the imported jobs; absent if tfgen refuses the manifest
+    tests/importers/NAME/report.txt       the report of `--verify`
 
-`pytest tests/importers --golden-update` writes the last two, to be read before they are committed.
+`pytest tests/importers --golden-update` writes the last two files. Read both files before the commit.
 """
 
 from __future__ import annotations

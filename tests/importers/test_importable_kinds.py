@@ -1,4 +1,4 @@
-"""The kinds for which a message names `tfgen import` are those that `tfgen import` reads."""
+"""Tests that messages name `tfgen import` for exactly the kinds that `tfgen import` reads."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""No value of a manifest has to be of the type that its kind gives it: what has another is refused, at its place.
+"""Tests that tfgen imports or refuses a manifest in which one value has a wrong type.
 
-Nor need a value be there at all, or stand where its kind has it: what stands below it may be in its place.
+A value can also be missing, or a value from below can replace its parent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WRONG = (0, -1, 1.5, True, "x", "", [], {}, [1], [None], {"a": 1}, [{}], {"name"
 
 
 def paths(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The paths of all that is in some data."""
+    """Yield the paths of all values in some data."""
     for step in data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ():
         yield (*path, step)
         yield from paths(data[step], (*path, step))
@@ -57,7 +57,7 @@ def test_a_value_of_another_type_is_imported_or_refused(data: st.DataObject) -> 
     options = Options(kind=data.draw(st.sampled_from(["StatefulSet", "TFJob", "VolcanoJob", "JobSet"])))
     try:
         imported = import_jobs(sources, options)
-    except UsageError:  # no job is left in it
+    except UsageError:  # the changed manifest has no job
         return
     assert imported.jobs or imported.problems
     list(verify(imported, sources, options))

@@ -1,4 +1,4 @@
-"""Laws over drawn jobs of each form: nothing is lost, whatever the account says, and every line has an entry."""
+"""Property tests of imports: a drawn job of any format loses nothing, and each of its lines has an entry."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def tf_jobs(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def told_templates(draw: st.DrawFn, role: str, index: str) -> dict[str, Any]:
-    """A template whose program is told its place by TF_CONFIG."""
+    """Draw a template whose program receives its role and index from TF_CONFIG."""
     template: dict[str, Any] = json.loads(json.dumps(draw(templates())))
     hosts = {"ps": ["a:2222"], "worker": ["b:2222"]}
     config = json.dumps({"cluster": hosts, "task": {"type": role}})[:-2] + f', "index": {index}}}}}'
@@ -173,7 +173,7 @@ def hand_written_tasks(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 @st.composite
 def train_jobs(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """A TrainJob and the runtime that it names; either says what the other does not, or both do."""
+    """Draw a TrainJob and its runtime. Each field is in the TrainJob, in the runtime, or in both."""
     number = draw(st.integers(1, 4))
     pod = draw(templates())
     pod["spec"]["containers"][0]["name"] = "node"
@@ -210,11 +210,11 @@ def train_jobs(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 def assert_loses_nothing(manifest: str, options: Options) -> None:
-    """A manifest of one job is imported whole, or refused for what tfgen has of its own."""
+    """Check that tfgen imports a manifest without a loss, or refuses a conflict with tfgen's own mounts and names."""
     sources = [Source("a.yaml", manifest.encode())]
     imported = import_jobs(sources, options)
     errors = [str(problem) for problem in imported.problems if problem.severity == "error"]
-    if errors:  # two volumes in one place of tfgen's own, or a name that is taken
+    if errors:  # two volumes at a path of tfgen, or a name that is in use
         assert all("mount" in error or "/tmp" in error for error in errors), errors
         return
     assert not [entry for entry in imported.entries if entry.why == NO_EQUIVALENT]
@@ -257,7 +257,7 @@ def test_a_drawn_command_loses_nothing(flags: dict[str, Any], program: str) -> N
     sources, options = [Source("a.sh", command.encode())], Options()
     imported = import_jobs(sources, options)
     errors = [str(problem) for problem in imported.problems if problem.severity == "error"]
-    if errors:  # a chief that is worker 0 must be as the workers
+    if errors:  # a chief that becomes worker 0 must equal the workers
         assert all("the chief becomes worker 0" in error for error in errors), errors
         return
     (verified,) = verify(imported, sources, options)
@@ -310,13 +310,13 @@ def test_a_drawn_line_of_elastic_dl_loses_nothing(flags: dict[str, Any]) -> None
 
 @st.composite
 def environments(draw: st.DrawFn) -> dict[str, dict[str, Any]]:
-    """A job, and another of the same roles, in which some templates and numbers are others."""
+    """Draw a job in two environments with the same roles, but with some different templates and numbers."""
     dev = draw(tf_jobs())
     prod: dict[str, Any] = json.loads(json.dumps(dev))
     prod["metadata"] = {"name": "prod-drawn", "namespace": "ml", "labels": draw(LABELS)}
     for name, replica in prod["spec"]["tfReplicaSpecs"].items():
         replica["template"] = draw(st.one_of(st.just(replica["template"]), templates()))
-        # What runs beside the program is the same everywhere.
+        # All environments have the same sidecars.
         replica["template"]["spec"]["containers"][1:] = []
         dev["spec"]["tfReplicaSpecs"][name]["template"]["spec"]["containers"][1:] = []
         replica["replicas"] = draw(st.integers(2, 5)) if name in ("PS", "Worker") else 1

@@ -1,4 +1,4 @@
-"""Shell scripts as statements, and what a task's command says of its place in the cluster."""
+"""Tests of the statements of a shell script, and of the role and index in the command of a task."""
 
 from __future__ import annotations
 
