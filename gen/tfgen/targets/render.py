@@ -77,7 +77,7 @@ def render_document(document: Document, built: BuiltJob | None = None, *, uses_c
 
 
 def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, dict[str, str]]:
-    """Return the GitOps files of a job in two named groups: files that only this job has, and files that jobs share."""
+    """Return the GitOps files of a job: `_ONE_JOB` or `_SEVERAL_JOBS` (for files that jobs share) -> path -> text."""
     if job.gitops is None:
         return {}
     from tfgen.targets.gitops.gitops import gitops, texts  # for gitops only: takes 5 ms, which other jobs save

@@ -25,7 +25,7 @@ _STRAY_FILES: Final = (".DS_Store", ".git/", ".idea/", ".vscode/", "*.bak", "*.o
 
 
 def chart(job: TrainingJob, spec: Mapping[str, Any], *, uses_cache: bool = False) -> tuple[dict[str, str], Revision]:
-    """Return a job's chart: the text of each file by its path in the output folder, and the chart's revision.
+    """Return the chart of a job: (path in the output folder -> text of each file, ``Chart.yaml`` as a `Revision`).
 
     Args:
         job: the job.
@@ -62,7 +62,7 @@ def _values_schema(form: ValuesForm, uses_cache: bool) -> str:
 
 
 def _helm_ignore(files: Iterable[str]) -> str:
-    """Return the text of ``.helmignore``. Omit a pattern that matches a file of the chart, such as a program x.tmp."""
+    """Return the text of ``.helmignore``. Omit a pattern that matches a path in `files`, such as a program x.tmp."""
     names = [path.rpartition("/")[2] for path in files]
     patterns = [pattern for pattern in _STRAY_FILES if not fnmatch.filter(names, pattern)]
     return "\n".join(("# Files of editors and operating systems.", *patterns, ""))

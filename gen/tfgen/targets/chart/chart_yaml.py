@@ -35,7 +35,11 @@ _CONTENT_LENGTH: Final = 12
 
 
 def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
-    """Return ``Chart.yaml``. The version contains a digest of all files of the chart, without the version itself."""
+    """Return ``Chart.yaml``, in which tfgen later inserts the revision number of the chart.
+
+    `files` is path -> text of all other files of the chart. The version contains a digest of all files of the chart,
+    without the version itself.
+    """
     head = generated_note(job.name) + yaml_text.dump(_head_fields(job))
     tail = yaml_text.dump(_tail_fields(job))
     digest = hashlib.sha256()
@@ -71,7 +75,10 @@ def kube_least(structure: Structure) -> str:
 
 
 def _page(page: ChartPage) -> dict[str, Any]:
-    """Return the fields that chart repositories show: https://helm.sh/docs/topics/charts/#the-chartyaml-file."""
+    """Return the fields for chart repositories, such as `icon`.
+
+    https://helm.sh/docs/topics/charts/#the-chartyaml-file
+    """
     page_fields = {
         "keywords": [*page.keywords],
         "home": page.home,

@@ -23,7 +23,7 @@ from tfgen.targets.chart.upgrade_guards import upgrade_guards
 
 _HEAD: Final = "{{- /* Checks that values.schema.json cannot express. */}}"
 _INCLUDE: Final = re.compile(r'(\()?include "(?P<name>[^"]+)" [.$](?(1)\)|(?=[ )]))')
-"""Pattern of a call of a helper whose only argument is the root context."""
+"""Pattern of the ``include`` of a named template whose argument is the root context."""
 
 
 def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> str:
@@ -34,7 +34,7 @@ def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context:
 def guards_lines(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> Lines:
     """Return the lines of the guards file. Each line has the node that the line prints.
 
-    A variable replaces repeated calls of a helper.
+    If the lines include a named template several times, a variable contains the output of the named template.
     """
     checks = [*_guards(guards, context, depth=0), *upgrade_guards(templates, context)]
     calls = Counter(include["name"] for line in checks for include in _INCLUDE.finditer(line))

@@ -49,12 +49,12 @@ def notes(structure: Structure) -> Node:
 
 
 def environment_notes(names: Iterable[str]) -> str:
-    """Return the last lines of the notes. They list the values file of each environment."""
+    """Return the last lines of the notes, with the values file of each of the environments `names`."""
     return "".join(f"\nTo install with the values of {name}:  -f CHART/values-{name}.yaml\n" for name in names)
 
 
 def upgrade(structure: Structure) -> str:
-    """Return the text about the effect of ``helm upgrade`` without a new run name.
+    """Return the text that explains the effect of ``helm upgrade`` without a new run name.
 
     During an upgrade, the chart does not scale up a StatefulSet that the finisher released (`graph.released_state`).
     A rollback applies the replicas of an earlier revision (tests/e2e/server/test_released.py).

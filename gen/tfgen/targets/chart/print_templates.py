@@ -1,4 +1,4 @@
-"""Prints the files of a chart that depend only on the structure of a job: templates, helpers, guards and notes."""
+"""Prints the files of a chart that depend only on the structure of a job: templates, helper files, guards and notes."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ FILE_HEADS: Final[Mapping[str, str]] = {
     "released": "The condition under which an upgrade does not start the tasks of a finished run again.",
     "finisher": "The pod of the finisher, which releases the tasks when the training ends.",
 }
-"""The comment at the top of each helper file, by the name of the file."""
+"""Name of a helper file (`templates/_NAME.tpl`) -> comment at the top of the file."""
 
 
 def print_templates(structure: Structure, length: int) -> dict[str, str]:
-    """Return the templates with wrapped lines, and the files that the templates read, by path.
+    """Return path -> text of the templates, with wrapped lines, and of the files that the templates read.
 
     The templates contain a placeholder of `length` characters instead of the name of the chart.
     """
@@ -49,8 +49,8 @@ class _Printed(Record):
     """The printed files that all jobs with the same structure share.
 
     Attributes:
-        templates: the templates by path, with a placeholder for the name of the chart.
-        files: the files that the templates read, by path.
+        templates: path -> text of each template, with a placeholder for the name of the chart.
+        files: path -> text of each file that the templates read.
     """
 
     templates: Mapping[str, str]
@@ -78,7 +78,10 @@ def _define(part: Named) -> str:
 
 
 def _helper_files(nodes: Sequence[Node | Record]) -> dict[str, str]:
-    """Return the text of each helper file by path. The files contain the named parts that the nodes use."""
+    """Return path -> text of each helper file (`templates/_*.tpl`). A helper file defines named templates.
+
+    `nodes` are the nodes of the object graph that include the named templates.
+    """
     parts = named_parts(nodes).values()
     return {
         f"templates/_{file}.tpl": helpers_file(FILE_HEADS[file], [_define(part) for part in parts if part.file == file])

@@ -84,14 +84,14 @@ zeros of a number. The chart refuses null for a required value. To set an empty 
 
 
 def _operators(structure: Structure) -> str:
-    """Return the end of a sentence, which lists the operators that the job's objects need; empty for no operator."""
+    """Return the operators that the job's objects need as the end of a sentence; empty if the job needs no operator."""
     names = [_BY_KIND.get(structure.kind, ""), _BY_GANG.get(structure.gang or "kubernetes", "")]
     return "".join(f", {name}" for name in dict.fromkeys(names) if name)
 
 
 @once_a_form
 def _rows(form: ValuesForm) -> tuple[ValuesText, ...]:
-    """Return the table rows of the values. Values of different roles that have the same key share a row."""
+    """Return the rows of the table of values. The values of several roles with the same key share one row."""
     paths: dict[str, list[ValuesPath]] = {}
     for path in form.paths:
         name = ".".join(("roles", "ROLE", *path[2:]) if path[0] == "roles" else path)
@@ -112,7 +112,7 @@ def _cell(text: str) -> str:
 
 
 def _default(paths: Sequence[ValuesPath], values: Sequence[Any], *, in_all_roles: bool) -> str:
-    """Return the table cell of a value's default. If the roles have different defaults, the cell lists each of them."""
+    """Return the table cell with the default of a value. If the roles differ, the cell has the default of each role."""
     defaults = [_shown(value) for value in values]
     if paths[0][0] != "roles" or (in_all_roles and len({*defaults}) == 1):
         return _cell(defaults[0])

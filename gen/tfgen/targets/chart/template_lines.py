@@ -25,7 +25,7 @@ from tfgen.targets.chart.wrap import wrap
 
 
 def chart_lines(structure: Structure, environments: Iterable[str]) -> dict[str, Lines]:
-    """Return the lines of each template, by its path in the chart. A line without a node is constant text.
+    """Return path in the chart -> lines, for each template. A line without a node is constant text.
 
     Args:
         structure: the structure of the job.
@@ -45,13 +45,13 @@ def chart_lines(structure: Structure, environments: Iterable[str]) -> dict[str, 
 
 
 def _wrapped(line: str) -> Lines:
-    """Break a long line into several lines, and return them."""
+    """Break a long line into several lines, and return the new lines."""
     pieces = wrap(line).split("\n")
     return lines_of(line.node, pieces, line.context) if isinstance(line, Line) else pieces
 
 
 def _text_lines(text: Node, context: Context) -> Lines:
-    """Return the lines of a free text such as NOTES.txt. Each line has the parts of the text that the line prints."""
+    """Return the lines of a free text such as NOTES.txt. The node of a line is a `Text` with the parts in the line."""
     nodes: list[list[Node]] = [[]]
     printed = text_of(text, context).splitlines()
     for part in text.parts if isinstance(text, Text) else (text,):
@@ -65,5 +65,5 @@ def _text_lines(text: Node, context: Context) -> Lines:
 
 
 def texts(files: Mapping[str, Lines]) -> dict[str, str]:
-    """Join the lines of each file into one text."""
+    """Join the lines of each file into one text. Return path -> text."""
     return {path: "".join(f"{line}\n" for line in lines) for path, lines in files.items()}

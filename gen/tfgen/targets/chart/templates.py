@@ -1,7 +1,7 @@
-"""The files of a chart that depend only on the structure of a job: templates, helpers, guards and notes.
+"""The files of a chart that depend only on the structure of a job: templates, helper files, guards and notes.
 
-tfgen prints these files once for all jobs with the same structure. A placeholder replaces the name of the chart, and
-tfgen replaces the placeholder by the name later. The wrapping of lines depends on the length of the name, so tfgen
+tfgen prints these files once for all jobs with the same structure. The files contain a placeholder for the name of the
+chart, and tfgen later replaces the placeholder. The wrapping of lines depends on the length of the name, so tfgen
 wraps the lines once for all names of the same length. The cache on disk contains the files, because most edits of a job
 do not change its structure.
 """
@@ -17,7 +17,7 @@ from tfgen.tree.cache import cached_texts
 
 
 def template_files(structure: Structure, *, uses_cache: bool = False) -> dict[str, str]:
-    """Return the text of each template, helper file, guard file and notes file, by its path in the chart.
+    """Return path in the chart -> text, for each template, each helper file, the guards file and the notes file.
 
     Args:
         structure: the structure of the job.

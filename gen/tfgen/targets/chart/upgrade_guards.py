@@ -44,7 +44,7 @@ class _Immutable(Record):
         api_version: the apiVersion of the object.
         kind: the kind of the object.
         name: the name of the object.
-        fields: the path and the value of each immutable field.
+        fields: (path, value) of each immutable field.
     """
 
     api_version: str
@@ -54,7 +54,7 @@ class _Immutable(Record):
 
 
 def upgrade_guards(templates: Sequence[Template], context: Context) -> Lines:
-    """Return the lines of the guards; empty if no object has an immutable field."""
+    """Return the lines of the guards against changes of immutable fields; empty if no object has an immutable field."""
     objects = [item for template in templates if not template.chart_only for item in _immutable_objects(template.node)]
     if not objects:
         return []
@@ -63,7 +63,10 @@ def upgrade_guards(templates: Sequence[Template], context: Context) -> Lines:
 
 
 def _immutable_objects(node: Node, pod_hash: Node = None) -> Iterator[_Immutable]:
-    """Yield the object that a node prints, if the object has an immutable field."""
+    """Yield the object that a node prints, if the object has an immutable field.
+
+    `pod_hash` is the node for the hash of the pod template, or None for an object without such a hash.
+    """
     match node:
         case When(_, if_true):
             yield from _immutable_objects(if_true, pod_hash)
@@ -85,7 +88,7 @@ def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, No
 
 
 def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
-    """Yield the path of a Job's failure rules, and the placeholder for the exit codes that do not count as a retry.
+    """Yield (path of a Job's failure rules, hole for the exit codes that do not count as a retry).
 
     The Job of the finisher has no such rule. The guard reads the last rule of the Job in the cluster. So if a patch
     appends another rule, the Job has no guard, and only the API server refuses a change of the exit codes.
@@ -96,7 +99,7 @@ def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
 
 
 def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
-    """Return pairs (path, value) for the given keys of an object's field `part`. Omit values that are no placeholder.
+    """Return pairs (path, value) for the keys `keys` of an object's field `part`. Omit values that are not a hole.
 
     Files are excluded, because the name of their ConfigMap contains the digest of the files.
     """
@@ -119,7 +122,7 @@ def _guard(immutable: _Immutable, context: Context) -> Lines:
 
 
 def _differs(path: _Path, node: Node, context: Context) -> str:
-    """Return an expression that tests whether a field differs from the field in the cluster.
+    """Return the Go expression that tests whether the rendered value of a field differs from the value in the cluster.
 
     The dot is the object in the cluster.
     """

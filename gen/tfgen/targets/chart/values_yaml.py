@@ -36,7 +36,7 @@ def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
 
 @once_a_form
 def _entries(form: ValuesForm) -> tuple[ValuesText, ...]:
-    """Return the lines of each value: the parent keys that no earlier value has, the comment, and the value."""
+    """Return the lines of each value: the parent keys that no earlier line contains, the comment, and the value."""
     entries = []
     printed: set[ValuesPath] = set()
     commented: set[ValuesPath] = set()
@@ -84,7 +84,15 @@ def _comment(path: ValuesPath, lacks: tuple[str, ...]) -> str:
 
 
 def _keys(path: tuple[str, ...], record: Schema, lacks: Collection[str], indent: str, width: int) -> Iterator[str]:
-    """Yield comment lines about the keys of a record in a map, such as a volume. Include the keys of nested records."""
+    """Yield comment lines about the keys of a record in a map, such as a volume, and about the keys of nested records.
+
+    Args:
+        path: the path of the record in the values.
+        record: the schema of the record.
+        lacks: the paths of the keys that the job does not support.
+        indent: the indentation inside the comment.
+        width: the maximum length of a line.
+    """
     one_of = [key for key in choices(record) if ".".join((*path, key)) not in lacks] if "oneOf" in record else []
     if one_of:
         yield from _wrapped(f"Exactly one of {either(one_of)}.", width, indent)

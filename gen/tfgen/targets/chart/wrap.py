@@ -34,11 +34,11 @@ _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|[()]| +|[^"`() ]+')
 
 
 class _Token(Record):
-    """A word of a template line.
+    """A word of a template line. In an action, blanks and brackets are words as well.
 
     Attributes:
         text: the text of the word.
-        depth: the depth of brackets in an action; None for a word outside of actions.
+        depth: the number of open brackets around the word in an action; None for a word outside of actions.
         joins: whether the word is the blank between two pieces of a split text. Without a line break at this blank,
             tfgen joins the two pieces again.
     """
@@ -82,7 +82,7 @@ def _lines(line: str, width: int) -> Iterator[str]:
 
 
 def _text(tokens: Iterable[_Token]) -> str:
-    """Return the text of a line from its tokens."""
+    """Join the tokens of a line into one text."""
     out = ""
     joined = False
     for token in tokens:
@@ -113,14 +113,17 @@ def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
 
 
 def _may_be_broken(tokens: Sequence[_Token], blank: int) -> bool:
-    """Test whether a line may end at a blank. A line may not end after a word of `_HEADS` or before a closing brace."""
+    """Test whether a line may end at the token with the index `blank`.
+
+    A line may not end after a word of `_HEADS` or before a closing brace.
+    """
     if not 0 < blank < len(tokens) - 1:
         return False
     return tokens[blank - 1].text not in _HEADS and tokens[blank + 1].text not in ("}}", "-}}")
 
 
 def _tokens(part: str) -> Iterator[_Token]:
-    """Yield the words of a template line. The text between two actions is one word."""
+    """Yield the words of a part of a template line: the words of an action, or a text between actions as one word."""
     if not _ACTION.fullmatch(part) or part.startswith(("{{/*", "{{- /*")):
         yield _Token(part)
         return

@@ -105,7 +105,7 @@ def health_checks() -> Object:
 
 
 def check(name: str) -> str:
-    """Return the Lua text of a health check."""
+    """Return the Lua text of the health check in the file NAME.lua."""
     return (_HEALTH / f"{name}.lua").read_text(encoding="utf-8")
 
 

@@ -20,21 +20,21 @@ from tfgen.schema.workload_kinds import RESOURCES
 Files: TypeAlias = Mapping[str, tuple[Object, ...]]
 
 ChangedField: TypeAlias = tuple[str, str, str]
-"""The API group, the kind and the field path of a field that a controller in the cluster changes."""
+"""(API group of an object, kind of the object, path of the field that a controller in the cluster changes)."""
 
 SUSPENDED: Final[Mapping[tuple[str, str], str]] = {
     ("batch", "Job"): "/spec/suspend",
     **{key: resource.suspend for key, resource in sorted(RESOURCES.items()) if resource.suspend},
 }
-"""The path of the field that suspends an object, by API group and kind."""
+"""(API group, kind) -> path of the field that suspends an object of this kind."""
 
 
 class Delivery(Record):
     """The files with the GitOps objects of a job.
 
     Attributes:
-        job_files: the objects of each file that only this job has, by the path of the file.
-        shared_files: the objects of each file that jobs share, by the path of the file.
+        job_files: path -> objects, for each file that only this job has.
+        shared_files: path -> objects, for each file that several jobs share.
     """
 
     job_files: Files
@@ -51,7 +51,7 @@ class Site(Record):
 
     @property
     def name(self) -> str:
-        """Return the name of the GitOps object for the job and environment."""
+        """Return the name of the Application, Kustomization or HelmRelease of the job in the environment."""
         return f"{self.job.name}-{self.environment.name}"
 
     @property
@@ -65,7 +65,7 @@ class Site(Record):
         return self.gitops.is_chart and self.environment.enabled
 
     def path(self, *parts: str) -> str:
-        """Convert a path in the output folder to a path from the root of the repository."""
+        """Join the parts of a path in the output folder, and return the path from the root of the repository."""
         return "/".join(part for part in (self.gitops.path, *parts) if part)
 
     @property

@@ -17,7 +17,7 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
 
     Args:
         job: the job.
-        environments: for each environment, the objects by the name of the object's file.
+        environments: environment -> name of the object's file -> object.
     """
     if job.gitops is None:
         return Delivery({}, {})
@@ -36,5 +36,5 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
 
 
 def texts(files: Files) -> dict[str, str]:
-    """Convert the objects of each file to YAML text, and return the texts by path."""
+    """Convert the objects of each file to YAML text. Return path -> text."""
     return {path: yaml_text.documents(map(dict, objects)) for path, objects in files.items()}

@@ -30,7 +30,7 @@ def build_objects(files: Mapping[str, str], environment: str | None = None) -> S
     """Return the objects of a job's base, or of the overlay of an environment.
 
     Args:
-        files: the text of each file, by the path in the job's folder below `overlays/`.
+        files: path in the job's folder below `overlays/` -> text of the file.
         environment: the name of the environment; None for the base.
 
     Raises:
@@ -83,7 +83,10 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
 
 
 def _target(items: Iterable[Object], target: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return the identity of the only object that a patch's target selects. Old versions of tfgen omitted the group."""
+    """Return the identity of the only object that the field `target` of a patch selects.
+
+    Old versions of tfgen omitted the API group in the field.
+    """
     kind, name = target["kind"], target["name"]
     candidates = [item for item in items if item["kind"] == kind and target.get("group", group(item)) == group(item)]
     (item,) = (item for item in candidates if re.fullmatch(name, item["metadata"]["name"]))
@@ -103,7 +106,10 @@ def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) 
 
 
 def _changed(images: Mapping[str, Mapping[str, str]], image: Image) -> Image | None:
-    """Return the new image for an old image, according to ``images``; None if no entry has the old image's name."""
+    """Return the new image for `image`; None if the field ``images`` has no entry with the name of `image`.
+
+    `images` is image name -> entry of the field.
+    """
     entry = images.get(image.name)
     if entry is None:
         return None

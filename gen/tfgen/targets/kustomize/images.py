@@ -120,13 +120,16 @@ def matched_images(item: Object) -> Iterator[str | None]:
 
 
 def with_images(item: Object, change: Callable[[Image], Image | None]) -> Object:
-    """Return the object with changed images. A container keeps its image if the change returns None."""
+    """Return the object with the images that the function `change` returns.
+
+    If `change` returns None for the image of a container, the container keeps the image.
+    """
     replaced: Object = item if item["kind"] == _SKIPPED_KIND else _replaced(item, change)
     return replaced
 
 
 def image_changer(changes: Sequence[ImageChange]) -> Callable[[Image], Image | None]:
-    """Return a function that changes an image as the field ``images`` of a kustomization does."""
+    """Return a function for `with_images` that changes images as the field ``images`` of a kustomization does."""
     new = {change.old.name: change.new for change in changes}
     return lambda image: new.get(image.name)
 
@@ -149,7 +152,7 @@ def _is_exact(change: ImageChange) -> bool:
 
 
 def _images(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the path and the image of each container. The path contains the container's name instead of its index."""
+    """Yield (path, image) for each container. The path contains the name of the container instead of its index."""
     if isinstance(node, dict):
         for key, child in node.items():
             if key in _LISTS and isinstance(child, list):
@@ -175,7 +178,7 @@ def _container_images(node: Any) -> Iterator[str | None]:
 
 
 def _image_texts(node: Any, path: Sequence[str]) -> Iterator[str | None]:
-    """Yield the texts at a path, and None for each value of an unexpected type. Search each item of a list."""
+    """Yield each text at the path `path`, and None for each value of an unexpected type. Search all items of a list."""
     if not path:
         yield _text(node)
     elif isinstance(node, list):

@@ -13,7 +13,7 @@ from tfgen.targets.kustomize.references import references
 
 
 def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Object]]:
-    """Return each object of the base with its counterpart in an environment, by the key of the object in the base.
+    """Return key of an object in the base -> (object, counterpart of the object in an environment).
 
     The counterpart has the same name. If the environment has no such object, the counterpart is the object of the same
     kind and key, which belongs to a different run. These renamed objects have no pair, so that kustomize deletes the

@@ -16,7 +16,7 @@ from tfgen.kubernetes.object import Object, group
 from tfgen.record import EMPTY
 
 _Keys = Mapping[str, Sequence[str]]
-"""The fields that identify an item of a list, by the key of each list that kustomize merges item by item."""
+"""Key of a list that kustomize merges item by item -> fields that identify an item of the list."""
 
 
 def merge_patch(before: Object, after: Object) -> dict[str, Any]:
@@ -63,7 +63,10 @@ def _shape(value: Any) -> type:
 
 
 def has_bare_item(patch: Object) -> bool:
-    """Test whether a list in a strategic merge patch has an item without changes. Such an item only keeps the order."""
+    """Test whether a list in a strategic merge patch has an item that contains only its identifying fields.
+
+    Such an item changes nothing, and only keeps the order of the list.
+    """
     return _has_bare_item(patch, kustomize_keys(patch.get("kind", "")))
 
 
@@ -136,7 +139,10 @@ def _items(
 
 
 def _needed_patches(patches: Sequence[Object], old: Sequence[Any], new: Sequence[Any], names: Sequence[str]) -> int:
-    """Return the number of items, from the start of a list, that a patch must contain. Later items keep their order."""
+    """Return the number of items that the patch of a list must contain, from the first item.
+
+    The remaining items have no changes, and keep their order without the patch.
+    """
     count = len(patches)
     while count and patches[count - 1].keys() <= {*names}:
         remaining = new[count - 1 :]

@@ -39,7 +39,7 @@ def delete_patch(item: Object) -> Patch:
 
 
 def object_patch(item: Object, target: Object) -> Patch | None:
-    """Return the patch that changes an object into another object; None if the objects are equal."""
+    """Return the patch that changes the object `item` into the object `target`; None if the objects are equal."""
     is_literal = literal_name(item) is not None
     if not is_literal and not merges_by_key(item) and changes_items(item, target) and _takes_json_patch(item, target):
         return json_patch(item, target)
@@ -56,7 +56,7 @@ def object_patch(item: Object, target: Object) -> Patch | None:
 
 
 def _takes_json_patch(item: Object, target: Object) -> bool:
-    """Test whether kustomize can apply a JSON patch to an object without changing other texts of the object.
+    """Test whether kustomize can apply a JSON patch to an object and leave all other texts of the object unchanged.
 
     kustomize writes the whole object as YAML, and reads this YAML again, before and after such a patch:
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/filters/patchjson6902/patchjson6902.go

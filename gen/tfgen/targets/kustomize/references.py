@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from tfgen.kubernetes.object import Object
 
 NewNames: TypeAlias = Mapping[tuple[str, str], str]
-"""The new name of each renamed object, by the kind and the old name."""
+"""(kind, old name) -> new name, for each renamed object."""
 
 # The kinds whose names contain the run. The value of a field is a name, a mapping with `name`, or a list of both.
 _KINDS: Final[Mapping[str, str]] = {
@@ -41,7 +41,7 @@ _POD_FIELDS: Final = (
         for path in (("env", "valueFrom", "configMapKeyRef", "name"), ("envFrom", "configMapRef", "name"))
     ),
 )
-"""The kind of the object and the path of the field, for each field of a pod that may name an object of a run."""
+"""(kind of the named object, path of the field) for each field of a pod that may name an object of a run."""
 
 _TEMPLATE_FIELDS: Final = tuple((kind, ("spec", "template", "spec", *path)) for kind, path in _POD_FIELDS)
 
@@ -52,24 +52,27 @@ _FIELDS: Final[Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]] = {
     "RoleBinding": (("Role", ("roleRef", "name")), ("ServiceAccount", ("subjects", "name"))),
     "StatefulSet": (("Service", ("spec", "serviceName")), *_TEMPLATE_FIELDS),
 }
-"""The kind of the named object and the path of each field that kustomize updates, by the kind of the changed object."""
+"""Kind of an object -> (kind of the named object, path of the field) for each reference that kustomize updates."""
 
 
 def new_names(pairs: Iterable[tuple[Object, Object]]) -> NewNames:
-    """Return the new name of each renamed object. A pair contains an object before and after a rename."""
+    """Return (kind, old name) -> new name. A pair is (object before a rename, object after the rename)."""
     names = ((old["kind"], old["metadata"]["name"], new["metadata"]["name"]) for old, new in pairs)
     return {(kind, old): new for kind, old, new in names if old != new}
 
 
 def with_new_names(item: Object, names: NewNames) -> Object:
-    """Return the object with the new names in the references that kustomize updates."""
+    """Return the object with new names in the references to renamed objects, in all fields that kustomize updates."""
     for kind, path in _FIELDS.get(item["kind"], ()) if names else ():
         item = _replaced(item, path, {old: new for (renamed_kind, old), new in names.items() if renamed_kind == kind})
     return item
 
 
 def _replaced(node: Any, path: Sequence[str], names: Mapping[str, str]) -> Any:
-    """Return a node with new names at a path. In a list, replace the names in each item."""
+    """Return `node`, a part of an object, with the new name at the path `path`, or at this path in each item of a list.
+
+    `names` is old name -> new name.
+    """
     if isinstance(node, list):
         return [_replaced(child, path, names) for child in node]
     if not path:
@@ -81,7 +84,7 @@ def _replaced(node: Any, path: Sequence[str], names: Mapping[str, str]) -> Any:
 
 
 def references(node: Any) -> Iterator[tuple[str, str]]:
-    """Yield the kind and the name of each reference in an object, including references that kustomize may ignore."""
+    """Yield (kind, name) for each reference in an object, including references that kustomize may ignore."""
     if isinstance(node, Mapping):
         for key, child in node.items():
             for target in child if isinstance(child, list) else [child]:

@@ -21,12 +21,13 @@ Identity: TypeAlias = tuple[str, str, str]
 
 
 class Rename(Record):
-    """The objects of an environment with the names of the base's run, and with the names of the environment's run.
+    """The objects of an environment, before and after the overlay renames the objects for the run of the environment.
 
     Attributes:
-        before: the objects with the names of the base's run.
-        after: the objects with the names of the environment's run.
-        pairs: each object that kustomize can rename, before and after the rename, by the key of the object.
+        before: the objects with the names that contain the run of the base.
+        after: the objects with the names that contain the run of the environment.
+        pairs: key of the object -> (object before the rename, object after the rename), if kustomize can rename the
+            object.
     """
 
     before: Objects
@@ -40,7 +41,11 @@ class Rename(Record):
         return Rename(before, after, identical if before is after else object_pairs(before, after))
 
     def renamed_pairs(self, pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, tuple[Object, Object]]:
-        """Replace the second object of each pair by its renamed object. Omit pairs whose object cannot be renamed."""
+        """Return the pairs with the second object after the rename. Omit the pairs that kustomize cannot rename.
+
+        Args:
+            pairs: key -> (object of the base, counterpart in the environment before the rename).
+        """
         renamed_objects = {identity(old): new for old, new in self.pairs.values()}
         return {
             key: (item, renamed_objects[identity(old)])
@@ -49,10 +54,10 @@ class Rename(Record):
         }
 
     def resources(self, from_base: Collection[Identity]) -> Objects:
-        """Return the objects that the overlay adds, before the patches rename some of the objects.
+        """Return the objects for which the overlay has files, as they are before the patches rename objects.
 
         Args:
-            from_base: the identities that the objects of the base have before the rename.
+            from_base: the identities, before the rename, of the objects that come from the base.
         """
         added = self._added(from_base)
         renamed = {
@@ -61,7 +66,10 @@ class Rename(Record):
         return {**added, **{key: item for key, item in self.after.items() if identity(item) not in renamed}}
 
     def entries(self, from_base: Collection[Identity]) -> Iterator[dict[str, Any]]:
-        """Yield entries of ``patches``. An entry renames an object, or deletes an object that cannot be renamed."""
+        """Yield entries of ``patches``. An entry renames an object, or deletes an object that kustomize cannot rename.
+
+        `from_base` is as in `resources`.
+        """
         added = self._added(from_base)
         pairs = [
             (item, self.pairs.get(key, (item, None))[1])
@@ -78,7 +86,7 @@ class Rename(Record):
                 yield {"patch": patch_text(item, patch), **patch_target(item, patch)}
 
     def _added(self, from_base: Collection[Identity]) -> Objects:
-        """Return the objects that are missing in the base, with their names before the rename.
+        """Return the objects that do not come from the base and that kustomize can rename, as before the rename.
 
         An object with a new key after the rename is omitted, so that two objects never use the same file.
         """

@@ -17,7 +17,7 @@ _REPLICAS: Final = ("spec", "replicas")
 
 
 def replica_counts(pairs: Mapping[str, tuple[Object, Object]], overlay: Objects) -> dict[str, int]:
-    """Return the new number of replicas of each StatefulSet whose number changes, by the name of the StatefulSet.
+    """Return StatefulSet name -> new number of replicas, for each StatefulSet whose number changes.
 
     kustomize finds the objects only by name. So a StatefulSet is omitted if, for example, a Deployment has the same
     name: https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/replicas.go
@@ -40,5 +40,5 @@ def _size(item: Object) -> int | None:
 
 
 def with_replicas(item: Object, count: int | None) -> Object:
-    """Return a StatefulSet with a new number of replicas. An object of a different kind remains unchanged."""
+    """Return a StatefulSet with `count` replicas. If `count` is None or the kind differs, return `item` unchanged."""
     return item if count is None or item["kind"] != "StatefulSet" else data_path.with_value(item, _REPLICAS, count)

@@ -13,7 +13,7 @@ from tfgen.record import Record
 from tfgen.text import yaml_text
 
 Sources: TypeAlias = Mapping[str, Mapping[str, File]]
-"""The files from which kustomize generates ConfigMaps, by the key of the ConfigMap and then by the key in its data."""
+"""Key of a ConfigMap in `Objects` -> key in the data of the ConfigMap -> file that contains the data."""
 
 _LONGEST_STEM: Final = 200
 """Maximum length of a file name without its extension. A file system allows 255 bytes."""
@@ -25,7 +25,7 @@ class Resources(Record):
     Attributes:
         paths: the paths of the files that contain one object each.
         generators: the fields of the kustomization that generate ConfigMaps from files.
-        files: the text of each file that contains an object or becomes data of a ConfigMap, by path.
+        files: path -> text, for each file that contains an object or becomes data of a ConfigMap.
     """
 
     paths: tuple[str, ...]
@@ -48,7 +48,7 @@ def resources(objects: Objects, sources: Sources) -> Resources:
 
 
 def _is_generated(item: Object, files: Mapping[str, File]) -> bool:
-    """Test whether kustomize can generate a ConfigMap correctly.
+    """Test whether kustomize can generate the ConfigMap `item` from the files without a mistake.
 
     kustomize writes the keys of labels, annotations and data without quotes, and then reads ``1e3`` as a number
     (SetField in https://github.com/kubernetes-sigs/kustomize/blob/master/kyaml/yaml/fns.go). kustomize writes a text of
@@ -79,10 +79,10 @@ def _generator(item: Object, files: Mapping[str, File]) -> dict[str, Any]:
 
 
 def file_stem(name: str) -> str:
-    """Return a valid and unique file name for an object, without the extension.
+    """Return a valid and unique file name, without the extension, for the object with the key `name`.
 
-    The key of the object may contain the name that the user gave to a volume or a class. Such a name may be as long as
-    a file name, and may contain dots, as in ``x.patch``.
+    The key may contain the name that the user gave to a volume or a class. Such a name may be as long as a file name,
+    and may contain dots, as in ``x.patch``.
     """
     stem = name.replace(".", "_")
     if len(stem) <= _LONGEST_STEM:

@@ -13,14 +13,14 @@ A module imports only the modules above it in this list:
     go_text         writes the syntax of Go templates
     presence        test for the presence of a node
     context         context of a node: the dot, the variables, and the tests that are true at the node
-    nodes           properties of a node
+    nodes           tests of the properties of a node
     expressions     prints a node as a pipeline
     texts           prints a node as text inside a line
     scalars         prints a node as a scalar of YAML
     variables       prints lines that assign a variable
     flow_control    prints if, with and range around lines
     neighbours      groups neighbouring entries or items that have the same test
-    yaml_lines      prints lines of mappings, sequences and named parts
-    parts           prints a named part as a ``define``
+    yaml_lines      prints lines of mappings, sequences and named templates
+    parts           prints a named template as a ``define``
     template_file   prints a whole template file
 """

@@ -1,6 +1,6 @@
-"""The context of a node that a template prints: the dot, the variables, and the tests that are true at the node.
+"""The context of a node of the object graph: the dot, the variables, and the tests that are true at the node.
 
-Context("mnist", ("role",)).root             ->  .root      in a named part with parameters, the dot is a dict
+Context("mnist", ("role",)).root             ->  .root      in a named template with parameters, the dot is a dict
 Context("mnist", ("role",)).range_body.root  ->  $.root     in the body of a range, the dot is different
 """
 
@@ -17,19 +17,19 @@ from tfgen.targets.chart.go_template.presence import parts_of_test
 
 
 class Context(Record):
-    """The context in which a template prints a node.
+    """The context in which a template prints a node of the object graph.
 
     Attributes:
-        chart: the name of the chart, which is the prefix of the names of helpers.
-        parameters: the parameters of the printed named part. With parameters, the dot is a ``dict``, which contains the
-            parameters, and the root context under the key ``root``.
-        dot: the expression for the dot of the template or named part: ``.``, or ``$`` in the body of a ``range``.
-        variables: the variables that contain the output of a helper, by the full name of the helper.
+        chart: the name of the chart, which is the prefix of the names of its named templates.
+        parameters: the parameters of the printed named template. With parameters, the dot is a ``dict``, which contains
+            the parameters, and the root context under the key ``root``.
+        dot: the expression for the dot outside of any ``range``: ``.``, or ``$`` in the body of a ``range``.
+        variables: full name of a named template -> variable that contains the output of the named template.
         subject: the node that the dot refers to in the body of a ``with``; None outside of such a body.
         facts: the tests that are true at the printed node, because an ``if`` around the node contains the tests.
-        bindings: for each variable of the object graph, the node that the variable refers to.
+        bindings: variable of the object graph -> node that the variable refers to.
         reason: the comment above the printed mapping entry, or above its nearest parent that has a comment.
-        part: the sentence that describes the printed named part; empty outside of named parts.
+        part: the sentence that describes the printed named template; empty outside of named templates.
     """
 
     chart: str
@@ -52,11 +52,11 @@ class Context(Record):
         return self.replaced(facts=(*self.facts, *(part for test in tests for part in parts_of_test(test))))
 
     def binding(self, name: str, node: Node) -> Context:
-        """Return a copy of this context with an additional variable, which refers to a node."""
+        """Return a copy of this context in which the variable `name` refers to a node of the object graph."""
         return self.replaced(bindings=bind(self.bindings, name, node))
 
     def binding_entry(self, entries: ForEach | Entries) -> Context:
-        """Return the context of the body of a ``range`` over the entries of a map."""
+        """Return the context of the body of a ``range`` over map entries, with the variables that ``range`` assigns."""
         return self.range_body.replaced(bindings=bind_entry(self.bindings, entries))
 
     @property
@@ -70,12 +70,12 @@ class Context(Record):
         return self.dot.rstrip(".")
 
     def full_name(self, name: str) -> str:
-        """Return the full name of a helper, which begins with the name of the chart."""
+        """Return the full name of the named template `name`. The full name begins with the name of the chart."""
         return f"{self.chart}.{name}"
 
 
 class Line(str):
-    """A line of a template, with the node that the line prints, and the context of the node."""
+    """A line of a template, with the node of the object graph that the line prints, and the context of the node."""
 
     __slots__ = ("context", "node")
     context: Context
@@ -83,7 +83,7 @@ class Line(str):
 
     @classmethod
     def of(cls, text: str, node: Node | Record, context: Context) -> Self:
-        """Create the line that prints a node."""
+        """Create the `Line` with the text that prints `node` in `context`."""
         line = cls(text)
         line.node, line.context = node, context
         return line
@@ -94,10 +94,10 @@ class Line(str):
 
 
 def lines_of(node: Node | Record, lines: Lines, context: Context) -> Lines:
-    """Return lines that all have a node. Lines without a node get the given node and context."""
+    """Return the lines, each as a `Line`. The lines that are plain strings get `node` and `context`."""
     return [line if isinstance(line, Line) else Line.of(line, node, context) for line in lines]
 
 
 def with_text(line: str, text: str) -> str:
-    """Return a line with a different text. If the old line has a node, the new line has the same node."""
+    """Return a line with a different text. If the old line is a `Line`, the new line has the same node and context."""
     return line.with_text(text) if isinstance(line, Line) else text

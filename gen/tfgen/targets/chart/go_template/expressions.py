@@ -119,7 +119,7 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
 
 
 def _test(node: _Test, context: Context) -> str:
-    """Return the pipeline of a test. The result of the pipeline is true or false."""
+    """Return a test as a pipeline of Go templates. When Helm runs the pipeline, the result is true or false."""
     match node:
         case Not(Equal(left, right)):
             return f"ne {argument(left, context)} {argument(right, context)}"
@@ -151,23 +151,23 @@ def _test(node: _Test, context: Context) -> str:
 
 
 def texts(tree: Node, part: Named, context: Context) -> str:
-    """Return the ``include`` of the helper `part`, which converts all values of a map or list to strings."""
+    """Return the ``include`` of the named template `part`, which converts all values of the map or list to strings."""
     return f"include {literal(context.full_name(part.name))} {argument(tree, context)}"
 
 
 def argument(node: Node, context: Context) -> str:
-    """Return an expression as an argument, in brackets if the expression has several words."""
+    """Return a node as an argument of a Go function: its expression, in brackets if it has several words."""
     text = expression(node, context)
     return f"({text})" if " " in text and not text.startswith('"') else text
 
 
 def arguments(nodes: Sequence[Node], context: Context) -> list[str]:
-    """Return each of several nodes as an argument (see `argument`), in order."""
+    """Return `argument(node, context)` for each of the nodes, in the same order."""
     return [argument(node, context) for node in nodes]
 
 
 def typed(node: Node, context: Context) -> str:
-    """Return an expression that prints a node without quotes. The expression converts an integer by ``int64``."""
+    """Return the expression that prints a node without quotes. The expression converts an integer by ``int64``."""
     text = expression(node, context)
     return f"{text} | int64" if type_of(node) == "integer" and not isinstance(node, (Sum, Length)) else text
 
@@ -189,7 +189,7 @@ def chart_only(node: ChartOnly, context: Context) -> str:
 
     Raises:
         TypeError: the template text needs the root context at the dot, but the dot contains the arguments of a
-            named part.
+            named template.
     """
     if context.parameters and not node.reads_root:
         raise TypeError(f"the dot of a part with parameters is not the root context: {node!r}")
@@ -204,7 +204,7 @@ def _file(node: File, context: Context) -> str:
 
 
 def _data(tree: Named | Call, context: Context) -> str:
-    """Return the expression that parses the YAML output of a named part into data. The output is always a mapping.
+    """Return the expression that parses the YAML output of a named template into a map.
 
     ``printf`` adds the last line break. Without this line break, a text at the end of the output would lose an empty
     line.
@@ -215,7 +215,7 @@ def _data(tree: Named | Call, context: Context) -> str:
 
 
 def _argument_of_include(node: Call, context: Context) -> str:
-    """Return the argument of an ``include``: the dot if it contains all arguments of the part, or a new ``dict``.
+    """Return the argument of an ``include``: the dot if it contains all arguments of the call, or a new ``dict``.
 
     The new ``dict`` omits each argument that is None, because a missing key of a ``dict`` is null.
     """
@@ -227,7 +227,7 @@ def _argument_of_include(node: Call, context: Context) -> str:
 
 
 def _is_at_dot(name: str, node: Node, context: Context) -> bool:
-    """Test whether the dot already contains an argument with this name and value."""
+    """Test whether the dot already contains the value `node` under the key `name`."""
     if node is None:
         return name not in context.parameters
     return isinstance(node, Parameter) and node.name == name and not node.path
@@ -254,7 +254,7 @@ def _printf(parts: Sequence[Node], context: Context) -> str:
 
 
 def _flat(parts: Sequence[Node]) -> Iterator[Node]:
-    """Yield the parts of a text. For a part that is itself a `Text`, yield the parts of this nested text."""
+    """Yield the parts of a `Text`. In place of a part that is itself a `Text`, yield the parts of this nested text."""
     for part in parts:
         if isinstance(part, Text):
             yield from _flat(part.parts)
@@ -263,6 +263,6 @@ def _flat(parts: Sequence[Node]) -> Iterator[Node]:
 
 
 def _compared(nodes: Sequence[Node]) -> Node:
-    """Return the node that every test compares with a value; None if a test compares a different node or nothing."""
+    """Return the node that each of the tests compares with a value; None unless all tests compare the same node."""
     left_nodes = [node.left for node in nodes if isinstance(node, Equal)]
     return left_nodes[0] if len(left_nodes) == len(nodes) and all(n == left_nodes[0] for n in left_nodes) else None

@@ -24,11 +24,14 @@ from tfgen.targets.chart.go_template.presence import (
 )
 
 Branch: TypeAlias = Callable[[Node, Context], Lines]
-"""Type of a function that prints the lines of a branch."""
+"""Function that returns the lines for a node, such as a branch of a `When`, in a context."""
 
 
 def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
-    """Return ``if``, ``else if`` and ``else`` around the lines of the branches."""
+    """Return the lines of a `When`: ``if``, ``else if`` and ``else`` around the lines of its branches.
+
+    The function `lines` returns the lines of a branch.
+    """
     if node.if_true is ABSENT:
         node = When(Not(node.test), node.if_false)
     if node.if_false is ABSENT:
@@ -45,7 +48,7 @@ def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
 
 
 def when_present(node: Node, context: Context, indent: str, lines: Branch) -> Lines:
-    """Return the lines of a node inside an ``if`` that tests whether the node is present."""
+    """Return the lines of a node. If the node may be absent, an ``if`` around the lines tests for its presence."""
     test = presence(node)
     return lines(node, context) if test is True else _if(test, node, context, indent, lines)
 
@@ -60,7 +63,7 @@ def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> L
 
 
 def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) -> Lines:
-    """Return the lines of a node inside ``if``; inside ``with`` if the tested value is the node's only placeholder."""
+    """Return the lines of a node in ``if TEST``; in ``with TEST`` if the tested value is the only hole in the node."""
     nested_test = branch_test(node)
     needed_test = remaining_test(test if nested_test is None else all_of(test, nested_test), context.facts)
     if needed_test is True:

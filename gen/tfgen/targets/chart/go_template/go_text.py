@@ -24,7 +24,10 @@ _SPACE: Final = (" ", "\t", "\r", "\n")
 
 @functools.cache
 def field(base: str, path: str) -> str:
-    """Return the expression for a field at a path: with dots, or with ``index`` if a key is no identifier of Go."""
+    """Return the expression for the field at `path` below `base`: with dots, or with ``index`` for unusual keys.
+
+    A key is unusual if the key is no identifier of Go.
+    """
     names = [name for name in path.split(".") if name]
     if all(name.isidentifier() and name.isascii() for name in names):
         return ".".join([base, *names])
@@ -71,7 +74,10 @@ def indent_lines(text: str, indent: str) -> Lines:
 
 
 def with_shared_tests(lines: Lines) -> Lines:
-    """Merge neighbouring ``if`` blocks that have the same test. No block may change a variable that the test uses."""
+    """Merge neighbouring ``if`` blocks that have the same test.
+
+    The caller must make sure that no block changes a variable in the test.
+    """
     out: Lines = []
     test = ""
     for line in lines:

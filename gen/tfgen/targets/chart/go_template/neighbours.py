@@ -12,10 +12,10 @@ from tfgen.graph.holes import ABSENT, Key, Node, When
 
 
 def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When | None, Mapping[Key, Node]]]:
-    """Yield pairs: a `When`, and the neighbouring entries that share the test of the `When`.
+    """Yield (when, entries) for each group of neighbouring entries that have the same test.
 
-    The `When` contains these entries. Entries without a test have None instead of a `When`. Only the last entry of a
-    group may have a second branch, which prints a value if the test is false.
+    `when` is a single `When` that contains all entries of the group; None for a group of entries without a test. Only
+    the last entry of a group may have a second branch, which prints a value if the test is false.
     """
     entries = [*mapping.items()]
     while entries:
@@ -33,14 +33,17 @@ def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When |
 
 
 def items_under_one_test(items: Sequence[Node]) -> Iterator[tuple[When | None, Sequence[Node]]]:
-    """Yield pairs: a `When`, and the neighbouring items that share its test. Items without a test have None instead."""
+    """Yield (when, items) for each group of neighbouring items that have the same test.
+
+    `when` is a single `When` that contains all items of the group; None for a group of items without a test.
+    """
     for test, neighbours in groupby(items, key=_single_test):
         group = [*neighbours]
         yield (None if test is None else When(test, [item.if_true for item in group if isinstance(item, When)])), group
 
 
 def _branch(key: Key, node: Node) -> Node:
-    """Return a mapping that contains only the given key and node. For a `When`, each branch becomes such a mapping."""
+    """Return the mapping {key: node}. For a `When`, return a `When` whose branches are such mappings."""
     if isinstance(node, When):
         return When(node.test, _branch(key, node.if_true), _branch(key, node.if_false))
     return node if node is ABSENT else {key: node}

@@ -26,7 +26,7 @@ from tfgen.value_type import TREES
 
 
 def is_tree(node: Node) -> bool:
-    """Test whether the output of a node is a mapping or a sequence. The node may also be a hole or a named part."""
+    """Test whether the output of a node is a mapping or a sequence. The node may be a hole or a named template."""
     return type_of(node) in TREES
 
 
@@ -36,7 +36,7 @@ def is_constant(node: Node) -> bool:
 
 
 def has_holes(node: Node) -> bool:
-    """Test whether a node contains a hole (a placeholder for a value), or another node that is not plain data."""
+    """Test whether a node of the object graph contains a hole, or another node that is not plain data."""
     match node:
         case Hole() | Absent():
             return True
@@ -51,7 +51,7 @@ def has_holes(node: Node) -> bool:
 
 @cached_on_record
 def needs_root(part: Node | Record) -> bool:
-    """Test whether a named part with parameters also uses the root context, for example ``.Values``."""
+    """Test whether a named template, or another node, uses the root context, for example ``.Values``."""
     match part:
         case Value() | Release() | File() | Named(parameters=()):
             return True

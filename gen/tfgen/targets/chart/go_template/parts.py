@@ -1,4 +1,4 @@
-"""Prints named parts: the ``define`` of a part, and the files of helpers (``_FILE.tpl``).
+"""Prints named templates: the ``define`` of a named template, and the helper files (``_FILE.tpl``).
 
 Named("run", "The run.", Release("Release.Name"))  ->  {{/* The run. */}}
                                                        {{- define "mnist.run" -}}
@@ -23,18 +23,18 @@ from tfgen.targets.chart.go_template.yaml_lines import first_lines
 
 
 def helpers_file(head: str, defines: Sequence[str]) -> str:
-    """Return the text of ``_FILE.tpl``: a comment about the file, and the ``define`` of each named part in the file."""
+    """Return the text of a helper file (``_FILE.tpl``): the comment `head`, and the texts `defines`."""
     return "\n".join([*comment(head, ""), "", *defines])
 
 
 def helpers_lines(head: str, parts: Sequence[Named], bindings: Mapping[str, Bindings], context: Context) -> Lines:
-    """Return the lines of ``_FILE.tpl``. Each line has the node that the line prints.
+    """Return the lines of a helper file (``_FILE.tpl``). Each line has the node that the line prints.
 
     Args:
-        head: the purpose of the file.
-        parts: the named parts in the file.
-        bindings: for each named part, the nodes that the part's parameters refer to.
-        context: the context outside of the named parts.
+        head: the comment about the purpose of the file.
+        parts: the named templates in the file.
+        bindings: name of a named template -> parameter -> node that the parameter refers to.
+        context: the context outside of the named templates.
     """
     lines = [*comment(head, ""), ""]
     for part in parts:
@@ -43,12 +43,12 @@ def helpers_lines(head: str, parts: Sequence[Named], bindings: Mapping[str, Bind
 
 
 def define(part: Named, context: Context) -> str:
-    """Return the text of the ``define`` of a named part."""
+    """Return the text of the ``define`` of a named template."""
     return "".join(f"{line}\n" for line in define_lines(part, context))
 
 
 def define_lines(part: Named, context: Context) -> Lines:
-    """Return the lines of the ``define`` of a named part. Each line has the node that the line prints."""
+    """Return the lines of the ``define`` of a named template. Each line has the node that the line prints."""
     names = [*(["root"] if needs_root(part) else []), *part.parameters]
     doc = f"{part.doc} Takes {', '.join(names)}." if part.parameters else part.doc
     doc = "\n     ".join(textwrap.wrap(f"{{{{/* {doc}", COMMENT_WIDTH - len("  */}}")))
@@ -70,7 +70,7 @@ def _definition(node: Node, context: Context) -> Lines:
 
 
 def _body_lines(node: Node, context: Context) -> tuple[Lines, Lines]:
-    """Return the lines that assign the variables of a named part, and then the lines that print its content."""
+    """Return (lines that print the content, lines that assign the variables) of a named template."""
     assignments: Lines = []
     while isinstance(node, Let):
         assignments += lines_of(node.expression, assign(node.name, node.expression, context), context)

@@ -41,7 +41,7 @@ from tfgen.value_type import TREES
 
 
 def presence(node: Node) -> Node:
-    """Return the presence test of a node: True if the node is always present, False if never, or a test node."""
+    """Return the presence test of a node: True for a node that is always present, False for never, or a test node."""
     match node:
         case When(test, if_true, if_false):
             true_presence, false_presence = presence(if_true), presence(if_false)
@@ -80,7 +80,7 @@ def presence(node: Node) -> Node:
 
 
 def remaining_test(test: Node, facts: Collection[Node]) -> Node:
-    """Return a test without the conditions that the facts imply. Return True if the facts imply the whole test."""
+    """Return a test without the conditions that the tests `facts` imply, or True if `facts` imply the whole test."""
     if test in facts:
         return True
     match test:
@@ -99,12 +99,16 @@ def all_of(*tests: Node) -> Node:
 
 
 def parts_of_test(test: Node) -> tuple[Node, ...]:
-    """Return the tests that an "and" combines; for any other test, a tuple of this single test."""
+    """Return the tests that the test combines by "and"; for a test without "and", a tuple of this single test."""
     return tuple(part for node in test.nodes for part in parts_of_test(node)) if isinstance(test, AllOf) else (test,)
 
 
 def let_facts(name: str, expression: Expression) -> tuple[Node, ...]:
-    """Return the test that the map variable of a `Let` is not empty, if the map always has a constant entry."""
+    """Return the tests that are always true in a `Let` that binds the variable `name` to `expression`.
+
+    For a map with a constant entry, the result is the test that the variable is not empty. For all other expressions,
+    the result is empty.
+    """
     lowest = expression.layers[0] if isinstance(expression, Merged) else None
     is_never_empty = isinstance(lowest, MapOf) and any(map(_is_literal, lowest.entries.values()))
     return (Bound(name, "map"),) if is_never_empty else ()
@@ -115,7 +119,10 @@ def _is_literal(node: Node) -> bool:
 
 
 def branch_test(node: Node) -> Node:
-    """Return the test around all content of a branch, or None. The ``if`` of the branch then includes this test."""
+    """Return the test on which all content of a branch depends, or None.
+
+    The ``if`` of the branch includes this test.
+    """
     match node:
         case When(test, _, Absent()) if not depends_only_on(node.if_true, test):
             return test
@@ -143,7 +150,7 @@ def _has_part(node: Node | Record) -> Iterator[bool]:
 
 
 def depends_only_on(node: Node, hole: Node) -> bool:
-    """Test whether the given hole (a placeholder) is the only hole in a node, so that ``with`` can print the node."""
+    """Test whether `hole` is the only hole in a node of the object graph, so that ``with`` can print the node."""
     is_value = isinstance(hole, (Value, Bound, Parameter, Default)) and type_of(hole) != "boolean"
     return is_value and set(_compare_holes(node, hole)) == {True}
 
@@ -160,12 +167,12 @@ def _compare_holes(node: Node | Record, hole: Node) -> Iterator[bool]:
 
 
 def mentions(node: Node | Record, names: Collection[str]) -> bool:
-    """Test whether a node uses a variable that has one of the names."""
+    """Test whether a node of the object graph uses one of the variables `names`."""
     return (isinstance(node, Bound) and node.name in names) or any(mentions(n, names) for n in child_nodes(node))
 
 
 def ends_in_tree(node: Node) -> bool:
-    """Test whether ``toYaml`` may print the end of a node. Such output may end with empty lines that must remain."""
+    """Test whether the text of a node may end with output of ``toYaml``, which may end with necessary empty lines."""
     match node:
         case When(_, if_true, if_false):
             return ends_in_tree(if_true) or ends_in_tree(if_false)

@@ -60,7 +60,7 @@ def _is_safe(part: Node) -> bool:
 
 
 def _has_only_names(node: Node) -> bool:
-    """Test whether a named part contains only names. The schema allows only names for the values in such a part."""
+    """Test whether a node contains only names, such as ``mnist-ps``, for whose values the schema allows only names."""
     match node:
         case Named(node=child) | Call(part=child) | Repeat(body=child):
             return _has_only_names(child)
@@ -72,7 +72,10 @@ def _has_only_names(node: Node) -> bool:
 
 
 def _sample(node: Node, *, longest: bool) -> str:
-    """Return an example of a text that contains only names. With `longest`, the example includes all optional text."""
+    """Return an example of the output of a node that contains only names.
+
+    With `longest`, the example includes all optional text.
+    """
     match node:
         case str():
             return node

@@ -28,19 +28,19 @@ from tfgen.targets.chart.go_template.go_text import ENDED, Lines, literal, with_
 from tfgen.targets.chart.go_template.nodes import is_constant
 
 _VARIABLE_PARTS: Final = ("run", "fullname")
-"""The names of the named parts whose output tfgen may assign to a variable of the same name."""
+"""The named templates whose output tfgen may assign to a variable with the name of the named template."""
 
 
 def repeated_includes(lines: Lines, context: Context, *, least: int) -> tuple[Mapping[str, str], Lines]:
-    """Return a variable for the output of each named part that the lines include several times.
+    """Return a variable for the output of each named template that the lines include several times.
 
     Args:
         lines: the lines of a template.
         context: the context of the lines.
-        least: the minimum number of includes for which a named part gets a variable.
+        least: the minimum number of includes for which a named template gets a variable.
 
     Returns:
-        The variables by the full name of the named part, and the lines that assign the variables.
+        (full name of a named template -> variable, lines that assign the variables).
     """
     text = "\n".join(lines)
     includes = {name: f"include {literal(context.full_name(name))} " for name in _VARIABLE_PARTS}
@@ -50,7 +50,7 @@ def repeated_includes(lines: Lines, context: Context, *, least: int) -> tuple[Ma
 
 
 def assign(name: str, node: Node, context: Context) -> Lines:
-    """Return the lines that assign the value of a node to a variable.
+    """Return the lines that assign the value of a node to the variable `name`.
 
     Raises:
         TypeError: Go templates cannot compute the node.
@@ -78,7 +78,10 @@ def assign(name: str, node: Node, context: Context) -> Lines:
 
 
 def _choose(name: str, node: When, context: Context) -> Lines:
-    """Return the lines that assign the second branch of a `When`, and replace it by the first if the test is true."""
+    """Return the lines that assign the value of a `When` to the variable `name`.
+
+    The lines assign the second branch, and then assign the first branch if the test is true.
+    """
     return [
         *assign(name, node.if_false, context),
         f"{{{{- if {expression(node.test, context)} }}}}",
@@ -88,7 +91,7 @@ def _choose(name: str, node: When, context: Context) -> Lines:
 
 
 def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Lines:
-    """Return an ``if`` block that merges the map of a `When` into a variable. The block has the test of the `When`."""
+    """Return the ``if`` block of a `When`, which merges the map in the `When` into the map variable `name`."""
     if not isinstance(layer, When) or layer.if_false != MapOf({}) or not is_hole(layer.if_true):
         raise TypeError(f"a merged map must not have a second branch: {layer!r}")
     if isinstance(layer.if_true, MapOf):
@@ -102,7 +105,7 @@ def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Li
 
 
 def _layers(name: str, layers: Sequence[Expression], context: Context, *, flat: bool) -> Lines:
-    """Return the lines that merge maps, in order, into a variable."""
+    """Return the lines that merge the maps `layers`, in order, into the map variable `name`."""
     if flat:
         return [" ".join([f"{{{{- ${name} = mergeOverwrite ${name}", *arguments(layers, context), "}}"])]
     lines: Lines = []
@@ -127,7 +130,10 @@ def _filter(name: str, node: Filtered, context: Context) -> Lines:
 
 
 def _map_of(name: str, lowest: MapOf, context: Context) -> tuple[str, Lines]:
-    """Return a ``dict`` with the constant entries of a map, and lines that set each other entry if present."""
+    """Return (``dict`` call with the constant entries of a map, lines that add each remaining entry if present).
+
+    The lines add the entries to the map variable `name`.
+    """
     constants = {key: node for key, node in lowest.entries.items() if is_constant(node)}
     lines: Lines = []
     tested = ((*_tested(node), key) for key, node in lowest.entries.items() if is_hole(node) and key not in constants)
@@ -149,7 +155,7 @@ def _item_of_dict(node: Node, context: Context) -> str:
 
 
 def _tested(node: Expression) -> tuple[Node, Node]:
-    """Return the presence test of an entry of a map, and the value of the entry."""
+    """Return (presence test, value) of the map entry `node`."""
     if not isinstance(node, When):
         return node, node
     if node.if_false is not ABSENT:

@@ -1,4 +1,4 @@
-"""Prints mappings, sequences and named parts as lines of YAML.
+"""Prints mappings, sequences and named templates as lines of YAML.
 
     {"a": [1, Each(LABELS, NAME)]}  ->  a:
                                         - 1
@@ -6,8 +6,8 @@
                                         - {{ $name | quote }}
                                         {{- end }}
 
-The indentation of an ``include`` depends on the first line of the included part, so this module prints both the
-``include`` and the part.
+The indentation of an ``include`` depends on the first line of the included named template, so this module prints both
+the ``include`` and the named template.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
 
 
 def first_lines(node: Node, context: Context) -> Lines:
-    """Return the lines that print a named part. If an entry is always present, no line break precedes the output."""
+    """Return the lines of the content of a named template.
+
+    If an entry of the content is always present, no line break precedes the output of the lines.
+    """
     if isinstance(node, When) and presence(node) is True:
         return _first_branches(node, context)
     if isinstance(node, JoinEntries):
@@ -93,7 +96,7 @@ def first_lines(node: Node, context: Context) -> Lines:
 
 
 def _joined_lines(node: JoinEntries, context: Context) -> Lines:
-    """Return the lines that print a text for each entry of a map."""
+    """Return the lines that print a text for each entry of a map, with a separator between the texts."""
     return [
         '{{- $separator := "" -}}',
         f"{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} -}}}}",
@@ -103,7 +106,7 @@ def _joined_lines(node: JoinEntries, context: Context) -> Lines:
 
 
 def _present_first(node: Node, context: Context) -> Node:
-    """Return a mapping in which an entry that is always present comes first, with its comment."""
+    """Return the mapping `node` with an entry that is always present, and its comment, moved to the first place."""
     if not isinstance(node, dict):
         return node
     first: dict[Key, Node] = {}
@@ -159,7 +162,7 @@ def _items(items: Sequence[Node], context: Context, indent: str) -> Lines:
 
 
 def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
-    """Return the lines of an entry of a mapping."""
+    """Return the lines of the entry `name: node` of a mapping."""
     if node is ABSENT:
         return []
     if isinstance(name, Comment):
@@ -192,7 +195,7 @@ def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
 
 
 def _block(node: File, context: Context, head: str, indent: str) -> Lines:
-    """Return the lines that print a text as a literal block of YAML (`|`)."""
+    """Return the lines that print the text of a file after `head` as a literal block of YAML (`|`)."""
     header = "|" if node.text.endswith("\n") else "|-"
     return [f"{head} {header}", f"{indent}{{{{- {expression(node, context)} | nindent {len(indent)} }}}}"]
 
@@ -219,7 +222,7 @@ def _item(node: Node, context: Context, indent: str) -> Lines:
 
 
 def _tree(node: Expression, context: Context, indent: str, head: Lines) -> Lines:
-    """Return the lines that print the key and the value of a tunable map or list; an empty value prints no line."""
+    """Return the lines that print the key line `head` and a tunable map or list. An empty value prints no line."""
     depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
     tree = node.tree if isinstance(node, AsText) else node
     if tree in context.facts:
@@ -233,7 +236,7 @@ def _tree(node: Expression, context: Context, indent: str, head: Lines) -> Lines
 
 
 def _tree_text(node: Expression, context: Context, depth: int) -> str:
-    """Return the action that prints a tunable map or list."""
+    """Return the template action that prints a tunable map or list, indented by `depth` blanks."""
     if not isinstance(node, AsText):
         return f"{' ' * depth}{{{{- toYaml {argument(node, context)} | nindent {depth} }}}}"
     nindent = f' | trimPrefix "\\n" | nindent {depth}' if depth else ""
@@ -241,7 +244,10 @@ def _tree_text(node: Expression, context: Context, depth: int) -> str:
 
 
 def _included(node: Named | Call, context: Context, indent: str, head: Lines) -> Lines:
-    """Return the lines that print a key, and include a mapping or list as its value; an empty value prints no line."""
+    """Return the lines that print the key line `head`, and include a named template as the value.
+
+    If the output of the named template is empty, the lines print nothing.
+    """
     part = node.part if isinstance(node, Call) else node
     depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
     include, pad, nindent = expression(node, context), " " * depth, f" | nindent {depth}"
@@ -259,7 +265,7 @@ def _included(node: Named | Call, context: Context, indent: str, head: Lines) ->
 
 @cached_on_record
 def _begins_with_break(part: Named) -> bool:
-    """Test whether the output of a named part begins with a line break, because each of its entries may be missing."""
+    """Test whether the output of a named template begins with a line break, because each entry may be missing."""
     node, context = part.node, Context(chart="", parameters=part.parameters)
     while isinstance(node, Let):
         context, node = context.with_facts(*let_facts(node.name, node.expression)), node.body
