@@ -18,7 +18,7 @@ from tfgen.scheduling.pod_template import PodTemplate
 
 
 def board(cpus: list[int], *sets: tuple[int, int]) -> Board:
-    """Nodes with some cores each, and sets of pods: how many, and the cores of one."""
+    """Return nodes with the numbers of cores in `cpus`, and sets of pods with a number of pods and cores per pod."""
     cluster = cluster_of(
         {"kind": "Node", "metadata": {"name": f"n{index}"}, "status": {"allocatable": {"cpu": cpu, "pods": 99}}}
         for index, cpu in enumerate(cpus)
@@ -85,7 +85,7 @@ def case_board(case: Case) -> Board:
 
 
 def drop(luck: random.Random, tried: Board) -> bool:
-    """Place all pods in any order, each on any node that takes it; whether all have a place."""
+    """Place the pods in a random order on random nodes, and test whether all pods have a node."""
     placement = Placement(tried)
     while True:
         moves = [

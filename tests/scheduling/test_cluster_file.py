@@ -63,7 +63,7 @@ def test_a_mistake_is_told_at_its_place(
 
 
 def test_brackets_without_an_end_are_one_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In one line, where libyaml reads ahead: since 0.2.6 it has a limit of its own, of 1,000 levels."""
+    """The brackets are in one line, in which libyaml reads ahead. libyaml 0.2.6 and newer stop at 1,000 levels."""
     assert plan(tmp_path, "kind: " + "[" * 200_000) == cli.PROBLEMS
     out, err = capsys.readouterr()
     assert out == ""

@@ -1,6 +1,6 @@
-"""`tfgen plan --nodes`: each case is a file, which begins with what the command prints.
+"""Tests of `tfgen plan --nodes`: each case is a file with the output of the command, jobs, and objects of the cluster.
 
-Of its comments those that name a job are the output; the jobs and the cluster's objects follow.
+The output consists of the comments that begin with the name of a job.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The nodes that `tfgen plan` draws: the whole output for some clusters."""
+"""Tests of the nodes that `tfgen plan` draws: the whole output for some clusters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pod(name: str, gpus: int, on: str = "") -> dict[str, object]:
 
 
 def plan(folder: Path, jobs: dict[str, int], *items: dict[str, object]) -> int:
-    """Plan jobs, each with a number of workers."""
+    """Run `tfgen plan` for jobs, each with a number of workers, and return the exit code."""
     texts = [JOB.replace("NAME", name).replace("WORKERS", str(count)) for name, count in jobs.items()]
     (folder / "job.yaml").write_text("---\n".join(texts), encoding="utf-8")
     (folder / "nodes.yaml").write_text(yaml.safe_dump_all(items), encoding="utf-8")
@@ -44,7 +44,7 @@ def plan(folder: Path, jobs: dict[str, int], *items: dict[str, object]) -> int:
 
 
 def test_tasks_running_pods_and_free_slots(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """First fit in the order of the names: the largest pods first, so the chief comes after the workers."""
+    """tfgen places the largest pods first, each on the first node by name with room. The chief follows the workers."""
     nodes = [*(node(f"gpu-{number}", 4) for number in range(1, 13)), node("cpu-1"), node("cpu-2")]
     assert plan(tmp_path, {"mnist": 3}, *nodes, pod("notebook", 1, on="gpu-1")) == cli.OK
     assert (
@@ -99,7 +99,7 @@ GPUs: C mnist chief 1, W mnist worker 2, c pong chief 1, w pong worker 4, ? wait
 
 
 def test_many_kinds_of_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nodes with 1 to 30 GPUs are 30 lines, of which 20 are shown: the last 10 nodes have 21 to 30 GPUs."""
+    """The output shows 20 of the 30 nodes with 1 to 30 GPUs. The other 10 nodes have 21 to 30 GPUs."""
     nodes = [node(f"gpu-{number}", number) for number in range(1, 31)]
     assert plan(tmp_path, {"mnist": 1}, *nodes, pod("notebook", 7, on="gpu-30")) == cli.OK
     lines = capsys.readouterr().out.splitlines()
