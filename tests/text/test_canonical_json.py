@@ -1,4 +1,4 @@
-"""The text of which Helm makes the same digest, as Go writes it. Helm itself is asked in tests/equal/test_graphs.py."""
+"""Tests of the JSON text for digests, which equals the text of Go. tests/equal/test_graphs.py compares with Helm."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_text_is_gos(data: object, expected: str) -> None:
 
 
 def test_a_digest_is_the_beginning_of_sha256sum() -> None:
-    """As of `printf '{"a":"é"}' | sha256sum`."""
+    """The digest comes from `printf '{"a":"é"}' | sha256sum`."""
     assert digest({"a": "é"}) == "b3a092a6af48"
 
 

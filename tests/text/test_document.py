@@ -38,7 +38,7 @@ def only(text: str) -> Document:
 
 @pytest.mark.parametrize("path", sorted({path.with_suffix("") for path in CASES.iterdir()}), ids=lambda path: path.name)
 def test_case(path: Path) -> None:
-    """NAME.yaml has the problems of NAME.out or, with none, its data as JSON, a line a document."""
+    """NAME.out has the problems of NAME.yaml or, without problems, the data as JSON, with one line per document."""
     source = path.with_suffix(".yaml")
     text = decode(source.read_bytes(), source.name)
     assert isinstance(text, str)
@@ -175,7 +175,7 @@ def test_bytes(raw: bytes, problem: str) -> None:
 def test_no_file_takes_long(text: tuple[str, str]) -> None:
     start = time.process_time()
     parsed = parse(text[1], "job.yaml")
-    assert time.process_time() - start < 8  # seconds; around 1 where nothing else runs
+    assert time.process_time() - start < 8  # seconds; about 1 on an idle machine
     assert len(parsed.problems) <= 100
 
 
@@ -191,7 +191,7 @@ def test_json_is_read_as_json(data: Any) -> None:
 
 @given(st.dictionaries(KEY, JSON, min_size=1), st.booleans())
 def test_what_pyyaml_writes_is_read_as_it_meant(data: dict[str, Any], flow: bool) -> None:
-    """PyYAML leaves `y`, `1e3` and `0o7` without quotes, being a reader of YAML 1.1; they stay text here too."""
+    """PyYAML writes the texts `y`, `1e3` and `0o7` without quotes, as in YAML 1.1. tfgen reads texts, too."""
     text = yaml.safe_dump(data, default_flow_style=flow, allow_unicode=True, sort_keys=False)
     assert json.dumps(only(text).data) == json.dumps(data)
 
@@ -205,7 +205,7 @@ def test_places_are_those_of_pyyaml(data: dict[str, Any], flow: bool) -> None:
 
 
 def places(node: Any) -> Iterator[tuple[tuple[str | int, ...], Position, Position]]:
-    """Path, place of the key and place of the value of all below a node of PyYAML's."""
+    """Yield the path, the position of the key and the position of the value for all values below a node of PyYAML."""
 
     def at(node: Any) -> Position:
         return Position(node.start_mark.line + 1, node.start_mark.column + 1)

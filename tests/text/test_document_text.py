@@ -1,4 +1,4 @@
-"""The text of a document in a file with several."""
+"""Tests of the text of one document in a file with several documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON text for people: the same data, in lines that fit."""
+"""Tests of JSON text for people, which has the same data in lines of limited length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The path of each line of a YAML text."""
+"""Tests of the path of each line of a YAML text."""
 
 from __future__ import annotations
 

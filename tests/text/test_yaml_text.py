@@ -23,7 +23,7 @@ DATA = st.recursive(LEAF, lambda part: st.lists(part, max_size=4) | st.dictionar
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equal with all types: 1, 1.0 and true differ, as do the orders of keys."""
+    """Test whether data and types are equal: 1, 1.0 and true differ, and the order of keys counts."""
     return json.dumps(left) == json.dumps(right)
 
 
