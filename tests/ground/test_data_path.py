@@ -1,4 +1,4 @@
-"""Paths into plain data."""
+"""Tests of paths into plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records behave as the standard library's frozen dataclasses do."""
+"""Tests that records behave like the frozen dataclasses of the standard library."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CALLS = [
 
 
 def made(cls: Any, args: Any, named: Any) -> object:
-    """The fields of what the call makes, or the error's type."""
+    """Return the fields of the record that the call creates, or the type of the error."""
     try:
         record = cls(*args, **named)
     except TypeError as error:

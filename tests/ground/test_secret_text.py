@@ -1,4 +1,4 @@
-"""The arguments that are taken for secrets, and those that look alike."""
+"""Tests of arguments that tfgen recognizes as secrets, and of similar arguments without secrets."""
 
 from __future__ import annotations
 

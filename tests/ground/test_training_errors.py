@@ -1,4 +1,4 @@
-"""The usual errors of training programs, by lines that TensorFlow 2.21, Keras 3.15 and Python print."""
+"""Tests of the usual errors of training programs, with lines that TensorFlow 2.21, Keras 3.15 and Python print."""
 
 from __future__ import annotations
 

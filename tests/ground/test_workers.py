@@ -1,4 +1,4 @@
-"""Work in other processes: the same results, in the same order, and the same errors."""
+"""Tests of work in other processes: the results, their order and the errors are the same as in one process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def process(_: int) -> int:
 
 
 def slow(_: int) -> int:
-    # A single write: with two, the lines of two workers run into each other.
+    # A single write, because two writes could mix the lines of two workers.
     os.write(1, f"{os.getpid()}\n".encode())
     time.sleep(60)
     return 0
@@ -108,7 +108,7 @@ def killed(number: int) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there are workers on Linux alone")
 def test_a_worker_that_is_killed_is_an_error_with_a_cure() -> None:
-    # In a process of its own: where there are threads, as in a test's process, there are no workers.
+    # The process is separate, because tfgen starts no workers in a process with threads, such as the process of a test.
     run = subprocess.run([sys.executable, "-c", program("killed")], cwd=ROOT, capture_output=True, text=True)
     assert "TfgenError: the system killed a worker process" in run.stderr
     assert "run the command again" in run.stderr
