@@ -1,4 +1,4 @@
-"""The command line that runs a task in a container."""
+"""Tests of the command line that runs a task in a container."""
 
 from __future__ import annotations
 

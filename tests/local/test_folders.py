@@ -1,4 +1,4 @@
-"""A pod's paths on this machine."""
+"""Tests of the paths of a pod on this machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tfgen.local.folders import Folders, Mount
         ("/opt/train.py", "WORK/train.py"),
         ("/opt/pkg/model.py", "WORK/pkg/model.py"),
         ("/srv/other.py", "/srv/other.py"),
-        ("/usr/bin/env", "/usr/bin/env"),  # this machine has it, too
+        ("/usr/bin/env", "/usr/bin/env"),  # the path exists on this machine too
     ],
 )
 def test_paths_of_the_pod_are_paths_of_this_machine(tmp_path: Path, text: str, expected: str) -> None:

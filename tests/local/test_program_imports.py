@@ -1,4 +1,4 @@
-"""Packages that a training program imports and an interpreter lacks."""
+"""Tests of the packages that a training program imports and an interpreter lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of small programs: what a task is told, whose end is the job's, and what is left of a run."""
+"""Tests of runs of small programs: the environment of a task, the end of the job, and remaining processes and files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.support.local_job import JOB, run, start, write_job
 
 WAITS = "print('up', flush=True)\nmeet()\nif name != 'chief-0': time.sleep(600)\n"
-"""Once all are up, the chief is done; the others serve for ever."""
+"""The chief ends after the start of all tasks. The other tasks do not end."""
 
 
 def test_every_task_is_told_its_place_on_this_machine(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_an_evaluator_is_in_its_own_cluster_alone(tmp_path: Path) -> None:
     if name != "evaluator-0": meet()
     if name in ("ps-0", "worker-0"): time.sleep(600)
     """
-    # It has its time after the chief's end, which is the job's; here it ends by itself.
+    # After the end of the chief, the evaluator has the time of evaluatorGrace, but here the evaluator ends by itself.
     assert run(write_job(tmp_path, program, job)).lines == {
         "chief-0": ["chief ps worker"],
         "ps-0": ["chief ps worker"],
@@ -249,7 +249,7 @@ def test_a_task_that_fails_is_started_again_as_often_as_asked(
 
 
 def test_an_ignored_exit_code_starts_the_task_again_without_a_retry(tmp_path: Path) -> None:
-    """The codes of a program that exits and of a program that a signal ends; neither is a failure."""
+    """A program that exits and a program that a signal ends both have an ignored code."""
     program = COUNTS + "if starts < 3: sys.exit(42) if starts == 1 else os.kill(os.getpid(), 15)"
     job = f"{JOB}{MODEL}  completion: {{by: AllWorkers}}\n  restart: {{ignoreExitCodes: [42, 143]}}\n"
     ran = run(write_job(tmp_path, program, job.replace("chief: {}, ps: {}, ", "ps: {}, ")), "--retries", "0", faster=10)
@@ -295,7 +295,7 @@ time.sleep(600)
 
 
 def marked(mark: str) -> list[str]:
-    """The processes with a word in their command line or environment."""
+    """Return the processes with a word in their command line or environment."""
     lines = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():

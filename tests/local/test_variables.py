@@ -1,4 +1,4 @@
-"""A task's variables, as the kubelet puts them together."""
+"""Tests of the variables of a task, which tfgen expands like the kubelet."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pod(env: list[dict[str, Any]], **container: Any) -> Pod:
         ({"fieldRef": {"fieldPath": "metadata.labels['none']"}}, ""),
         ({"fieldRef": {"fieldPath": "spec.serviceAccountName"}}, "default"),
         ({"fieldRef": {"fieldPath": "status.podIP"}}, "127.0.0.1"),
-        # Rounded up: https://kubernetes.io/docs/concepts/workloads/pods/downward-api/
+        # The value is rounded up: https://kubernetes.io/docs/concepts/workloads/pods/downward-api/
         ({"resourceFieldRef": {"resource": "limits.cpu"}}, "2"),
         ({"resourceFieldRef": {"resource": "limits.cpu", "divisor": "1m"}}, "1500"),
         ({"resourceFieldRef": {"resource": "limits.memory", "divisor": "1Mi"}}, "4096"),
@@ -120,7 +120,7 @@ def test_how_many_gpus_a_task_asks_for(limits: dict[str, Any], number: int) -> N
         ([0, 1, 1], ["0", "1", "2"], ["", "0", "1"]),
         ([2, 1, 1], ["0", "1", "2", "3"], ["0,1", "2", "3"]),
         ([1, 1, 1], ["0", "1"], ["0", "1", "0"]),  # shared
-        ([4], ["0", "1"], ["0,1"]),  # as many as there are
+        ([4], ["0", "1"], ["0,1"]),  # all GPUs of the machine
         ([1, 1], ["MIG-a", "MIG-b"], ["MIG-a", "MIG-b"]),
         ([1], [], [""]),
     ],
