@@ -1,4 +1,4 @@
-"""Problems at a terminal: what a person sees, whole."""
+"""Tests of the whole output of problems on a terminal."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The lines that `tfgen render` prints for GitOps objects that a person writes by hand.
+"""Tests of the lines that `tfgen render` prints for GitOps objects that a person writes by hand.
 
-The test of the lines in a cluster is tests/e2e/gitops/test_hand_written.py.
+tests/e2e/gitops/test_hand_written.py tests the lines in a cluster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The curve of the loss, from recorded logs of Keras and from the lines of custom loops."""
+"""Tests of the curve of the loss, with recorded logs of Keras and with lines of custom loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RECORDED = Path(__file__).parent / "loss"
 
 
 def recorded(name: str) -> list[str]:
-    """Return the lines of a log. A carriage return of a progress bar ends no line."""
+    """Return the lines of a log. A carriage return of a progress bar does not end a line."""
     return (RECORDED / f"{name}.txt").read_bytes().decode("utf-8").split("\n")
 
 
@@ -56,7 +56,7 @@ def test_a_loss_that_is_no_number() -> None:
 
 
 def test_many_losses_are_averaged() -> None:
-    """A thousand losses from 999 to 0 are a straight line of 8 heights: five characters for each height, within one."""
+    """The curve of a thousand losses from 999 to 0 has 40 characters, which fall through all 8 heights."""
     curve = sparkline([float(999 - number) for number in range(1000)])
     assert len(curve) == 40
     assert curve == "".join(sorted(curve, reverse=True))

@@ -34,7 +34,7 @@ def test_text_shows_what_a_terminal_would_obey() -> None:
 
 
 def test_github_gets_an_annotation_a_problem() -> None:
-    """The escapes are those of actions/toolkit: a property ends at a comma, a command at a line's end."""
+    """The escapes come from actions/toolkit: a comma ends a property, and the end of a line ends a command."""
     odd = Problem("a,b:c%.yaml", Position(1, 2), "100%: a, b\r\n::error::x \x1b[2J", "rule")
     assert as_github([odd, EARLY]) == (
         "::error file=a%2Cb%3Ac%25.yaml,line=1,col=2,title=rule::100%25: a, b%0D%0A::error::x \\x1b[2J\n"
