@@ -1,4 +1,4 @@
-"""The site of a repository, as `tfgen site` writes it."""
+"""Tests of the site that `tfgen site` writes for a repository."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ spec:
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with two committed jobs; one is edited after the commit."""
+    """Return a repository with two committed jobs. The job `beta` is edited after the commit."""
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
@@ -66,7 +66,7 @@ def test_the_index_lists_each_environment(repository: Path) -> None:
     table = rows((repository / "public/index.html").read_text())
     header, *lines = table[:5]
     assert header[:6] == ["Job", "Environment", "Team", "Queue", "Cluster", "Namespace"]
-    # Chief, ps, workers and the finisher, whose requests are 0.1 CPU and 128Mi.
+    # The sums contain the chief, the ps, the workers and the finisher, which requests 0.1 CPU and 128Mi.
     assert [line[:11] for line in lines] == [
         ["alpha", "dev", "vision", "", "", "ml", "4", "7.1", "14.12Gi", "1 NVIDIA-A100", "20Gi"],
         ["alpha", "prod", "vision", "research", "", "ml-prod", "11", "35.1", "70.12Gi", "8 NVIDIA-A100", "20Gi"],
@@ -148,7 +148,7 @@ spec: {nodeName: gpu-1, containers: [{name: main, resources: {limits: {nvidia.co
 
 
 def test_the_page_of_the_nodes_shows_the_slots(repository: Path) -> None:
-    """Each job has one worker with a GPU in dev; the node selector of the product is removed."""
+    """Each job has one worker with a GPU in dev. The test removes the node selector of the product."""
     for job in (repository / "jobs").glob("*/job.yaml"):
         job.write_text(job.read_text().replace(", product: NVIDIA-A100", ""), encoding="utf-8")
     (repository / "nodes.yaml").write_text(NODES, encoding="utf-8")
@@ -177,7 +177,7 @@ def test_a_mistake_in_the_file_of_nodes_writes_nothing(repository: Path, capsys:
 
 
 def test_the_states_of_the_jobs(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The recorded run of tests/live/gpus: a worker of four waits for a GPU."""
+    """In the recorded run of tests/live/gpus, one of four workers waits for a GPU."""
     recorded = ROOT / "tests" / "live" / "gpus"
     snapshot, environment, _ = read_recorded(recorded / "cluster.json")
     state = judge(read_run(recorded / "job.yaml", environment), snapshot, "ml")

@@ -1,4 +1,4 @@
-"""The history of a job in words."""
+"""Tests of the history of a job, as the site describes the history."""
 
 from __future__ import annotations
 
