@@ -1,4 +1,4 @@
-"""Tests of the reads of git, in real repositories."""
+"""Tests of the functions that read from git, in real repositories."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Run = Callable[..., str]
 
 @pytest.fixture
 def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Git in a folder below tmp_path, with no settings of whoever runs the tests."""
+    """Return a function that runs git in a folder below tmp_path, without the user's settings of git."""
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
@@ -27,7 +27,7 @@ def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 @pytest.fixture
 def repository(tmp_path: Path, git: Run) -> Path:
-    """A repository with no commit yet."""
+    """Return a repository without a commit."""
     folder = tmp_path / "repository"
     folder.mkdir()
     git(folder, "init", "--quiet", "--initial-branch=main")
@@ -114,7 +114,7 @@ def test_nothing_where_there_is_no_commit_with_the_file(git: Run, repository: Pa
         assert committed(repository / name) is None
     (repository / "link").unlink()
     (repository / "link").touch()
-    assert committed(repository / "link") is None  # a link until now
+    assert committed(repository / "link") is None  # the last commit has a link
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "--all", "^HEAD", "HEAD@{5}", "HEAD~5", "HEAD:job.yaml", "a..b", ""])

@@ -1,4 +1,4 @@
-"""The commits that changed some files, in real repositories."""
+"""Tests of the commits that changed some files, in real repositories."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfgen.git.history import histories
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository without a commit."""
+    """Return a repository without a commit."""
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
