@@ -1,4 +1,4 @@
-"""The description of a picture: read from a job's objects, and the same for all formats."""
+"""Tests of the description of a picture, which tfgen reads from a job's objects, and which all formats share."""
 
 from __future__ import annotations
 

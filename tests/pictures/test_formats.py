@@ -1,4 +1,4 @@
-"""The formats of a picture: each shows the whole description, and SVG leaves every label its own place."""
+"""Tests of the formats of a picture: each format shows the whole description, and no two labels overlap in SVG."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def boxes(node: ElementTree.Element, x: float = 0, y: float = 0) -> Iterator[tup
     if node.tag == f"{SVG}text":
         left, base = x + float(node.get("x", 0)), y + float(node.get("y", 0))
         text = node.text or ""
-        # The wider half of common fonts: 6 of 12 pixels.
+        # The width of a character is estimated for wide common fonts: 6 pixels for a height of 12 pixels.
         yield text, left, base - 9, left + 6 * len(text), base + 3
     elif node.tag == f"{SVG}rect" and node.get("class") in ("task", "gpu"):
         left, top = x + float(node.get("x", 0)), y + float(node.get("y", 0))
