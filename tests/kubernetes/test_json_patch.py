@@ -1,4 +1,4 @@
-"""JSON patches: what a reviewer reads of a custom kind, and kustomize makes the wanted object of."""
+"""Tests of JSON patches, which change the objects of custom kinds in overlays."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ WITH_ITEMS = (
     "an item within an item",
     "items gone, from the end on, and one more in its place",
 )
-"""The cases of which a merge patch would say items again that stay as they are."""
+"""The cases in which a merge patch would repeat unchanged items."""
 
 
 @pytest.mark.parametrize("name", CASES)

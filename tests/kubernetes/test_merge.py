@@ -1,4 +1,4 @@
-"""A patch over an object, and over a graph, as kubectl, kustomize and RFC 7386 lay it."""
+"""Tests of the merge of a patch into an object and into a graph, as in kubectl, kustomize and RFC 7386."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sums by hand, after https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/#resource-sharing-within-containers."""
+"""Tests of the resource requests of a pod. The expected sums are computed by hand, from this page:
+
+https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/#resource-sharing-within-containers
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,9 @@ MAIN = [container("1"), container("500m")]
         ({"containers": MAIN}, Fraction(3, 2)),
         ({"containers": MAIN, "initContainers": [container("1"), container("2")]}, 2),
         ({"containers": MAIN, "initContainers": [container("1", is_sidecar=True)]}, Fraction(5, 2)),
-        # It starts after the sidecar, and runs beside it: 2 + 1.
+        # The init container runs beside the sidecar: 2 + 1.
         ({"containers": MAIN, "initContainers": [container("1", is_sidecar=True), container("2")]}, 3),
-        # It has ended when the sidecar starts.
+        # The init container ends before the start of the sidecar.
         ({"containers": MAIN, "initContainers": [container("2"), container("1", is_sidecar=True)]}, Fraction(5, 2)),
         ({"containers": MAIN, "overhead": {"cpu": "250m"}}, Fraction(7, 4)),
         ({"containers": MAIN, "resources": {"requests": {"cpu": "4"}}, "overhead": {"cpu": "1"}}, 5),

@@ -13,7 +13,7 @@ from tfgen.kubernetes.quantity import canonical, is_quantity, parse
 @pytest.mark.parametrize(
     ("quantity", "number"),
     [
-        # The grammar's own examples and table of suffixes:
+        # The examples and the table of suffixes in the grammar:
         # https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
         ("1.5Gi", 1610612736),
         ("128974848", 128974848),
@@ -32,12 +32,12 @@ from tfgen.kubernetes.quantity import canonical, is_quantity, parse
         ("1Ti", 2**40),
         ("1Pi", 2**50),
         ("1Ei", 2**60),
-        # An exponent or exa
+        # E as an exponent, and not as the suffix exa
         ("1E3", 1000),
         ("1e-3", Fraction(1, 1000)),
         ("12e+2", 1200),
         ("1E0", 1),
-        # Numbers
+        # Numbers without a suffix
         ("0", 0),
         ("-1", -1),
         ("+.5", Fraction(1, 2)),
