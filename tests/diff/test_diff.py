@@ -1,7 +1,7 @@
-"""Changes of jobs: tests/diff/NAME has before.yaml and after.yaml, and what each format says of them.
+"""Tests of the diff of jobs: tests/diff/NAME has before.yaml, after.yaml, and the expected report in each format.
 
-A case with one of the two alone is a job that is new, or gone. A new case is a new folder, and
-`pytest tests/diff --golden-update`; look at what it wrote.
+In a case without before.yaml, the job is new. In a case without after.yaml, the job is removed. For a new case, add a
+folder, run `pytest tests/diff --golden-update`, and check the reports.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CASES = sorted(path for path in HERE.iterdir() if path.is_dir() and path.name !=
 
 
 def documents(path: Path) -> dict[str, Document]:
-    """By the names of the jobs; none where there is no file."""
+    """Return the documents by the names of their jobs. Without a file, the result is empty."""
     if not path.exists():
         return {}
     checked = check(path.read_bytes(), "job.yaml")
@@ -73,7 +73,7 @@ def sides(diff: JobDiff) -> dict[object, tuple[object, object]]:
     for each in diff.environments:
         found[each.environment] = (each.before, each.after)
         for item in each.objects:
-            # With a new run, objects are named as afterwards.
+            # With a new run, tfgen shows the objects under their new names.
             key = (each.environment, item.title.replace("mnist-2", "mnist"))
             found[key] = (item.action == "removed", item.action == "added")
             found |= {(*key, str(change.path)): (change.before, change.after) for change in item.fields}
