@@ -1,11 +1,9 @@
-"""Jobs and what they become: tests/golden/NAME/job.yaml becomes tests/golden/NAME/expected.
+"""Tests of rendered files: tfgen must render tests/golden/NAME/job.yaml to exactly the files in NAME/expected.
 
-A case without a file `only` is compared whole: no file more and none less. With one, only the files whose path fits are
-compared, and of these none may be missing and none may be more. A line of `only` is a pattern for paths (`*` also
-stands for what has a `/`), a line with `!` in front leaves paths out again, and of several lines that fit the last
-counts.
+A case with a file `only` compares only the files whose path matches. Each line of `only` is a pattern for paths, in
+which `*` also matches `/`. A line that begins with `!` excludes paths. If several lines match a path, the last applies.
 
-A new case is a new folder with a job.yaml, perhaps `only`, and `pytest tests/golden --golden-update`.
+For a new case, add a folder with a job.yaml and optionally `only`, and run `pytest tests/golden --golden-update`.
 """
 
 from __future__ import annotations
@@ -27,9 +25,9 @@ from tfgen.text.parse import parse
 HERE = Path(__file__).parent
 CASES = sorted(path.parent for path in HERE.glob("*/job.yaml"))
 WITH_DESCRIPTIONS = ("everything", "minimal")
-"""The cases that show what is written of the schema's descriptions, so that another word there changes these alone."""
+"""The cases that compare the files with the schema's descriptions. A new description changes only these cases."""
 DESCRIPTIONS = ("values.schema.json", "values.yaml", "README.md")
-"""The files of a chart that hold the schema's descriptions."""
+"""The files of a chart that contain the schema's descriptions."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -47,7 +45,7 @@ def test_a_job_becomes_the_expected_files(case, request):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_pattern_fits_a_file(case):
-    """Or the case would compare less than it seems to."""
+    """With an unused pattern, the case would compare fewer files than its `only` suggests."""
     paths = render(_document(case)).tree.files
     assert [line for line in _patterns(case) if not any(fnmatchcase(path, line.lstrip("!")) for path in paths)] == []
     assert any(_fits(path, _patterns(case)) for path in paths)
@@ -75,7 +73,7 @@ def _document(case: Path) -> Any:
 
 
 def _patterns(case: Path) -> list[str]:
-    """The lines of a case's file `only`; without one, the pattern of everything."""
+    """Return the lines of a case's file `only`, or a pattern for all paths if the file does not exist."""
     only = case / "only"
     return only.read_text(encoding="utf-8").split() if only.exists() else ["*"]
 
@@ -87,7 +85,7 @@ def _fits(path: str, patterns: list[str]) -> bool:
 
 
 def _differences(expected: dict[str, str], files: dict[str, str]) -> list[str]:
-    """The lines of a unified diff; a file that one of the two lacks counts as empty."""
+    """Return the lines of a unified diff. A missing file counts as empty."""
     return [
         line
         for path in sorted({*expected, *files})
