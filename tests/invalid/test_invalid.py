@@ -1,6 +1,7 @@
-"""Every mistake, and its neighbour that is none: NAME.yaml has the problems of NAME.out, and ok/NAME.yaml has none.
+"""Tests of every mistake and of a similar job without a mistake.
 
-What takes several files is a folder of them: `tfgen check` of layers/NAME has the problems of its expected.out.
+NAME.yaml has the problems in NAME.out, and its neighbour ok/NAME.yaml has no problems. A case with several files is a
+folder: `tfgen check` of layers/NAME has the problems in expected.out.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ CASES = sorted({path.with_suffix("") for path in FOLDER.iterdir() if path.suffix
 REPOSITORIES = sorted((FOLDER / "layers").iterdir())
 NEIGHBOURS = sorted((FOLDER / "ok").iterdir())
 
-# No job of tfgen's can have such a name, since a job's begins with a letter: only a release can, in Helm.
+# The name of a job begins with a letter, so only the name of a Helm release can break the rule.
 OF_RELEASES = {"service-name"}
 
 
@@ -54,7 +55,7 @@ def test_mistake_in_layers(
 
 @pytest.mark.parametrize("rule", sorted({rule.id for rule in (*RULES, *ACROSS)} - OF_RELEASES))
 def test_every_rule_has_a_case_and_a_neighbour(rule: str) -> None:
-    """In a folder of several files, those without a line in its expected.out are the neighbours."""
+    """In a folder with several files, the neighbours are the files without a line in expected.out."""
     layered = FOLDER / "layers" / rule
     case = layered / "expected.out" if layered.exists() else FOLDER / f"{rule}.out"
     assert f"[{rule}]" in case.read_text(encoding="utf-8")
