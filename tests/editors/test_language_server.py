@@ -1,6 +1,6 @@
 """The schema that `tfgen init` writes, in a real YAML language server: completion, validation and hover.
 
-`make editors` installs the server of npm, which Visual Studio Code, Neovim and other editors run.
+`make editors` installs the server from npm. Visual Studio Code, Neovim and other editors run this server.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ pytestmark = [
 
 
 class Editor:
-    """A client of the language server, as https://microsoft.github.io/language-server-protocol/ has it."""
+    """A client of the language server protocol: https://microsoft.github.io/language-server-protocol/."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,7 +46,7 @@ class Editor:
         self.server.stdin.flush()
 
     def receive(self) -> dict[str, Any]:
-        """The next message; a request of the server is answered with nothing."""
+        """Return the next message, and answer a request of the server with null values."""
         assert self.server.stdout
         length = 0
         while line := self.server.stdout.readline().strip():
@@ -67,7 +67,7 @@ class Editor:
         return message["result"]
 
     def open(self, text: str) -> list[str]:
-        """Open a job, and give what the server finds wrong."""
+        """Open a job, and return the diagnostics of the server."""
         self.number += 1
         self.file = self.folder / f"job-{self.number}.yaml"
         document = {"uri": self.file.as_uri(), "languageId": "yaml", "version": 1, "text": text}

@@ -1,11 +1,11 @@
-"""Every workload kind with every key of the schema, alone and in random pairs: no user is the first to combine them.
+"""Every workload kind with every key of the schema, alone and in random pairs, before a user tries the pair.
 
-The values are the schema's own examples. The check comes to an end, with problems or without; what it accepts is
-rendered: objects, overlays, what a GitOps tool reads, and the chart. The structure of a job alone decides what its
-chart is like, so one chart a structure is printed.
+The values are the examples of the schema. The check must end, with or without problems. The test renders each accepted
+job: objects, overlays, GitOps objects, and the chart. The chart depends only on the structure of a job, so the test
+prints one chart for each structure.
 
-What the schema refuses, no rule sees. So a value stands beside whatever the schema wants with it, and where an
-environment says it, the job has the section that the environment changes.
+Rules do not see a job that the schema refuses. So each value has the other keys that the schema requires, and for a
+value of an environment the job has the section that the environment changes.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ LEAST: Mapping[WorkloadKind, Document] = {
     "Pod": {"strategy": "Single", "roles": {"chief": {}}},
     "ElasticDL": {"roles": {"ps": {}, "worker": {}}, "security": {"profile": "baseline"}},
 }
-"""The roles of a kind, and what makes the schema and the rules accept a job that says nothing else."""
+"""The roles of a workload kind, and the other keys of the smallest job that the schema and the rules accept."""
 
 ROLES = ("chief", "ps", "worker", "evaluator")
 
 
 class Key(NamedTuple):
-    """A path of the spec, and a spec that says no more than it: an example, with what must stand beside it."""
+    """A path of the spec, and the smallest spec with an example for the path and with the keys that it needs."""
 
     path: Path
     spec: Document
@@ -60,13 +60,13 @@ class Key(NamedTuple):
 
 @functools.cache
 def keys() -> tuple[Key, ...]:
-    """Every key of the spec with every example, choice and truth value that the schema has of it; each spec once."""
+    """Return every key of the spec with every example, choice and boolean of the schema. Each spec occurs once."""
     root = {key: found for key, found in SCHEMA["properties"]["spec"].items() if key not in ("examples", "required")}
     return tuple({json.dumps(spec): Key(path, spec) for path, spec in values(root, frozenset())}.values())
 
 
 def values(written: Schema, above: frozenset[str]) -> Iterator[tuple[Path, Any]]:
-    """Paths below a node, and values of the node that say what is there. No definition is unfolded within itself."""
+    """Yield paths below a node, each with a value of the node that sets the path. Stop at recursive definitions."""
     if written.get("$ref") in above:
         return
     above |= {written["$ref"]} if "$ref" in written else set()
@@ -84,7 +84,7 @@ def values(written: Schema, above: frozenset[str]) -> Iterator[tuple[Path, Any]]
 
 
 def completed(record: Schema, key: str, value: Any) -> Document:
-    """A record that says one key, and what the schema wants beside it."""
+    """Return a record with one key, and with the other keys that the schema requires."""
     choices = [choice["required"][0] for choice in record.get("oneOf", ())]
     wanted = [*record.get("required", ()), *record.get("dependencies", {}).get(key, ())]
     wanted += choices[:1] if key not in choices else []
@@ -96,7 +96,7 @@ def example(found: Schema) -> Any:
 
 
 def job(kind: WorkloadKind, *said: Key) -> str:
-    """A job of the kind that says the keys; of two that contradict each other, the first."""
+    """Return a job of a workload kind with some keys. If two keys contradict each other, the first key wins."""
     spec: Any = {"image": "registry.example.com/ml/mnist:1.4.0", **LEAST[kind]}
     for key in reversed(said):
         spec = merged(merged(spec, section(key.path)), key.spec)
@@ -106,7 +106,7 @@ def job(kind: WorkloadKind, *said: Key) -> str:
 
 
 def section(path: Path) -> Document:
-    """The section of the job that the path of an environment changes, by its example; nothing where it needs none."""
+    """Return the section of the job, with its example, that the path of an environment needs, or {}."""
     found = node(SCHEMA, ("spec", *path[2:3])) if path[:1] == ("environments",) and len(path) > 2 else None
     return {path[2]: example(found)} if found and is_record(found) and "default" not in found else {}
 
@@ -123,7 +123,7 @@ def merged(under: Any, over: Any) -> Any:
 
 
 def ends_well(texts: Iterable[str]) -> Counter[str]:
-    """Checks each job and renders what the check accepts; how many there were of each."""
+    """Check each job, render each accepted job, and return the numbers of refused and rendered jobs."""
     count: Counter[str] = Counter()
     charts: set[str] = set()
     for text in texts:
@@ -155,7 +155,7 @@ def _ends_well(text: str, charts: set[str]) -> str:
 
 @pytest.mark.parametrize("kind", WORKLOAD_KINDS)
 def test_each_key_alone(kind: WorkloadKind) -> None:
-    """A tunable by its first value, what decides the structure by all. All roles have the keys of one, by turns."""
+    """Test the first value of each tunable, and all values of other keys. Each workload kind tests one role."""
     role = ROLES[WORKLOAD_KINDS.index(kind) % len(ROLES)]
     chosen: dict[Any, Key] = {}
     for key in keys():
@@ -169,7 +169,7 @@ def test_each_key_alone(kind: WorkloadKind) -> None:
 
 @pytest.mark.parametrize("kind", WORKLOAD_KINDS)
 def test_random_pairs(kind: WorkloadKind) -> None:
-    """Half of the pairs are of what the kind has a place for, so that enough of them are rendered."""
+    """Draw half of the pairs from keys that the workload kind supports, so that tfgen renders enough of them."""
     draw = random.Random(kind)
     drawn_from = (keys(), [key for key in keys() if not lacking({"workload": {"kind": kind}}, values_path(key.path))])
     count = ends_well(job(kind, *draw.sample(drawn_from[i % 2], 2)) for i in range(PAIRS // len(WORKLOAD_KINDS) + 1))

@@ -1,4 +1,4 @@
-"""The laws of the difference of two pieces of data: none of equal ones, and applied to one it gives the other."""
+"""Laws of the difference of two values: equal values have no changes, and the changes turn one value into the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = st.sampled_from(["a", "b", "c"])
 
 
 def keyed(field: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Lists of a field whose items have merge keys; now and then two of the same, or none."""
+    """Draw lists of a field whose items have merge keys. Some lists contain the same item twice, or are empty."""
     names = KUSTOMIZE_KEYS[field]
     item = st.tuples(st.fixed_dictionaries(dict.fromkeys(names[:1], NAMES)), st.dictionaries(NAMES, values, max_size=2))
     return st.lists(item.map(lambda pair: {**pair[1], **pair[0]}), max_size=3)
@@ -36,7 +36,7 @@ DATA = st.dictionaries(NAMES, st.recursive(SCALARS, data, max_leaves=12), max_si
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal, but for the places of items with merge keys; to Kubernetes, true is not 1."""
+    """Test whether two values are equal, but for the order of items with merge keys. The values true and 1 differ."""
     return not [change for change in field_changes(one, other) if not isinstance(change.path.steps[-1], Order)]
 
 

@@ -1,4 +1,4 @@
-"""The laws of design: a graph sees no tunable, and the same job gives the same bytes."""
+"""The laws of the design: a graph depends on no tunable, and equal jobs give equal bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tfgen.targets.render import render
 @drawn(50)
 @given(document=jobs(environments=1))
 def test_jobs_that_differ_in_tunables_alone_have_one_graph(document):
-    """The environment's values, said by the job itself, change neither its graph nor its guards nor a template."""
+    """If the job itself sets the values of its environment, its graph, guards and templates do not change."""
     base = dict(document["spec"])
     (environment,) = base.pop("environments").values()
     values = tunables.overrides(environment)

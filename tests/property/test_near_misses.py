@@ -1,12 +1,12 @@
-"""Documents with one mistake: exactly one problem, of the right rule, at the right place.
+"""Documents with one mistake: tfgen reports exactly one problem, with the correct rule and position.
 
-Each mutant is a valid document in which one constraint of the schema is broken. `jsonschema`, the reference
-implementation, must say that each is a mistake, and must find what the fast validator finds.
+Each mutant is a valid document that breaks one constraint of the schema. `jsonschema`, the reference implementation,
+must find each mistake, and must find the same errors as the fast validator.
 
-Not asserted, with the reason:
-- `pattern` of free text: only characters that the document reader has already refused can break it.
+The test does not check these constraints:
+- `pattern` of free text: only characters that the document reader has already refused can break the pattern.
 - bounds of 2**53 - 1: the document reader refuses such integers.
-- of a value that breaks two constraints, the second: it is meant to be unsaid.
+- the second constraint that a value breaks: tfgen reports only the first one by design.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Mutant(NamedTuple):
 
 
 def mutants(data: Any) -> Iterator[Mutant]:
-    """Every way that we know to break one constraint of the document."""
+    """Yield a mutant for every known way to break one constraint of the document."""
     for path, value, node in walk(data, (), load()):
         for name, broken, rule, below, at_key in breaks(path, value, node):
             mutant = replaced(around(data, path), path, broken)
@@ -63,8 +63,9 @@ def mutants(data: Any) -> Iterator[Mutant]:
 
 
 def around(data: Any, path: Path) -> Any:
-    """The document without the keys of the spec that a mistake at the path has nothing to do with: it is checked
-    sooner. An environment needs the whole job.
+    """Return the document with only the keys of the spec that a mistake at the path needs, for a faster check.
+
+    An environment needs the whole job.
     """
     if len(path) < 2 or path[0] != "spec" or path[1] == "environments":
         return data
@@ -72,7 +73,7 @@ def around(data: Any, path: Path) -> Any:
 
 
 def walk(value: Any, path: Path, node: Schema) -> Iterator[tuple[Path, Any, Schema]]:
-    """Each value of a document with its resolved node."""
+    """Yield each value of a document with its resolved node of the schema."""
     yield path, value, node
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in inner:
@@ -90,7 +91,10 @@ def replaced(data: Any, path: Path, value: Any) -> Any:
 
 
 Break = tuple[str, Any, str, "Path", bool]
-"""What is broken, the broken value, the rule, where below the value it is said, and whether at the key."""
+"""The name of the constraint, the broken value, the rule, the path of the problem below the value, and a flag.
+
+The flag is true if the position of the problem is the key.
+"""
 
 
 def breaks(path: Path, value: Any, node: Schema) -> Iterator[Break]:
@@ -155,7 +159,7 @@ def wrong_keys(path: Path, value: dict[str, Any], node: Schema) -> Iterator[Brea
     if node.get("additionalProperties") is False:
         yield "unknown", {**value, "noSuchKey": {}}, "unknown-key", ("noSuchKey",), True
         for key in value:
-            # A misspelt key is one mistake, although its real name is missing now.
+            # A misspelled key is one mistake, although the correct key is missing.
             yield f"misspelt {key}", {**without(value, key), f"{key}x": value[key]}, "unknown-key", (f"{key}x",), True
     if path[:2] == ("spec", "environments") and len(path) == 3:
         yield "not tunable", {**value, "port": 1}, "not-tunable", ("port",), True
@@ -167,7 +171,7 @@ def wrong_keys(path: Path, value: dict[str, Any], node: Schema) -> Iterator[Brea
             if key not in value:
                 yield f"also {key}", {**value, key: example}, "exactly-one-of", (), True
     elif "maxProperties" in node:
-        item = next(iter(value.values()), {})  # one without a mistake of its own
+        item = next(iter(value.values()), {})  # an item without another mistake
         yield "many", {f"e{i}": item for i in range(node["maxProperties"] + 1)}, "too-many", (), True
     elif "minProperties" in node:
         yield "minProperties", {}, "too-few", (), False
@@ -182,7 +186,7 @@ def without(value: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def wrong_names(value: dict[str, Any], node: Schema) -> Iterator[Break]:
-    """Keys of a map by name. The value is one that another entry has."""
+    """Yield maps with an invalid name of an entry, whose value is the value of another entry."""
     if "propertyNames" not in node or not value:
         return
     names, (other, *_) = resolve(load(), node["propertyNames"]), value.values()
@@ -194,9 +198,9 @@ def wrong_names(value: dict[str, Any], node: Schema) -> Iterator[Break]:
 
 
 def reference() -> jsonschema.Draft7Validator:
-    """jsonschema, made to read the schema as Go, Rust and our check do.
+    """Return the validator of jsonschema that reads the schema as Go, Rust and tfgen read the schema.
 
-    Python's `$` also matches before a final line end, and draft-07 takes 2.0 for an integer, which would be printed
+    Python's `$` also matches before a final line end, and draft-07 accepts 2.0 as an integer, which tfgen would print
     as 2.0.
     """
 
@@ -245,7 +249,7 @@ def test_each_mistake_is_one_problem_in_a_job_with_everything():
     assert schema.check(document(EVERYTHING)) == ()
     for mutant in ONCE_BROKEN:
         check_mutant(mutant)
-    # Each keyword that the messages know has been broken; some by another name.
+    # A mutant breaks each keyword that has a message. Some mutants have another name for the keyword.
     told = {word for mutant in ONCE_BROKEN for word in mutant.name.split()}
     renamed = {"oneOf": "none", "maxProperties": "also", "additionalProperties": "unknown", "dependencies": "lonely"}
     assert [keyword for keyword in SAID if renamed.get(keyword, keyword) not in told] == []
@@ -279,15 +283,15 @@ def test_each_mistake_in_a_job_from_the_schema_is_one_problem(data):
 @drawn(100)
 @given(st.data())
 def test_any_two_mistakes_are_the_same_to_both_validators(data):
-    """Verdict, paths and keywords, where messages may be fewer."""
+    """The verdict, the paths and the keywords are equal. tfgen may print fewer messages."""
     first = data.draw(st.sampled_from(ONCE_BROKEN))
     second = data.draw(st.sampled_from(list(mutants(first.data))))
     assert found(second.data) == found_by_reference(second.data)
 
 
 def test_free_text_is_what_the_reader_lets_through():
-    """Each character that text may have is one that the document reader takes, and the other way round."""
+    """The pattern of text accepts exactly the characters that the document reader accepts."""
     pattern = re.compile(load()["definitions"]["text"]["pattern"].replace("$", r"\Z"))
-    surrogates = range(0xD800, 0xE000)  # not in the pattern: Go cannot name them
+    surrogates = range(0xD800, 0xE000)  # missing in the pattern, because Go cannot express them
     everything = [chr(code) for code in range(0x110000) if code not in surrogates]
     assert [c for c in everything if not pattern.match(c)] == [c for c in everything if uncarried(c)]

@@ -1,4 +1,4 @@
-"""Any job changed into any other: each change finds its line, and a new run everywhere answers all that a run can."""
+"""Changes between any two jobs: each change has a line, and a new run everywhere resolves each change of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.generated import document, jobs
 from tfgen.change.new_run import find_new_runs
 
 OF_THE_JOB = {"claim-change", "object-change", "priority-class-change"}
-"""What belongs to the job and not to a run, so that another name is the way out."""
+"""Rules of changes that belong to the job and not to a run. Another name resolves these changes."""
 
 
 @pytest.mark.long

@@ -1,9 +1,9 @@
-"""Examples that reproduce a manifest of a document: field by field it is equal, or the difference has a reason.
+"""Examples that reproduce the manifest of a document: each field is equal, or the difference has a reason.
 
-tests/seeds/EXAMPLE.yaml names the document and its code block, and lists each field that differs with the reason; what
-every pod of tfgen has is listed once, in every.yaml. A field is KIND.path, or KIND[NAME].path where the kind is there
-more than once, list items by their name; ``*`` is any text. ``became`` says what a part of a path is called with us,
-and ``objects`` are the manifest itself, where its document has lost the indentation.
+tests/seeds/EXAMPLE.yaml names the document and its code block, and lists each different field with the reason.
+every.yaml lists the differences of all examples. A field is KIND.path, or KIND[NAME].path for one of several objects of
+a kind, with list items by name; ``*`` is any text. ``became`` maps a part of a path to its name in tfgen, and
+``objects`` contains the manifest of a document that has lost the indentation.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def test_every_example_whose_readme_names_the_cases_has_a_case():
 
 
 def escaped(pattern: str) -> str:
-    """A pattern in which brackets are text."""
+    """Return a pattern in which brackets are text."""
     return pattern.replace("[", "[[]")
 
 
@@ -73,7 +73,7 @@ def escaped(pattern: str) -> str:
 
 
 def manifest(case: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The objects of a case: those of a code block of its document, what it adds later laid over the last."""
+    """Return the objects of a case: the objects of its code blocks, with later parts merged into the last object."""
     if not DOCUMENTS.exists():
         pytest.skip(f"needs the documents in {DOCUMENTS}")
     text = (DOCUMENTS / case["document"]).read_text(encoding="utf-8")
@@ -101,7 +101,7 @@ def _dense(text: str) -> str:
 
 
 def _words(value: Any) -> Iterator[str]:
-    """Every key and every scalar of a value."""
+    """Yield every key and every scalar of a value."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield key
@@ -114,13 +114,13 @@ def _words(value: Any) -> Iterator[str]:
 
 
 def repaired(text: str, pattern: str, indents: Sequence[int]) -> Any:
-    """An object of which the document has lost the indentation."""
+    """Return an object from lines of the document that have lost their indentation."""
     (lines,) = re.findall(pattern, text, flags=re.MULTILINE | re.DOTALL)
     return yaml.safe_load("\n".join(" " * n + line for n, line in zip(indents, lines.splitlines(), strict=True)))
 
 
 def flags(words: Iterable[str]) -> Mapping[str, Any]:
-    """The arguments of ElasticDL, as if they were an object."""
+    """Return the arguments of ElasticDL as an object."""
     named = (word.removeprefix("--").partition("=") for word in words if word.startswith("--") and "=" in word)
     return {"kind": "Flags", **{name: value.strip('"') for name, _, value in named}}
 
@@ -148,7 +148,7 @@ def merged(under: Any, over: Any) -> Any:
 
 
 def fields(objects: Sequence[Mapping[str, Any]], became: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
-    """The scalars of all objects by path; a number that is text is that number."""
+    """Return the scalars of all objects by path."""
     kinds = [item["kind"] for item in objects]
     found = {}
     for item in objects:

@@ -1,8 +1,8 @@
-"""Prints how long the last runs of .ci/run took, and compares tiers with their budgets.
+"""Print the times of the last runs of .ci/run, and compare tiers with their budgets.
 
-python -m tests.timings                     # tables of the newest run with empty caches and with warm ones
-python -m tests.timings budgets RUN...      # lines for .ci/budgets: the median of the runs, and a fifth more
-python -m tests.timings compare RUN         # each tier of a run with its budget
+python -m tests.timings                     # tables of the newest run with empty caches and with warm caches python -m
+tests.timings budgets RUN...      # lines for .ci/budgets: the median of the runs, and a fifth more python -m
+tests.timings compare RUN         # each tier of a run with its budget
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> None:
             for tier, seconds in budgets_of([read(Path(path)) for path in paths]).items():
                 print(tier, seconds)
         case []:
-            # The name of a file begins with the date of the run.
+            # The name of a file begins with the date of the run, so the newest file is the last one.
             newest = {path.stem.rpartition("-")[2]: path for path in sorted(FOLDER.glob("*.tsv"))}
             if not newest:
                 sys.exit(f"{FOLDER.name}/ has no run: bash .ci/run writes one")
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> None:
 
 
 def read_budgets(text: str) -> dict[str, float]:
-    """Return the seconds of each tier: a line each, below lines of comments."""
+    """Return the seconds of each tier: one tier in each line, after the comment lines."""
     rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     return {tier: float(seconds) for tier, seconds in rows}
 

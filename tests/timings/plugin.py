@@ -1,6 +1,6 @@
-"""The part of pytest that records how long each test and each start of a server takes.
+"""A pytest plugin that records the time of each test, and of each start of a server.
 
-Processor time counts the process of the test, and each program that the test started and waited for.
+Processor time includes the process of the test, and each program that the test started and waited for.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _starts: list[tuple[str, float]] = []
 
 
 def record_start(server: str, wall_s: float) -> None:
-    """Record how long the start of a server took, for the test that runs."""
+    """Record the time that the start of a server took in the current test."""
     _starts.append((server, wall_s))
 
 
 class Timings:
-    """The recorder of one run of pytest."""
+    """The plugin, which records one run of pytest."""
 
     def __init__(self) -> None:
         self._cpu_s = 0.0
@@ -45,7 +45,7 @@ class Timings:
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         before, self._cpu_s = self._cpu_s, _processor_time()
-        # Properties reach the process that started this one, where pytest-xdist runs several.
+        # Workers of pytest-xdist send the properties to the process that started them.
         report.user_properties.append((_CPU, self._cpu_s - before))
         report.user_properties += [(_START + name, wall_s) for name, wall_s in _starts]
         _starts.clear()

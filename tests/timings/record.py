@@ -1,9 +1,10 @@
-"""The durations of a run, a line each: kind, name, seconds on the clock, seconds of processors, tier of a test.
+"""The durations of a run, one in each line: kind, name, elapsed seconds, processor seconds, tier of a test.
 
     step	training	412	0
     test	tests/train/test_local.py::test_trains	31.2	44.0	train
 
-`.ci/run` names the file in TFGEN_TIMINGS, and writes its steps there; pytest adds its tests and their servers.
+`.ci/run` sets the name of the file in TFGEN_TIMINGS, and writes its steps to the file. pytest adds its tests and the
+starts of their servers.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Duration(NamedTuple):
 
 
 def append(durations: Iterable[Duration]) -> None:
-    """Add durations to the file that TFGEN_TIMINGS names; without the variable, nothing is written."""
+    """Append durations to the file that TFGEN_TIMINGS names. Without the variable, do nothing."""
     path = os.environ.get(VARIABLE)
     if not path:
         return
@@ -45,7 +46,7 @@ def read(path: Path) -> tuple[Duration, ...]:
     """Return the durations in a file.
 
     Raises:
-        ValueError: a line has another form.
+        ValueError: A line has another format.
     """
     return tuple(_parse(line) for line in path.read_text(encoding="utf-8").splitlines())
 

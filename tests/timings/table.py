@@ -16,13 +16,13 @@ FOLDERS: Final[Mapping[str, str]] = {
     "tests/e2e/gitops/": "gitops",
     "tests/e2e/node/": "cluster",
 }
-"""The tier of the tests below a folder; tests of all other folders are `fast`, and `long` where they have that mark."""
+"""Tier of the tests in each folder. The tier of other tests is `long` with the mark `long`, or else `fast`."""
 FAST: Final = "fast"
 LONG: Final = "long"
 TIERS: Final = (FAST, LONG, *FOLDERS.values())
 
 MARGIN: Final = 1.2
-"""The factor between the median of three runs and the budget."""
+"""Ratio of the budget to the median of three runs."""
 
 
 def tier_of(test: str, marks: Container[str]) -> str:
@@ -40,7 +40,7 @@ def tier_times(run: Iterable[Duration]) -> Mapping[str, float]:
 
 
 def compare_with_budgets(run: Iterable[Duration], budgets: Mapping[str, float]) -> Iterator[str]:
-    """Yield a line for each tier with its time and its budget; the last line names the tiers above their budget."""
+    """Yield a line for each tier with its time and its budget, and a last line with the tiers above their budgets."""
     times = tier_times(run)
     above = []
     for tier, wall_s in times.items():
@@ -61,7 +61,7 @@ def budgets_of(runs: Sequence[Iterable[Duration]]) -> Mapping[str, int]:
 
 
 def tables(runs: Mapping[str, Sequence[Duration]]) -> str:
-    """Return the tables of some runs by their names: steps, tiers, servers and programs, then the slowest tests."""
+    """Return the tables of runs by the name of the run: steps, tiers, servers and programs, then the slowest tests."""
     parts = [
         _table("Step", runs, "step"),
         _columns("Tier", {name: tier_times(run) for name, run in runs.items()}),
