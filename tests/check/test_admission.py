@@ -26,7 +26,7 @@ Printed = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a repository whose policy admits five replicas of a Deployment, with jobs of five and six replicas."""
+    """Return a repository with jobs of five and six replicas, and a policy of at most five replicas per Deployment."""
     shutil.copytree(FOLDER / "replicas", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path

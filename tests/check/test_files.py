@@ -182,7 +182,7 @@ def test_an_edited_file_that_is_rendered_no_longer(out: Path) -> None:
 def test_what_only_another_tfgen_or_other_defaults_change_is_a_note(
     out: Path, changes: dict[str, str], why: str
 ) -> None:
-    # The ledger lists the digest of the edited file, as if another version of tfgen had rendered the file.
+    # The ledger lists the digest of the edited file, as if another tfgen had rendered the file.
     edit(SERVICE, "port: 2222", "port: 2223")
     ledger = json.loads(Path(".tfgen/mnist.json").read_text(encoding="utf-8"))
     ledger["files"][SERVICE] = hashlib.sha256(Path(SERVICE).read_bytes()).hexdigest()

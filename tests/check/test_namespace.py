@@ -33,7 +33,7 @@ Check = Callable[[str, Mapping[str, str]], list[str]]
 
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """Return a function that checks a job beside other manifests, and returns the problems of the namespace."""
+    """Return a function that checks a job beside other manifests, and returns problems of the `namespace-` rules."""
     monkeypatch.chdir(tmp_path)
 
     def problems(job: str, files: Mapping[str, str]) -> list[str]:

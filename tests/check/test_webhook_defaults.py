@@ -55,7 +55,7 @@ def job_set(job_set: Object) -> None:
 
 
 def kueue(job: Object) -> None:
-    """Suspend the job as Kueue 0.19.2: pkg/controller/jobframework/defaults.go. A TFJob has `suspend` in runPolicy."""
+    """Suspend the job, like pkg/controller/jobframework/defaults.go of Kueue 0.19.2, or in runPolicy for a TFJob."""
     if "kueue.x-k8s.io/queue-name" in job["metadata"]["labels"]:
         spec = job["spec"]
         spec.get("runPolicy", spec)["suspend"] = True

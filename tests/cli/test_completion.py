@@ -194,7 +194,7 @@ ENVIRONMENT = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['P
 
 
 def run_in_terminal(command: list[str | Path], keys: str) -> None:
-    """Type keys into a program in a new terminal, and wait for its end. Kill a program that waits for more keys."""
+    """Type keys into a program in a new terminal. Wait for the program to end, or kill it if it waits for more keys."""
     child, terminal = pty.fork()
     if child == 0:
         os.execvpe(command[0], command, {**os.environ, **ENVIRONMENT, "TERM": "dumb"})

@@ -1,4 +1,4 @@
-"""Tests of commands that need a cluster, without a cluster or without a client."""
+"""Tests of commands for a cluster, when the cluster or the Kubernetes client is missing."""
 
 from __future__ import annotations
 

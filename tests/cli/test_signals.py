@@ -117,7 +117,7 @@ def test_commit(number: signal.Signals, tmp_path: Path) -> None:
     hook("pre-commit", f"touch {tmp_path}/.git/begun; until [ -e {tmp_path}/.git/over ]; do sleep 0.1; done")
     before = git("rev-parse", "HEAD")
     interrupted(number, lambda _: Path(".git/begun").exists(), "commit", "jobs/j0.yaml")
-    Path(".git/over").touch()  # ends the hook, because git ends without its hook
+    Path(".git/over").touch()  # ends the hook, for which git does not wait
     assert git("rev-parse", "HEAD") == before
     assert not Path(".git/index.lock").exists()
     assert git("diff", "--cached", "--name-only") == ""

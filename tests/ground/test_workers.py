@@ -97,7 +97,7 @@ def test_an_error_does_not_wait_for_what_the_processes_were_given() -> None:
     refused = program("first_refused", alike="lambda _: 'all'")
     run = subprocess.run([sys.executable, "-c", refused], cwd=ROOT, capture_output=True, text=True)
     assert "0 is refused" in run.stderr
-    assert len(run.stdout.split()) <= 4  # an item or two each; of the batches that they had there would be ten and more
+    assert len(run.stdout.split()) <= 4  # at most two items per worker; the whole batches have ten items or more
 
 
 def killed(number: int) -> int:

@@ -234,7 +234,7 @@ def test_the_published_schema_is_made_from_the_jobs() -> None:
 @drawn(20)
 @given(jobs(), st.data())
 def test_what_a_job_says_can_be_a_default(job: dict[str, Any], data: st.DataObject) -> None:
-    """A job without errors is the same job after the move of any of its keys to the defaults."""
+    """A job without errors stays the same after the move of any of its keys to the defaults."""
     spec = {key: value for key, value in job["spec"].items() if key != "environments"}
     movable = sorted(set(spec) - set(defaults_schema.OF_ONE_JOB))
     moved = data.draw(st.sets(st.sampled_from(movable)) if movable else st.just(set()))

@@ -27,7 +27,7 @@ JSON_TYPES = {
 
 
 def records(record: Any, path: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """Yield each record of the data with one path of the record. Each environment has the path NAME."""
+    """Yield each record of a job's data with its path. The path has `worker` for roles, and NAME for other map keys."""
     yield record, path
     for key, hint in hints(record).items():
         if typing.is_typeddict(hint):

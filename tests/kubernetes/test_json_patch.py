@@ -1,4 +1,4 @@
-"""Tests of JSON patches, which change the objects of custom kinds in overlays."""
+"""Tests of JSON patches for custom kinds: the operations that a reviewer reads, and the object from kustomize."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ Open = Callable[..., Opened]
 
 @pytest.fixture
 def open_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
-    """Return a function that opens a text with a mark, and a tfgen.yaml with other text."""
+    """Return a function that opens a text with a mark, in a folder with a tfgen.yaml."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".git").mkdir()
 

@@ -1,4 +1,4 @@
-"""Tests that a rule runs again only for an environment that changes a value of the rule, and misses no problem."""
+"""Tests that a rule runs again only if an environment changes a value that the rule reads, and misses no problem."""
 
 from __future__ import annotations
 

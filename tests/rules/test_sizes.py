@@ -53,7 +53,7 @@ def test_one_argument_or_variable(spec: str, is_too_large: bool) -> None:
 
 
 def test_variables_that_double_each_other_are_counted_without_being_written() -> None:
-    """The last variable would have 4 to the power of 25 copies of the run folder, which precedes all user variables."""
+    """The last variable would have 4 to the power of 25 copies of TFGEN_RUN_FOLDER, which precedes the others."""
     names = [f"A{chr(ord('a') + i)}" for i in range(26)]
     doubling = ", ".join(f"{name}: $({before})$({before})$({before})$({before})" for before, name in pairwise(names))
     assert "program-size" in rules(f"  env: {{{names[0]}: $(TFGEN_RUN_FOLDER), {doubling}}}\n")

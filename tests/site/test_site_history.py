@@ -1,4 +1,4 @@
-"""Tests of the history of a job, as the site describes the history."""
+"""Tests of the sentences with which the site describes the history of a job."""
 
 from __future__ import annotations
 

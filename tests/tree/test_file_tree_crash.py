@@ -176,7 +176,7 @@ def test_killed_at_any_step_the_next_run_mends_it(tmp_path: Path, after: dict[st
             straight.mkdir(parents=True)
             start(straight)
             render(straight, after)
-            # The comparison includes the ledger and the folders, and finds temporary files.
+            # The comparison includes the ledger, the folders and temporary files.
             assert everything(out) == everything(straight), step
         else:
             assert files(out) == NEW | MINE

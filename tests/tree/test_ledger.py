@@ -252,7 +252,7 @@ def calls_of(work: Callable[[], object]) -> int:
 
 
 def calls_to_plan(root: Path, number: int) -> int:
-    """Return the number of calls for a plan that replaces twice `number` files of a ledger by `number` new files."""
+    """Return the number of calls for a plan in which `number` new files replace twice as many files of a ledger."""
     (root / ".tfgen").mkdir(parents=True)
     (root / ".tfgen/m.json").write_text(Ledger("0.1.0", "", files(number, "a"), files(number, "b")).to_text())
     after = Rendering("m", FileTree(dict.fromkeys(files(number, "c"), "c\n")), "")
