@@ -87,7 +87,7 @@ class _EnforcedPath(Record):
         return self.contains(path) and data_path.at(self.value, path[len(self.path) :]) is not None
 
     def exceptions_within(self, path: Path, excepted: Sequence[Path] | None) -> list[int]:
-        """Return the indexes of the `except` items that let a job set `path`, or a key that the base enforces below.
+        """Return the indexes of the `except` items that let a job set `path`, or an enforced key below `path`.
 
         `excepted` is as in `binds`.
         """
