@@ -1,4 +1,4 @@
-"""docs/cli.md is what the parsers say, and each command's example does what it shows."""
+"""docs/cli.md is the current output of the parsers, and the example of each command works."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_an_example_does_its_work(name: str, tmp_path: Path) -> None:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    # No test may find what another has in the cache of the developer.
+    # Each test has its own cache, without the results of other tests or of the developer.
     own = {"TMPDIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     environment = {**git_author.VARIABLES, "PATH": path, **own}
     Command(("bash", "-e", "-c", SET_UP), cwd=folder, env=environment).run()

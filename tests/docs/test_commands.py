@@ -1,9 +1,9 @@
-"""Every command that a document shows is run.
+"""Tests that run every command in a document.
 
-A block marked ``console`` is a session: its commands run in order in an empty folder, and print what stands below
-them (see `sessions`). A block marked ``console training`` needs TensorFlow, and tests/train runs the block. A block
-marked ``console cluster`` needs a cluster, and tests/e2e/node/test_tutorial.py runs the block. Commands elsewhere stand
-in a line of their own, indented by four; the match statement names how or where each command is run.
+A block marked ``console`` is a session: the test runs its commands in order in an empty folder, and compares the lines
+below each command (see `sessions`). A block marked ``console training`` needs TensorFlow, and tests/train runs the
+block. A block marked ``console cluster`` needs a cluster, and tests/e2e/node/test_tutorial.py runs the block. Other
+commands are lines with an indentation of four. The match statement names the test that runs each of these commands.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TESTS_IN_A_CLUSTER = (ROOT / "tests" / "e2e" / "server" / "test_live.py").read_text(encoding="utf-8")
 IN_A_CLUSTER = frozenset(re.findall(r"^def test_(\w+)_needs_the_role_of_its_page", TESTS_IN_A_CLUSTER, re.MULTILINE))
-"""The commands of tfgen that run in a cluster by the Roles of docs/live.md."""
+"""Commands of tfgen that tests run in a cluster with the Roles of docs/live.md."""
 
 
 def sessions() -> list[object]:
@@ -95,7 +95,7 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
         case ["tfgen", "site", path, "--out", folder]:
             assert cli.run(["site", str(ROOT / path), "--out", str(tmp_path / folder)]) == cli.OK
         case ["tfgen", "local", path, "--env", "dev"]:
-            # tests/train/test_local.py runs each of these examples so.
+            # tests/train/test_local.py runs each of these examples with this command.
             trained = (ROOT / "tests" / "train" / "test_local.py").read_text(encoding="utf-8")
             assert (ROOT / path).is_file()
             assert f'"{Path(path).parent.name}"' in trained
@@ -111,13 +111,13 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
         case ["tfgen", "rm", "job.yaml", *options]:
             job = tmp_path / "job.yaml"
             job.write_bytes((ROOT / "examples" / "dist-mnist" / "job.yaml").read_bytes())
-            # Of a file that git does not have, the last copy.
+            # --force deletes a file that git does not have.
             assert (
                 cli.run(["rm", str(job), *options, "--out", str(tmp_path), *([] if options else ["--force"])]) == cli.OK
             )
             assert job.exists() == bool(options)
         case ["kubectl", "patch", "deployment", *_, path]:
-            # tests/e2e/gitops/test_rendered_elsewhere.py lays it over Argo CD's own Deployment.
+            # tests/e2e/gitops/test_rendered_elsewhere.py applies the patch to Argo CD's own Deployment.
             assert (ROOT / path).is_file()
         case ["kubectl", "apply" | "patch", *_, "--filename" | "--patch-file", path]:
             assert cli.run(["init", "mnist", "--repo", "--out", str(tmp_path)]) == cli.OK
@@ -136,10 +136,10 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             attributes = (tmp_path / ".gitattributes").read_text(encoding="utf-8")
             assert f"git config merge.tfgen.driver '{driver}'" in attributes
         case ["docker", "build" | "push", *_] if document.name == TUTORIAL:
-            # tests/e2e/node/test_tutorial.py loads the image of the tutorial's Dockerfile by this name.
+            # tests/e2e/node/test_tutorial.py loads the image of the tutorial's Dockerfile with this name.
             assert words[-1] == "jobs/digits" or words[-1] in document.read_text(encoding="utf-8")
         case ["docker", "build", *_, context]:
-            # No engine runs where the tests do: what the build copies is there, and is all that it copies.
+            # No container engine runs here, so the test checks only that the files of the COPY instructions exist.
             near = document.parent / context
             folder = near if (near / "Dockerfile").is_file() else ROOT / context
             copied = re.findall(r"^COPY (.*) \S+$", (folder / "Dockerfile").read_text(encoding="utf-8"), re.M)
@@ -148,16 +148,17 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
         case ["pip", "install", "-r", requirements]:
             assert (document.parent / requirements).is_file() or (ROOT / requirements).is_file()
         case ["python", "-m", module, *_]:
-            # tests/e2e/server/test_harness.py runs the cluster for a person, tests/timings the commands of that folder.
+            # tests/e2e/server/test_harness.py runs the cluster for a user. tests/timings runs the commands of that
+            # folder.
             place = ROOT / module.replace(".", "/")
             assert place.with_suffix(".py").is_file() or (place / "__main__.py").is_file()
         case ["pytest", path, *options]:
-            # `make e2e` runs all of them.
+            # `make e2e` runs all these tests.
             files = [ROOT / path] if path.endswith(".py") else [*(ROOT / path).rglob("test_*.py")]
             word = options[1] if options[:1] == ["-k"] else ""
             assert any(word in file.stem for file in files if file.is_file())
         case ["python" | "python3", program, *_]:
-            # tests/train runs the examples' programs.
+            # tests/train runs the programs of the examples.
             assert (ROOT / program).is_file() or (document.parent / program).is_file()
         case _:
             raise AssertionError(f"{document.name}: nothing here runs {command!r}")
@@ -169,7 +170,7 @@ def rendered(path: str) -> Path:
 
 
 def run_import(document: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs `tfgen import` in an empty folder: of what a document shows, or of what another command prints."""
+    """Run `tfgen import` in an empty folder, with the files of a document or with the output of another command."""
     source, _, importing = command.rpartition(" | ")
     words = shlex.split(importing)[1:]
     if source:
@@ -182,7 +183,7 @@ def run_import(document: str, command: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def first_block(text: str) -> str:
-    """The first file that a document shows."""
+    """Return the first file in a document."""
     block = BLOCK.search(text)
     assert block
     return block[1]

@@ -1,7 +1,7 @@
-"""The pages for contributors: their blocks are applied to a copy of the repository, and their commands run in the copy.
+"""The pages for contributors: their blocks change a copy of the repository, and their commands run in the copy.
 
-A block names its file behind the language. A block in ``diff`` has the lines of the file without and with the change;
-the lines without the change stand exactly once in the file. Each other block is a whole file.
+The first line of a block names its file after the language. A ``diff`` block contains lines of the file without and
+with the change, and the lines without the change occur exactly once in the file. Each other block is a whole file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TESTS = ("conftest.py", "docs/test_rules_page.py", "equal", "golden", "invalid",
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A copy of what the steps change, and of the tests that they run."""
+    """Copy the files that the steps change, and the tests that the steps run."""
     for name in (*COPIED, *(f"tests/{name}" for name in TESTS)):
         source, target = ROOT / name, tmp_path / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def change(step: re.Match[str]) -> tuple[str, str]:
-    """The lines of a block without the change, and with the change."""
+    """Return the lines of a block without the change, and with the change."""
     lines = [line[len(step["indent"]) :] for line in step["body"].splitlines()]
     before = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("+"))
     return before, "".join(f"{line[1:]}\n" for line in lines if not line.startswith("-"))
@@ -60,12 +60,12 @@ def apply_step(step: re.Match[str], checkout: Path) -> None:
 
 
 def run_step(command: str, checkout: Path, *, only: str = "") -> str:
-    """Run a command of a page, and return what the command prints.
+    """Run a command of a page, and return its output.
 
     Args:
-        command: the command.
-        checkout: the copy of the repository.
-        only: the option -k of pytest, for a command that would take long.
+        command: The command.
+        checkout: The copy of the repository.
+        only: The option -k of pytest, for a command that would take long.
     """
     words = shlex.split(command)
     if words[0] == "make":
@@ -94,7 +94,7 @@ def test_the_page_on_rules_adds_a_rule(checkout: Path) -> None:
 
 @pytest.mark.long
 def test_the_page_on_tunables_adds_a_tunable(checkout: Path) -> None:
-    """A few cases stand for all cases of a command."""
+    """A few cases represent all cases of a command."""
     only = {"tests/golden": "everything", "tests/equal/test_lint.py": "changes_the_objects and elastic-dl"}
     for step in steps(TUNABLE):
         if step["command"]:

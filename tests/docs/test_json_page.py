@@ -1,4 +1,4 @@
-"""docs/json.md: each command that it lists prints the keys that it lists."""
+"""docs/json.md: each command in its table prints the keys in the table."""
 
 from __future__ import annotations
 

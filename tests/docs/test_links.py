@@ -1,4 +1,4 @@
-"""Each relative link of a document leads to a file, and to a heading of that file."""
+"""Tests that each relative link of a document leads to a file, and to a heading of the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FENCE = re.compile(r"^(`{3,})[^\n]*\n.*?^\1$", re.DOTALL | re.MULTILINE)
 
 @cache
 def anchors(path: Path) -> set[str]:
-    """Return the anchors of the headings of a page, as GitHub makes them."""
+    """Return the anchors that GitHub gives to the headings of a page."""
     found: dict[str, int] = {}
     for heading in re.findall(r"^#+ (.+)$", FENCE.sub("", path.read_text(encoding="utf-8")), re.MULTILINE):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)

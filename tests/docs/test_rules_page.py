@@ -1,4 +1,4 @@
-"""docs/rules.md: complete both ways, and each of its examples does what the page says."""
+"""docs/rules.md has every rule and no other rule, and each example has the problem of its rule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tfgen.text import edit, layout
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
 
-# What no example on a page can show: bytes that are no text, what is too large, a release's name, other files.
+# Rules without an example: bytes that are not text, large files, the name of a Helm release, and other files.
 TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "yaml-size"}
 OF_TFGEN_YAML = {
     severities.GUARD_RAIL,
@@ -57,8 +57,7 @@ NOT_OF_THE_JOB = {
 OF_A_CHANGE = {*immutable.RULES, *run_back.RULES}
 WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES, *profile.RULES}
 
-# A name that leaves no room for a host's role and index leaves none for a StatefulSet either; and what a wrong comment
-# is about stays.
+# A name that is too long for a host is also too long for a StatefulSet. A wrong ignore comment ignores no problem.
 COMES_WITH = {"host-name": {"statefulset-name"}, "ignore-comment": {"latest-tag"}}
 
 
@@ -94,7 +93,7 @@ WARNINGS = {rule.id for rule in (*RULES, *ACROSS) if rule.severity == "warning"}
 
 
 def ids_of_the_reader() -> set[str]:
-    """The parser has no table: its ids are the literals in its modules."""
+    """Return the ids in the modules of the parser. The parser has no table of rules, so the ids are string literals."""
     found = set()
     for name in ("text/parse.py", "text/reader.py", "text/yaml_syntax.py"):
         tree = ast.parse((Path(tfgen.__file__).parent / name).read_text(encoding="utf-8"))
@@ -104,7 +103,7 @@ def ids_of_the_reader() -> set[str]:
 
 
 def laid_over(example: str) -> str:
-    """The page's job with the example's keys in place of its own; an example that has all of them as it is."""
+    """Return the job of the page with the keys of an example. A complete example replaces the job."""
     ours, base = keys(example, ""), keys(BASE, "")
     if "apiVersion" in ours or not ours:
         return example
@@ -113,12 +112,12 @@ def laid_over(example: str) -> str:
         inner = keys(base["spec"], "  ")
         kept += ["spec:\n", *(text for key, text in inner.items() if key not in keys(ours["spec"], "  "))]
         ours["spec"] = ours["spec"].removeprefix("spec:\n")
-    # The spec comes last: what is kept of it ends in what the example adds.
+    # The spec is the last key, because its remaining keys come before the keys of the example.
     return "".join(chain((text for key, text in ours.items() if key != "spec"), kept, [ours.get("spec", "")]))
 
 
 def keys(text: str, indent: str) -> dict[str, str]:
-    """The text of each key at an indentation; of a key that stands twice, both."""
+    """Return the text of each key at an indentation. The text of a duplicate key contains both entries."""
     found: dict[str, str] = {}
     for part in re.split(rf"^(?={indent}\w)", text, flags=re.MULTILINE):
         match = re.match(rf"{indent}(\w+):", part)

@@ -1,4 +1,4 @@
-"""The workflow of docs/runs.md that trains again on a timer: its steps are run as a runner would run them."""
+"""The workflow of docs/runs.md that repeats a training on a timer. The test runs its steps as a CI runner does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENVIRONMENT = {**git_author.VARIABLES, "PATH": f"{Path(sys.executable).parent}{o
 
 
 def steps() -> list[str]:
-    """The commands of the recipe, but for the installation of tfgen, which the test has."""
+    """Return the commands of the workflow without the installation of tfgen."""
     page = (ROOT / "docs" / "runs.md").read_text(encoding="utf-8")
     (block,) = (block for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "schedule:" in block)
     recipe = yaml.safe_load(block)["jobs"]["rerun"]["steps"]
@@ -35,7 +35,7 @@ def shell(command: str, folder: Path) -> str:
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Path:
-    """A bare repository with a job, as a laid-out repository has it."""
+    """Make a bare repository with a job, as `tfgen init --repo` lays out a repository."""
     shell("git init --quiet --bare --initial-branch=main remote.git && git clone --quiet remote.git author", tmp_path)
     shell(
         "git checkout --quiet -B main && tfgen init mnist --repo && tfgen render jobs && git add --all"
@@ -46,7 +46,7 @@ def remote(tmp_path: Path) -> Path:
 
 
 def on_timer(remote: Path, number: int) -> None:
-    """Run the workflow once in a fresh clone, as the CI runner does."""
+    """Run the workflow once in a new clone, as a CI runner does."""
     clone = remote.parent / f"runner-{number}"
     shell(f"git clone --quiet {remote} {clone}", remote.parent)
     for step in steps():

@@ -1,4 +1,4 @@
-"""docs/storage.md: each of its jobs is free of problems, and its pods have the volumes that it says."""
+"""docs/storage.md: its jobs have no problems, and their pods have the documented volumes."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ RENDERED = ("charts", "overlays", ".tfgen", "tests/golden", "schemas", "docs")
 
 
 def committed() -> list[str]:
-    """The files that tfgen wrote, or that are written from it, as git lists them."""
+    """Return the files that tfgen wrote, and the files that are generated from them, as git lists them."""
     done = subprocess.run(["git", "ls-files", "-z", *RENDERED], cwd=ROOT, capture_output=True, check=False)
     return [name for name in done.stdout.decode().split("\0") if name]
 
 
 def test_no_line_ends_with_a_blank() -> None:
-    """A hook that strips blanks would turn a rendered file into one that was edited by hand."""
+    """A hook that strips trailing blanks would change a rendered file, which would then count as edited by hand."""
     names = committed()
     if not names:
         pytest.skip("this is no git checkout")

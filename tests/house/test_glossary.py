@@ -1,4 +1,4 @@
-"""The terms of docs/glossary.md: each is in use, and no file uses a word that the glossary replaces."""
+"""The terms of docs/glossary.md: each term is in use, and no file uses a word that the glossary replaces."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def terms() -> list[Term]:
 
 
 def normal(text: str) -> str:
-    """Return the words of a text in lower case, those of names in code apart: `KnownFile` is "known file"."""
+    """Return the words of a text in lower case. A name in code gives several words: "known file" for `KnownFile`."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).replace("_", " ")
     return " ".join(words.lower().split())
 
@@ -49,7 +49,7 @@ def texts() -> dict[str, str]:
 
 
 def old_words(text: str) -> list[str]:
-    """Return the replaced words that a normal text has."""
+    """Return the replaced words in a normalized text."""
     return [word for term in terms() for word in term.replaced if re.search(rf"\b{re.escape(word)}\b", text)]
 
 
@@ -65,7 +65,7 @@ def test_a_term_is_in_use(name: str) -> None:
 
 
 def test_no_file_uses_a_replaced_word_but_those_on_the_list() -> None:
-    """A file leaves the list with its last replaced word, and no file enters the list."""
+    """A file leaves the list with its last replaced word. No file may enter the list."""
     assert [path for path, text in texts().items() if old_words(text)] == NOT_YET.read_text("utf-8").splitlines()
 
 

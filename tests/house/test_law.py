@@ -1,4 +1,4 @@
-"""The law of imports, as ARCHITECTURE.md states it."""
+"""The order of imports that ARCHITECTURE.md defines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def found_imports() -> tuple[Import, ...]:
 
 
 def modules(*names: str) -> list[str]:
-    """The modules of some rooms."""
+    """Return the modules of rooms."""
     paths = sorted(path.relative_to(PACKAGE.parent) for name in names for path in (PACKAGE / name).rglob("*.py"))
     return [".".join(path.with_suffix("").parts) for path in paths]
 
@@ -76,7 +76,7 @@ def test_a_module_of_the_printer_uses_only_what_its_package_lists_above_it() -> 
 
 
 def test_a_step_of_commands_imports_no_command() -> None:
-    """Only the replay of commits renders again."""
+    """Only the replay of commits may render again."""
     commands = ROOT / "gen" / "tfgen" / "commands"
     modules = {f"tfgen.commands.{path.stem}" for path in commands.glob("*.py") if path.stem != "__init__"}
     steps = {f"tfgen.commands.{path.parent.name}" for path in commands.glob("*/__init__.py")}
@@ -96,7 +96,7 @@ def test_an_import_in_a_function_says_what_it_saves() -> None:
 
 @pytest.mark.parametrize("module", modules("schema", "text"))
 def test_a_module_of_the_schema_loads_no_room_above_it(module: str) -> None:
-    """No drawing shows a cycle that runs through imports in functions and packages: a fresh process does."""
+    """A fresh process shows cycles through imports in functions and packages, which no drawing shows."""
     name = module.removesuffix(".__init__")
     code = f"import sys, {name}; print(*(m for m in sys.modules if m.startswith('tfgen.')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,7 +6,7 @@ import ast
 
 from tests.support.tools import ROOT
 
-# These print data of the user as it is (YAML, a script, a log), text of tfgen alone, or colours around escaped text.
+# These modules print the user's data unchanged (YAML, a script, a log), text of tfgen, or colors around escaped text.
 PRINT_DATA = {"completion", "diff", "draw", "import_", "local", "logs", "plan", "render", "schema", "status"}
 PRINT_DATA |= {"output", "tensorboard"}
 

@@ -24,9 +24,9 @@ spec:
   environments: {dev: {}, prod: {roles: {worker: {replicas: 8}}}}
 """
 
-# Names of modules, and of rooms and packages with all that is in them.
+# Names of modules, and names of rooms and packages, which include all their modules.
 OF_A_JOB = {
-    "email",  # by jsonschema_rs
+    "email",  # jsonschema_rs imports it
     "jsonschema_rs",
     "tfgen.check.source",
     "tfgen.graph",
@@ -35,7 +35,7 @@ OF_A_JOB = {
     "tfgen.text.reader",
     "yaml",
 }
-"""What reads, judges or renders a job."""
+"""Modules that read, check or render a job."""
 
 OF_NONE = {
     "bz2",
@@ -53,12 +53,12 @@ OF_NONE = {
     "tfgen.local",
     "tfgen.lsp",
 }
-"""What neither render nor check needs."""
+"""Modules that neither render nor check needs."""
 
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository whose one job is rendered, checked and committed."""
+    """Make a repository with one job that is rendered, checked and committed."""
     root = tmp_path_factory.mktemp("start")
     (root / "jobs").mkdir()
     (root / "jobs" / "mnist.yaml").write_text(JOB)
@@ -72,7 +72,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def loaded(root: Path, *words: str, cache: Path | None = None) -> set[str]:
-    """The modules that a command has loaded at its end, which has no errors; by default with one cache for all."""
+    """Return the modules that a command without errors has loaded at its end. The default cache is shared."""
     code = "import sys, tfgen.cli; print(tfgen.cli.run(sys.argv[1:]), *sys.modules, file=sys.stderr)"
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache or root / ".cache")}
     done = subprocess.run(
@@ -84,12 +84,12 @@ def loaded(root: Path, *words: str, cache: Path | None = None) -> set[str]:
 
 
 def within(modules: set[str], names: set[str]) -> set[str]:
-    """Return the imported modules of some modules and packages."""
+    """Return the names of modules and packages in `names` that `modules` contains."""
     return {name for name in names if any(f"{module}.".startswith(f"{name}.") for module in modules)}
 
 
 BESIDE_THE_GRAPH = OF_A_JOB - {"tfgen.graph"}
-"""Of the same, what it does not take to print the objects of a job."""
+"""Modules of `OF_A_JOB` that printing the objects of a job does not need."""
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ GEN = ROOT / "gen"
 OPENINGS = frozenset(
     ("What", "Which", "Whether", "Where", "How", "Of", "Those", "Its", "Their", "It", "One", "Both", "None")
 )
-"""First words of a docstring that stand for a noun which the reader does not know yet."""
+"""First words of a docstring that refer to a noun which the reader does not know yet."""
 
 PRONOUNS = frozenset(
     """
@@ -22,7 +22,7 @@ PRONOUNS = frozenset(
     less no_more beside behind below above apart asked wanted given held put kept known unknown seen told
     """.split()  # noqa: SIM905  # a list of names is one line a name
 )
-"""Names that do not name the value."""
+"""Names that do not describe their value."""
 
 PHRASES = (
     "as it is",
@@ -40,7 +40,7 @@ PHRASES = (
     "makes anew",
     "made anew",
 )
-"""Phrases that a page does not use. Lower case, on word boundaries."""
+"""Phrases that a page does not use, in lower case. A match begins and ends at word boundaries."""
 
 PAGES = (
     "README.md",

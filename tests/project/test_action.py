@@ -1,7 +1,7 @@
-"""action.yml and .pre-commit-hooks.yaml: what they do, done.
+"""Tests that run action.yml and .pre-commit-hooks.yaml.
 
-The steps of the action are run by bash as GitHub's runner runs them; it installs tfgen from a clone of this checkout,
-as pre-commit does for its users.
+bash runs the steps of the action as GitHub's runner does. The action installs tfgen from a clone of this checkout, and
+so does pre-commit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 WRONG = JOB.replace("replicas: 2", "replica: 2")
 
 PATIENT_PIP = {"PIP_RETRIES": "10", "PIP_DEFAULT_TIMEOUT": "60"}
-"""For an index that is far away or busy."""
+"""Variables of pip for a distant or busy index."""
 INSTALL_S = 1800.0
 
 
@@ -35,7 +35,7 @@ def git(folder: Path, *arguments: str | Path) -> str:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A repository with a job, rendered and committed."""
+    """Make a repository with a rendered and committed job."""
     folder = tmp_path / "repository"
     (folder / "jobs").mkdir(parents=True)
     git(folder, "init", "--quiet", "--initial-branch=main")
@@ -50,7 +50,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def steps(inputs: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each step's script, and its variables with the inputs put in."""
+    """Yield the script of each step, and its variables with the values of the inputs."""
     for step in ACTION["runs"]["steps"]:
         assert step["shell"] == "bash"
         assert "${{" not in step["run"], "an expression in a script is a way to inject one"
@@ -81,7 +81,7 @@ def run_action(folder: Path, **given: str) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A clone of this checkout, with what is not committed yet."""
+    """Make a clone of this checkout that includes uncommitted changes."""
     git(tmp_path, "clone", "--quiet", "--no-hardlinks", ROOT, "tfgen")
     changed = git(ROOT, "ls-files", "--modified", "--others", "--exclude-standard").splitlines()
     for name in changed:
@@ -96,7 +96,7 @@ def checkout(tmp_path: Path) -> Path:
 @pytest.mark.long
 @pytest.mark.may_skip("the action installs tfgen with pip, which needs its index")
 def test_the_action_as_a_runner_runs_it(repository: Path, checkout: Path, tmp_path: Path) -> None:
-    """All steps in order, each with the variables and the PATH of GitHub's runner."""
+    """Run all steps in order, each with the variables and the PATH of GitHub's runner."""
     (install, env), (check, of_check), _ = steps(inputs(jobs="jobs", kubernetes_version="1.33"))
     runner = {
         "RUNNER_TEMP": str(tmp_path / "temp"),
@@ -130,7 +130,7 @@ def test_the_action_annotates_what_is_wrong(repository: Path) -> None:
 
 
 def test_the_action_shows_what_a_change_does(repository: Path, tmp_path: Path) -> None:
-    """In the summary of the run, which GitHub shows as Markdown; nothing where the check has errors."""
+    """The action writes Markdown to the summary of the run. If the check has errors, the action writes nothing."""
     *_, (script, env) = steps(inputs(jobs="jobs"))
     assert ACTION["runs"]["steps"][-1]["if"] == "${{ !cancelled() }}"
     summary = tmp_path / "summary.md"

@@ -1,4 +1,4 @@
-"""tests/conftest.py: a run of pytest on a folder that has a copy of it."""
+"""tests/conftest.py in runs of pytest on a folder with a copy of the file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_passes(): pass
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv(VARIABLE, raising=False)  # these tests are no part of the run that is measured
+    monkeypatch.delenv(VARIABLE, raising=False)  # these tests are not part of the measured run
     shutil.copy(ROOT / "tests/conftest.py", tmp_path)
     markers = "".join(f"  {name}: see pyproject.toml\n" for name in ("train", "e2e", "long", "may_skip"))
     (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = --strict-markers -rA\nmarkers =\n{markers}")
@@ -48,7 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def pytest_in(folder: Path, *args: str) -> str:
-    # No colours, and no options of whoever runs the tests.
+    # Without colors, and without options of the user.
     environment = {"PY_COLORS": "0", "PYTEST_ADDOPTS": "", "PYTHONPATH": str(ROOT)}
     argv = (sys.executable, "-m", "pytest", *args)
     return Command(argv, cwd=folder, env=environment).run()

@@ -1,4 +1,4 @@
-"""Tests that draw their values end in time when they fail."""
+"""Failing tests that draw their values end within a time limit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_search_for_a_smaller_example_is_bounded(monkeypatch):
 
     with pytest.raises(AssertionError):
         fails()
-    assert examples < 100  # 18 on an idle machine, and 232 with a bound of nine seconds
+    assert examples < 100  # 18 on an idle machine, and 232 with a limit of nine seconds
 
 
 def test_a_developer_may_ask_for_the_whole_search(monkeypatch):

@@ -1,4 +1,4 @@
-"""Tests of the parts of the images for a real node (tests/e2e/images)."""
+"""Tests of the image layers and Dockerfiles for a real node (tests/e2e/images)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_example_s_dockerfile_is_understood(example: str) -> None:
                 "HOME=/tmp",
                 "PYTHONDONTWRITEBYTECODE=1",
                 "PYTHONUNBUFFERED=1",
-                *([] if example == "keras-distribution" else ["TF_CPP_MIN_LOG_LEVEL=1"]),  # JAX has no TensorFlow
+                *([] if example == "keras-distribution" else ["TF_CPP_MIN_LOG_LEVEL=1"]),  # JAX needs no TensorFlow
             ],
         },
     )
@@ -48,7 +48,7 @@ def test_an_archive_has_each_blob_once_and_by_its_digest(tmp_path: Path) -> None
     (root / "opt" / "a").write_text("a", encoding="utf-8")
     (root / "left").mkdir()
     own = write_layer(tmp_path / "layer.tar", root, leave_out=("left",))
-    there = Layer(f"sha256:{'0' * 64}", 1, None)  # the importer has it
+    there = Layer(f"sha256:{'0' * 64}", 1, None)  # the importer already has this layer
     archive = io.BytesIO()
     write_archive(archive, [Image(f"example.com/{name}:1", (there, own), {"User": "1"}) for name in "ab"])
 
@@ -62,7 +62,7 @@ def test_an_archive_has_each_blob_once_and_by_its_digest(tmp_path: Path) -> None
         "example.com/a:1",
         "example.com/b:1",
     ]
-    assert len(blobs) == 3  # the layer, and the configuration and manifest that both have
+    assert len(blobs) == 3  # the layer, and the configuration and manifest that both images share
     manifest = json.loads(blobs[index[0]["digest"].removeprefix("sha256:")])
     assert [layer["digest"] for layer in manifest["layers"]] == [there.digest, own.digest]
     assert json.loads(blobs[manifest["config"]["digest"].removeprefix("sha256:")])["config"] == {"User": "1"}

@@ -1,4 +1,4 @@
-"""The examples are laid out as `tfgen fmt` lays out a job."""
+"""Tests that the examples have the layout of `tfgen fmt`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The container image: what its Dockerfile copies is enough to install tfgen, and the image runs it."""
+"""The container image: tfgen can be installed from the files that its Dockerfile copies, and the image runs tfgen."""
 
 from __future__ import annotations
 

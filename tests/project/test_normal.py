@@ -1,4 +1,4 @@
-"""tests/support/normal.py: manifests are read as Go reads them, and what differs is shown."""
+"""tests/support/normal.py reads manifests like Go, and shows differences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def value(text: str) -> object:
     return item["value"]
 
 
-# goyaml.v2/resolve_test.go and decode_test.go of sigs.k8s.io/yaml
+# Cases from goyaml.v2/resolve_test.go and decode_test.go of sigs.k8s.io/yaml.
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -16,12 +16,12 @@ from tfgen.schema.editor_schema import editor_schema
 pytestmark = pytest.mark.long
 
 ALONE = {"PYTHONPATH": ""}
-"""Of whoever runs the tests, no folder that has another tfgen."""
+"""Variables that hide another tfgen on the Python path of the user."""
 
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The source distribution, unpacked."""
+    """Build and unpack the source distribution."""
     folder = tmp_path_factory.mktemp("sdist")
     Command((sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", folder), cwd=ROOT).run()
     (archive,) = folder.iterdir()
@@ -31,7 +31,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from the source distribution, as installers build it."""
+    """Build the wheel from the source distribution, as installers do."""
     folder = tmp_path_factory.mktemp("wheel")
     Command((sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder), cwd=sdist).run()
     (archive,) = folder.iterdir()
@@ -40,11 +40,11 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `bin` folder of a new virtual environment with the wheel in it.
+    """Make a virtual environment with the wheel, and return its `bin` folder.
 
-    Its dependencies are those of the environment that runs this test, found by a .pth file, so nothing is fetched.
-    That environment's own tfgen stays out of reach: it is an editable one, itself a .pth file, and a .pth file
-    that another names is not read.
+    A .pth file adds the dependencies from the environment of this test, so pip downloads nothing. The tfgen of the test
+    environment is not importable: it is an editable installation, which is also a .pth file, and Python reads no .pth
+    file of a folder that another .pth file names.
     """
     folder = tmp_path_factory.mktemp("installed") / "venv"
     Command((sys.executable, "-m", "venv", "--without-pip", folder)).run()

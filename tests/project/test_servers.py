@@ -15,7 +15,7 @@ CORE_DNS = ROOT / "tests" / "e2e" / "tools" / "coredns"
 
 @pytest.mark.parametrize("target", ["servers", "images"])
 def test_what_makes_a_cluster_possible_installs_its_client(target):
-    """Without which `python -m tests.e2e.cluster` ends at its first import."""
+    """Without the client, `python -m tests.e2e.cluster` ends at its first import."""
     steps = Command(("make", "--dry-run", "--always-make", target), cwd=ROOT).run()
     assert "install --editable '.[e2e]'" in steps
 

@@ -1,4 +1,4 @@
-"""tests/support/tools.py, with the real tools, on a chart and an overlay small enough to stand here."""
+"""tests/support/tools.py with the real tools, on a small chart and a small overlay."""
 
 from __future__ import annotations
 
