@@ -60,7 +60,7 @@ def test_no_kubeconfig_is_told(
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     assert cli.run(["status", str(job)]) == cli.USAGE
-    assert f"no cluster: {tmp_path / 'none'} does not exist" in capsys.readouterr().err
+    assert f"the kubeconfig {tmp_path / 'none'} does not exist" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", ["", "[1", "users: 7", "clusters: []", "contexts: [{name: a}]\ncurrent-context: a"])
@@ -91,7 +91,7 @@ def test_the_words_of_a_command_are_its_own(line: str, words: list[str]) -> None
 @pytest.mark.parametrize(
     ("port", "message"),
     [
-        ("65536", "65536 is not a port; write an integer of at least 0 to 65535"),
+        ("65536", "65536 is not a port; write an integer from 0 to 65535"),
         ("-1", "'-1' is not a valid number; write an integer of at least 0"),
         ("http", "'http' is not a valid number; write an integer of at least 0"),
     ],

@@ -87,7 +87,10 @@ def test_a_value_that_the_job_cannot_have(
     [
         (["--env", "dev"], "tfgen: error: job.yaml: the job has no environment 'dev'; the job has no environments\n"),
         (["--set", "replicas"], 'tfgen: error: "replicas" is not an assignment; write PATH=VALUE'),
-        (["--mount", "modle=tmp"], "tfgen: error: --mount modle: the job has no such volume; its volumes are tmp\n"),
+        (
+            ["--mount", "modle=tmp"],
+            "tfgen: error: --mount modle: the job has no volume with this name; the volumes of the job are tmp\n",
+        ),
         (
             ["--fail", "worker=2@1s"],
             "tfgen: error: --fail worker-2: the job does not have this task; the tasks are chief-0, ps-0, worker-0 and",
@@ -108,7 +111,7 @@ def test_an_option_that_does_not_fit(
             ["--mount", "model"],
             "'model' is not VOLUME=DIR; write the name of a volume and its folder, such as data=./data",
         ),
-        (["--fail", "worker@soon"], "'worker@soon' is not a failure; write for example worker=1@30s"),
+        (["--fail", "worker@soon"], "'worker@soon' is not a task and a time; write for example worker=1@30s"),
         (["--workdir", "none"], "none: the folder does not exist"),
         (["--python", "no-python"], "no-python: the program does not exist on this machine"),
         (["--retries", "-1"], "'-1' is not a valid number; write an integer of at least 0"),
@@ -136,8 +139,8 @@ def test_containers_need_a_program_that_runs_them(
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert refused(capsys, 2, "--image") == (
-        "tfgen: error: --image needs docker or podman, and neither is on the PATH; "
-        "without --image the tasks are processes of this machine (see --python and --workdir)\n"
+        "tfgen: error: --image needs docker or podman on the PATH; install docker or podman, or remove --image to run "
+        "the tasks as processes of this machine\n"
     )
 
 

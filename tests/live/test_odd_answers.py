@@ -31,29 +31,32 @@ DISCOVERY: Answer = (200, JSON, json.dumps({"kind": "APIResourceList", "resource
 NO_PODS: Answer = (200, JSON, b'{"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": []}')
 NO_NAME = b'{"kind": "PodList", "metadata": {}, "items": [{"metadata": {}}]}'
 ODD: Mapping[str, tuple[Answer, str]] = {
-    "an empty body": ((200, JSON, b""), "200: the body is not JSON (application/json)"),
-    "null": ((200, JSON, b"null"), "200: JSON that is not a Kubernetes list"),
-    "a list": ((200, JSON, b"[]"), "200: JSON that is not a Kubernetes list"),
-    "no items": ((200, JSON, b'{"kind": "PodList", "metadata": {}, "items": null}'), "200: JSON that is not"),
-    "an item without a name": ((200, JSON, NO_NAME), "200: JSON that is not a Kubernetes list"),
+    "an empty body": ((200, JSON, b""), "the answer 200 is not valid JSON (content type application/json)"),
+    "null": ((200, JSON, b"null"), "the answer 200 is JSON without a Kubernetes list"),
+    "a list": ((200, JSON, b"[]"), "the answer 200 is JSON without a Kubernetes list"),
+    "no items": ((200, JSON, b'{"kind": "PodList", "metadata": {}, "items": null}'), "is JSON without"),
+    "an item without a name": ((200, JSON, NO_NAME), "the answer 200 is JSON without a Kubernetes list"),
     "an item with text for its labels": (
         (200, JSON, b'{"kind": "PodList", "metadata": {}, "items": [{"metadata": {"name": "a", "labels": "b"}}]}'),
-        "200: JSON that is not a Kubernetes list",
+        "the answer 200 is JSON without a Kubernetes list",
     ),
     "an item with a number for its status": (
         (200, JSON, b'{"kind": "PodList", "metadata": {}, "items": [{"metadata": {"name": "a"}, "status": 7}]}'),
-        "200: JSON that is not a Kubernetes list",
+        "the answer 200 is JSON without a Kubernetes list",
     ),
     "a failure with a success code": (
         (200, JSON, b'{"kind": "Status", "metadata": {}, "status": "Failure", "message": "no leader"}'),
-        "200: a failure with a success code: no leader",
+        "the answer 200 is a failure: no leader",
     ),
-    "invalid UTF-8": ((200, JSON, b'{"kind": "\xff"}'), "200: the body is not JSON (application/json)"),
-    "deep nesting": ((200, JSON, b"[" * 100_000), "200: the body is not JSON (application/json)"),
-    "a page": ((200, {"Content-Type": "text/html"}, b"<html>log in</html>"), "200: the body is not JSON (text/html)"),
+    "invalid UTF-8": ((200, JSON, b'{"kind": "\xff"}'), "is not valid JSON (content type application/json)"),
+    "deep nesting": ((200, JSON, b"[" * 100_000), "is not valid JSON (content type application/json)"),
+    "a page": (
+        (200, {"Content-Type": "text/html"}, b"<html>log in</html>"),
+        "the answer 200 is not valid JSON (content type text/html)",
+    ),
     "a redirect": (
         (302, {"Location": "https://login.example.com"}, b""),
-        "302: a redirect to https://login.example.com",
+        "the answer 302 is a redirect to https://login.example.com",
     ),
 }
 
@@ -113,7 +116,7 @@ def test_a_server_that_goes_on_with_odd_answers_is_no_kubernetes_api(case: str, 
     answer, cause = ODD[case]
     with (
         server(lambda path: answer if "/pods" in path else DISCOVERY) as host,
-        pytest.raises(TfgenError, match="the server is not a Kubernetes API: check the server's address") as raised,
+        pytest.raises(TfgenError, match="is not a Kubernetes API; check the address of the server") as raised,
     ):
         pods(api(tmp_path, host, Patience(answer=5, total=0)))
     assert cause in str(raised.value)
@@ -121,7 +124,7 @@ def test_a_server_that_goes_on_with_odd_answers_is_no_kubernetes_api(case: str, 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"resources": null}', b'{"resources": [{"name": "pods"}]}'])
 def test_a_discovery_without_resources_is_no_kubernetes_api(body: bytes, tmp_path: Path) -> None:
-    with server(lambda _: (200, JSON, body)) as host, pytest.raises(TfgenError, match="not a Kubernetes discovery"):
+    with server(lambda _: (200, JSON, body)) as host, pytest.raises(TfgenError, match="without a Kubernetes discovery"):
         pods(api(tmp_path, host, Patience(answer=5, total=0)))
 
 
@@ -131,7 +134,7 @@ def test_a_server_without_a_built_in_group_is_no_kubernetes_api(group: str, tmp_
         client = api(tmp_path, host, Patience(answer=5, total=0))
         with pytest.raises(
             TfgenError,
-            match=f"the server is not a Kubernetes API: .*/{group} does not exist, but every Kubernetes API has it",
+            match=f"not a Kubernetes API; .*every Kubernetes API has the path /apis?/{group}, but the answer is 404",
         ):
             client.resource(group, "Pod")
         assert client.resource("jobset.x-k8s.io/v1alpha2", "JobSet") is None

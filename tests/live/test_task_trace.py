@@ -95,7 +95,7 @@ REFUSED = b"RuntimeError: UNAVAILABLE: No trace event was collected"
         (65, b"1.15.5", r"TensorFlow 1\.15\.5 has no profiler client; the client needs TensorFlow 2\.2 or later"),
         (66, b"", r"TF_CONFIG has no address of worker-1, so no TensorFlow server answers a trace"),
         (67, REFUSED, r"no TensorFlow server of worker-1 answers a trace \(.*\); a task starts its server after"),
-        (67, CLOSED, r"worker-1 ended during the trace: read tfgen logs"),
+        (67, CLOSED, r"worker-1 ended during the trace; tfgen logs shows the reason"),
         (137, b"", r"the profiler client exited with 137"),
     ],
 )

@@ -73,7 +73,8 @@ def test_the_reason_is_that_of_the_workload(item: dict[str, Any], reason: Reason
 
 def test_a_suspended_object_without_a_workload_names_kueue() -> None:
     reason = queue_reason(job(), workload_of(job(), []))
-    assert reason == Reason("NoWorkload", "Kueue has created no Workload: check that Kueue runs and manages the kind")
+    text = "Kueue has created no Workload; check that Kueue runs and manages this kind of object"
+    assert reason == Reason("NoWorkload", text)
     assert queue_reason(job(suspend=False), None) is None
 
 

@@ -59,7 +59,7 @@ def _run(args: Namespace) -> int:
 def _port(text: str) -> int:
     port = number(text)
     if port >= _PORTS:
-        raise ArgumentTypeError(f"{text} is not a port; write an integer of at least 0 to {_PORTS - 1}")
+        raise ArgumentTypeError(f"{text} is not a port; write an integer from 0 to {_PORTS - 1}")
     return port
 
 

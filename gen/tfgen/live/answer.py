@@ -25,17 +25,17 @@ def read_answer(response: Any, shape: Shape) -> Any:
     """
     if response.status >= 300:
         location = response.headers.get("Location", "an unnamed location")
-        raise UnexpectedAnswerError(f"{response.status}: a redirect to {location}")
+        raise UnexpectedAnswerError(f"the answer {response.status} is a redirect to {location}")
     try:
         data = json.loads(response.data)
     except (ValueError, RecursionError) as error:
-        content_type = response.headers.get("Content-Type") or "without a content type"
-        raise UnexpectedAnswerError(f"{response.status}: the body is not JSON ({content_type})") from error
+        content_type = f"content type {response.headers.get('Content-Type') or 'missing'}"
+        raise UnexpectedAnswerError(f"the answer {response.status} is not valid JSON ({content_type})") from error
     if _is_failure(data):
         message = f"{data.get('message') or data.get('reason') or 'no message'}"
-        raise UnexpectedAnswerError(f"{response.status}: a failure with a success code: {message:.300}")
+        raise UnexpectedAnswerError(f"the answer {response.status} is a failure: {message:.300}")
     if not shape(data):
-        raise UnexpectedAnswerError(f"{response.status}: JSON that is not a Kubernetes {shape.__name__[3:]}")
+        raise UnexpectedAnswerError(f"the answer {response.status} is JSON without a Kubernetes {shape.__name__[3:]}")
     return data
 
 

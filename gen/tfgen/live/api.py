@@ -210,7 +210,7 @@ class Api:
                     return data
                 error: Exception = _error_of(response)
                 if response.status == NOT_FOUND and path in _BUILT_IN:
-                    raise UnexpectedAnswerError(f"{path} does not exist, but every Kubernetes API has it ({error})")
+                    raise UnexpectedAnswerError(f"every Kubernetes API has the path {path}, but the answer is {error}")
                 if response.status == _UNAUTHORIZED and not is_renewed:
                     is_renewed = True
                     self.connection.renew()
@@ -226,13 +226,13 @@ class Api:
             is_unreachable = not self._is_reached and isinstance(error, urllib3.exceptions.NewConnectionError)
             is_over = self._patience.ends(start, start + past + seconds, is_unreachable=is_unreachable)
             if isinstance(error, UnexpectedAnswerError) and (is_over or self._is_wrong_server(past + seconds)):
-                message = f"the server is not a Kubernetes API: check the server's address ({error})"
+                message = f"the server is not a Kubernetes API; check the address of the server ({error})"
                 raise TfgenError(f"{self.connection.host}: {message}") from error
             if is_over and is_unreachable:
                 message = f"the API server at {self.connection.host} cannot be reached: {_cause(error)}"
                 raise TfgenError(message) from error
             if is_over:
-                raise TfgenError(f"{self.connection.host}: no answer in {past:.0f} s: {_cause(error)}") from error
+                raise TfgenError(f"{self.connection.host}: no answer in {past:.0f} s ({_cause(error)})") from error
             if not is_told and past >= _SHORT:
                 is_told = True
                 self._tell(f"{self.connection.host}: {_cause(error)}; trying again")
@@ -308,7 +308,10 @@ def _error(status: int, data: bytes, reason: str) -> ApiError:
     except (ValueError, TypeError, AttributeError, RecursionError):  # a proxy's page, or JSON of another shape
         message = text.strip()[:200] or reason
     if status == _UNAUTHORIZED:
-        message = f"the server rejects the account of the kubeconfig ({message}); log in again, or set --context"
+        message = (
+            f"the server rejects the account of the kubeconfig ({message}); log in again, or select another account "
+            "with --context"
+        )
     return ApiError(status, f"{status}: {message}")
 
 

@@ -128,7 +128,7 @@ class Channels:
         except _NOTHING_YET:
             pass
         except OSError as error:
-            raise TfgenError(f"{self._host}: the connection was lost: {error}") from error
+            raise TfgenError(f"{self._host}: the connection was lost ({error})") from error
 
     def _ping(self) -> None:
         self._unanswered += 1

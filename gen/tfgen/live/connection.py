@@ -169,7 +169,7 @@ def _files(access: Access) -> list[str]:
     present = [file for file in map(os.path.expanduser, files) if Path(file).is_file()]
     if present or os.environ.get(_IN_CLUSTER):
         return present
-    raise UsageError(f"no cluster: {named} does not exist; set --kubeconfig, or the variable KUBECONFIG")
+    raise UsageError(f"the kubeconfig {named} does not exist; set --kubeconfig, or the variable KUBECONFIG")
 
 
 def _load(files: Sequence[str], context: str | None, configuration: Any) -> str:
@@ -179,11 +179,9 @@ def _load(files: Sequence[str], context: str | None, configuration: Any) -> str:
     if context is not None:
         names = [candidate["name"] for candidate in contexts]
         if context not in names:
-            hint = (
-                meant(nearest(context, names))
-                or f"; the kubeconfig has {either(names, 'and') if names else 'no context'}"
-            )
-            raise UsageError(f"{path}: no context {context!r}{hint}")
+            contexts = f"its contexts are {either(names, 'and')}" if names else "it has no contexts"
+            hint = meant(nearest(context, names)) or f"; {contexts}"
+            raise UsageError(f"{path}: the kubeconfig has no context {context!r}{hint}")
         active = next(candidate for candidate in contexts if candidate["name"] == context)
     config.load_kube_config(path, context=context, client_configuration=configuration)
     namespace: str = (active.get("context") or {}).get("namespace") or DEFAULT_NAMESPACE

@@ -73,7 +73,7 @@ def _reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
         elif event:
             yield _text(role, event)
         elif missing:
-            yield f"the pods of {role} were not all ready"
+            yield f"some pods of {role} were not ready"
 
 
 def _missing(run: DeclaredRun, snapshot: Snapshot) -> set[tuple[str, str]]:

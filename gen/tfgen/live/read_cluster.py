@@ -33,7 +33,7 @@ def read_cluster(api: Api, tell: Callable[[str], None]) -> list[Object]:
         except ApiError as error:
             if kind in _NEEDED or not error.is_forbidden:
                 raise
-            tell(f"{resource.full_name}: not read, because the account may not list the resource")
+            tell(f"{resource.full_name}: tfgen ignores these objects, because the account may not list the objects")
             continue
         objects += ({**item, "apiVersion": version, "kind": kind} for item in items)
     return objects

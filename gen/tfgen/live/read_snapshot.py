@@ -99,8 +99,8 @@ def _check_kinds(api: Api, runs: Iterable[DeclaredRun], snapshot: Snapshot) -> N
     for run in runs:
         if run.end and snapshot.pods_of(run) and api.resource(*run.end[:2]) is None:
             raise TfgenError(
-                f"{run.title}: the server has pods of the run, but no kind {run.end[1]} of {run.end[0]}: "
-                "check the server's address"
+                f"{run.title}: the server has pods of the run, but no kind {run.end[1]} of {run.end[0]}; "
+                "check the address of the server"
             )
 
 

@@ -223,7 +223,7 @@ def _causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState], en
 def _retired_reason(roles: Sequence[RoleState]) -> Iterator[Cause]:
     subjects = tuple(role.role for role in roles if any(task.holds_node for task in role.tasks))
     if subjects:
-        text = "the job is retired in this environment, but the tasks still run; tfgen delete stops the tasks"
+        text = "the job is retired in this environment, but the tasks still run; to stop the tasks, run tfgen delete"
         yield Cause(subjects, Reason("Disabled", text))
 
 

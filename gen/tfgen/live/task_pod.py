@@ -28,7 +28,7 @@ def task_pod(api: Api, namespace: str, run: DeclaredRun, role: str, index: int) 
     if not task_pods:
         live_tasks = sorted({(role_of(pod), index_of(pod)) for pod in pods if role_of(pod) in run.roles})
         tasks = either([f"{name}-{number}" for name, number in live_tasks], "and") if live_tasks else "no task"
-        raise TfgenError(f"{run.title}: {role}-{index} has no pod in {namespace}; the run has {tasks}")
+        raise TfgenError(f"{run.title}: {role}-{index} has no pod in the namespace {namespace}; the run has {tasks}")
     running = [pod for pod in task_pods if is_running(pod)]
     if not running:
         raise TfgenError(f"{run.title}: {role}-{index} does not run: {_state(task_pods)}")
@@ -44,8 +44,8 @@ def tensorboard_pod(api: Api, namespace: str, run: DeclaredRun) -> Object:
     """
     pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.ROLE: TENSORBOARD})
     if not pods:
-        reason = "TensorBoard is not applied, or the end of the run has scaled TensorBoard to 0"
-        raise TfgenError(f"{run.title}: TensorBoard has no pod in {namespace}: {reason}")
+        reason = "the Deployment does not exist, or the end of the run has scaled the Deployment to 0"
+        raise TfgenError(f"{run.title}: TensorBoard has no pod in the namespace {namespace}: {reason}")
     ready = [pod for pod in pods if task_state(pod).is_ready]
     if not ready:
         raise TfgenError(f"{run.title}: TensorBoard is not ready: {_state(pods)}")
@@ -60,7 +60,7 @@ def path_of(api: Api, namespace: str, pod: Object, subresource: str) -> str:
     """
     resource = api.resource("v1", "Pod")
     if resource is None:
-        raise TfgenError("the API server has no kind Pod: check the server's address")
+        raise TfgenError("the server has no kind Pod of v1; check the address of the server")
     return resource.at(namespace, pod["metadata"]["name"], subresource)
 
 

@@ -62,8 +62,8 @@ def _failure(code: int, lines: Sequence[str], task: str) -> str:
             )
         case _ if code == NO_TRACE and any(_CLOSED in line for line in lines):
             return (
-                f"{task} ended during the trace: read tfgen logs; the profiler can end a worker of "
-                "MultiWorkerMirroredStrategy, and the run then resumes from its last checkpoint"
+                f"{task} ended during the trace; tfgen logs shows the reason. The profiler of TensorFlow can end a "
+                "worker of MultiWorkerMirroredStrategy; the run then resumes from its last checkpoint"
             )
         case _ if code == NO_TRACE:
             return (

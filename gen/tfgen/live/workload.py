@@ -47,7 +47,7 @@ def queue_of(item: Object) -> str:
 def queue_reason(item: Object, workload: Object | None) -> Reason | None:
     """Return the reason why an object waits in the queue; None after Kueue has admitted the object."""
     if workload is None:
-        text = "Kueue has created no Workload: check that Kueue runs and manages the kind"
+        text = "Kueue has created no Workload; check that Kueue runs and manages this kind of object"
         return Reason("NoWorkload", text) if is_suspended(item) else None
     conditions: dict[str, Mapping[str, Any]] = {
         condition["type"]: condition for condition in (workload.get("status") or {}).get("conditions") or ()

@@ -59,7 +59,7 @@ def _free_ports(number: int) -> range:
         if all(map(_is_free, ports)):
             return ports
     raise TfgenError(
-        f"found no {number} consecutive free ports between {_PORTS.start} and {_PORTS.stop}; stop a program that uses "
+        f"found no range of {number} free ports between {_PORTS.start} and {_PORTS.stop}; stop a program that uses "
         "these ports"
     )
 

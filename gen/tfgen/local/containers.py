@@ -41,8 +41,8 @@ def find_runtime() -> Runtime:
         if program:
             return Runtime(program)
     raise UsageError(
-        "--image needs docker or podman, and neither is on the PATH; "
-        "without --image the tasks are processes of this machine (see --python and --workdir)"
+        "--image needs docker or podman on the PATH; install docker or podman, or remove --image to run the tasks as "
+        "processes of this machine"
     )
 
 

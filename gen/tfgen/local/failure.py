@@ -28,5 +28,5 @@ def read_failure(text: str) -> Failure:
     """
     match = _FAILURE.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is not a failure; write for example worker=1@30s")
+        raise ValueError(f"{text!r} is not a task and a time; write for example worker=1@30s")
     return Failure(f"{match['role']}-{match['index'] or 0}", float(match["seconds"]))

@@ -122,11 +122,12 @@ class Volumes(Record):
         for name, folder in self.user_folders.items():
             if name not in names:
                 wrong.append(
-                    f"--mount {name}: the job has no such volume; its volumes are {either(sorted(names), 'and')}"
+                    f"--mount {name}: the job has no volume with this name; the volumes of the job are "
+                    f"{either(sorted(names), 'and')}"
                 )
                 wrong[-1] += meant(nearest(name, names))
             elif not folder.is_dir():
-                wrong.append(f"--mount {name}={folder}: no such folder; create the folder first")
+                wrong.append(f"--mount {name}={folder}: the folder does not exist; create the folder first")
         if wrong:
             raise UsageError("\n".join(wrong))
 

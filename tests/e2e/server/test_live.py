@@ -738,7 +738,7 @@ def test_exec_in_a_task_that_is_not_there_says_which_are(
 ) -> None:
     assert execute(job, cluster.admin, "--role", "worker", "--index", "2") == cli.FAILED
     there = "chief-0, ps-0, ps-1, worker-0 and worker-1"
-    message = f"mnist: worker-2 has no pod in {namespace}; the run has {there}"
+    message = f"mnist: worker-2 has no pod in the namespace {namespace}; the run has {there}"
     assert capsys.readouterr().err == f"tfgen: error: {message}\n"
     assert execute(job, cluster.admin, "--role", "wrker") == cli.USAGE
     assert "the run does not have this role; the roles are chief, ps, worker and finisher" in capsys.readouterr().err
@@ -748,7 +748,7 @@ def test_exec_in_a_run_that_is_not_there_says_so(
     cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert execute(job, cluster.admin) == cli.FAILED
-    assert f"mnist: chief-0 has no pod in {namespace}; the run has no task\n" in capsys.readouterr().err
+    assert f"mnist: chief-0 has no pod in the namespace {namespace}; the run has no task\n" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("running")
@@ -831,7 +831,8 @@ def test_a_tensorboard_that_is_nowhere_is_told(
     assert "mnist: the job has no TensorBoard; set tensorboard.logDir" in capsys.readouterr().err
     with_tensorboard(job)
     assert tensorboard(job, cluster.admin) == cli.FAILED
-    assert f"mnist: TensorBoard has no pod in {namespace}: TensorBoard is not applied" in capsys.readouterr().err
+    message = f"mnist: TensorBoard has no pod in the namespace {namespace}: the Deployment does not exist"
+    assert message in capsys.readouterr().err
     dev = "    dev: {roles: {worker: {replicas: 1}}}"
     text = job.read_text(encoding="utf-8").replace(dev, "    dev: {tensorboard: {enabled: false}}")
     job.write_text(text, encoding="utf-8")
