@@ -21,6 +21,7 @@ ROOT: Final = Path(__file__).parents[1]
 
 RUNS: Final[Mapping[str, str]] = {
     "dist-mnist": "--env dev --fail worker=0@40s --set roles.worker.replicas=2 --set args=[--steps=3000]",
+    "keras-distribution": "--fail worker=1@25s --set args=[--epochs=30]",
     "keras-mirrored": "--fail worker=1@40s --set args=[--epochs=30]",
     "keras-ps": "--fail worker=1@40s --set args=[--epochs=60]",
     "mirrored-cifar": "--env dev --fail worker=1@40s --set args=[--steps=1500]",
@@ -28,6 +29,7 @@ RUNS: Final[Mapping[str, str]] = {
         "--env dev --workdir examples/dist-mnist --fail worker=0@40s "
         "--set roles.worker.replicas=2 --set args=[--steps=3000]"
     ),
+    "single-gpu": "--env dev --fail chief=0@8s --set args=[--steps=6000,--checkpoint-every=250]",
     "tf1-flags": "--env dev --fail worker=1@50s --set args=[--steps=40000]",
 }
 """Examples whose tasks resume after a failure, with the options of `tfgen local`."""
