@@ -1,4 +1,4 @@
-"""Tests that the benchmark measures the documented rows, for any times."""
+"""Tests of the benchmark that do not depend on the measured times."""
 
 from __future__ import annotations
 

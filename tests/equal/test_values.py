@@ -1,4 +1,4 @@
-"""Other values than those of the job: Helm renders the objects that tfgen renders for a job with these values.
+"""Values other than those of the job: Helm renders the objects that tfgen renders for a job with these values.
 
 A values path is also the path in the spec, so a user's values and a change of the spec are the same mapping.
 """

@@ -22,7 +22,7 @@ WORKER = Value("roles.worker", "map")
 
 
 def rebuilt(parts: Iterable[Part]) -> Any:
-    """Return the object that its parts describe. Each part is inside an earlier part."""
+    """Return the object that the parts describe. Each part is inside an earlier part."""
     root: Any = None
     for part in parts:
         value = {} if isinstance(part.value, dict) else [] if isinstance(part.value, (list, tuple)) else part.value

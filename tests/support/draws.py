@@ -42,7 +42,6 @@ def drawn(count: int) -> hypothesis.settings:
     return hypothesis.settings(
         max_examples=count,
         phases=[phase for phase in Phase if may_shrink or phase is not Phase.shrink],
-        # A drawn job is slow and large, and tfgen sometimes rejects the job. If tfgen rejects all jobs, hypothesis
-        # fails.
+        # A drawn job is slow and large, and tfgen sometimes rejects the job. If tfgen rejects all, hypothesis fails.
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
     )

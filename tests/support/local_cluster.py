@@ -139,7 +139,7 @@ class LocalCluster:
 
         Raises:
             TimeoutError: `timeout` seconds have passed.
-            RuntimeError: A task failed that was not killed.
+            RuntimeError: A task that the test did not kill has failed.
         """
         deadline = time.monotonic() + timeout
         while True:

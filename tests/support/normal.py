@@ -45,7 +45,7 @@ class GoLoader(yaml.CSafeLoader):
         return dict(pairs)
 
     def construct_deep_mapping(self, node: yaml.Node) -> dict[Any, Any]:
-        """Return a mapping with all its nested values, without a generator."""
+        """Construct a mapping and its nested values in one step."""
         return self.construct_mapping(node, deep=True)
 
 

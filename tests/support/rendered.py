@@ -33,7 +33,7 @@ class Rendered:
 
     @classmethod
     def write(cls, document: Document, out: Path) -> Rendered:
-        """Render a job into an empty folder: always the chart and the overlays, also if the job has `outputs`."""
+        """Render the chart and the overlays of a job into an empty folder, even if its `outputs` excludes one."""
         document = {**document, "spec": {key: value for key, value in document["spec"].items() if key != "outputs"}}
         for path, text in render(document).tree.files.items():
             file = out / path
