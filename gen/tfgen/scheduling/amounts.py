@@ -24,7 +24,7 @@ _MILLI: Final = 1000
 
 
 def counts_of(quantities: Mapping[str, Any]) -> dict[str, int]:
-    """Return the amounts of a node's allocatable resources.
+    """Convert `status.allocatable` of a node, as resource -> quantity, to amounts, as resource -> whole number.
 
     Raises:
         ValueError: a value is not a quantity.

@@ -1,4 +1,4 @@
-"""Terms of required pod anti-affinity. A term of a pod forbids other selected pods on the pod's node, or in its zone.
+"""Terms of required pod anti-affinity. A term of a pod keeps selected other pods away from the pod's node or zone.
 
 https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity
 """
@@ -33,12 +33,12 @@ class Term(Record):
     namespace_labels: Mapping[str, Any] | None
 
     def selects(self, labels: Mapping[str, str], namespace: str, labels_of: Mapping[str, Mapping[str, str]]) -> bool:
-        """Test whether the term forbids a pod.
+        """Test whether the term keeps a pod away: the term selects the labels and the namespace of the pod.
 
         Args:
             labels: the labels of the pod.
             namespace: the namespace of the pod.
-            labels_of: the labels of each known namespace.
+            labels_of: the labels of each known namespace, by the name of the namespace.
         """
         is_selected = namespace in self.namespaces or (
             self.namespace_labels is not None
@@ -61,7 +61,10 @@ def terms_of(spec: Mapping[str, Any], labels: Mapping[str, str], namespace: str)
 
 
 def selectors_of(spec: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Sequence[str]]]:
-    """Yield the label selector of each anti-affinity term in a PodSpec, and the label keys that the API server adds."""
+    """Yield (label selector, label keys) for each required anti-affinity term in a PodSpec.
+
+    The label keys are the items of `matchLabelKeys` and `mismatchLabelKeys`.
+    """
     for term in data_path.at(spec, _TERMS) or ():
         yield term.get("labelSelector") or {}, [*(term.get("matchLabelKeys") or ()), *_mismatched(term)]
 

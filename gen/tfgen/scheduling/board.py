@@ -30,10 +30,10 @@ class Board:
     """The sets of equal pods that need nodes, and the nodes.
 
     Attributes:
-        sites: for each set, the nodes that may run the pods of the set.
+        sites: for each set, the nodes that may run the pods of the set, and the room on these nodes.
         places: for each set, the indexes of the nodes that may run the pods of the set.
-        room: for each set and each of these nodes, the number of the set's pods that fit on the node if no other pods
-            are placed.
+        room: for each set, index of a node -> number of the set's pods that fit on the node without other placed
+            pods.
         domains: for each set, the domains of the set's topology spread constraints.
         counting: for each set, the topology spread constraints that count the pods of the set. A constraint is a pair:
             the index of the set that has the constraint, and the index of the constraint among those of this set.

@@ -65,7 +65,7 @@ class Certainty:
         self._answers: dict[object, bool] = {}
 
     def always_placed(self, number: int) -> bool:
-        """Return True if each pod of a set certainly gets a node in every order of scheduling; False without a proof.
+        """Return True if all pods of the set `number` get a node in every order of scheduling; False without a proof.
 
         A node has a number of places: the number of the set's pods that fit on the node. The requests of another pod
         limit the number of places that this pod can take away. If all other pods together cannot take away all places
@@ -180,7 +180,13 @@ class Certainty:
         return lost + _largest(bounded, bound)
 
     def _rivals(self, number: int, counted: Iterable[int] = ()) -> list[Rivals]:
-        """Return all pods except one pod of the set. Pods with the same requests and usable nodes share a `Rivals`."""
+        """Return all pods of the board except one pod of a set. Pods with equal requests and nodes share a `Rivals`.
+
+        Args:
+            number: the index of the set.
+            counted: the indexes of the sets that the topology spread of the set counts. Each counted set has a
+                separate `Rivals`, and so has each set in conflict with the set.
+        """
         board = self._board
         separate = {*counted, *(rival for _, rival in board.conflicts[number])}
         conflicts = {rival for _, rival in board.conflicts[number]}
@@ -198,7 +204,7 @@ class Certainty:
         return [rival for rival in rivals if rival.count]
 
     def _scarce(self, number: int, index: int) -> tuple[str, ...]:
-        """Return the resources that other pods on a node may use up until a pod of the set no longer fits."""
+        """Return the resources of which other pods on the node `index` may leave too little for the set `number`."""
         board = self._board
         requests, free, use = board.sets[number].requests, board.nodes[index].free, self._use[index]
         numbers = self._groups[self._key(number)]
@@ -216,13 +222,13 @@ class Certainty:
         return (site.nodes, tuple(sorted(requests.items())), number if site.alone_keys else None)
 
     def _is_shared(self, key: str) -> bool:
-        """Test whether two nodes of the board have the same value of a label."""
+        """Test whether at least two nodes of the board have the same value of the label `key`."""
         values = [node.labels[key] for node in self._board.nodes if key in node.labels]
         return len(set(values)) < len(values)
 
     @cached_property
     def _room(self) -> Mapping[object, Mapping[int, int]]:
-        """For each group of sets, the number of the group's pods that fit on each node."""
+        """Key of a group of sets -> index of a node -> number of the group's pods that fit on the node."""
         board = self._board
         rooms: dict[object, Mapping[int, int]] = {}
         for key, numbers in self._groups.items():
@@ -238,7 +244,7 @@ class Certainty:
 
     @cached_property
     def _use(self) -> Sequence[Mapping[str, int]]:
-        """The amounts in use on each node, if each group of sets has as many pods on the node as fit."""
+        """For each node, resource -> amount in use if each group of sets has its pods of `_room` on the node."""
         board = self._board
         uses: list[dict[str, int]] = [{} for _ in board.nodes]
         for key, numbers in self._groups.items():
@@ -263,9 +269,10 @@ def _largest(losses: list[tuple[int, int]], pods: int) -> int:
 
 
 def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -> Outcomes | None:
-    """Return the results of all ways in which the scheduler may place the pods; None if there are too many ways.
+    """Return the results of all ways in which the scheduler may place the pods of a board.
 
-    If several nodes differ only in their names, the search tries only one of the nodes.
+    If several nodes differ only in their names, the search tries only one of the nodes. The result is None if the
+    number of ways exceeds a limit.
     """
     effort = effort or Effort()
     if board.pods > _DEEPEST or not effort.take(len(board.nodes) * len(board.sets)):
@@ -278,7 +285,7 @@ def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -
     ends = {True: False, False: False}
 
     def follow() -> bool:
-        """Try each possible next placement, and then all later placements. Return False if a limit ends the search."""
+        """Try each possible placement of the remaining pods. Return False if a limit ends the search."""
         key = tuple(
             sorted((kinds[index], tuple(sorted(of_node.items()))) for index, of_node in placement.placed.items())
         )
@@ -308,9 +315,15 @@ _DEEPEST: Final = 200
 def _moves(
     board: Board, placement: Placement, kinds: list[int], alike: Mapping[int, list[int]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield each possible next placement: the index of a pod's set, and the index of a node.
+    """Yield each possible placement of one more pod, as (index of the pod's set, index of the node).
 
-    If several nodes are equal, use only one of them.
+    If several nodes are equal, use only one of these nodes.
+
+    Args:
+        board: the board.
+        placement: the pods that already have a node.
+        kinds: the number of each node from `_kinds`.
+        alike: number from `_kinds` -> indexes of the nodes with the number.
     """
     empty = (next((index for index in nodes if index not in placement.placed), None) for nodes in alike.values())
     indexes = [*(index for index in empty if index is not None), *placement.placed]
@@ -348,5 +361,11 @@ def _kinds(board: Board) -> Iterator[int]:
 
 
 def _if_shared(nodes_of: Mapping[tuple[str, str], int], key: str, value: str) -> str:
-    """Return the value of a node's label; empty if no other node has the same value of this label."""
+    """Return the value of a node's label; empty if no other node has the same value of this label.
+
+    Args:
+        nodes_of: (key, value) of a label -> number of nodes with the label.
+        key: the key of the label.
+        value: the value of the label.
+    """
     return value if nodes_of.get((key, value), 0) > 1 else ""

@@ -33,7 +33,7 @@ class Claim(Record):
 
 
 def claims_of(spec: Mapping[str, Any], namespace: str, cluster: Cluster) -> Iterator[Claim]:
-    """Yield the claims that a PodSpec mounts."""
+    """Yield the claims that a PodSpec in a namespace mounts, with the state of each claim in the cluster."""
     for volume in spec.get("volumes") or ():
         if "ephemeral" in volume:
             yield Claim(doubt=f"the input lacks the claims of the ephemeral volume {volume['name']}")
@@ -67,7 +67,10 @@ def _claim(name: str, namespace: str, cluster: Cluster) -> Claim:
 
 
 def _belongs_to(volume: Object, claim: Object) -> bool:
-    """Test whether a volume belongs to the given claim or to no claim. A deleted claim may still own the volume."""
+    """Test whether a volume belongs to the given claim or to no claim.
+
+    A deleted claim of the same name may own the volume.
+    """
     owner = volume["spec"].get("claimRef")
     if not owner:
         return True

@@ -35,9 +35,9 @@ class Node(Record):
     """A node and its free resources.
 
     Attributes:
-        taints: the taints of the node. For a cordoned node, tfgen adds a taint.
+        taints: the taints of the node, and the taint node.kubernetes.io/unschedulable for a cordoned node.
         free: the allocatable amounts minus the requests of the node's pods; negative if the pods request more.
-        pods: the pods on the node.
+        pods: the pods on the node, without the pods that have ended.
     """
 
     name: str
@@ -52,13 +52,14 @@ class Cluster(Record):
 
     Attributes:
         waiting: the pods that wait for a node.
-        claims: the claims by namespace and name.
-        volumes: the volumes by name.
-        priorities: the value of each PriorityClass.
+        claims: (namespace, name) -> PersistentVolumeClaim.
+        volumes: name -> PersistentVolume.
+        runtime_classes: name -> RuntimeClass.
+        priorities: name of a PriorityClass -> value of the PriorityClass.
         default_priority: the priority of a pod without a PriorityClass.
         has_all_priorities: whether `priorities` contains every PriorityClass of the cluster.
-        namespaces: the labels of each namespace, by its name.
-        csi_nodes: the CSINode of each node, by the name of the node.
+        namespaces: name of a namespace -> labels of the namespace.
+        csi_nodes: name of a node -> CSINode of the node.
     """
 
     nodes: tuple[Node, ...]
@@ -73,7 +74,7 @@ class Cluster(Record):
     csi_nodes: Mapping[str, Object] = EMPTY
 
     def priority(self, spec: Mapping[str, Any]) -> int | None:
-        """Return the priority of a pod; None if the cluster does not list the pod's PriorityClass."""
+        """Return the priority of a pod with a PodSpec; None if `priorities` lacks the PriorityClass of the pod."""
         if "priority" in spec:
             value: int = spec["priority"]
             return value

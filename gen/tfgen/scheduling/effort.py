@@ -15,7 +15,7 @@ class Effort:
         self.steps = steps
 
     def take(self, steps: int) -> bool:
-        """Subtract a number of steps, and return True if enough steps remained."""
+        """Subtract `steps` from the remaining steps, and return True. Return False if fewer steps remain."""
         if steps > self.steps:
             return False
         self.steps -= steps

@@ -37,8 +37,9 @@ def is_selected(spec: Mapping[str, Any], node: Node) -> bool:
 
 
 def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None:
-    """Return the first taint of a node that a PodSpec does not tolerate; None if the PodSpec tolerates all taints.
+    """Return the first taint, among the taints of a node, that a PodSpec does not tolerate; None without such a taint.
 
+    Taints with the effect PreferNoSchedule are ignored.
     https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
     """
     tolerations: Sequence[Mapping[str, Any]] = spec.get("tolerations") or ()
@@ -49,7 +50,7 @@ def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None
 
 
 def reaches(volume: Object, node: Node) -> bool:
-    """Test whether the node affinity, the zone and the region of a PersistentVolume allow its use on a node.
+    """Test whether the node affinity, the zone and the region of a PersistentVolume allow pods on a node to mount it.
 
     The scheduler's plugin VolumeZone accepts each node that has no label of a zone or region:
     https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/plugins/volumezone/volume_zone.go
@@ -103,8 +104,8 @@ def _is_met(term: Mapping[str, Any], node: Node) -> bool:
 def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
     """Test whether a toleration matches a taint.
 
-    See the function ToleratesTaint in https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration.go, except for
-    its alpha feature.
+    The rules are those of the function ToleratesTaint, without the operators Lt and Gt, which are an alpha feature:
+    https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration.go
     """
     if toleration.get("effect") and toleration["effect"] != taint["effect"]:
         return False

@@ -30,11 +30,11 @@ _NODE_AFFINITY: Final = ("affinity", "nodeAffinity")
 
 
 class SpreadDomains(Record):
-    """The domains of a topology spread that a set of pods has, and the number of counted pods in each domain.
+    """The domains of one topology spread of a set of pods, and the number of counted pods in each domain.
 
     Attributes:
-        of_node: the domain of each node that the topology spread considers, by the node's index.
-        counts: for each domain, the number of running pods that the topology spread counts.
+        of_node: index of a node -> domain of the node, for each node that the topology spread considers.
+        counts: domain -> number of running pods that the topology spread counts.
     """
 
     spread: Spread
@@ -48,7 +48,7 @@ class Site(Record):
     Attributes:
         nodes: the nodes, as an integer with one bit for each node.
         places: the indexes of the nodes.
-        room: for each of these nodes, the number of the set's pods that fit if no other pods are placed.
+        room: index of a node -> number of the set's pods that fit on the node if no other pods are placed.
         most: the number of the set's pods that fit on all these nodes together.
         domains: the domains of each topology spread of the set.
         alone_keys: the keys of node labels for which anti-affinity separates the pods of the set: all nodes with the
@@ -76,14 +76,14 @@ class NodePool:
         self._capacities: dict[object, list[int]] = {}
 
     def site(self, pods: PodSet) -> Site:
-        """Return the nodes that may run the pods of a set."""
+        """Return the nodes that may run the pods of a set, and the room for these pods on the nodes."""
         if id(pods) not in self._sites:
             self._sites[id(pods)] = (pods, self._site(pods))
         return self._sites[id(pods)][1]
 
     @cached_property
     def totals(self) -> Mapping[str, int]:
-        """The sum of the free amounts of all nodes, by resource."""
+        """Resource -> sum of the free amounts of all nodes."""
         totals: Counter[str] = Counter()
         for node in self.nodes:
             for resource, value in node.free.items():
@@ -91,29 +91,32 @@ class NodePool:
         return totals
 
     def free(self, nodes: int, resource: str) -> int:
-        """Return the sum of the free amounts of a resource on the nodes of a bit set."""
+        """Return the sum of the free amounts of a resource on the nodes in the bit set `nodes`."""
         return sum(max(self.nodes[index].free.get(resource, 0), 0) for index in self.indexes(nodes))
 
     def indexes(self, nodes: int) -> tuple[int, ...]:
-        """Return the indexes of the nodes in a bit set."""
+        """Return the indexes of the nodes in the bit set `nodes`."""
         if nodes not in self._indexes:
             digits = bin(nodes)[:1:-1]
             self._indexes[nodes] = tuple(index for index, digit in enumerate(digits) if digit == "1")
         return self._indexes[nodes]
 
     def capacities(self, nodes: int, requests: Counts) -> list[int]:
-        """For each node in a bit set, return the number of pods with the given requests that fit on the node."""
+        """Return the number of pods with the given requests that fit on each node in the bit set `nodes`."""
         key = (nodes, *sorted(requests.items()))
         if key not in self._capacities:
             self._capacities[key] = [capacity(self.nodes[index].free, requests) for index in self.indexes(nodes)]
         return self._capacities[key]
 
     def selects(self, term: Term, pods: PodSet) -> bool:
-        """Test whether an anti-affinity term forbids a set of pods."""
+        """Test whether an anti-affinity term keeps the pods of a set away."""
         return term.selects(pods.labels, pods.namespace, self.namespaces)
 
     def refusals(self, pods: PodSet) -> Iterator[str]:
-        """Yield a reason for each node that cannot run a pod of a set. Ignore a lack of free resources."""
+        """Yield a reason, such as "without zone=a", for each node that cannot run the pods of a set.
+
+        Ignore a lack of free resources.
+        """
         kept_away = self._kept_away(pods)
         for node in self.nodes:
             taint = untolerated(pods.spec, node)
@@ -208,14 +211,19 @@ class NodePool:
         return self._mask(f"domain {key}={value}", lambda node: node.labels.get(key) == value)
 
     def _mask(self, name: str, takes: Callable[[Node], bool]) -> int:
-        """Return the set of nodes that meet a condition, as bits. The name of the condition is the key in the cache."""
+        """Return the nodes for which `takes` returns True, as a bit set. `name` is the key in the cache."""
         if name not in self._masks:
             digits = "".join("1" if takes(node) else "0" for node in reversed(self.nodes))
             self._masks[name] = int(digits or "0", 2)
         return self._masks[name]
 
     def _most(self, room: Mapping[int, int], key: str) -> int:
-        """Return the number of pods that fit if the nodes with the same value of a label share a limit of one pod."""
+        """Return the number of pods that fit if all nodes with the same value of a label together run at most one pod.
+
+        Args:
+            room: index of a node -> number of pods that fit on the node.
+            key: the key of the label.
+        """
         domains: dict[str | int, int] = {}
         for index, pods in room.items():
             domain = self.nodes[index].labels.get(key, index)
@@ -224,7 +232,7 @@ class NodePool:
 
     @cached_property
     def _running(self) -> Mapping[str, list[tuple[int, Mapping[str, str], bool, str]]]:
-        """The running pods by namespace. A pod is a tuple: node index, labels, True for a pod in deletion, and name."""
+        """Namespace -> running pods, as (index of the node, labels, True for a pod that is being deleted, name)."""
         pods = defaultdict(list)
         for index, node in enumerate(self.nodes):
             for pod in node.pods:
@@ -236,7 +244,7 @@ class NodePool:
 
     @cached_property
     def _avoided(self) -> Sequence[tuple[Node, Term, str]]:
-        """The anti-affinity terms of the running pods, as tuples: node of the pod, term, and name of the pod."""
+        """The anti-affinity terms of the running pods, as (node of the pod, term, name of the pod)."""
         return [
             (node, term, f"{namespace_of(pod)}/{pod['metadata']['name']}")
             for node in self.nodes
@@ -246,9 +254,10 @@ class NodePool:
         ]
 
     def _kept_away(self, pods: PodSet) -> Mapping[tuple[str, str], str]:
-        """Return the domains that anti-affinity forbids to a set of pods.
+        """Return domain -> name of a running pod, for each domain that anti-affinity forbids to a set of pods.
 
-        The value is the name of a running pod, whose rule or labels forbid the domain.
+        A domain is a pair: the key and the value of a node label. The anti-affinity of the running pod or of the set
+        forbids the domain, because the pod runs in the domain.
         """
         domains: dict[tuple[str, str], str] = {}
         for node, term, pod in self._avoided:
@@ -285,7 +294,7 @@ class NodePool:
                 yield f"the input lacks the volume of the claim {on_node.missing[0]} of a pod on {on_node.node}"
 
     def doubts(self, pods: PodSet) -> Iterator[str]:
-        """Yield a text for each namespace that the input lacks, although anti-affinity reads the namespace's labels."""
+        """Yield a text for each namespace whose labels anti-affinity reads, but tfgen does not know."""
         namespaces = set()
         for _, term, _ in self._avoided:
             if term.needs_namespace(pods.labels, pods.namespace, self.namespaces):

@@ -74,7 +74,7 @@ def node_slots(placement: Placement) -> tuple[NodeSlots, ...]:
 
 
 def grouped(nodes: Iterable[NodeSlots]) -> list[NodeGroup]:
-    """Group nodes that have equal slots. Nodes with placed pods come first, then nodes with GPUs."""
+    """Return groups of nodes with equal slots: first the nodes with placed pods, then the nodes with GPUs."""
     groups: dict[NodeSlots, list[NodeSlots]] = {}
     for node in sorted(nodes, key=lambda node: _natural(node.name)):
         groups.setdefault(node.replaced(name=""), []).append(node)
@@ -83,7 +83,10 @@ def grouped(nodes: Iterable[NodeSlots]) -> list[NodeGroup]:
 
 
 def slot_letters(nodes: Iterable[NodeSlots]) -> Mapping[RoleKey, str]:
-    """Return a letter for each role that uses GPUs: the first letter of the role, or else any unused letter."""
+    """Return a letter for each role that uses GPUs: the first letter of the role, or else any unused letter.
+
+    The key is a pair: the title of the run, and the name of the role.
+    """
     letters: dict[RoleKey, str] = {}
     for item in (item for node in nodes for item in node.placed):
         key = (item.run, item.role)
@@ -94,7 +97,7 @@ def slot_letters(nodes: Iterable[NodeSlots]) -> Mapping[RoleKey, str]:
 
 
 def role_counts(node: NodeSlots) -> Mapping[str, str]:
-    """Return the placed pods of each run in words, such as `chief, 2 worker`, by the title of the run."""
+    """Return title of a run -> text about the pods of the run on a node, such as `chief, 2 worker`."""
     counts: dict[str, dict[str, int]] = {}
     for item in node.placed:
         roles = counts.setdefault(item.run, {})

@@ -15,7 +15,7 @@ class Placement:
 
     Attributes:
         left: for each set, the number of pods without a node.
-        placed: for each node with placed pods, the number of pods of each set on the node.
+        placed: index of a node -> index of a set -> number of the set's pods on the node.
     """
 
     def __init__(self, board: Board) -> None:
@@ -31,7 +31,7 @@ class Placement:
         return self._free.get(index, self.board.nodes[index].free)
 
     def takes(self, number: int, index: int) -> bool:
-        """Test whether the scheduler could place a pod of a set on a node in the current placement."""
+        """Test whether the scheduler could place one more pod of the set `number` on the node `index`."""
         board, free = self.board, self.free(index)
         if any(free.get(resource, 0) < value for resource, value in board.sets[number].requests.items()):
             return False
@@ -42,7 +42,7 @@ class Placement:
         return all(self._is_even(number, order, index) for order in range(len(board.domains[number])))
 
     def place(self, number: int, index: int, pods: int = 1) -> None:
-        """Place some pods of a set on a node; a negative number removes pods."""
+        """Place `pods` more pods of the set `number` on the node `index`. A negative `pods` removes pods."""
         board = self.board
         self.left[number] -= pods
         placed = self.placed.setdefault(index, {})
@@ -63,13 +63,19 @@ class Placement:
             self._near[key, labels[key], number] += pods
 
     def withdraw(self, numbers: Iterable[int]) -> None:
-        """Remove all pods of some sets from their nodes."""
+        """Remove all pods of the sets `numbers` from the nodes."""
         for number in numbers:
             for index in [index for index, placed in self.placed.items() if number in placed]:
                 self.place(number, index, -self.placed[index][number])
 
     def _is_even(self, number: int, order: int, index: int) -> bool:
-        """Test whether another pod on a node keeps the node's domain within the limit of a topology spread."""
+        """Test whether a topology spread of a set allows one more pod of the set on a node.
+
+        Args:
+            number: the index of the set.
+            order: the index of the topology spread among those of the set.
+            index: the index of the node.
+        """
         domains: Domains = self.board.domains[number][order]
         counts, spread = self._counts[number][order], domains.spread
         least = counts.least if len(counts.of_domain) >= spread.min_domains else 0
@@ -98,21 +104,21 @@ class _DomainCounts:
 
 
 def first_fit(board: Board) -> Placement:
-    """Place the pods of a board on the first nodes with room, the largest pods first."""
+    """Place each pod of a board on the first node with room, the largest pods first."""
     placement = Placement(board)
     fit(placement, range(len(board.sets)))
     return placement
 
 
 def fit(placement: Placement, numbers: Iterable[int]) -> None:
-    """Place the pods of the given sets in addition to the placed pods, the largest pods first."""
+    """Place the pods of the sets `numbers` in addition to the placed pods, the largest pods first."""
     board = placement.board
     for number in sorted(numbers, key=lambda number: (-_size(board, number), len(board.places[number]))):
         _place(placement, number)
 
 
 def _place(placement: Placement, number: int) -> None:
-    """Place as many pods of a set on nodes as fit."""
+    """Place as many pods of the set `number` as fit, each pod on the first node with room."""
     board = placement.board
     pod_set = board.sets[number]
     if not pod_set.spreads and not board.conflicts[number]:
@@ -131,9 +137,9 @@ def _place(placement: Placement, number: int) -> None:
 
 
 def _size(board: Board, number: int) -> float:
-    """Return the size of a pod of a set: the pod's largest share of a resource.
+    """Return the size of a pod of the set `number`: the pod's largest share of a resource.
 
-    The share of a resource is the pod's request divided by the free amount of all nodes.
+    The share of a resource is the pod's request divided by the free amount of all nodes together.
     """
     totals = board.pool.totals
     shares = (value / totals[name] for name, value in board.sets[number].requests.items() if totals.get(name))

@@ -76,7 +76,7 @@ class PodSet(Record):
     in_gang: bool
 
     def is_counted_by(self, namespace: str, selector: Mapping[str, Any]) -> bool:
-        """Test whether a topology spread in a namespace counts these pods."""
+        """Test whether a topology spread with a namespace and a label selector counts these pods."""
         return self.namespace == namespace and matches(selector, self.labels)
 
 
@@ -136,7 +136,7 @@ def _obstacles(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[str]:
 
 
 def _scheduling(cluster: Cluster, runtime_class: str) -> Mapping[str, Any]:
-    """Return the field `scheduling` of a RuntimeClass, which selects nodes."""
+    """Return the field `scheduling` of a RuntimeClass: a node selector and tolerations for its pods; may be empty."""
     scheduling: Mapping[str, Any] = cluster.runtime_classes.get(runtime_class, _EMPTY).get("scheduling") or _EMPTY
     return scheduling
 

@@ -21,7 +21,7 @@ LabelReader: TypeAlias = tuple[Mapping[str, Any], Sequence[str]]
 
 
 class PodTemplate(Record):
-    """Equal pods of a controller, independent of a cluster. `PodSet` describes the fields.
+    """Equal pods of a controller, independent of a cluster. `PodSet` describes the other fields.
 
     Attributes:
         added: the labels that the controller adds to the pods.
@@ -67,7 +67,10 @@ class LabelReaders:
 
 
 def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]:
-    """Split a template. Yield a template for each group of equal pods, with the labels that the controller adds."""
+    """Split a template into one template for each group of equal pods, with the labels that the controller adds.
+
+    Pods are equal if no label selector of `readers` distinguishes the pods.
+    """
     added = template.added
     opaque = dict.fromkeys(added.opaque, f"? of {added.controller}")  # equal to no value of a real label
     labels = {**template.labels, **added.common, **opaque}
@@ -93,7 +96,7 @@ def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]
 
 
 def _label_readers(spec: Mapping[str, Any]) -> Iterator[LabelReader]:
-    """Yield the label selectors of topology spreads and anti-affinity in a PodSpec."""
+    """Yield (label selector, copied label keys) for each topology spread and anti-affinity term in a PodSpec."""
     yield from anti_affinity.selectors_of(spec)
     for constraint in spec.get("topologySpreadConstraints") or ():
         if constraint.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":

@@ -74,8 +74,8 @@ class Verdict(Record):
     Attributes:
         lacks: the shortages, if the run does not fit.
         doubts: the reasons why the answer is `not known`.
-        competitors: the earlier runs that leave no room for the run; empty if the run does not fit even without the
-            earlier runs.
+        competitors: the titles of the earlier runs that leave no room for the run; empty if the run does not fit even
+            without the earlier runs.
     """
 
     run: PlannedRun
@@ -130,7 +130,7 @@ def judge(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
 
 
 def _in_order(board: Board, owners: Iterable[str]) -> Placement:
-    """Place the pods of a board except those that can never start. Pods of an earlier owner are placed first."""
+    """Place the pods of a board in the order of `owners`, except the sets with obstacles, which can never start."""
     placement = Placement(board)
     for owner in owners:
         fit(placement, [number for number, item in enumerate(board.sets) if item.owner == owner and not item.obstacles])
@@ -178,7 +178,13 @@ class _Queue:
         return self._no_room(run, sets, lacks, self._before)
 
     def _has_no_room(self, before: Sequence[PodSet], sets: Sequence[PodSet], demand: Demand) -> bool:
-        """Test whether every placement leaves a pod without a node."""
+        """Test whether every placement leaves a pod without a node.
+
+        Args:
+            before: the pod sets of the earlier runs.
+            sets: the pod sets of the run.
+            demand: the requests of the pod sets in `before`.
+        """
         if any(item.count > self._pool.site(item).most for item in sets) or demand.leaves_too_little(sets):
             return True
         ends = outcomes(Board(self._pool, [*before, *sets]), self._effort)
@@ -198,7 +204,9 @@ class _Queue:
 
 
 def _preempts(pods: PodSet, priorities: Iterable[int | None]) -> bool:
-    """Test whether the scheduler may evict pods of lower or unknown priority in favour of a set of pods.
+    """Test whether the scheduler may evict a pod with one of the given priorities in favour of a set of pods.
+
+    The scheduler evicts pods of lower priority. An unknown priority may be lower.
 
     https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
     """
@@ -228,7 +236,7 @@ def _summed(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
 
 
 def _lacks(placement: Placement, number: int) -> Iterator[Lack]:
-    """Yield the shortages that explain why pods of a set have no node."""
+    """Yield the shortages that explain why pods of the set `number` have no node in a placement."""
     board, left = placement.board, placement.left[number]
     pod_set, places = board.sets[number], board.places[number]
     if not left:
@@ -304,7 +312,7 @@ def _acceptance(board: Board, certain: set[int], run: PlannedRun) -> Verdict:
 
 
 def _by_reason(doubts: Iterable[tuple[str, str]]) -> tuple[Doubt, ...]:
-    """Convert pairs of a reason and a role to doubts. Each reason becomes one doubt, with all roles of the reason."""
+    """Convert pairs (reason, role) to doubts. Each reason becomes one doubt, with all roles of the reason."""
     roles: dict[str, dict[str, None]] = {}
     for reason, role in doubts:
         roles.setdefault(reason, {})[role] = None

@@ -24,9 +24,9 @@ class NodeVolumes(Record):
     """The volumes of the pods on a node.
 
     Attributes:
-        csi_node: the CSINode of the node; None if the input has no CSINode for the node.
-        attached: the volumes on the node that a CSI driver serves.
-        missing: the claims whose volume is missing in the input, as `NAMESPACE/NAME`.
+        csi_node: the CSINode of the node; None if tfgen does not know the CSINode.
+        attached: the volumes of the pods that a CSI driver serves, as (driver, handle of the volume).
+        missing: the claims of the pods, as `NAMESPACE/NAME`, whose volumes tfgen does not know.
     """
 
     node: str
@@ -35,7 +35,7 @@ class NodeVolumes(Record):
     missing: tuple[str, ...]
 
     def limit(self, driver: str) -> int | None:
-        """Return the maximum number of a driver's volumes on the node; None if the number is not limited."""
+        """Return the maximum number of a driver's volumes on the node; None without a known limit."""
         drivers = data_path.at(self.csi_node or {}, ("spec", "drivers")) or ()
         counts = ((item.get("allocatable") or {}).get("count") for item in drivers if item.get("name") == driver)
         return next(counts, None)
@@ -56,7 +56,7 @@ class NodeVolumes(Record):
 
 
 def csi_volumes(volumes: Iterable[Object]) -> frozenset[CsiVolume]:
-    """Return the driver and handle of each PersistentVolume that a CSI driver serves."""
+    """Return (driver, handle of the volume) for each PersistentVolume that a CSI driver serves."""
     sources: Iterator[Mapping[str, Any] | None] = (data_path.at(volume, _CSI) for volume in volumes)
     return frozenset((source["driver"], source["volumeHandle"]) for source in sources if source)
 
