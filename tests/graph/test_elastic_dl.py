@@ -106,7 +106,7 @@ def test_what_the_master_does_itself_is_refused_with_the_way_out():
         "support roles.chief: the master leads the training",
         "support roles.worker.env: the master creates the pods; pass the setting in args",
         'support roles.worker.priorityClassName (found "low"): set workload.elasticDL.workerPriority',
-        "support nodeSelector: the master creates the pods; pass the setting with --cluster_spec_json",
+        "support nodeSelector: the master creates the pods; pass the setting and the labels of the run with",
         "support gang: ElasticDL starts with the workers that can be scheduled",
         'support security.profile "restricted", only baseline and privileged',
     ):

@@ -133,8 +133,8 @@ REFUSED = {
     "completion: {by: AllWorkers}": 'completion.by "AllWorkers", only "", Chief and Worker0',
     "workload: {tfJob: {gang: Operator}}": 'workload.tfJob.gang "Operator", only PodGroup',
     "workload: {suspend: true}": "workload.suspend (found true): kubeflow.org/v1beta1 cannot suspend",
-    "legacyFlags: true": "legacyFlags (found true): the tasks read TF_CONFIG",
-    "legacyVariables: true": "legacyVariables (found true): the tasks read TF_CONFIG",
+    "legacyFlags: true": "legacyFlags (found true): the tasks of this workload kind read TF_CONFIG",
+    "legacyVariables: true": "legacyVariables (found true): the tasks of this workload kind read TF_CONFIG",
 }
 
 

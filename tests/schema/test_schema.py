@@ -51,7 +51,7 @@ def said_of_spec(spec: str) -> str:
         (
             "replicas: 4\nvolumes: []\nroles: {chief: {}, worker: {labels: {}, deadline: 1}}",
             '5:3: unknown key "replicas" in spec; did you mean "roles.worker.replicas"? [unknown-key]\n'
-            '6:3: unknown key "volumes" in spec; write storage: {...}, each with its mountPath [unknown-key]\n'
+            '6:3: unknown key "volumes" in spec; write storage: {...}, each volume with its mountPath [unknown-key]\n'
             '7:43: unknown key "deadline" in spec.roles.worker; did you mean "spec.deadline"? [unknown-key]\n',
         ),
         (
@@ -133,7 +133,8 @@ def said_of_spec(spec: str) -> str:
         ),
         (
             "run: abcdefghij-abcdefghij\nroles: {chief: {}}",
-            '5:8: spec.run: found "abcdefghij-abcdefghij", expected at most 20 characters (it has 21) [too-long]\n',
+            '5:8: spec.run: found "abcdefghij-abcdefghij", expected at most 20 characters (the text has 21)'
+            " [too-long]\n",
         ),
         (
             'labels: {tfgen/run: x, 08: 1, "8": x}\nroles: {chief: {}}',
@@ -180,7 +181,7 @@ def said_of_spec(spec: str) -> str:
         ),
         (
             f"roles: {{chief: {{}}}}\nenvironments: {{{', '.join(f'e{i}: {{}}' for i in range(51))}}}",
-            "6:3: spec.environments: found 51, expected at most 50 [too-many]\n",
+            "6:3: spec.environments: found 51 entries, expected at most 50 [too-many]\n",
         ),
     ],
 )
@@ -207,16 +208,15 @@ def test_a_mistake_is_said(spec, expected):
             "8:62: roles.chief.ports must be the same in every environment; set spec.roles.chief.ports, or make"
             " spec.environments.dev a separate job [not-tunable]\n"
             '8:73: unknown key "replicas" in spec.environments.dev.roles.chief; the chief is always a single task; '
-            "remove it"
-            " [unknown-key]\n",
+            "remove the key [unknown-key]\n",
         ),
         (
             "{dev: {gang: {enabled: false}, roles: {worker: {replicas: 1}}}}",
             '8:24: spec.environments.dev changes "gang", which the job does not have; write spec.gang: {scheduler: '
             "volcano, enabled: false}, and enabled: true in the environments with the section, or remove "
-            "this [not-tunable]\n"
+            "the key [not-tunable]\n"
             '8:56: spec.environments.dev changes "worker", which the job does not have; write spec.roles.worker '
-            "first, or remove this [not-tunable]\n",
+            "first, or remove the key [not-tunable]\n",
         ),
         (
             "{dev: {env: {C: null}, storage: {data: {emptyDir: {}}, new: {mountPath: /n}}}}",
@@ -241,7 +241,7 @@ def test_a_mistake_in_an_environment_is_said(environments, expected):
         (
             "apiVersion: kubeflow.org/v1\nkind: TFJob\nspec: {tfReplicaSpecs: {}}",
             'job.yaml:2:7: found a document of kind "TFJob" of "kubeflow.org/v1", expected kind TrainingJob of'
-            " tfgen/v1alpha1; to convert the document to a job.yaml: tfgen import job.yaml [wrong-kind]\n",
+            " tfgen/v1alpha1; to convert the document to a job.yaml, run tfgen import job.yaml [wrong-kind]\n",
         ),
         (
             "apiVersion: tfgen/v1\nkind: Trainingjob\nmetadata: {name: flux}\nspec: {roles: {chief: {}}}",

@@ -190,7 +190,7 @@ def test_a_tunable_has_a_kind_and_a_default(path, kind, default):
     "path", ["replicas", "port", "gang.scheduler", "roles", "roles.chief.replicas", "storage.data"]
 )
 def test_a_path_that_is_no_tunable_is_an_error(path):
-    with pytest.raises(LookupError, match=f"the values path {path} has no tunable$"):
+    with pytest.raises(LookupError, match=f"no tunable has the values path {path}$"):
         tunables.at(path.split("."))
 
 

@@ -35,21 +35,27 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
         _ANY,
         "metadata",
         "namespace",
-    ): "remove it, and set environments.NAME.namespace, which applies to all objects",
+    ): "remove the key, and set environments.NAME.namespace, which applies to all objects",
     ("patches", _ANY, "patch"): "write merge: {{...}} for a merge patch, and json: [...] for operations of RFC 6902",
-    ("patches", _ANY, "target", "group"): "the target needs only the kind; remove it",
-    ("patches", _ANY, "target", "version"): "the target needs only the kind; remove it",
+    ("patches", _ANY, "target", "group"): "a target needs only the key kind; remove the key",
+    ("patches", _ANY, "target", "version"): "a target needs only the key kind; remove the key",
     ("resources", "amd.com/gpu"): "write gpu: {{count: {value}, resource: amd.com/gpu}}",
     ("resources", "ephemeral-storage"): "write requests: {{ephemeral-storage: {value}}}",
     ("resources", "nvidia.com/gpu"): "write gpu: {{count: {value}}}",
     ("resources", "gpu"): "write gpu: {{count: {value}}}",
-    ("roles", "chief", "replicas"): "the chief is always a single task; remove it",
-    ("roles", "evaluator", "replicas"): "the evaluator is always a single task; remove it",
-    ("security", "allowPrivilegeEscalation"): "the default security profile, restricted, forbids this field; remove it",
-    ("security", "capabilities"): "profile restricted, the default, drops them; remove it",
+    ("roles", "chief", "replicas"): "the chief is always a single task; remove the key",
+    ("roles", "evaluator", "replicas"): "the evaluator is always a single task; remove the key",
+    ("security", "allowPrivilegeEscalation"): (
+        "the default security profile, restricted, already sets this field to false; remove the key"
+    ),
+    ("security", "capabilities"): (
+        "the default security profile, restricted, already drops all capabilities; remove the key"
+    ),
     ("security", "privileged"): "write profile: privileged for settings that no other profile allows",
-    ("security", "runAsNonRoot"): "profile restricted, the default, sets it; remove it",
-    ("security", "seccompProfile"): "profile restricted, the default, sets it, and so does baseline; remove it",
+    ("security", "runAsNonRoot"): "the default security profile, restricted, already sets this field; remove the key",
+    ("security", "seccompProfile"): (
+        "the security profiles restricted, the default, and baseline already set this field; remove the key"
+    ),
     **{
         (around, *name, field): f"write podTemplate: {{{{spec: {{{{{field}: {{value}}}}}}}}}}"
         for around, *name in (("spec",), ("roles", _ANY))
@@ -64,7 +70,7 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
         "write retries for backoffLimit, deadline for activeDeadlineSeconds, and completion.release for cleanPodPolicy"
     ),
     ("spec", "run"): "only a job file can set this key, for the job and for its environments",
-    ("spec", "volumes"): "write storage: {value}, each with its mountPath",
+    ("spec", "volumes"): "write storage: {value}, each volume with its mountPath",
     ("storage", _ANY, "claim", "claimName"): "write name: {value}",
     (
         "storage",

@@ -135,9 +135,9 @@ def missing_section(document: Document, environment: str, section: tuple[str, ..
     path = ("spec", "environments", environment, *section)
     *_, name = section
     if _can_be_off(schema_file.load(), section):
-        cure = f"write {_off(section, {})}, and enabled: true in the environments with the section, or remove this"
+        cure = f"write {_off(section, {})}, and enabled: true in the environments with the section, or remove the key"
     else:
-        cure = f"write {path_name(('spec', *section))} first, or remove this"
+        cure = f"write {path_name(('spec', *section))} first, or remove the key"
     message = f"{path_name(path[:3])} changes {shown(name)}, which the job does not have; {cure}"
     return Problem(document.source(path), document.key(path), message, "not-tunable")
 
@@ -201,7 +201,8 @@ def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
         else:
             owner = {"propertyNames": error.node} if error.of_key else error.node
             hint = _odd_space(key) or _instead(checked, path) or hint_for_key(key, owner, checked.schema, error.path)
-            hint = "; move the anchors to a key at the top level of the document" if key.startswith("x-") else hint
+            if key.startswith("x-"):
+                hint = "; move the key to the top level of the document, which allows keys that begin with x-"
             message = f"unknown key {shown(key)} in {checked.name(error.path)}{hint}"
             yield checked.problem(path, message, "unknown-key", at_key=True)
 
@@ -332,7 +333,7 @@ def _wrong_text(checked: CheckedData, error: SchemaError, requirement: str, rule
 
 def _too_long(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     long = error.names[0] if error.of_key else checked.value(error.path)
-    requirement = f"at most {error.node['maxLength']} characters (it has {len(long)})"
+    requirement = f"at most {error.node['maxLength']} characters (the text has {len(long)})"
     yield _wrong_text(checked, error, requirement, "too-long")
 
 
@@ -351,7 +352,7 @@ def _too_many(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
         yield from _not_exactly_one(checked, error)
         return
     most, count = error.node[error.keyword], len(checked.value(error.path))
-    message = f"{checked.name(error.path)}: found {count}, expected at most {most}"
+    message = f"{checked.name(error.path)}: found {count} entries, expected at most {most}"
     yield checked.problem(error.path, message, "too-many", at_key=True)
 
 
@@ -408,7 +409,7 @@ def _other_kind(checked: CheckedData) -> Problem | None:
     of = f" of {shown(version)}" if isinstance(version, str) else ""
     message = f"found a document of kind {shown(kind)}{of}, expected kind {expected_kind} of tfgen/v1alpha1"
     if is_importable:
-        message += f"; to convert the document to a job.yaml: tfgen import {checked.document.file}"
+        message += f"; to convert the document to a job.yaml, run tfgen import {checked.document.file}"
     return checked.problem(("kind",), message, "wrong-kind")
 
 

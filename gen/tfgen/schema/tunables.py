@@ -126,7 +126,7 @@ def at(path: Sequence[str]) -> Tunable:
     """
     leaf = all_leaves().get(tuple(path))
     if leaf is None:
-        raise LookupError(f"the values path {'.'.join(path)} has no tunable")
+        raise LookupError(f"no tunable has the values path {'.'.join(path)}")
     return leaf.tunable
 
 

@@ -65,7 +65,9 @@ def without(spec: Mapping[str, Any]) -> Iterator[Without]:
 @functools.cache
 def _owned_by_others(kind: WorkloadKind) -> tuple[Without, ...]:
     return tuple(
-        Without(path, f"only {' and '.join(owners)} {'have' if len(owners) > 1 else 'has'} the field; remove the key")
+        Without(
+            path, f"only {' and '.join(owners)} {'support' if len(owners) > 1 else 'supports'} this key; remove the key"
+        )
         for path, owners in _owners().items()
         if kind not in owners
     )

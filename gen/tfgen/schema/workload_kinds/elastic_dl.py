@@ -42,7 +42,7 @@ _OTHER_SOURCES: Final = (
 
 _BY_ARGUMENT: Final = "the master creates the pods; pass the setting in args, which the master reads"
 _OF_ITS_PODS: Final = (
-    "the master creates the pods; pass the setting with --cluster_spec_json in args, with the labels of the run"
+    "the master creates the pods; pass the setting and the labels of the run with --cluster_spec_json in args"
 )
 _NONE: Final = "the pods of ElasticDL do not support this field; remove the key"
 
@@ -53,7 +53,10 @@ FACTS: Final = Facts(
             Without(f"roles.{role}", "the master leads the training and evaluates the model; remove the key")
             for role in _LED
         ),
-        Without("roles.worker.priorityClassName", "set workload.elasticDL.workerPriority: high, low or a fraction"),
+        Without(
+            "roles.worker.priorityClassName",
+            "set workload.elasticDL.workerPriority to high, low or a fraction",
+        ),
         Without("roles.worker.runs", "the workers end when the data ends; remove the key"),
         *(Without(f"roles.*.{key}", _BY_ARGUMENT) for key in ("args", "command", "env", "envFrom", "image")),
         *(Without(key, _BY_ARGUMENT) for key in ("command", "env", "envFrom")),
@@ -64,34 +67,43 @@ FACTS: Final = Facts(
             Without(f"storage.*.{key}", "every pod of ElasticDL mounts the whole volume; remove the key")
             for key in _PARTS_OF_A_MOUNT
         ),
-        *(Without(f"storage.*.{key}", "ElasticDL supports only claims and hostPath") for key in _OTHER_SOURCES),
+        *(
+            Without(
+                f"storage.*.{key}",
+                "ElasticDL supports only the volume sources claim and hostPath; use claim or hostPath",
+            )
+            for key in _OTHER_SOURCES
+        ),
         Without("cloud", _OF_ITS_PODS),
         Without(
             "imagePullSecrets",
-            "the pods use the service account default of the namespace; add the secret to this account",
+            "the pods use the service account default of the namespace; add the secret to this service account",
         ),
         Without("resumeFrom", "use --checkpoint_dir_for_init in args"),
         Without("serviceAccount", "the pods use the service account default; remove the key, or use the kind Job"),
         Without("deadline", "the deadline would end the master, but not the pods of the master; remove the key"),
         Without("restart.inPlace", "the master replaces each failed pod; use the kind Job, JobSet or StatefulSet"),
-        Without("restart.ignoreExitCodes", "the master counts every failure; use the kind Job, JobSet or StatefulSet"),
+        Without(
+            "restart.ignoreExitCodes",
+            "the master counts every failure as a retry; use the kind Job, JobSet or StatefulSet",
+        ),
         Without("lockWait", "the pods have no deadline; remove the key"),
-        Without("helpers", "tfgen adds no container to the pods; remove the key"),
+        Without("helpers", "tfgen adds no helper container to the pods; remove the key"),
         Without("port", "the ps use port 2222 and the workers use port 3333; remove the key"),
         Without("gang", "ElasticDL starts with the workers that can be scheduled; remove the key"),
         Without("podDisruptionBudget", "the master replaces lost workers; remove the key"),
         Without("tensorboard", "use a separate job, or --tensorboard_log_dir in args"),
         Without("code", "the master creates pods without a volume for code; add the code to the image"),
         Without("completion.by", "the job ends when all workers end; remove the key"),
-        Without("completion.release", "the master deletes the pods; remove the key"),
+        Without("completion.release", "the master deletes the pods at the end of the job; remove the key"),
         *NO_LEGACY,
     ),
     only=(
-        Only("strategy", ("ParameterServer",), "the master creates only ps and workers; use Job or JobSet"),
+        Only("strategy", ("ParameterServer",), "the master creates only ps and workers; use the kind Job or JobSet"),
         Only(
             "security.profile",
             ("baseline", "privileged"),
-            "the master creates pods without a security context, which restricted refuses; use baseline",
+            "the master creates pods without a security context, which the profile restricted refuses; use baseline",
         ),
     ),
     specific=("workload.elasticDL",),

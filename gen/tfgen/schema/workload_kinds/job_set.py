@@ -17,7 +17,7 @@ FACTS: Final = Facts(
         Only(
             "workload.jobSet.startOrder",
             ("Together",),
-            "a gang waits for all tasks, including the tasks that would wait for the ps; remove gang or startOrder",
+            "a gang starts all tasks together, but this order starts the ps first; remove gang or startOrder",
             ("gang.scheduler", "*"),
         ),
     ),

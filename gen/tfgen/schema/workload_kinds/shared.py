@@ -7,20 +7,28 @@ from typing import Final
 from tfgen.schema.workload_kinds.facts import Condition, Only, Without
 
 NO_FINISHER: Final = (
-    Without("startDeadline", "the finisher, which watches the start, does not exist for this kind; remove the key"),
+    Without(
+        "startDeadline",
+        "a job of this workload kind has no finisher, and only the finisher checks that all tasks start in time; "
+        "remove the key",
+    ),
     Without("completion.onFailure", "the operator also releases a failed job; remove the key"),
     Without("completion.evaluatorGrace", "the operator stops the evaluator when the job ends; remove the key"),
-    Without("completion.image", "the kind needs no finisher; remove the key"),
+    Without("completion.image", "a job of this workload kind has no finisher; remove the key"),
     Without(
-        "completion.notify", "the finisher, which sends notifications, does not exist for this kind; remove the key"
+        "completion.notify",
+        "a job of this workload kind has no finisher, and only the finisher sends notifications; remove the key",
     ),
     Without(
-        "tensorboard.keep", "the finisher, which scales TensorBoard down, does not exist for this kind; remove the key"
+        "tensorboard.keep",
+        "a job of this workload kind has no finisher, and only the finisher scales TensorBoard down; remove the key",
     ),
 )
 LEGACY: Final = ("legacyFlags", "legacyVariables")
 """The fields that pass role, index and hosts to programs of TensorFlow 1."""
-NO_LEGACY: Final = tuple(Without(key, "the tasks read TF_CONFIG; use the kind StatefulSet or Job") for key in LEGACY)
+NO_LEGACY: Final = tuple(
+    Without(key, "the tasks of this workload kind read TF_CONFIG; use the kind StatefulSet or Job") for key in LEGACY
+)
 # For kinds whose controller ends the remaining tasks.
 RELEASES: Final = Only(
     "completion.release", ("ScaleToZero",), "the controller ends the remaining tasks when the job is complete"
@@ -39,7 +47,12 @@ def reads_tf_config(sender: str, cure: str, when: Condition = None) -> Only:
         cure: the fix for a job with another strategy.
         when: the condition on the spec under which the component sets TF_CONFIG.
     """
-    return Only("strategy", _TF_CONFIG_STRATEGIES, f"{sender} sets only TF_CONFIG; {cure}", when)
+    return Only(
+        "strategy",
+        _TF_CONFIG_STRATEGIES,
+        f"{sender} sets only TF_CONFIG, and this strategy needs other variables; {cure}",
+        when,
+    )
 
 
 WHOLE_BUDGET: Final = Without(

@@ -25,7 +25,8 @@ FACTS: Final = Facts(
         Without("retries", "kubeflow.org/v1beta1 does not limit retries; remove the key, or use v1", _OLD),
         Without("restart.inPlace", "the operator replaces each failed pod; use the kind Job, JobSet or StatefulSet"),
         Without(
-            "restart.ignoreExitCodes", "the operator counts every failure; use the kind Job, JobSet or StatefulSet"
+            "restart.ignoreExitCodes",
+            "the operator counts every failure as a retry; use the kind Job, JobSet or StatefulSet",
         ),
         Without(
             "workload.tfJob.enableDynamicWorker",
@@ -42,7 +43,8 @@ FACTS: Final = Facts(
         ),
         Without(
             "gang.schedulerName",
-            "a flag of the operator sets the name; remove the key, or set workload.tfJob.gang to PodGroup",
+            "a flag of the operator sets the name of the scheduler; remove the key, or set workload.tfJob.gang to "
+            "PodGroup",
             ("workload.tfJob.gang", "Operator"),
         ),
     ),
@@ -51,7 +53,8 @@ FACTS: Final = Facts(
         Only(
             "gang.scheduler",
             ("volcano", "kube-batch", "coscheduling", "kueue"),
-            "the CRD of TFJob drops schedulingGroup from the pod templates; use the kind Job",
+            "this scheduler needs the field schedulingGroup of the pods, but the CRD of TFJob drops the field; use the "
+            "kind Job",
         ),
         Only(
             "completion.by",

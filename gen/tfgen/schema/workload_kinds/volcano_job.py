@@ -23,7 +23,8 @@ FACTS: Final = Facts(
         Without("restart.inPlace", "Volcano always restarts a failed program in the same pod; remove the key"),
         Without(
             "restart.ignoreExitCodes",
-            "Volcano restarts a failed program in the same pod without a retry; remove the key, or use the kind JobSet",
+            "Volcano restarts a failed program in the same pod and counts no retry; remove the key, or use the kind "
+            "JobSet",
         ),
         Without("gang.minResources", "Volcano computes the resources of the gang; remove the key"),
     ),
@@ -33,12 +34,13 @@ FACTS: Final = Facts(
         Only(
             "completion.by",
             ("", "Chief", "AllWorkers"),
-            "TaskCompleted means that all tasks of a role ended; use AllWorkers, a chief, or the kind Job or TFJob",
+            "Volcano detects only the end of all tasks of a role, and not the end of worker 0; use AllWorkers, a "
+            "chief, or the kind Job or TFJob",
         ),
         Only(
             "gang.scheduler",
             ("volcano",),
-            "only Volcano schedules a VolcanoJob; use volcano, or a different workload kind",
+            "only Volcano schedules a VolcanoJob; use the scheduler volcano, or a different workload kind",
         ),
     ),
     specific=("workload.ttlSecondsAfterFinished", "workload.volcanoJob"),
