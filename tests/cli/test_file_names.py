@@ -137,8 +137,8 @@ def test_defaults_that_are_no_file_are_not_passed_over(
 ) -> None:
     make(Path("tfgen.yaml"))
     assert run([command, job], cli.USAGE, capsys) == (
-        f"tfgen: error: {message}; the jobs below this folder take their defaults from this file: correct or delete "
-        "the file\n"
+        f"tfgen: error: {message}; jobs inherit defaults from this file, so make tfgen.yaml a readable file, or delete "
+        "tfgen.yaml\n"
     )
     assert {path.name for path in Path().iterdir()} == {".git", "jobs", "tfgen.yaml"}
 

@@ -85,7 +85,10 @@ def test_a_value_that_the_job_cannot_have(
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--env", "dev"], "tfgen: error: job.yaml: the job has no environment 'dev'; the job has no environments\n"),
+        (
+            ["--env", "dev"],
+            "tfgen: error: job.yaml: the job has no environment 'dev'; add the environment to spec.environments\n",
+        ),
         (["--set", "replicas"], 'tfgen: error: "replicas" is not an assignment; write PATH=VALUE'),
         (
             ["--mount", "modle=tmp"],

@@ -34,7 +34,7 @@ def test_next_run(run: str, after: str) -> None:
 
 
 def test_a_run_that_would_be_too_long_is_the_users_to_name() -> None:
-    with pytest.raises(TfgenError, match="choose a name for the run"):
+    with pytest.raises(TfgenError, match=r"set spec\.run to a shorter name"):
         next_run("a" * 20)
 
 

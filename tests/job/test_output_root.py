@@ -106,8 +106,8 @@ def test_jobs_of_two_places_are_not_mixed(capsys: Printed) -> None:
         write(f"{name}/job.yaml", text)
     assert cli.run(["render", "."]) == 2
     assert capsys.readouterr().err == (
-        "tfgen: error: the jobs have different folders for charts/ and overlays/: one for jobs in one; two for jobs in "
-        "two; pass the jobs of one folder, or set --out\n"
+        "tfgen: error: the jobs have different folders for charts/ and overlays/: one for jobs in one and two for jobs "
+        "in two; pass only jobs with the same folder, or set --out\n"
     )
     assert cli.run(["render", ".", "--out", "all"]) == 0
     assert rendered() == ["all"]

@@ -94,7 +94,7 @@ def test_an_edit_that_brings_another_error_is_none() -> None:
     patch = "patches: {rights: {target: {kind: Role}, merge: {rules: []}}}"
     analysis = analyse(Source("job.yaml", f"{HEAD}  {patch}\n{REST}"))
     (problem,) = analysis.problems
-    assert problem.message.endswith("; remove it")
+    assert problem.message.endswith("; remove this entry")
     assert quick_fixes(analysis, problem) == []
 
 

@@ -182,7 +182,9 @@ def _field_guard(scheduler: Scheduler, field: Field) -> Guard:
         rule="gang-field",
         path=f"gang.{field}",
         test=AllOf((value("gang.enabled"), value(f"gang.{field}"))),
-        message=Text((f"{scheduler} does not support gang.{field}, which is for {either(supporting)}; remove it",)),
+        message=Text(
+            (f"{scheduler} does not support gang.{field}, which is a key for {either(supporting)}; remove the key",)
+        ),
     )
 
 
@@ -197,8 +199,8 @@ def _all_workers_guard(structure: Structure) -> Guard:
                 value("gang.minAvailable"),
                 f", but {structure.strategy} needs all ",
                 member_count(structure),
-                " workers: the first workers would hold their GPUs and wait for the last; "
-                "set 0, which means all workers",
+                " workers: the first workers would occupy their GPUs and wait for the last worker; "
+                "write 0, which means all workers",
             )
         ),
     )

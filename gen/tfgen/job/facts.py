@@ -67,5 +67,5 @@ def check_environment(document: Document, name: str) -> None:
     """
     environments = environments_of(document)
     if name not in environments:
-        choice = f"choose {either(environments)}" if environments else "the job has no environments"
+        choice = f"choose {either(environments)}" if environments else "add the environment to spec.environments"
         raise UsageError(f"{document.file}: the job has no environment {name!r}; {choice}")

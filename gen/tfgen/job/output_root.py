@@ -81,9 +81,9 @@ def output_root_of(paths: Sequence[Path], files: Iterable[str]) -> Path:
     for folder in dict.fromkeys(folders):
         roots.setdefault(output_root(folder), folder)
     if len(roots) > 1:
-        places = "; ".join(f"{os.path.relpath(root)} for jobs in {folder}" for root, folder in roots.items())
+        places = " and ".join(f"{os.path.relpath(root)} for jobs in {folder}" for root, folder in roots.items())
         raise UsageError(
-            f"the jobs have different folders for charts/ and overlays/: {places}; pass the jobs of one folder, or set "
-            "--out"
+            f"the jobs have different folders for charts/ and overlays/: {places}; pass only jobs with the same "
+            "folder, or set --out"
         )
     return next(iter(roots))

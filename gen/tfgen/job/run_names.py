@@ -36,7 +36,8 @@ def next_run(run: str) -> str:
     longest = (schema_file.node(schema_file.load(), ("spec", "run")) or {})["maxLength"]
     if len(after) > longest:
         raise TfgenError(
-            f"the run after {run!r} would be {after!r}, longer than {longest} characters; choose a name for the run"
+            f"the name of the run after {run!r} would be {after!r}, longer than {longest} characters; set "
+            "spec.run to a shorter name"
         )
     return after
 

@@ -143,7 +143,9 @@ def _from_stdin(layers: _Layers, *, takes_stdin: bool) -> Source:
 
 def no_job_below(paths: Iterable[Path]) -> UsageError:
     """Return the error for paths without any job."""
-    return UsageError(f"{', '.join(map(str, paths))}: no file in this folder has a document with apiVersion tfgen/...")
+    names = [str(path) for path in paths]
+    folder = "this folder" if len(names) == 1 else "these folders"
+    return UsageError(f"{', '.join(names)}: no file in {folder} has a document with apiVersion tfgen/...")
 
 
 def source_name(path: Path) -> str:
@@ -282,7 +284,7 @@ def read_defaults_file(path: Path) -> bytes | None:
         return read_file(path, MAX_BYTES + 1)
     except TfgenError as error:
         raise UsageError(
-            f"{error}; the jobs below this folder take their defaults from this file: correct or delete the file"
+            f"{error}; jobs inherit defaults from this file, so make {path} a readable file, or delete {path}"
         ) from error
 
 

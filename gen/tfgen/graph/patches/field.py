@@ -28,7 +28,7 @@ _SERVICE_REASON: Final = "the tasks find each other by this Service"
 _IDENTITY: Final[Mapping[Path, str]] = {
     ("apiVersion",): "the target sets the kind",
     ("kind",): "the target sets the kind",
-    ("metadata",): "a patch may only merge labels and annotations (merge: {metadata: ...})",
+    ("metadata",): "a patch may change only the labels and annotations (merge: {metadata: ...})",
     ("status",): "the cluster writes the status",
 }
 """The fields that a patch must not change in any object, each with the reason for the error message."""
@@ -118,7 +118,9 @@ class Field(Record):
             RefusedError: only tfgen may set the field.
         """
         if self.path in self._owned:
-            raise RefusedError(f"a patch must not change {self.name}: {self._owned[self.path]}; remove it")
+            raise RefusedError(
+                f"a patch must not change {self.name}, because {self._owned[self.path]}; remove this entry"
+            )
 
     def check_replaceable(self, node: Node) -> None:
         """Check that a patch may remove or replace the content of the field.
@@ -130,7 +132,7 @@ class Field(Record):
         if not holes:
             for path, why in self._owned.items():
                 if path[: len(self.path)] == self.path and data_path.has(node, path[len(self.path) :]):
-                    raise RefusedError(f"a patch must not change {path_name(path)}: {why}; remove it")
+                    raise RefusedError(f"a patch must not change {path_name(path)}, because {why}; remove this entry")
             return
         if any(isinstance(hole, Call) for hole in holes):
             self.refuse_pod()
@@ -146,9 +148,9 @@ class Field(Record):
         cure = (
             f"add an item by json: [{{op: add, path: {pointer}, value: ...}}]"
             if isinstance(node, list)
-            else "remove it"
+            else "remove this entry"
         )
-        raise RefusedError(f"a patch must not change {self.name}: it contains the names of objects; {cure}")
+        raise RefusedError(f"a patch must not change {self.name}, which contains the names of objects; {cure}")
 
     def refuse_values(self, node: Node) -> NoReturn:
         """Refuse a patch inside a field whose whole value comes from the job, such as `nodeSelector`.
@@ -157,7 +159,7 @@ class Field(Record):
             RefusedError: always.
         """
         self.check_replaceable(node)
-        raise RefusedError(f"{self.name} has no fields that a patch could change")
+        raise RefusedError(f"{self.name} has no fields that a patch can change; replace {self.name} as a whole")
 
     def refuse_pod(self) -> NoReturn:
         """Refuse a patch of a pod template, because objects of the chart share the template or contain its hash.

@@ -47,7 +47,7 @@ def operate(node: Node, operation: Mapping[str, Any], field: Field) -> Node:
     name, steps = operation["op"], _steps(operation["path"])
     required = _REQUIRED_KEYS.get(name)
     if required is not None and required not in operation:
-        raise RefusedError(f"the operation {name} needs {required}")
+        raise RefusedError(f"the operation {name} needs the key {required}; add the key")
     match name:
         case "add":
             return _edit(node, steps, field, _adder(operation["value"]))
@@ -62,7 +62,7 @@ def operate(node: Node, operation: Mapping[str, Any], field: Field) -> Node:
             return _edit(node, steps, field, _adder(_find(node, _steps(operation["from"]), field)))
     source = _steps(operation["from"])
     if steps[: len(source)] == source and steps != source:
-        raise RefusedError(f"{operation['from']} cannot be moved into itself")
+        raise RefusedError(f"the operation move cannot move {operation['from']} into itself; choose another path")
     moved = _find(node, source, field)
     return _edit(_edit(node, source, field, _take), steps, field, _adder(moved))
 
@@ -76,7 +76,8 @@ def _edit(node: Node, steps: list[str], field: Field, change: _Change) -> Node:
     step, *following = steps
     if field.path == _POD:
         raise RefusedError(
-            f"{field.name}: use merge instead of json, because tfgen validates a merge against security.profile"
+            f"a patch of {field.name} must use merge instead of json, because tfgen can validate only a merge against "
+            "security.profile"
         )
     if isinstance(node, (list, tuple)):
         return _edit_list([*node], step, following, field, change)
@@ -141,7 +142,7 @@ def _replacer(value: Node) -> _Change:
     def replace(parent: Node, step: str | int, field: Field) -> Node:
         if isinstance(parent, list) and isinstance(step, int):
             if step == len(parent):
-                raise RefusedError(f"{field.name} does not exist")
+                raise RefusedError(f"{field.name}, which the patch replaces, does not exist")
             _unconditional(parent[step], field)
             field.check_replaceable(parent[step])
             return [*parent[:step], value, *parent[step + 1 :]]

@@ -95,7 +95,7 @@ class ObjectPatch:
                     why = (
                         "selectors need the label" if name == "labels" else "the annotation protects the trained model"
                     )
-                    message = f"a patch must not change {key}: {why}; remove it"
+                    message = f"a patch must not change {key}, because {why}; remove this entry"
                     self.faults[Fault((*path, name, key), message)] = None
                 elif not text:
                     message = (
