@@ -49,7 +49,7 @@ _SWITCHES: Final = (
 )
 """Flags without a value."""
 _DROPPED: Final[Mapping[str, str]] = {
-    "config-file": "create a ConfigMap from the file, and mount it with spec.storage",
+    "config-file": "create a ConfigMap from the file, and mount the ConfigMap with spec.storage",
     "loglevel": "the flag is an option of the arena command itself, and has no effect on the job",
     **dict.fromkeys(("model-name", "model-source"), "the flag is for Arena's model registry"),
     "queue": "to submit the job to a queue of Kueue, set spec.gang",
@@ -159,7 +159,7 @@ class _ArenaJob(FieldReader):
 
     def read(self) -> ForeignJob:
         """Return the foreign job, with the settings of the flags that have no field in a TFJob."""
-        no_limit = dropped("a TFJob has no time limit for the start")
+        no_limit = dropped("a TFJob has no time limit for the start of its tasks")
         table: Fields = {
             **{key: dropped(why) for key, why in _DROPPED.items()},
             "gang": self._gang,
@@ -195,8 +195,8 @@ class _ArenaJob(FieldReader):
 
     def _git_secret(self, _key: str, secrets: Part) -> None:
         why = (
-            "the variable is a credential for git; create a Secret "
-            "with the credential, and name it in code.git.secretName"
+            "the variable is a credential for git; create a Secret with the credential, "
+            "and set code.git.secretName to the name of the Secret"
         )
         for secret in secrets.items():
             self.report.drop(secret, why)

@@ -57,7 +57,10 @@ _FLAGS: Final[Fields] = {
     "restart_policy": dropped(_RESTARTS, default="Never", why_default=_RESTARTS),
     "volume": carried("spec", "storage", sets=False),
     _RETRIES[0]: carried("spec", "retries", sets=False),
-    **dict.fromkeys(("force_use_kube_config_file", "yaml"), dropped("the flag is an option of ElasticDL's client")),
+    **dict.fromkeys(
+        ("force_use_kube_config_file", "yaml"),
+        dropped("the flag is an option of ElasticDL's client itself, and has no effect on the job"),
+    ),
     **dict.fromkeys(("master_resource_request", "master_resource_limit"), _MASTER),
     **{flag: carried(*ROLES, role, "replicas", sets=False) for role, (flag, _) in _NUMBERS.items()},
 }
@@ -85,7 +88,7 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
         if not isinstance(number, int):
             report.refuse(flags[flag], f"found {number[:63]}, expected a number of tasks")
         elif number < 1 and len(report.problems) == before:
-            report.refuse(flags.get(flag, start), f"{_STRATEGY} needs at least one {role}; set --{flag}")
+            report.refuse(flags.get(flag, start), f"{_STRATEGY} needs at least one {role}; set --{flag} to 1 or more")
     if len(report.problems) > before:
         return None
     metadata = {key: flags[flag] for key, flag in (("name", "job_name"), ("namespace", "namespace")) if flag in flags}
@@ -223,7 +226,10 @@ class _ElasticDLJob(FieldReader):
         self.report.carry(part, *_ELASTIC_DL, "workerPriority")
 
     def _cluster_spec(self, _key: str, part: Part) -> None:
-        message = "tfgen already passes --cluster_spec_json, with the labels of the run; merge both values in spec.args"
+        message = (
+            "tfgen sets --cluster_spec_json to a value with the labels of the run; remove the flag from the command, "
+            "and add --cluster_spec_json with both values to args of the imported job"
+        )
         self.report.refuse(part, message)
 
     def _argument(self, flag: str, part: Part) -> None:

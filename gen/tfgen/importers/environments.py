@@ -198,7 +198,7 @@ def _structure_message(path: Path, variant: tuple[EnvironmentName, Any], base: t
     places = [f"in {env}" if env else "in the job itself" for env, _ in (variant, base)]
     name = path_name(("spec", *path))
     if any(isinstance(value, (Mapping, list)) for value in values):
-        problem = f"{name} differs {' and '.join(places)}"
+        problem = f"{name} has different values {' and '.join(places)}"
     else:
         texts = ["not set" if value is None else shown(value) for value in values]
         problem = f"{name} is {' and '.join(f'{text} {place}' for text, place in zip(texts, places, strict=True))}"

@@ -79,7 +79,7 @@ def number_of_tasks(part: Part, role: RoleName, report: ImportReport) -> int | N
         report.drop(part, "replicas is 0, so the job does not get this role")
         return None
     if number > 1 and role in ("chief", "evaluator"):
-        report.refuse(replicas, f"found {number} tasks of {role}; a job has at most one {role}: set replicas to 1")
+        report.refuse(replicas, f"found {number} tasks of {role}, expected at most 1; set replicas to 1")
         return None
     report.carry(replicas, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
     return number

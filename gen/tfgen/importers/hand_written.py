@@ -37,11 +37,11 @@ _KINDS: Final = ("Job", "Pod", "Deployment", "ReplicaSet", "ReplicationControlle
 _GROUPS: Final = ("", "apps", "batch", "extensions")
 _DIGITS: Final = re.compile(r"(\d+)")
 _METADATA: Final[Fields] = {
-    "name": changed("metadata", "name", why="the job gets the common prefix of the names of its objects"),
+    "name": changed("metadata", "name", why="the name of the job is the common prefix of the names of its objects"),
     "namespace": carried("metadata", "namespace"),
     **dict.fromkeys(
         ("labels", "annotations"),
-        dropped("the import merges several objects into one job, and drops this key of a single object"),
+        dropped("the {key} belong to one of several objects, which the import merges into one job"),
     ),
 }
 _SHARED_LIMIT: Final = changed(
@@ -197,7 +197,8 @@ def _task(item: Part, report: ImportReport) -> _Task | None:
     words = [word for word in re.split(r"[-_\d]+", name(item).lower()) if word in ROLE_WORDS]
     role = ROLE_WORDS.get((command.role or (words or [""])[-1]).lower())
     if role is None:
-        report.refuse(item, f"found {command.role or 'no task type'}, expected the task type {either(TASK_TYPES)}")
+        found = f"the task type {command.role}" if command.role else "no task type"
+        report.refuse(item, f"found {found}, expected {either(TASK_TYPES)}")
         return None
     if command.refusal:
         report.refuse(main, command.refusal)
@@ -227,7 +228,10 @@ def _refuse_missing(tasks: Sequence[_Task], report: ImportReport) -> None:
             hosts = [host for host in host_list.split(",") if host.strip()]
             role = ROLE_WORDS.get(role_type)
             if role and "$" not in host_list and len(hosts) > numbers[role]:
-                problem = f"the task lists {count(len(hosts), 'host')} of {role}, but the files have {numbers[role]}"
+                problem = (
+                    f"the task lists {count(len(hosts), 'host')} of {role}, "
+                    f"but the files contain {count(numbers[role], 'task')} of {role}"
+                )
                 report.refuse(task.item, f"{problem}; add the files of the missing tasks")
                 return
 
@@ -275,7 +279,7 @@ def _fold(role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report:
     if role in ("chief", "evaluator") and number > 1:
         report.refuse(
             tasks[1 if len(tasks) > 1 else 0].item,
-            f"found {number} tasks of {role}; a job has at most one {role}: remove a task",
+            f"found {number} tasks of {role}, expected at most 1; keep only one of these tasks",
         )
         return None
     pods = [pod for task in tasks if (pod := _pod(task, tasks, is_shared_limit, report))]

@@ -216,7 +216,9 @@ def _completion_by(item: Part, roles: Mapping[RoleName, ForeignRole], report: Im
     if role not in targets:
         ends = either(sorted(targets))
         cure = f"set targetReplicatedJobs to the Job of the {role}"
-        report.refuse(policy, f"the JobSet ends when its {ends} ends, expected its {role}; {cure}")
+        report.refuse(
+            policy, f"the JobSet ends when its {ends} ends, but the imported job ends when its {role} ends; {cure}"
+        )
         return completion_by
     jobs = sum(_number(job.get("replicas")) for key, job in by_name.items() if key in names)
     operator = policy.get("operator")

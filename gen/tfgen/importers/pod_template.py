@@ -344,7 +344,8 @@ class _PodReader(FieldReader):
             keys = [scalar.as_text] if names[-1:] == ["key"] else names[-1:] if names[-2:-1] == ["matchLabels"] else []
             for key in keys:
                 if _OPERATOR_LABEL.match(key):
-                    why = f"the selector uses the operator's label {key}, which pods of tfgen lack; use tfgen/role"
+                    uses = f"the selector uses the operator's label {key}, which pods of tfgen lack"
+                    why = f"{uses}; use the label tfgen/role"
                     self.report.note(scalar, why)
 
     def _read_main_container(self, ports: Sequence[str | int], program: Program) -> None:

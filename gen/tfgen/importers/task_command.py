@@ -154,7 +154,7 @@ def no_cluster_message(kind: str, commands: Iterable[TaskCommand], expected: str
         expected: the ways to configure a cluster in a job of this kind.
     """
     role = next((command.flag_role for command in commands if command.flag_role), "")
-    hint = f"; --job_name={role} alone is not enough, add the hosts" if role else ""
+    hint = f"; --job_name={role} alone is not enough; add --ps_hosts and --worker_hosts" if role else ""
     return f"the {kind} does not configure a TensorFlow cluster; expected {expected}{hint}"
 
 
@@ -285,8 +285,8 @@ def _index_problem(variable: Part | None) -> str:
     if field and _INDEX_FIELD.fullmatch(field.as_text):
         return ""
     return (
-        f"found TASK_INDEX with {field.as_text if field else 'a value that is not a number'}, but tfgen sets "
-        "TASK_INDEX to the index of the task; change the program to use this index"
+        f"found TASK_INDEX with {f'the value of {field.as_text}' if field else 'a value that is not a number'}, but "
+        "tfgen sets TASK_INDEX to the index of the task; change the program to use this index"
     )
 
 

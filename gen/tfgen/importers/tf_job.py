@@ -395,7 +395,7 @@ class _TFJob(JobReader):
             return restarts
         codes = "under the operator, an exit code below 128 failed the job immediately"
         if self.options.operator is None or self.options.operator < (1, 5):
-            codes += " (up to version 1.4: all exit codes except 130, 137, 138 and 143)"
+            codes += " (in versions up to 1.4, any exit code except 130, 137, 138 and 143)"
         return f"{restarts}, after any exit code; {codes}"
 
     def _read_completion(self, plan: TrainingPlan) -> None:
@@ -416,7 +416,7 @@ class _TFJob(JobReader):
         elif self.version == "v1" and operator is None:
             why = (
                 "the TFJob has no cleanPodPolicy; when the job ends, tfgen releases the running tasks, as the operator "
-                "up to version 1.5 did; from 1.6 the operator deletes no pods: set --operator-version for this behavior"
+                "up to version 1.5 did; to keep the tasks, as the operator from version 1.6 did, set --operator-version"
             )
             self.report.note(spec, why)
 
@@ -460,8 +460,8 @@ class _TFJob(JobReader):
         self.fields(self.job.get("spec"), {**self._ignored_fields("a TFJob", *read), "enableDynamicWorker": dynamic})
         in_cluster = self.options.operator is None or self.options.operator >= _EVALUATOR_IN_CLUSTER
         if "evaluator" in plan.roles and not self.keeps_kind and in_cluster:
-            why = "the TF_CONFIG of the other tasks no longer lists the evaluator; the operator from 1.1 listed it"
-            self.report.note(plan.roles["evaluator"].part, why)
+            why = "the TF_CONFIG of the other tasks no longer lists the evaluator"
+            self.report.note(plan.roles["evaluator"].part, f"{why}, which the operator listed from version 1.1")
 
     def _gang(self, plan: TrainingPlan) -> None:
         roles = plan.roles

@@ -228,7 +228,7 @@ def _cluster_hint(item: Part, runtime: Part | None) -> str:
     reference = item.get("spec", "runtimeRef", "name")
     if runtime is not None:
         framework = next((key for key in _FOREIGN_FRAMEWORKS if runtime.get("spec", "mlPolicy", key) is not None), None)
-        kind_of_runtime = f" for {framework}" if framework else ""
+        kind_of_runtime = f", which is for {framework}" if framework else ""
         return f"expected TF_CONFIG in the TrainJob or in its runtime {name(runtime)[:63]}{kind_of_runtime}"
     if reference is None:
         return "expected TF_CONFIG in the TrainJob, because the TrainJob names no runtime"

@@ -251,7 +251,8 @@ class _VolcanoJob(JobReader):
         if policy_roles and last_role not in policy_roles:
             ends = either(sorted(policy_roles))
             cure = f"set the policy TaskCompleted: CompleteJob for the {last_role}"
-            self.report.refuse(spec, f"the job ends when its {ends} ends, expected its {last_role}; {cure}")
+            problem = f"the Volcano Job ends when its {ends} ends, but the imported job ends when its {last_role} ends"
+            self.report.refuse(spec, f"{problem}; {cure}")
         if not policy_roles and "ps" in roles:
             self.report.note(
                 spec,
@@ -280,7 +281,8 @@ class _VolcanoJob(JobReader):
         else:
             code = policy.get("exitCode")
             trigger = f"exit code {code.as_text}" if code else event or "a list of events"
-            why = f"tfgen does not support the action {action or 'nothing'} for {trigger}; tfgen restarts lost tasks"
+            unsupported = f"the action {action}" if action else "a policy without an action"
+            why = f"tfgen does not support {unsupported} for {trigger}; tfgen restarts lost tasks"
             self.report.drop(policy, why)
 
     def _workload(self) -> None:

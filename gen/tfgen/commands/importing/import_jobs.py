@@ -210,7 +210,7 @@ def _template(text: str, file: str) -> Problem:
     """Return the problem for a file that is a Helm template, and therefore not valid YAML."""
     index = text.index("{{")
     line, column = text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
-    message = "found a template, expected YAML; render the chart: helm template CHART | tfgen import -"
+    message = "found a Helm template, expected YAML; run helm template CHART | tfgen import -"
     return Problem(file, Position(line, column), message, REFUSED)
 
 
@@ -276,12 +276,12 @@ def _jobs(
     jobs = [(part, job_format) for part in parts for job_format in FORMATS if job_format.matches(part)]
     tasks = [part for part in parts if hand_written.is_task(part)]
     if not parts:
-        raise UsageError("no job that tfgen can import: the files contain no object")
+        raise UsageError("the files contain no object that tfgen can import")
     if not jobs and not tasks:
-        kinds = ", ".join(sorted({_kind_in_words(part) for part in parts}))
+        kinds = either(sorted({_kind_in_words(part) for part in parts}), "and")
         sources = [job_format.source for job_format in FORMATS]
-        expected = either([*sources, "objects that configure a TensorFlow cluster"])
-        report.refuse(parts[0], f"no job that tfgen can import: found {kinds}, expected {expected}")
+        expected = either([*sources, "objects that configure a TensorFlow cluster"], "and")
+        report.refuse(parts[0], f"found {kinds}, but tfgen can import only {expected}")
     # Two jobs cannot create the same ServiceAccount.
     is_only = len(jobs) + bool(tasks) == 1
     for part, job_format in jobs:
@@ -298,7 +298,9 @@ def _jobs(
 
 def _kind_in_words(item: Part) -> str:
     version = item.get("apiVersion")
-    return f"{kind(item)} of {(version and version.as_text) or 'no API version'}" if kind(item) else "no kind"
+    if not kind(item):
+        return "an object without a kind"
+    return f"{kind(item)} of {version.as_text}" if version and version.as_text else f"{kind(item)} without apiVersion"
 
 
 def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, report: ImportReport) -> list[_Job]:
@@ -315,7 +317,7 @@ def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, rep
         if name:
             return [(name, variants)]
         names = [f"{variant.job.name} ({env or 'the job itself'})" for env, variant in variants.items()]
-        message = f"the job has different names in its environments: {either(names, 'and')}; set the name with --name"
+        message = f"the job has the names {either(names, 'and')}; set one name for all environments with --name"
         report.refuse([*variants.values()][-1].job.root, message)
         return []
     jobs: dict[str, dict[EnvironmentName, Variant]] = {}

@@ -44,7 +44,7 @@ def build(folder: Path) -> bytes:
     """
     programs = [name for name in ("kustomize", "kubectl") if shutil.which(name)]
     if not programs:
-        raise TfgenError(f"{folder}: the PATH has no kustomize and no kubectl; install one to build the overlay")
+        raise TfgenError(f"{folder}: the PATH has no kustomize and no kubectl; install kustomize or kubectl")
     command = ("kustomize", "build") if programs[0] == "kustomize" else ("kubectl", "kustomize")
     argv = (*command, "--", str(folder))
     process = subprocess.run(argv, capture_output=True, check=False)  # noqa: S603 - no shell
