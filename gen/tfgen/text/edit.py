@@ -41,7 +41,7 @@ REMOVED: Final = Removal.REMOVED
 
 
 class Assignment(NamedTuple):
-    """A new value and its path of keys and list indexes. The index after the last item of a list appends an item.
+    """A new value for a path of keys and list indexes. The index after the last item of a list appends an item.
 
     Attributes:
         value: plain data to set, or `REMOVED` to remove the key or list item.
@@ -186,7 +186,7 @@ def _slot(owner: YamlNode, step: str | int) -> _Slot | None:
 
 
 def _replace(text: str, slot: _Slot, written: str) -> _Edit | None:
-    """Return the edit that replaces a value. A comment after the key of the value remains."""
+    """Return the edit that replaces the value in a slot by the text `written`. A comment after the key remains."""
     node = slot.node
     if slot.entry is not None and node.form in ("mapping", "list") and not node.is_flow:
         colon = text.find(":", slot.entry.end)
@@ -210,6 +210,13 @@ def _remove(text: str, owner: YamlNode, slot: _Slot, holder: _Slot, style: _Styl
     """Return the edit that removes a mapping entry or a list item together with the comment on its last line.
 
     If the collection has no other entry or item, empty braces or brackets replace the collection.
+
+    Args:
+        text: the text of the file.
+        owner: the collection that contains the entry or item.
+        slot: the entry or item.
+        holder: the slot of the collection.
+        style: the style of the empty braces or brackets.
     """
     parts = [(entry.token, entry.value.end) for entry in owner.entries] or [
         (item.token, item.end) for item in owner.items
@@ -243,7 +250,7 @@ def _line_end(text: str, offset: int) -> int | None:
 
 
 def _append(text: str, items: YamlNode, written: str) -> _Edit | None:
-    """Return the edit that appends an item to a list."""
+    """Return the edit that appends the text `written` to a list as a new item."""
     if items.is_flow:
         if not items.items:
             return _Edit(items.start + 1, items.start + 1, written)
@@ -254,7 +261,7 @@ def _append(text: str, items: YamlNode, written: str) -> _Edit | None:
 
 
 def _insert(text: str, mapping: YamlNode, pair: str, preceding_keys: Sequence[str]) -> _Edit | None:
-    """Return the edit that inserts an entry after the last of the preceding keys, or else as the first entry."""
+    """Return the edit that inserts the entry `pair` after the last of the preceding keys, or as the first entry."""
     before = [entry for entry in mapping.entries if entry.key in preceding_keys]
     if not before:
         return _insert_first(text, mapping, pair) or _insert_behind(text, mapping, mapping.entries[-1:], pair)
@@ -278,7 +285,7 @@ def _insert_behind(text: str, mapping: YamlNode, before: Sequence[Entry], pair: 
 
 
 def _insert_line(text: str, offset: int, line: str) -> _Edit | None:
-    """Return the edit that inserts a line below the line that contains an offset."""
+    """Return the edit that inserts the text `line` as a line below the line that contains an offset."""
     end = _line_end(text, offset)
     if end is None:
         return None
@@ -288,7 +295,7 @@ def _insert_line(text: str, offset: int, line: str) -> _Edit | None:
 
 
 def _insert_first(text: str, mapping: YamlNode, pair: str) -> _Edit | None:
-    """Return the edit that inserts an entry before the first entry, and above the comment of the first entry."""
+    """Return the edit that inserts the entry `pair` before the first entry and above the comment of this entry."""
     if mapping.is_flow:
         return _insert_in_braces(text, mapping, pair)
     first = mapping.entries[0].token
@@ -303,7 +310,10 @@ def _insert_first(text: str, mapping: YamlNode, pair: str) -> _Edit | None:
 
 
 def _insert_in_braces(text: str, mapping: YamlNode, pair: str) -> _Edit:
-    """Return the edit that inserts a new first entry in braces, on a separate line if the old first entry is on one."""
+    """Return the edit that inserts the entry `pair` before the first entry of a mapping in braces.
+
+    If the first entry begins a line, the new entry is on a separate line.
+    """
     inside = mapping.start + 1
     if not mapping.entries:
         return _Edit(inside, inside, pair)

@@ -243,7 +243,10 @@ class _Layout:
         return parts, self._in_braces(offset, node.end - 1, parts)
 
     def _in_braces(self, start: int, end: int, parts: list[_Part]) -> list[_Line]:
-        """Return the comment lines between two entries or items. A comment right after the first becomes a `note`."""
+        """Return the comment lines from the offset `start` to the offset `end`, between two entries or items in braces.
+
+        A comment on the first line becomes the `note` of the last entry or item in `parts`.
+        """
         first, *following = self._text[start:end].split("\n")
         head = [_Line(0, line.strip()) for line in following if line.strip().startswith("#")]
         if parts and "#" in first:
@@ -297,7 +300,7 @@ class _Layout:
         return (header["note"] or "").rstrip() if header else ""
 
     def _fits(self, node: YamlNode, data: Any, column: int) -> bool:
-        """Return whether a value fits on the line of its key or dash."""
+        """Return whether a value fits on the line of its key or dash. `column` is the length of the key or dash."""
         if node.form in ("scalar", "alias") or not (node.entries or node.items):
             return True
         written = self._text[node.start : node.end]
@@ -316,7 +319,7 @@ class _Layout:
         return COMMENT.search(self._text, offset, node.end) is not None
 
     def _flow(self, node: YamlNode, data: Any) -> str:
-        """Return a value in braces or brackets, on one line."""
+        """Return the text of a value in braces or brackets, on one line."""
         anchor, text = self._anchor(node), self._flow_without_anchor(node, data)
         return f"{anchor} {text}" if anchor else text
 
@@ -402,7 +405,12 @@ def _comment_lines(lines: Sequence[_Line], indent: int, *, is_first: bool) -> It
 def _dedented(header: str, written: str, data: str) -> list[str] | None:
     """Return the header and the lines of a block scalar, without the indentation of the lines.
 
-    Return None if the header contains an indentation indicator, or if the new lines would change the text.
+    Return None if the header contains an indentation indicator, or if YAML reads the new lines as other data.
+
+    Args:
+        header: the header of the block scalar, such as `|-`.
+        written: the block scalar in the file, with its header.
+        data: the string that the block scalar represents.
     """
     lines = written.split("\n")[1:]
     first = next((line for line in lines if line.strip(" ")), "")

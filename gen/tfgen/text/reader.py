@@ -150,7 +150,10 @@ class _Builder:
         return node
 
     def _alias(self, event: yaml.AliasEvent, depth: int) -> tuple[Any, SourceTree]:
-        """Return a copy of the data at an alias's anchor, so that no two values of a document share a Python object."""
+        """Return a copy of the data at an alias's anchor, and the source tree of the data.
+
+        Without the copy, two values of the document would share a Python object.
+        """
         name = str(event.anchor)
         node = self._anchors.get(name)
         if node is None:
@@ -230,7 +233,10 @@ class _Builder:
         return None
 
     def _sources(self, event: yaml.Event, value: Any, place: SourceTree) -> list[tuple[Any, SourceTree]]:
-        """Return the mappings that a key `<<` merges. The value of the key is a mapping or a list of mappings."""
+        """Return (data, source tree) for each mapping that a key `<<` merges.
+
+        The value of the key is a mapping or a list of mappings. For any other value, report a problem and return [].
+        """
         items = [(value, place)]
         if isinstance(value, list):
             items = [(value[index], child) for index, (_, child) in place.children.items() if isinstance(index, int)]
@@ -326,7 +332,7 @@ def _is_merge(event: yaml.Event) -> bool:
 
 
 def _number(group: str, text: str) -> int | float | None:
-    """Return a number; None for a number that float64 cannot represent.
+    """Return the number that a text represents; None for a number that float64 cannot represent.
 
     tfgen never converts a very long number, because the time would grow with the square of the length.
     """

@@ -62,7 +62,7 @@ class YamlNode(NamedTuple):
 
 
 def nodes(text: str) -> dict[Position, YamlNode]:
-    """Return the root node of each document, by the position of `Document.root`."""
+    """Return position -> root node, for each document of a text. The position is that of `Document.root`."""
     events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
     roots = {}
     for event in events:
@@ -102,7 +102,7 @@ def _end(event: Any) -> int:
 
 
 def _end_of_block(text: str, start: int, end: int) -> int:
-    """Return the offset after a block scalar, without its last line end.
+    """Return the offset after the block scalar that begins at `start`, without the last line end of the block.
 
     Empty lines after the block belong to the block only if the header of the block keeps these lines (`|+`).
     """

@@ -113,7 +113,10 @@ def _position(mark: yaml.Mark | None) -> Position:
 
 
 def _long_key(failure: _Failure, since: int) -> _Explained | None:
-    """Explain a key that is too long for YAML. `since` is the column of the key. Return None without such a key."""
+    """Return (position, message) for a key that is too long for YAML; None without such a key.
+
+    `since` is the number of characters before the key on the line.
+    """
     key = failure.before[since:].lstrip()
     if failure.character != ":" or len(key) <= _LONGEST_KEY or re.search(r":\s", key):
         return None
@@ -158,7 +161,7 @@ def _open_bracket(failure: _Failure, collection: str, closing: str) -> _Explaine
 
 
 def _no_value_here(failure: _Failure) -> _Explained:
-    """Explain a colon at a position where YAML allows no key."""
+    """Return (position, message) for a colon at a position where YAML allows no key."""
     if re.search(r":\s", failure.before) or failure.before.lstrip().startswith("---"):
         return failure.at, 'text with ": " in it needs quotes; a mapping must begin on a separate line'
     long = _long_key(failure, len(failure.line) - len(failure.line.lstrip(" -")))
@@ -180,7 +183,10 @@ def _no_value_here(failure: _Failure) -> _Explained:
 
 
 def _no_colon(failure: _Failure) -> _Explained:
-    """Explain a line of a mapping without a key. libyaml stops after this line; `failure.since` is its start."""
+    """Return (position, message) for a line of a mapping without a key.
+
+    libyaml stops after this line. The line begins at `failure.since`.
+    """
     number = failure.since.line
     long = _long_key(failure, failure.since.column - 1) if failure.at.line == number else None
     if long:
@@ -193,7 +199,7 @@ def _no_colon(failure: _Failure) -> _Explained:
 
 
 def _colon_missing(number: int, line: str) -> _Explained:
-    """Explain a line that has no colon after its key."""
+    """Return (position, message) for a line that has no colon after its key. `number` is the number of the line."""
     if _CONFLICT.match(line):
         return Position(
             number, 1
@@ -209,7 +215,7 @@ def _blank_missing(number: int, match: re.Match[str]) -> _Explained:
 
 
 def _after_quote(failure: _Failure) -> _Explained | None:
-    """Explain text that follows quoted text on a line. Return None if no quote precedes the text."""
+    """Return (position, message) for text that follows quoted text on a line; None if no quote precedes the text."""
     quote = failure.before.rstrip()[-1:]
     if quote not in {"'", '"'}:
         return None

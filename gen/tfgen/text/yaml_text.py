@@ -76,7 +76,7 @@ _BLANK_AT_LINE_END = re.compile(r"[ \t](?:\n|\Z)")
 
 
 def uncarried(text: str) -> re.Match[str] | None:
-    """Return the first match of `UNCARRIED` in a text; None if the text has no such character."""
+    """Return the match of the first character that some YAML parser refuses or changes; None without a match."""
     # Characters of the pattern are not printable. `isprintable` is faster, and often saves compiling the pattern.
     if text.replace("\n", "").replace("\t", "").isprintable():
         return None
