@@ -104,7 +104,7 @@ def test_a_port_that_is_none_is_refused(job: Path, port: str, message: str, caps
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--all", "--index", "1"], "--all traces each task of the role: remove --index or --all"),
+        (["--all", "--index", "1"], "--all traces each task of the role; remove --index or --all"),
         (["--seconds", "0"], "--seconds 0: write a time from 1 to 60 seconds"),
         (["--seconds", "2m"], "--seconds 120: write a time from 1 to 60 seconds"),
         (["--role", "ps"], "--role ps: the run does not have this role; the roles are worker"),

@@ -1103,7 +1103,7 @@ def test_a_retired_job_is_enabled_with_its_next_run(clone: Path, capsys: Printed
     assert cli.run(["rm", "jobs/mnist.yaml", "--env", "prod"]) == 0
     assert cli.run(["commit", "jobs"]) == 0
     assert cli.run(["rerun", "jobs/mnist.yaml", "--env", "prod"]) == cli.USAGE
-    assert "to enable the job again: tfgen rerun jobs/mnist.yaml --env prod --enable" in capsys.readouterr().err
+    assert "to enable the job again, run tfgen rerun jobs/mnist.yaml --env prod --enable" in capsys.readouterr().err
     assert cli.run(["rerun", "jobs/mnist.yaml", "--env", "prod", "--enable", "--commit"]) == 0
     assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == before.replace(
         "prod: {gang", 'prod: {run: "2", enabled: true, gang'

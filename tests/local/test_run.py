@@ -122,7 +122,7 @@ def test_the_end_of_one_task_is_that_of_all(tmp_path: Path, program: str, code: 
     began = time.monotonic()
     ran = run(write_job(tmp_path, program))
     assert ran.code == code
-    assert f"{ended_by} ended the job with {code} after " in ran.said
+    assert f"{ended_by} ended the job with exit code {code} after " in ran.said
     assert time.monotonic() - began < 60
 
 

@@ -34,7 +34,8 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--changed",
         action="store_true",
-        help="skip the checks of objects and rendered files for jobs that are unchanged since the commit",
+        help="skip the checks of objects and rendered files for jobs that are unchanged since the revision of "
+        "--against",
     )
     parser.add_argument(
         "--verify",

@@ -15,9 +15,13 @@ _EXAMPLE: Final = "tfgen commit jobs --push"
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
-    parser.add_argument("--message", default="", metavar="TEXT", help="the commit message (default: a summary)")
+    parser.add_argument(
+        "--message", default="", metavar="TEXT", help="the commit message (default: a summary of the changes)"
+    )
     parser.add_argument("--branch", default="", metavar="NAME", help="commit to a new branch with this name")
-    parser.add_argument("--push", action="store_true", help="push the commit; rebase first if the remote has moved")
+    parser.add_argument(
+        "--push", action="store_true", help="push the commit; if the remote branch has new commits, rebase first"
+    )
     out_argument(parser)
 
 

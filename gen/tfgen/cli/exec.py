@@ -44,7 +44,7 @@ def _run(args: Namespace) -> int:
     if args.tty and not args.stdin:
         raise UsageError("--tty needs --stdin: write -it")
     if args.tty and args.format == "json":
-        raise UsageError("--format json cannot contain the output of a terminal: remove --tty or --format json")
+        raise UsageError("--format json cannot contain the output of a terminal; remove --tty or --format json")
     run = read_run(args)
     check_role(args.role, run)
     clusters = clusters_of(args, ONCE)

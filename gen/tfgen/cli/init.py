@@ -44,7 +44,9 @@ def _arguments(parser: ArgumentParser) -> None:
         "--team", default="", metavar="TEAM", help="with --repo: add a folder and an AppProject for a team"
     )
     parser.add_argument(
-        "--ci", choices=["github", "gitlab"], help="with --repo: the CI system (default: by the URL of origin)"
+        "--ci",
+        choices=["github", "gitlab"],
+        help="with --repo: the CI system (default: by the URL of the remote origin)",
     )
 
 

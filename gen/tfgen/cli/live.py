@@ -36,7 +36,9 @@ def cluster_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--context", help="the kubeconfig context (default: the cluster of the environment, or the current context)"
     )
-    parser.add_argument("-n", "--namespace", help="the namespace (default: of the job, or of the context)")
+    parser.add_argument(
+        "-n", "--namespace", help="the namespace (default: the namespace of the job, or of the context)"
+    )
 
 
 def release_arguments(parser: ArgumentParser) -> None:

@@ -225,7 +225,7 @@ def _print_end(args: Namespace, plan: LocalJob, run: Run) -> None:
         print_message(f"{task}: {error}")
     if line := _loss_line(run):
         print_message(line)
-    print_message(f"{run.reason} ended the job with {run.code} after {run.seconds:.0f} s\nlogs: {logs}")
+    print_message(f"{run.reason} ended the job with exit code {run.code} after {run.seconds:.0f} s\nlogs: {logs}")
     for name, folder in plan.folders.items():
         print_message(f"volume {name}: {folder}")
 

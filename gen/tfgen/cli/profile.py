@@ -87,7 +87,7 @@ def _request(args: Namespace, run: DeclaredRun) -> TraceRequest:
     from tfgen.live.run_state import leading_role
 
     if args.all and args.index is not None:
-        raise UsageError("--all traces each task of the role: remove --index or --all")
+        raise UsageError("--all traces each task of the role; remove --index or --all")
     if not 1 <= args.seconds <= _LONGEST:
         raise UsageError(f"--seconds {args.seconds}: write a time from 1 to {_LONGEST} seconds")
     role = args.role or ("worker" if args.all else leading_role(run))

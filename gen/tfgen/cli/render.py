@@ -35,7 +35,9 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="replace files that were edited by hand")
     parser.add_argument(
-        "--upgrade", action="store_true", help="also render unchanged jobs again with a new tfgen or a new tfgen.yaml"
+        "--upgrade",
+        action="store_true",
+        help="also render unchanged jobs again, if tfgen has a new version or a tfgen.yaml has changed",
     )
     parser.add_argument(
         "--stdout", action="store_true", help="print the objects and write no files; JOB may be - for standard input"

@@ -31,7 +31,9 @@ def _arguments(parser: ArgumentParser) -> None:
     folder.add_argument("--fresh", action="store_true", help="begin without the files of earlier runs (the default)")
     parser.add_argument("--enable", action="store_true", help="with --env: enable the job again in this environment")
     parser.add_argument("--commit", action="store_true", help="check and render the job, and commit the result")
-    parser.add_argument("--push", action="store_true", help="push the commit; rebase first if the remote has moved")
+    parser.add_argument(
+        "--push", action="store_true", help="push the commit; if the remote branch has new commits, rebase first"
+    )
     out_argument(parser)
 
 

@@ -35,7 +35,8 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--force",
         action="store_true",
-        help="also remove uncommitted text; with a NAME, remove the rendered files even if the job file exists",
+        help="also remove a job with uncommitted changes; with a NAME, remove the rendered files even if the job "
+        "file exists",
     )
 
 
@@ -63,7 +64,7 @@ def _retire(args: Namespace) -> int:
         print_json({"retired": args.env, "changed": after != before, "ends": ends_data(ends)})
     elif after != before:
         print_result(
-            f"{file}: retired in {args.env}; to enable the job again: tfgen rerun {file} --env {args.env} --enable"
+            f"{file}: retired in {args.env}; to enable the job again, run tfgen rerun {file} --env {args.env} --enable"
         )
         print_ends(ends)
         print_result(f"\nNext:\n\n  tfgen render {file}")

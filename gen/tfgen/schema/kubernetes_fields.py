@@ -188,7 +188,9 @@ def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenT
             if near:
                 yield Misfit(field_path, "misspelt", message + meant(near))
             elif message:
-                yield Misfit(field_path, "unknown", f"{message} (Kubernetes' {type_name}){meant(nearest(key, fields))}")
+                yield Misfit(
+                    field_path, "unknown", f"{message} (Kubernetes type {type_name}){meant(nearest(key, fields))}"
+                )
             if key in MERGE_KEYS or isinstance(item, Mapping):
                 yield from _untyped(path, {key: item}, text)
     for field in _missing(value, type_name, under):

@@ -781,7 +781,7 @@ def test_exec_in_a_task_without_a_node_says_why(
         (["--tty"], "--tty needs --stdin: write -it"),
         (
             ["-it", "--format", "json"],
-            "--format json cannot contain the output of a terminal: remove --tty or --format json",
+            "--format json cannot contain the output of a terminal; remove --tty or --format json",
         ),
     ],
 )
