@@ -131,7 +131,7 @@ def _check_enabled(document: Document, environment: str, *, enables: bool) -> No
         command = shlex.join(["tfgen", "rerun", document.file, "--env", environment, "--enable"])
         raise UsageError(
             f"{document.place((*of_environment, 'enabled'))}: the job is retired in {environment} (enabled: false), so "
-            f"no run would start; to enable the job again: {command}"
+            f"no run would start; to enable the job again, run {command}"
         )
     if enables and not is_retired:
         place = document.place(of_environment)
