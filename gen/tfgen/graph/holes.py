@@ -168,7 +168,7 @@ class Length(Hole):
 
 
 class Repeat(Hole):
-    """`count` copies of a text, separated by commas. In each copy, `index` is the number of the copy: 0, 1, 2 ..."""
+    """`count` copies of `body`, separated by commas. `body` uses the name `index` for the copy number 0, 1, 2 ..."""
 
     count: Node
     body: Node

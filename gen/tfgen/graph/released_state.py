@@ -63,7 +63,7 @@ def keep_released(templates: Sequence[Template], plan: Plan) -> tuple[Template, 
 
 
 def _stay_released(template: Template, ends: RoleName, conditions: tuple[Node, ...]) -> Template:
-    """Return a template whose released objects remain released after an upgrade.
+    """Return a template whose released objects remain released after a Helm upgrade.
 
     Args:
         template: the template.

@@ -33,9 +33,9 @@ def is_root(folder: Path) -> bool:
 def root_above(folder: Path) -> Path | None:
     """Return the nearest root (see `is_root`): the folder itself, or a parent folder.
 
-    If none of these folders is a root, return the nearest of them that contains rendered files. If none contains
-    rendered files, return the topmost one with a tfgen.yaml. If none has a tfgen.yaml, return the working directory,
-    unless the working directory is `/` or does not contain the folder.
+    If none of these folders is a root, return the nearest folder that contains rendered files. If no folder contains
+    rendered files, return the topmost folder with a tfgen.yaml. If no folder has a tfgen.yaml, return the working
+    directory; None if the working directory is `/` or does not contain the folder.
     """
     start, working_directory = real_path(folder), real_path(Path())
     folders = (start, *start.parents)

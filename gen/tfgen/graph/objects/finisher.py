@@ -64,7 +64,7 @@ class Plan(Record):
 
     Attributes:
         ends: the role whose Job ends the run.
-        starts: the roles whose pods must start before the start deadline, each with the resource of its controller.
+        starts: (resource of the controller, role) for each role whose pods must start before the start deadline.
         start_with: the number of pods that must start before the start deadline, if the gang may start without all
             pods.
         scale: the roles whose StatefulSets the finisher scales to 0.

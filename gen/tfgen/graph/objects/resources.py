@@ -46,7 +46,7 @@ _GPU_COUNT: Final = role_value("resources.gpu.count")
 def has_gpus() -> Expression:
     """Return a test that is true if the tasks of a role request a GPU or a share of a GPU.
 
-    The test refers to the name `DEVICES`. The caller must add a `Let` that binds the name to the result of `devices`.
+    The test refers to the name `DEVICES`. The caller must add a `Let` that binds the name to `devices()`.
     """
     return AnyOf((_GPU_COUNT, DEVICES))
 
@@ -54,7 +54,7 @@ def has_gpus() -> Expression:
 def devices() -> Filtered:
     """Return the map of resource limits for GPUs and shares of GPUs.
 
-    The map refers to the name `LIMITS`. The caller must add a `Let` that binds the name to the result of `limits`.
+    The map refers to the name `LIMITS`. The caller must add a `Let` that binds the name to `limits()`.
     """
     name, amount = Bound("name"), Text((Bound("value"),))
     return Filtered(LIMITS, AllOf((Matches(name, IS_GPU), Not(Equal(amount, "0")))))

@@ -76,7 +76,7 @@ def config_map(role: RoleName) -> Node:
 def volume() -> When:
     """Return the volume with the program of the run lock, for a pod that has volumes with a lock.
 
-    The caller must add the result to a named template, and pass the map of `locked` as the parameter `LOCKED.name`.
+    The caller must add the volume to a named template, and pass `locked()` to the parameter `LOCKED.name`.
     """
     source: Node = {"name": names.run_lock_program(_DIGEST)}
     return When(Parameter(LOCKED.name, LOCKED.type), {"name": VOLUME, "configMap": source})
@@ -88,7 +88,7 @@ def container_name(volume: str) -> str:
 
 
 def containers(profile: Profile, index_label: str) -> ForEach:
-    """Return a sidecar for each volume with a lock. The caller must bind the name `LOCKED` to the map of `locked`.
+    """Return a sidecar for each volume with a lock. The caller must bind the name `LOCKED` to `locked()`.
 
     Args:
         profile: the security profile of the job.

@@ -72,7 +72,7 @@ def sources(structure: Structure) -> tuple[str, ...]:
 
 
 def volumes(structure: Structure) -> list[Node]:
-    """Return the volumes of a pod, with a volume for /tmp. TensorFlow fails without a writable temporary folder."""
+    """Return the volumes of a task's pod, with a volume for /tmp. TensorFlow needs a writable temporary folder."""
     size = role_or_job_value("shm")
     return [
         {"name": TMP, "emptyDir": {}},
@@ -129,7 +129,7 @@ def reader_volumes(structure: Structure, reader: str) -> list[Node]:
 def reader_mounts(reader: str) -> list[Node]:
     """Return the read-only mounts of a pod, such as TensorBoard's pod, at the mount paths of the tasks.
 
-    If a volume has a folder for each task, the pod mounts the whole volume.
+    If each task or run has a separate folder in a volume, the pod mounts a parent folder of these folders.
     """
     mount: Node = {
         "name": _NAME,

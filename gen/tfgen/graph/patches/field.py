@@ -202,7 +202,7 @@ def _holes(node: object) -> Iterator[Node]:
 
 
 def open_mapping(node: Node, key: str) -> Node:
-    """Replace each `Splice` in a mapping by its entries, to make a `key` inside a `Splice` a key of the mapping.
+    """Replace each `Splice` in a mapping by its entries. A `key` inside a `Splice` becomes a key of the mapping.
 
     A `Splice` whose value is a hole remains. A mapping that already contains `key` is unchanged.
     """

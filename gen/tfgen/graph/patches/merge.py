@@ -62,7 +62,7 @@ class Merger:
         return merged
 
     def _entry(self, base: Node, key: str, value: Any, path: Path, field: Field) -> Node:
-        """Merge a single entry of the patch over a mapping, and return the merged mapping."""
+        """Merge the entry `key: value` of the patch over a mapping, and return the merged mapping."""
         field.check_owner()
         if key.startswith("$"):
             raise RefusedError(

@@ -151,7 +151,7 @@ class Pods(Record):
 
 
 def call_for_role(part: Named, role: RoleName) -> Node:
-    """Return a call of a named template in the pod template for a fixed role."""
+    """Return a call of `part`, a named template in the pod template, for a fixed role."""
     return call(part, **_used_arguments(part, arguments(role)))
 
 
@@ -287,7 +287,7 @@ def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
 
 
 def _lets(structure: Structure) -> Sequence[_Lets]:
-    """Return all names that the named templates of a pod bind. Later expressions may use earlier names."""
+    """Return groups of names that the named templates of a pod bind. Later expressions may use earlier names."""
     return (_SHARED, _REQUESTS, _LABELS, _ENV, ((placement.NODE_SELECTOR, placement.node_selector(structure)),))
 
 
@@ -458,7 +458,7 @@ def _with_security(container: Mapping[str, Any], context: Mapping[Key, Node]) ->
 
 
 def with_container_security(pod: Any, over: Mapping[str, Any], context: Mapping[Key, Node]) -> Mapping[str, Any]:
-    """Return the pod template of the user, with the security context of the job in each container that the user adds.
+    """Return `over`, with the security context of the job in each container that `over` adds to `pod`.
 
     Args:
         pod: the generated pod template.
