@@ -1,13 +1,13 @@
-"""Train a small digit classifier with parameter servers; every task of the job runs this one program.
+"""Train a small digit classifier with parameter servers. Every task of the job runs this program.
 
-The task's role comes from TF_CONFIG, which TensorFlow's own resolver reads:
+TensorFlow's resolver reads the role of the task from TF_CONFIG:
 
     TF_CONFIG='{"cluster": {"chief": ["a:2222"], "ps": ["b:2222"], "worker": ["c:2222"]},
                 "task": {"type": "chief", "index": 0}}' MODEL_DIR=/model python train.py --steps 600
 
-The chief drives the training and alone writes to MODEL_DIR: checkpoints/ to resume from, logs/ for
-TensorBoard, export/STEP/ (a SavedModel) at the end. Parameter servers and workers serve until SIGTERM.
-An evaluator, where there is one, follows the checkpoints until SIGTERM.
+The chief controls the training. The chief writes to MODEL_DIR: checkpoints to resume from in checkpoints/, summaries
+for TensorBoard in logs/train, and at the end a SavedModel in export/STEP/. Parameter servers and workers serve until
+SIGTERM. An optional evaluator evaluates new checkpoints until SIGTERM, and writes the accuracy to logs/eval.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-# Threads inherit the mask: SIGTERM is kept for `exit_on_sigterm`, also while TensorFlow is still being imported.
-# Without it, process 1 of a container ignores SIGTERM until the grace period ends.
+# Threads inherit the signal mask, so SIGTERM waits for `exit_on_sigterm`, also during the import of TensorFlow.
+# Without the mask, process 1 of a container ignores this SIGTERM, and runs until the end of the grace period.
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
 import numpy as np  # noqa: E402
@@ -37,7 +37,7 @@ SIZE = 28
 
 CHIEF_DEVICE = "/job:chief/replica:0/task:0/device:CPU:0"
 CHIEF_IO = tf.train.CheckpointOptions(experimental_io_device=CHIEF_DEVICE)
-"""Checkpoint files are written and read by the chief; by default each ps writes its part to its own disk."""
+"""Options for checkpoint files on the chief. By default, each ps writes its part of a checkpoint to its own disk."""
 
 DIGITS = """
 .###. ..#.. .###. .###. ...#. ##### .###. ##### .###. .###.
@@ -53,9 +53,9 @@ log = logging.getLogger("train")
 
 
 def digit_canvases() -> np.ndarray:
-    """Return the ten digits, drawn three times their size, as float32 [10, 35, 41].
+    """Return the ten digits at three times the size of DIGITS, as float32 [10, 35, 41].
 
-    The margins are such that every 28x28 crop holds the whole digit.
+    The margins are so wide that every 28x28 crop contains the whole digit.
     """
     rows = [line.split() for line in DIGITS.split("\n") if line]
     glyphs = np.array([[[dot == "#" for dot in row[digit]] for row in rows] for digit in range(10)])
@@ -65,7 +65,7 @@ def digit_canvases() -> np.ndarray:
 
 
 def digits(indices: tf.data.Dataset, split: int) -> tf.data.Dataset:
-    """Map indices to (image float32 [28, 28, 1], label int64): the same index and split give the same image."""
+    """Map indices to (image float32 [28, 28, 1], label int64). The same index and split give the same image."""
     canvases = digit_canvases()
 
     def draw(index: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -80,13 +80,13 @@ def digits(indices: tf.data.Dataset, split: int) -> tf.data.Dataset:
 
 
 def training_batches(batch_size: int) -> tf.data.Dataset:
-    """Return endless batches. Each worker builds its own, and shuffles it with its own seed."""
+    """Return endless batches. Each worker builds its own dataset, and shuffles the dataset with its own seed."""
     indices = tf.data.Dataset.range(TRAINING_IMAGES).shuffle(TRAINING_IMAGES).repeat()
     return digits(indices, TRAINING_SPLIT).batch(batch_size, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
 
 
 class Classifier(tf.Module):
-    """Two strided convolutions and two dense layers: images [N, 28, 28, 1] to logits [N, 10]."""
+    """Classifier with two strided convolutions and two dense layers, from images [N, 28, 28, 1] to logits [N, 10]."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,27 +106,27 @@ class Classifier(tf.Module):
 
 
 def kernel(shape: list[int], name: str) -> tf.Variable:
-    """Return a weight with He's initial values (arXiv:1502.01852); its last axis is the layer's outputs."""
+    """Return a weight with He's initial values (arXiv:1502.01852). The last axis is the outputs of the layer."""
     scale = np.sqrt(2 / np.prod(shape[:-1]))
     return tf.Variable(scale * tf.random.stateless_normal(shape, seed=[len(name), shape[-1]]), name=name)
 
 
 def load(checkpoint: str) -> tuple[Classifier, int]:
-    """Return a checkpoint's model, whole and in this process, and its step."""
+    """Return the model and the step of a checkpoint. All variables of the model are in this process."""
     model, step = Classifier(), tf.Variable(0, dtype=tf.int64)
     tf.train.Checkpoint(model=model, step=step).restore(checkpoint).assert_existing_objects_matched()
     return model, int(step)
 
 
 def accuracy(model: Classifier) -> float:
-    """Return the share of test images, which training never sees, that the model gets right."""
+    """Return the share of test images that the model classifies correctly. The training uses no test image."""
     test = digits(tf.data.Dataset.range(TEST_IMAGES), TEST_SPLIT).batch(500)
     right = [tf.argmax(model(images), axis=1) == labels for images, labels in test]
     return float(tf.reduce_mean(tf.cast(tf.concat(right, axis=0), tf.float32)))
 
 
 def export(model: Classifier, folder: str) -> None:
-    """Write the model as a SavedModel: images [N, 28, 28, 1] to probabilities [N, 10]."""
+    """Write the model as a SavedModel that maps images [N, 28, 28, 1] to probabilities [N, 10]."""
 
     @tf.function(input_signature=[tf.TensorSpec([None, SIZE, SIZE, 1], tf.float32, name="images")])
     def predict(images: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -136,9 +136,9 @@ def export(model: Classifier, folder: str) -> None:
 
 
 def wait_for_peers(cluster: dict[str, list[str]]) -> None:
-    """Return once every ps and worker accepts connections and the chief's own name resolves.
+    """Wait until every ps and worker accepts connections, and the name of the chief resolves.
 
-    TensorFlow would wait too, but its channels to hosts that come late back off for minutes.
+    TensorFlow waits as well, but retries the connection to a late host only after minutes (gRPC's connection back-off).
     """
     start = time.monotonic()
     for role, addresses in cluster.items():
@@ -152,7 +152,7 @@ def wait_for_peers(cluster: dict[str, list[str]]) -> None:
 
 
 def unreachable(role: str, address: str) -> OSError | None:
-    """Return why a task cannot be reached, or None if it can. The chief's port is not open yet."""
+    """Return the error of a connection to a task, or None. The port of the chief is not open yet: resolve its name."""
     host, _, port = address.rpartition(":")
     try:
         if role == "chief":
@@ -167,10 +167,11 @@ def unreachable(role: str, address: str) -> OSError | None:
 def training_step(
     strategy: tf.distribute.Strategy, model: Classifier, step: tf.Variable, options: argparse.Namespace
 ) -> Callable[[Iterator[tuple[tf.Tensor, tf.Tensor]]], tf.Tensor]:
-    """Return the function that a worker runs: take a batch, update the variables on the ps, return the loss.
+    """Return the function of a worker, which takes a batch, updates the variables on the ps, and returns the loss.
 
-    Workers neither lock the variables nor wait for each other: asynchronous gradient descent. Its steps grow shorter
-    over the last third, or the last few would leave the accuracy to chance (0.82 to 0.98 from one step to another).
+    Workers do not lock the variables or wait for each other: the gradient descent is asynchronous. The learning rate
+    falls during the last third of the steps. With a constant rate, the accuracy depends on the last few steps (0.82 to
+    0.98 from one step to another).
     """
 
     def update(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
@@ -189,7 +190,7 @@ def training_step(
 
 
 def train(resolver: tf.distribute.cluster_resolver.ClusterResolver, options: argparse.Namespace) -> None:
-    """Run the chief: train to `options.steps`, from the last checkpoint if there is one, and export."""
+    """Run the chief: resume from the last checkpoint, if any, train to `options.steps`, and export the model."""
     cluster = resolver.cluster_spec().as_dict()
     wait_for_peers(cluster)
     partitioner = tf.distribute.experimental.partitioners.MinSizePartitioner(
@@ -248,7 +249,7 @@ def evaluate(model_dir: str) -> None:
 
 
 def serve(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> None:
-    """Run a parameter server or a worker: do what the chief sends, for ever."""
+    """Run a parameter server or a worker, which serves the chief until SIGTERM."""
     server = tf.distribute.Server(
         resolver.cluster_spec(), job_name=resolver.task_type, task_index=resolver.task_id, protocol="grpc"
     )
@@ -257,7 +258,7 @@ def serve(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> None:
 
 
 def exit_on_sigterm(code: int) -> None:
-    """End the process with `code` as soon as SIGTERM comes, whatever TensorFlow is doing."""
+    """End the process with `code` at SIGTERM, even during a long call of TensorFlow."""
 
     def wait() -> None:
         signal.sigwait({signal.SIGTERM})
@@ -268,7 +269,7 @@ def exit_on_sigterm(code: int) -> None:
 
 
 def positive(text: str) -> int:
-    """Return a number of at least one, as argparse's types do."""
+    """Return the integer of a text, for argparse. A text without an integer of at least 1 raises a ValueError."""
     number = int(text)
     if number < 1:
         raise ValueError(text)
@@ -297,7 +298,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     log.setLevel(logging.INFO)
-    tf.get_logger().handlers.clear()  # its messages go to the root logger's, in the same form
+    tf.get_logger().handlers.clear()  # the root logger prints TensorFlow's messages in the same format
     tf.get_logger().setLevel(logging.ERROR)
     options = parse_arguments()
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver(rpc_layer="grpc")
@@ -310,7 +311,7 @@ def main() -> int:
                 train(resolver, options)
             except tf.errors.UnavailableError as error:
                 log.error("lost a parameter server; the next start resumes from the last checkpoint: %s", error)
-                os._exit(1)  # an orderly exit would first talk to the lost one
+                os._exit(1)  # a regular exit would first call the lost parameter server
         case "ps" | "worker":
             serve(resolver)
         case "evaluator":

@@ -1,12 +1,12 @@
-"""Train a small classifier by model.fit of Keras 3 with several workers in step; every task runs this program.
+"""Train a small classifier by model.fit of Keras 3 with synchronous workers. Every task runs this program.
 
-The backend of Keras is JAX. The task's place comes from the variables that keras.distribution reads:
+The backend of Keras is JAX. keras.distribution reads the hosts and the index of the task from variables:
 
     KERAS_BACKEND=jax KERAS_DISTRIBUTION_JOB_ADDRESSES=a:2222,b:2222 KERAS_DISTRIBUTION_NUM_PROCESSES=2 \
         KERAS_DISTRIBUTION_PROCESS_ID=0 MODEL_DIR=/model python train.py --epochs 5
 
-After each epoch, worker 0 saves the training to MODEL_DIR/backup.keras, and the next start goes on from there. SIGTERM
-ends a worker with 143. Worker 0 writes the model to MODEL_DIR/model.keras.
+After each epoch, worker 0 saves the training to MODEL_DIR/backup.keras, and the next start resumes from this file. At
+the end, worker 0 writes the model to MODEL_DIR/model.keras. After SIGTERM, a worker exits with 143.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STEPS = SAMPLES // BATCH
 
 
 def samples(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return noisy points around one centre for each class, and the classes."""
+    """Return points with noise around the centres of the classes, and the class of each point."""
     centres = np.random.default_rng(0).normal(size=(CLASSES, FEATURES))
     random = np.random.default_rng(seed)
     labels = random.integers(CLASSES, size=SAMPLES)
@@ -44,9 +44,9 @@ def build_model() -> keras.Model:
 
 
 def save(model: keras.Model, path: Path, *, is_first: bool) -> None:
-    """Save the model. Saving is an operation of all workers, and only worker 0 writes to the folder of the model.
+    """Save the model. All workers must call this function, and only worker 0 writes to the folder of the model.
 
-    Worker 0 replaces the file in one step, so that a worker that is killed leaves no half file.
+    Worker 0 replaces the file in one step, so that a killed worker leaves no partial file.
     """
     with tempfile.TemporaryDirectory(dir=path.parent if is_first else None) as temporary:
         model.save(Path(temporary) / path.name)
@@ -55,7 +55,7 @@ def save(model: keras.Model, path: Path, *, is_first: bool) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Train, then write the model."""
+    """Train the model, and write the model."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int, default=5)
     args = parser.parse_args(arguments)
@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> None:
     # Process 1 of a container ignores SIGTERM without a handler.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
 
-    # Each worker feeds its own samples, so Keras divides no data set.
+    # Each worker feeds its own samples, so Keras must not divide the data set.
     keras.distribution.initialize()
     distribution = keras.distribution.DataParallel(auto_shard_dataset=False)
     keras.distribution.set_distribution(distribution)

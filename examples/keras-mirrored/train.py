@@ -1,13 +1,13 @@
-"""Train a small classifier by model.fit with several workers in step; every task of the job runs this one program.
+"""Train a small classifier by model.fit with synchronous workers. Every task of the job runs this program.
 
-The program needs Keras 2, the package tf_keras: with TF_USE_LEGACY_KERAS=1, tf.keras is that package. Keras 3 does not
-train under MultiWorkerMirroredStrategy. The task's place comes from TF_CONFIG:
+The program needs Keras 2, which is the package tf_keras. With TF_USE_LEGACY_KERAS=1, tf.keras is tf_keras. Keras 3
+does not train under MultiWorkerMirroredStrategy. TensorFlow reads the hosts and the index of the task from TF_CONFIG:
 
     TF_CONFIG='{"cluster": {"worker": ["a:2222", "b:2222"]}, "task": {"type": "worker", "index": 0}}' \
         TF_USE_LEGACY_KERAS=1 MODEL_DIR=/model python train.py --epochs 5
 
-After each epoch, the workers back up the training into MODEL_DIR/backup, and the next start goes on from there. SIGTERM
-ends a worker with 143. Worker 0 writes the model to MODEL_DIR/export.
+After each epoch, the workers back up the training into MODEL_DIR/backup, and the next start resumes from the backup.
+At the end, worker 0 writes the model to MODEL_DIR/export. After SIGTERM, a worker exits with 143.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CLASSES, FEATURES, SAMPLES = 10, 32, 4096
 
 
 def samples(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return noisy points around one centre for each class, and the classes."""
+    """Return points with noise around the centres of the classes, and the class of each point."""
     centres = np.random.default_rng(0).normal(size=(CLASSES, FEATURES))
     random = np.random.default_rng(seed)
     labels = random.integers(CLASSES, size=SAMPLES)
@@ -35,7 +35,7 @@ def samples(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def build_model() -> tf.keras.Model:
-    """Return a compiled classifier. Its variables belong to the strategy in whose scope the model is built."""
+    """Return a compiled classifier. The variables of the classifier belong to the strategy of the current scope."""
     layers = [tf.keras.layers.Dense(64, activation="relu"), tf.keras.layers.Dense(CLASSES)]
     model = tf.keras.Sequential([tf.keras.Input([FEATURES]), *layers])
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -44,7 +44,7 @@ def build_model() -> tf.keras.Model:
 
 
 def main(arguments: list[str]) -> None:
-    """Train, then write the model."""
+    """Train the model, and write the model."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--steps", type=int, default=50, help="steps of an epoch")
@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> None:
     backup = tf.keras.callbacks.BackupAndRestore(f"{folder}/backup")
     model.fit(batches, epochs=args.epochs, steps_per_epoch=args.steps, callbacks=[backup], verbose=2)
 
-    # Saving is an operation of all workers, and one worker may write to a folder.
+    # All workers must save the model, and two workers must not write to the same folder.
     is_first = json.loads(os.environ["TF_CONFIG"])["task"]["index"] == 0
     target = f"{folder}/export" if is_first else tempfile.mkdtemp()
     model.save(target)

@@ -1,13 +1,14 @@
-"""Train a small classifier by model.fit with parameter servers; every task of the job runs this one program.
+"""Train a small classifier by model.fit with parameter servers. Every task of the job runs this program.
 
-The program needs Keras 2, the package tf_keras: with TF_USE_LEGACY_KERAS=1, tf.keras is that package. Keras 3 does not
-train under ParameterServerStrategy. The workers and parameter servers serve; the chief trains through them:
+The program needs Keras 2, which is the package tf_keras. With TF_USE_LEGACY_KERAS=1, tf.keras is tf_keras. Keras 3
+does not train under ParameterServerStrategy. TensorFlow's resolver reads the role of the task from TF_CONFIG:
 
     TF_CONFIG='{"cluster": {"chief": ["a:2222"], "ps": ["b:2222"], "worker": ["c:2222"]},
                 "task": {"type": "chief", "index": 0}}' TF_USE_LEGACY_KERAS=1 MODEL_DIR=/model python train.py
 
-The chief writes a checkpoint after each epoch to MODEL_DIR/checkpoint and goes on from there after a restart. The model
-is in MODEL_DIR/export at the end.
+The chief controls the training. Parameter servers and workers serve the chief until SIGTERM. After each epoch, the
+chief writes a checkpoint to MODEL_DIR/checkpoint. After a restart, the chief resumes from the last checkpoint. At the
+end, the chief writes the model to MODEL_DIR/export.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import signal
 import sys
 import threading
 
-# Threads inherit the mask: `exit_on_sigterm` gets SIGTERM, also while a server waits in `join`.
+# Threads inherit the signal mask, so `exit_on_sigterm` receives SIGTERM, also while a server waits in `join`.
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
 import tensorflow as tf  # noqa: E402
@@ -33,7 +34,7 @@ def exit_on_sigterm() -> None:
 
 
 def batches(_: tf.distribute.InputContext | None = None) -> tf.data.Dataset:
-    """Return endless batches of points, and whether the sum of a point is positive. Each worker makes its own."""
+    """Return endless batches of points, with the label 1 for a positive sum. Each worker builds its own dataset."""
 
     def draw(seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         points = tf.random.stateless_normal([64, FEATURES], [seed, 1])
@@ -43,14 +44,14 @@ def batches(_: tf.distribute.InputContext | None = None) -> tf.data.Dataset:
 
 
 def train(strategy: tf.distribute.Strategy, folder: str, epochs: int) -> None:
-    """Fit the model, and write the model."""
+    """Train the model, and write the model."""
     with strategy.scope():
         model = tf.keras.Sequential([tf.keras.Input([FEATURES]), tf.keras.layers.Dense(1)])
         model.compile("adam", tf.keras.losses.BinaryCrossentropy(from_logits=True), metrics=["accuracy"])
         model.optimizer.learning_rate = 0.05
     if latest := tf.train.latest_checkpoint(folder + "/checkpoint"):
         model.load_weights(latest)
-    # Keras sends the function to the workers, where the dataset must be made: a dataset itself cannot be sent.
+    # Keras cannot send a dataset to the workers, so each worker calls `batches`.
     data = tf.keras.utils.experimental.DatasetCreator(batches)
     saves = tf.keras.callbacks.ModelCheckpoint(folder + "/checkpoint/weights", save_weights_only=True)
     history = model.fit(data, epochs=epochs, steps_per_epoch=40, callbacks=[saves], verbose=2)

@@ -1,14 +1,15 @@
-"""Train a small image classifier with several workers in step; every task of the job runs this one program.
+"""Train a small image classifier with synchronous workers. Every task of the job runs this program.
 
-Each worker computes gradients on its own images, all take the mean of these, and so all hold the same model
-(MultiWorkerMirroredStrategy). The task's place comes from TF_CONFIG, which TensorFlow's own resolver reads:
+Each worker computes the gradients of its own images. All workers apply the mean of all gradients, so all workers have
+the same model (MultiWorkerMirroredStrategy). TensorFlow's resolver reads the index of the task from TF_CONFIG:
 
     TF_CONFIG='{"cluster": {"worker": ["a:2222", "b:2222", "c:2222"]}, "task": {"type": "worker", "index": 0}}' \
         MODEL_DIR=/model python train.py --steps 300
 
-Worker 0 alone writes to MODEL_DIR: checkpoints/ to resume from, logs/ for TensorBoard, export/STEP/ (a SavedModel)
-at the end. No worker can go on without the others: when one is lost the others fail too, and all resume from the
-last checkpoint once all are started again. SIGTERM to one worker ends all workers with 42 after a common checkpoint.
+Only worker 0 writes to MODEL_DIR: checkpoints to resume from in checkpoints/, summaries for TensorBoard in logs/train,
+and at the end a SavedModel in export/STEP/. If a worker is lost, all other workers fail as well. When all workers have
+started again, the training resumes from the last checkpoint. After SIGTERM to one worker, all workers save a common
+checkpoint and exit with 42.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-# Threads inherit the mask: SIGTERM is kept for `Termination`, also while TensorFlow is still being imported.
-# Without it, process 1 of a container ignores SIGTERM until the grace period ends.
+# Threads inherit the signal mask, so SIGTERM waits for `Termination`, also during the import of TensorFlow.
+# Without the mask, process 1 of a container ignores this SIGTERM, and runs until the end of the grace period.
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
 import numpy as np  # noqa: E402
@@ -40,10 +41,10 @@ TEST_IMAGES = 1_000
 TRAINING_SPLIT, TEST_SPLIT = 0, 1
 
 LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError)
-"""What a worker's part of a common operation fails with once another worker is gone."""
+"""Errors of a common operation of the workers after the loss of a worker."""
 
 PREEMPTED = 42
-"""Exit code of every worker after SIGTERM to one of them; job.yaml names it in restart.ignoreExitCodes."""
+"""Exit code of all workers after SIGTERM to one worker. job.yaml lists the code in restart.ignoreExitCodes."""
 
 Batches = Iterator[tuple[tf.Tensor, tf.Tensor]]
 
@@ -51,9 +52,10 @@ log = logging.getLogger("train")
 
 
 def stripes(indices: tf.data.Dataset, split: int) -> tf.data.Dataset:
-    """Map indices to (image float32 [32, 32, 3], label int64): the same index and split give the same image.
+    """Map indices to (image float32 [32, 32, 3], label int64). The same index and split give the same image.
 
-    The label is the direction of the stripes, one of ten; width, place and both colours vary, and there is noise.
+    The label is one of ten directions of the stripes. The width, the position and both colours of the stripes vary, and
+    the image has noise.
     """
     y, x = np.mgrid[:SIZE, :SIZE].astype(np.float32)
 
@@ -72,9 +74,9 @@ def stripes(indices: tf.data.Dataset, split: int) -> tf.data.Dataset:
 
 
 def training_batches(context: tf.distribute.InputContext, global_batch_size: int, first_step: int) -> tf.data.Dataset:
-    """Return endless batches of this worker's share: of N workers, worker K draws every Nth image from the Kth on.
+    """Return endless batches of this worker's share: of N workers, worker K takes every Nth image, from image K on.
 
-    A start that resumes goes on with the images that come next.
+    A resumed training continues with the next images.
     """
     batch_size = context.get_per_replica_batch_size(global_batch_size)
     indices = tf.data.Dataset.range(first_step * global_batch_size, tf.int64.max)
@@ -83,7 +85,10 @@ def training_batches(context: tf.distribute.InputContext, global_batch_size: int
 
 
 class Classifier(tf.Module):
-    """Two strided convolutions, their mean over the image and a dense layer: [N, 32, 32, 3] to logits [N, 10]."""
+    """Classifier with two strided convolutions, a mean over the image and a dense layer.
+
+    The classifier maps images [N, 32, 32, 3] to logits [N, 10].
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,32 +106,32 @@ class Classifier(tf.Module):
 
 
 def kernel(shape: list[int], name: str) -> tf.Variable:
-    """Return a weight with He's initial values (arXiv:1502.01852); its last axis is the layer's outputs."""
+    """Return a weight with He's initial values (arXiv:1502.01852). The last axis is the outputs of the layer."""
     scale = np.sqrt(2 / np.prod(shape[:-1]))
     return weight(scale * tf.random.stateless_normal(shape, seed=[len(name), shape[-1]]), name)
 
 
 def weight(value: tf.Tensor, name: str) -> tf.Variable:
-    """Return a variable of which each replica has a copy; an update takes the mean of what the replicas give."""
+    """Return a variable with a copy on each replica. An update takes the mean of the values of all replicas."""
     return tf.Variable(value, name=name, aggregation=tf.VariableAggregation.MEAN)
 
 
 def load(checkpoint: str) -> tuple[Classifier, int]:
-    """Return a checkpoint's model, in this process alone, and its step."""
+    """Return the model and the step of a checkpoint. The model is only in this process."""
     model, step = Classifier(), tf.Variable(0, dtype=tf.int64)
     tf.train.Checkpoint(model=model, step=step).restore(checkpoint).assert_existing_objects_matched()
     return model, int(step)
 
 
 def accuracy(model: Classifier) -> float:
-    """Return the share of test images, which training never sees, that the model gets right."""
+    """Return the share of test images that the model classifies correctly. The training uses no test image."""
     test = stripes(tf.data.Dataset.range(TEST_IMAGES), TEST_SPLIT).batch(250)
     right = [tf.argmax(model(images), axis=1) == labels for images, labels in test]
     return float(tf.reduce_mean(tf.cast(tf.concat(right, axis=0), tf.float32)))
 
 
 def export(model: Classifier, folder: str) -> None:
-    """Write the model as a SavedModel: images [N, 32, 32, 3] to probabilities [N, 10]."""
+    """Write the model as a SavedModel that maps images [N, 32, 32, 3] to probabilities [N, 10]."""
 
     @tf.function(input_signature=[tf.TensorSpec([None, SIZE, SIZE, 3], tf.float32, name="images")])
     def predict(images: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -136,7 +141,7 @@ def export(model: Classifier, folder: str) -> None:
 
 
 def mean_over_workers(strategy: tf.distribute.Strategy, value: float) -> float:
-    """Return the mean of what the workers give; each waits here for all the others."""
+    """Return the mean of the values of all workers. Each worker waits here for all other workers."""
 
     def mean() -> tf.Tensor:
         replica = tf.distribute.get_replica_context()
@@ -149,7 +154,7 @@ def mean_over_workers(strategy: tf.distribute.Strategy, value: float) -> float:
 def training_step(
     strategy: tf.distribute.Strategy, model: Classifier, step: tf.Variable, learning_rate: float
 ) -> Callable[[Batches], tf.Tensor]:
-    """Return the function that all workers run together: a batch each, one common update, the mean loss."""
+    """Return the function of a common update: each worker takes a batch, and all workers receive the mean loss."""
 
     def update(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
@@ -170,7 +175,7 @@ def training_step(
 
 
 class Termination:
-    """SIGTERM to this worker: the end of the process before the training, and a common checkpoint of all during it."""
+    """Handler of SIGTERM: end the process before the training, and save a common checkpoint during the training."""
 
     def __init__(self) -> None:
         self._received = threading.Event()
@@ -183,7 +188,7 @@ class Termination:
         manager: tf.train.CheckpointManager,
         step: tf.Variable,
     ) -> tf.distribute.experimental.PreemptionCheckpointHandler:
-        """Return TensorFlow's handler, with which the workers agree on a step, save it, and end with PREEMPTED."""
+        """Return TensorFlow's handler: the workers agree on a step, save its checkpoint, and exit with PREEMPTED."""
 
         def leave() -> NoReturn:
             log.info("saved step %d for a worker with SIGTERM: exit %d", int(step), PREEMPTED)
@@ -205,7 +210,7 @@ class Termination:
 def train(
     resolver: tf.distribute.cluster_resolver.ClusterResolver, options: argparse.Namespace, termination: Termination
 ) -> NoReturn:
-    """Train to `options.steps`, from the last checkpoint if there is one; worker 0 exports the model."""
+    """Resume from the last checkpoint, if any, and train to `options.steps`. Worker 0 exports the model."""
     log.info("waiting for all %d workers", resolver.cluster_spec().num_tasks("worker"))
     strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver)
     chief = resolver.task_id == 0
@@ -214,7 +219,7 @@ def train(
     step = tf.Variable(0, dtype=tf.int64)
     log.info("%d replicas on %d workers", strategy.num_replicas_in_sync, resolver.cluster_spec().num_tasks("worker"))
 
-    # All take part in saving, as TensorFlow asks, but what the others write is thrown away.
+    # TensorFlow requires that all workers save a checkpoint. Only worker 0 saves into MODEL_DIR.
     checkpoint = tf.train.Checkpoint(model=model, step=step)
     folder = f"{options.model_dir}/checkpoints"
     keeper = (folder, 5) if chief else (tempfile.mkdtemp(), 1)
@@ -259,18 +264,20 @@ def train(
 
 
 def leave(strategy: tf.distribute.Strategy) -> NoReturn:
-    """End the process with 0, but not before worker 0 is done: who has succeeded is not started again to help it.
+    """Exit with 0 after worker 0 has exported the model.
 
-    All meet twice: the first to leave after a meeting may break it off for those who are not quite through.
+    If worker 0 fails during the export, all workers must train again. Kubernetes does not restart a worker that has
+    exited with 0, so no worker exits earlier. The workers wait for each other twice: the first worker that exits after
+    a wait may break the wait of a slower worker, and only the second wait ignores this error.
     """
     mean_over_workers(strategy, 0)
     with contextlib.suppress(*LOST):
         mean_over_workers(strategy, 0)
-    os._exit(0)  # an orderly end would talk to workers that are gone, and wait long for their answer
+    os._exit(0)  # a regular exit would call workers that have ended, and wait long for their answers
 
 
 def positive(text: str) -> int:
-    """Return a number of at least one, as argparse's types do."""
+    """Return the integer of a text, for argparse. A text without an integer of at least 1 raises a ValueError."""
     number = int(text)
     if number < 1:
         raise ValueError(text)
@@ -299,7 +306,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     log.setLevel(logging.INFO)
-    tf.get_logger().handlers.clear()  # its messages go to the root logger's, in the same form
+    tf.get_logger().handlers.clear()  # the root logger prints TensorFlow's messages in the same format
     tf.get_logger().setLevel(logging.ERROR)
     options = parse_arguments()
     termination = Termination()

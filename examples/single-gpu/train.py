@@ -1,9 +1,10 @@
-"""Train a small classifier in one process, on the GPU if there is one, else on the CPU.
+"""Train a small classifier in one process, on a GPU, or on the CPU of a machine without a GPU.
 
     MODEL_DIR=/model python train.py --steps 3000
 
-It tells apart the points of two spirals, which it makes itself. MODEL_DIR gets checkpoints/ to resume from and logs/
-for TensorBoard. At SIGTERM it saves a checkpoint and exits with 143, so that the next start loses no step.
+The classifier distinguishes the points of two spirals, which the program generates. The program writes to MODEL_DIR:
+checkpoints to resume from in checkpoints/, and summaries for TensorBoard in logs/. At SIGTERM, the program saves a
+checkpoint and exits with 143, so that the next start loses no step.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import signal
 import sys
 import threading
 
-# Before TensorFlow's import, which takes seconds: process 1 of a container ignores a SIGTERM without a handler.
+# Process 1 of a container ignores SIGTERM without a handler, and the import of TensorFlow takes seconds.
 stop = threading.Event()
 signal.signal(signal.SIGTERM, lambda *_: stop.set())
 
@@ -34,7 +35,7 @@ log = logging.getLogger("train")
 
 
 def spirals(count: int, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return points [N, 2] of two interleaved spirals, with noise, and which one each is of: int32 [N].
+    """Return points [N, 2] of two interleaved spirals, with noise, and the number of each point's spiral: int32 [N].
 
     The same seed (two integers) gives the same points.
     """
@@ -47,7 +48,7 @@ def spirals(count: int, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 class Classifier(tf.Module):
-    """Three dense layers, points [N, 2] to logits [N, 2], that learn by gradient descent with momentum."""
+    """Classifier with three dense layers, from points [N, 2] to logits [N, 2]. The training uses momentum."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +69,7 @@ class Classifier(tf.Module):
 
     @tf.function
     def train(self) -> tf.Tensor:
-        """Learn from the step's own batch, the same at every start, and return the loss."""
+        """Train with the batch of the current step, and return the loss. Every start has the same batches."""
         points, labels = spirals(BATCH_SIZE, tf.stack([TRAINING_SEED, self.step]))
         with tf.GradientTape() as tape:
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=self(points))
@@ -81,14 +82,14 @@ class Classifier(tf.Module):
         return loss
 
     def accuracy(self) -> float:
-        """Return the share of test points, which training never sees, that the model gets right."""
+        """Return the share of test points that the model classifies correctly. The training uses no test point."""
         points, labels = spirals(TEST_POINTS, tf.constant([TEST_SEED, 0]))
         right = tf.argmax(self(points), axis=1, output_type=tf.int32) == labels
         return float(tf.reduce_mean(tf.cast(right, tf.float32)))
 
 
 def train(options: argparse.Namespace) -> int:
-    """Train to `options.steps`, from the last checkpoint if there is one, and return the exit code."""
+    """Resume from the last checkpoint, if any, train to `options.steps`, and return the exit code."""
     model = Classifier()
     checkpoint = tf.train.Checkpoint(model=model)
     manager = tf.train.CheckpointManager(checkpoint, f"{options.model_dir}/checkpoints", max_to_keep=5)
@@ -114,7 +115,7 @@ def train(options: argparse.Namespace) -> int:
 
 
 def positive(text: str) -> int:
-    """Return a number of at least one, as argparse's types do."""
+    """Return the integer of a text, for argparse. A text without an integer of at least 1 raises a ValueError."""
     number = int(text)
     if number < 1:
         raise ValueError(text)
@@ -133,7 +134,7 @@ def main() -> int:
 
     gpus = tf.config.list_physical_devices("GPU")
     for gpu in gpus:
-        # Else TensorFlow takes all of the GPU's memory at its start.
+        # By default, TensorFlow allocates all memory of the GPU at its start.
         tf.config.experimental.set_memory_growth(gpu, True)
     log.info("training on %s", gpus[0].name if gpus else "the CPU: there is no GPU")
     return train(options)

@@ -1,11 +1,11 @@
-"""Fit a linear model with TensorFlow 1's parameter servers; every task of the job runs this one program.
+"""Fit a linear model with the parameter servers of TensorFlow 1. Every task of the job runs this program.
 
-The task's role comes from four flags, as programs of that time have them; TF_CONFIG is not read:
+Four flags set the role of the task, as in other programs for TensorFlow 1. The program does not read TF_CONFIG:
 
     MODEL_DIR=/model python train.py --job_name=worker --task_index=0 --ps_hosts=a:2222 --worker_hosts=b:2222,c:2222
 
-Each worker has its own session and its own batches, and changes the variables on the ps without waiting for the
-others. Worker 0 makes the variables, or restores them, and writes checkpoints and summaries to MODEL_DIR.
+Each worker has its own session and batches, and updates the variables on the ps without waiting for other workers.
+Worker 0 initializes or restores the variables, and writes checkpoints and summaries to MODEL_DIR.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import socket
 import threading
 import time
 
-# Threads inherit the mask: SIGTERM is kept for `exit_on_sigterm`, also while TensorFlow is still being imported.
-# `Server.join` would hold up a handler of Python's for ever.
+# Threads inherit the signal mask, so SIGTERM waits for `exit_on_sigterm`, also during the import of TensorFlow.
+# A Python signal handler would never run during `Server.join`.
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
 import tensorflow.compat.v1 as tf  # noqa: E402
 
 FEATURES = 20
 NOISE = 0.1
-"""Standard deviation of what the features do not explain: the loss comes down to its square."""
+"""Standard deviation of the noise in the targets. The loss falls to the square of this value."""
 
 tf.flags.DEFINE_enum("job_name", None, ["ps", "worker"], "role of this task")
 tf.flags.DEFINE_integer("task_index", None, "place of this task among those of its role", lower_bound=0)
@@ -39,7 +39,10 @@ FLAGS = tf.flags.FLAGS
 
 
 def batch(size: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return new features [N, 20] and targets [N, 1] at each run: a fixed linear function, and noise."""
+    """Return random features [N, 20] and their targets [N, 1], which differ in each call of `session.run`.
+
+    The targets are a fixed linear function of the features, with noise.
+    """
     features = tf.random.normal([size, FEATURES])
     weights = tf.linspace(-2.0, 2.0, FEATURES)[:, tf.newaxis]
     return features, tf.matmul(features, weights) + 1 + tf.random.normal([size, 1], stddev=NOISE)
@@ -52,7 +55,7 @@ def linear_model(features: tf.Tensor) -> tf.Tensor:
 
 
 def wait_for(hosts: list[str]) -> None:
-    """Return once every host accepts connections. TensorFlow waits too, but asks ever more seldom."""
+    """Wait until every host accepts connections. TensorFlow waits as well, but with growing pauses between attempts."""
     for address in hosts:
         host, _, port = address.rpartition(":")
         while True:
@@ -65,7 +68,7 @@ def wait_for(hosts: list[str]) -> None:
 
 
 def train(server: tf.train.Server, cluster: tf.train.ClusterSpec) -> None:
-    """Run a worker until all have done `--steps` batches together."""
+    """Run a worker until all workers together have processed `--steps` batches."""
     task = f"/job:worker/task:{FLAGS.task_index}"
     with tf.device(tf.train.replica_device_setter(cluster=cluster, worker_device=task)):
         global_step = tf.train.get_or_create_global_step()
@@ -84,7 +87,7 @@ def train(server: tf.train.Server, cluster: tf.train.ClusterSpec) -> None:
         save_summaries_steps=100,
         log_step_count_steps=500,
         hooks=[tf.train.StopAtStepHook(last_step=FLAGS.steps)],
-        # Without the filter, a worker waits for all others before it starts.
+        # Without the filter, a worker waits for all other workers at its start.
         config=tf.ConfigProto(device_filters=["/job:ps", task]),
     )
     with session:
@@ -98,7 +101,7 @@ def train(server: tf.train.Server, cluster: tf.train.ClusterSpec) -> None:
 
 
 def exit_on_sigterm(code: int) -> None:
-    """End the process with `code` as soon as SIGTERM comes, whatever TensorFlow is doing."""
+    """End the process with `code` at SIGTERM, even during a long call of TensorFlow."""
 
     def wait() -> None:
         signal.sigwait({signal.SIGTERM})
@@ -110,7 +113,7 @@ def exit_on_sigterm(code: int) -> None:
 
 def main(_: list[str]) -> None:
     tf.logging.set_verbosity(tf.logging.INFO)
-    tf.get_logger().handlers.clear()  # its messages go to the root logger's handler too
+    tf.get_logger().handlers.clear()  # the root logger prints TensorFlow's messages as well
     tf.disable_eager_execution()
     exit_on_sigterm(0 if FLAGS.job_name == "ps" else 128 + signal.SIGTERM)
     cluster = tf.train.ClusterSpec({"ps": FLAGS.ps_hosts, "worker": FLAGS.worker_hosts})
