@@ -149,9 +149,11 @@ def _really_modified(repository: Repository, paths: Sequence[str]) -> set[str]:
 
 
 def would_change(repository: Repository, digests: Mapping[str, str | None]) -> bool:
-    """Return whether a commit of files with these digests would change a file in the repository.
+    """Return whether a commit of new file contents would change a file in the repository. Ignored files do not count.
 
-    A removed file has the digest None.
+    Args:
+        repository: the repository.
+        digests: path -> SHA-256 of the new content in hexadecimal digits; None for a removed file.
     """
     unignored = digests.keys() - _ignored_files(repository, sorted(digests))
     contents = git.committed_files(repository.root / path for path in unignored)
@@ -276,7 +278,7 @@ def _folders_above(paths: Iterable[str]) -> set[str]:
 
 
 def _unwatched(repository: Repository, digests: Mapping[str, str | None], paths: Sequence[str]) -> Iterator[str]:
-    """Yield a message, with a fix, for each changed file that git marks as assume-unchanged or skip-worktree."""
+    """Yield a message with a fix for each of the paths that has changed, and is assume-unchanged or skip-worktree."""
     is_sparse = _text(repository.git("config", "--type=bool", "--get", "core.sparseCheckout").done().stdout) == "true"
     listed = _list_names(repository, ("ls-files", "-z", "-v", "--cached", "--"), paths)
     for entry in sorted(listed, key=lambda entry: entry[2:]):
@@ -294,7 +296,7 @@ def _unwatched(repository: Repository, digests: Mapping[str, str | None], paths:
 
 
 def _differs(repository: Repository, path: str, digests: Mapping[str, str | None]) -> bool:
-    """Return whether the new content of a file differs from the committed content."""
+    """Return whether the new content of a file, from `digests` or from the disk, differs from the committed content."""
     file = repository.root / path
     before = git.committed(file)
     if path not in digests:

@@ -29,7 +29,7 @@ class Revision(Record):
 
 
 def histories(paths: Iterable[Path], most: int) -> dict[Path, tuple[Revision, ...]]:
-    """Return, for each file, the last commits up to HEAD that changed the file, the newest first.
+    """Return path -> the last commits up to HEAD that changed the file, the newest first.
 
     The list of a file outside of git is empty. A shallow clone has only some of the commits.
 

@@ -86,7 +86,7 @@ def target(repository: Repository) -> Target:
 
 
 def find_pushed(repository: Repository, to: Target) -> str:
-    """Return the newest ancestor of HEAD that the remote already has, according to the last fetch.
+    """Return the id of the newest ancestor of HEAD that the remote already has, according to the last fetch.
 
     If the remote branch does not exist, the function compares HEAD with the upstream of the current branch, then with
     the default branch of the remote, then with all branches of the remote. The result is empty if HEAD itself is

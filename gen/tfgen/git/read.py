@@ -43,7 +43,7 @@ def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, b
 
 
 def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
-    """Return the content of all files below a folder in a commit, by the path relative to the folder.
+    """Return path relative to a folder -> content, for all files below the folder in a commit.
 
     The folder may be missing on disk. Raises the errors of `committed`.
     """
@@ -211,6 +211,12 @@ def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequ
 
     The git command itself resolves the revision, so one process is usually enough. Only after a failure,
     another process tests whether the revision exists.
+
+    Args:
+        folder: the folder in which git runs.
+        revision: the revision, which git gets as the argument after the command.
+        command: the git command and its options, such as ("ls-tree", "-z").
+        names: the last arguments of git: paths relative to the folder.
     """
     if not (is_installed() and _is_revision(revision)):
         return None
@@ -223,7 +229,11 @@ def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequ
 
 
 def _output_or_error(root: Path, revision: str, path: Path, command: tuple[str, ...], names: Sequence[str]) -> bytes:
-    """Return the output of a git command for a revision; empty if the revision is HEAD and no commit exists."""
+    """Return the output of a git command, as `output_at` does; empty if the revision is HEAD and no commit exists.
+
+    Raises:
+        UsageError: the revision does not exist. The error names `path`.
+    """
     printed = output_at(root, revision, command, names)
     if printed is None and revision != HEAD:
         reason = f"git has no revision {revision!r} in its repository" if is_installed() else "git is not on the PATH"
@@ -232,7 +242,15 @@ def _output_or_error(root: Path, revision: str, path: Path, command: tuple[str, 
 
 
 def _files_of_commit(root: Path, revision: str, path: Path, names: Sequence[str], *options: str) -> dict[str, bytes]:
-    """Return the content of the regular files in a commit, by name. Symbolic links are omitted."""
+    """Return path -> content, for the regular files in a commit. Symbolic links are omitted.
+
+    Args:
+        root: the root of the repository.
+        revision: the commit.
+        path: the path that an error names.
+        names: the files and folders to read, relative to the root.
+        options: additional options of `git ls-tree`.
+    """
     ids: dict[str, bytes] = {}
     for entry in _output_or_error(root, revision, path, ("ls-tree", "-z", *options), names).split(b"\0"):
         head, _, name = entry.partition(b"\t")  # mode, type and id
@@ -243,7 +261,7 @@ def _files_of_commit(root: Path, revision: str, path: Path, names: Sequence[str]
 
 
 def blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
-    """Return the contents of git blobs, by the id of the blob.
+    """Return id of a blob -> content, for git blobs.
 
     Raises:
         TfgenError: git fails, or a blob is missing, as in a partial clone.

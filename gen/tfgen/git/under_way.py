@@ -35,7 +35,7 @@ _LINE: Final = "gitdir: "
 
 
 def find_under_way(state: Path) -> Operation | None:
-    """Return the unfinished operation of a repository, or None. `state` is the path of the repository's .git folder."""
+    """Return the unfinished operation of the repository whose .git folder is `state`; None without one."""
     return next((operation for name, operation in _FILES.items() if (state / name).exists()), None)
 
 

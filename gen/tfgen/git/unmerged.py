@@ -16,7 +16,7 @@ https://git-scm.com/docs/git-ls-files."""
 
 
 def unmerged_files(folder: Path, places: Sequence[str]) -> dict[str, dict[int, str]]:
-    """Return the blob ids of each file with a merge conflict, by path and stage number; empty outside of git.
+    """Return path -> stage number -> blob id, for each file with a merge conflict. The result is empty outside of git.
 
     Raises:
         TfgenError: git fails.

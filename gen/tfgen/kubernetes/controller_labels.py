@@ -31,7 +31,7 @@ class AddedLabels(Record):
 
 
 def added_labels(owner: Object, count: int) -> AddedLabels:
-    """Return the labels that a controller adds to the pods of an object. No labels are known for kinds of operators.
+    """Return the labels that a controller adds to the pods of an object; no labels for an object of an operator.
 
     Args:
         owner: the object that creates the pods.

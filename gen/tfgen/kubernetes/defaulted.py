@@ -45,7 +45,7 @@ def _at(value: Mapping[str, Any], key: str, fill: _Fill) -> Mapping[str, Any]:
 
 
 def _amounts(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """Return a mapping in which quantities, such as requests and limits, have the format of the API server."""
+    """Return a copy of `value` in which the quantities below each key of `keys` have the format of the API server."""
     for key in keys:
         value = _at(value, key, lambda amounts: {name: _amount(amount) for name, amount in amounts.items()})
     return value

@@ -26,7 +26,7 @@ def json_patch(before: Any, after: Any) -> list[Operation]:
 
 
 def changes_items(before: Any, after: Any) -> bool:
-    """Return True if two versions of a list have common items. A merge patch would have to repeat these items."""
+    """Return True if a changed list in `before` keeps items, which a merge patch would have to repeat."""
     if isinstance(before, dict) and isinstance(after, dict):
         return any(changes_items(before[key], after[key]) for key in before if key in after)
     return before != after and bool(_kept_names(before, after))
@@ -103,7 +103,7 @@ def _escaped(key: str) -> str:
 
 
 def _apply(data: Any, name: str, path: Sequence[str], value: Any) -> None:
-    """Apply an operation to data in place."""
+    """Apply the operation `name`, such as `add`, to data in place."""
     *parents, last = path
     for step in parents:
         data = data[_step(data, step)]

@@ -48,12 +48,12 @@ _OF_KIND: Final[Mapping[str, Mapping[str, str]]] = {"Service": {"ports": "port"}
 
 
 def merge_keys(kind: str) -> dict[str, tuple[str, ...]]:
-    """Return the lists that the API server merges in a kind. The value is the one field that identifies an item."""
+    """Return name of a list -> the only key field of the items, for the lists in a kind that the API server merges."""
     return {field: (key,) for field, key in {**MERGE_KEYS, **_OF_KIND.get(kind, {})}.items()}
 
 
 def kustomize_keys(kind: str) -> dict[str, tuple[str, ...]]:
-    """Return the lists that kustomize merges in a kind. The value is all fields that together identify an item."""
+    """Return name of a list -> key fields that together identify an item, for the lists that kustomize merges."""
     return {**KUSTOMIZE_KEYS, **{field: (key,) for field, key in _OF_KIND.get(kind, {}).items()}}
 
 

@@ -19,7 +19,7 @@ _HUGE_PAGES: Final = "hugepages-"
 
 
 def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> dict[str, Amount]:
-    """Return the requests of a PodSpec by resource, with the overhead of the pod. CPU is in cores, memory in bytes.
+    """Return resource -> request of a PodSpec, with the overhead of the pod. CPU is in cores, memory in bytes.
 
     The scheduler adds the requests of containers that run at the same time. An init container runs together with the
     sidecars that start before the init container. The result is the maximum over all phases of the pod. Requests at the

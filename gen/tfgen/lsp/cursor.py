@@ -50,7 +50,10 @@ def find_key(text: str, position: Position) -> Cursor | None:
 
 
 def tokens(node: YamlNode, path: Path = ()) -> Iterator[tuple[Path, int, int]]:
-    """Yield the path of each key and of each scalar value in a YAML node, with the start and end offset in the text."""
+    """Yield (path, start offset, end offset) for each key and each scalar value in a YAML node.
+
+    `path` is the path of the node itself.
+    """
     for entry in node.entries:
         yield (*path, entry.key), entry.start, entry.end
         yield from tokens(entry.value, (*path, entry.key))

@@ -131,7 +131,7 @@ def _positions(tree: SourceTree, path: Path, position: Position) -> Iterator[Pat
 
 
 def _edits_of_line(text: str, position: Position, phrase: Phrase) -> Iterator[str]:
-    """Yield edited texts that differ from the text only in the line of a position."""
+    """Yield texts in which the proposed fix changes only the line of a position."""
     lines = text.split("\n")
     if position.line > len(lines):
         return
@@ -144,9 +144,9 @@ def _edits_of_line(text: str, position: Position, phrase: Phrase) -> Iterator[st
 
 
 def _changed_lines(before: str, token: str, tail: str, phrase: Phrase) -> Iterator[tuple[str, ...]]:
-    """Yield the possible replacements for a line. The line consists of `before`, `token` and `tail`, in this order.
+    """Yield the lines that may replace a line after the proposed fix. An empty tuple removes the line.
 
-    An empty tuple removes the line.
+    The line consists of the texts `before`, `token` and `tail`, in this order.
     """
     match phrase:
         case Phrase("mean", name):
@@ -251,7 +251,7 @@ def _with_entry(path: Path, key: str, value: Any, *, replaces: bool) -> Iterator
 
 
 def _named(tree: SourceTree, path: Path, name: str) -> Iterator[Path]:
-    """Yield the existing paths of a document that end with the given key."""
+    """Yield each path in a source tree that ends with the key `name`. `path` is the path of the tree itself."""
     for step, (_, child) in tree.children.items():
         if step == name:
             yield (*path, step)

@@ -74,7 +74,10 @@ def find_spot(text: str, position: Position) -> Spot | None:
 
 
 def _typed_forms(before: str, bracket: str) -> Iterator[str]:
-    """Yield the placeholder as YAML text: as a value or as a key, depending on the text before the typed word."""
+    """Yield the placeholder as YAML text: as a value or as a key, depending on the text `before` the typed word.
+
+    `bracket` is the innermost open brace or bracket; empty in block style.
+    """
     if before.endswith(":"):
         yield _TYPED
     elif bracket == "{":

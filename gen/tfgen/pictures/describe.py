@@ -94,7 +94,7 @@ def _roles(run: DeclaredRun) -> list[str]:
 
 
 def _pod_specs(objects: Sequence[Object]) -> dict[str, Mapping[str, Any]]:
-    """Return the PodSpec of each role from the pod templates of objects. Some objects of operators have no template."""
+    """Return role -> PodSpec from the pod templates of objects. Some objects of operators have no template."""
     return {
         template_pods.labels[keys.ROLE]: template_pods.spec
         for item in objects
@@ -170,7 +170,7 @@ def _start(role: str, variant: _Variant) -> str:
 
 
 def _hosts(objects: Sequence[Object]) -> Mapping[str, Sequence[str]]:
-    """Return the hosts of each role, from the ConfigMap for TF_CONFIG; empty if an operator chooses the host names."""
+    """Return role -> hosts, from the ConfigMap for TF_CONFIG; empty if an operator chooses the host names."""
     for item in objects:
         if item["kind"] == "ConfigMap" and "cluster" in item.get("data", {}):
             hosts: Mapping[str, Sequence[str]] = json.loads(item["data"]["cluster"])

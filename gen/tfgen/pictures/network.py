@@ -11,9 +11,10 @@ from tfgen.words import either
 
 
 def network_notes(objects: Sequence[Object]) -> Iterator[tuple[str, str]]:
-    """Yield a direction, such as ingress, and a text about its allowed connections, for each network policy.
+    """Yield (direction, text about the allowed connections) for each network policy.
 
-    For a job without a network policy, yield a single text: every pod of the cluster reaches the tasks.
+    The direction is "ingress" or "egress". For a job without a network policy, the only text tells that every pod of
+    the cluster reaches the tasks.
     """
     policies = [item for item in objects if item["kind"] == "NetworkPolicy" and literal_name(item) is None]
     if not policies and any(item["kind"] == "Service" for item in objects):

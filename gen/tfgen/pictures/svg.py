@@ -137,7 +137,10 @@ def _volume_text(volume: Volume, panel: Panel) -> str:
 
 
 def _column(index: int, panel: Panel, content_width: float) -> float:
-    """Return the x coordinate of the middle of a volume's column. The left edge of the panel's content has x = 0."""
+    """Return the x coordinate of the middle of a volume's column. `index` is the index of the volume in the panel.
+
+    The left edge of the content of the panel has x = 0.
+    """
     return content_width - _PAD - _COLUMN * (len(panel.volumes) - index) + _COLUMN / 2
 
 
@@ -190,7 +193,7 @@ def _row(tasks: Tasks, panel: Panel, width: float) -> _Block:
 
 
 def _text(text: str, style: str, width: float) -> _Block:
-    """Wrap a text into lines that fit the available width."""
+    """Return a drawing of a text that is wrapped to the available width. `style` is the CSS class of the text."""
     size = 1.4 if style == "title" else 1
     parts = wrap(text, max(int(width / (_CHARACTER * size)), 8), break_on_hyphens=False) if text else []
     step = 24 if style == "title" else _LINE
@@ -202,7 +205,10 @@ def _text(text: str, style: str, width: float) -> _Block:
 
 
 def _labelled(label: str, text: str, style: str, width: float) -> _Block:
-    """Return a drawing with a label on the left and a text on the right."""
+    """Return a drawing of the given width, with a label on the left and a wrapped text on the right.
+
+    `style` is the CSS class of the label.
+    """
     content = _text(text, "small", width - _INDENT)
     return _Block(
         (f'<text class="{style}" y="{_LINE - 5}">{escape(label)}</text>', *_shifted(content, _INDENT).lines),

@@ -27,7 +27,7 @@ def volume_lines(volume: Volume) -> list[str]:
 
 
 def mounts_of(panel: Panel) -> Iterator[tuple[str, int, str]]:
-    """Yield the role, the volume's index in `Panel.volumes` and the mount path of each mount in a panel."""
+    """Yield (role, index of the volume in `Panel.volumes`, mount path) for each mount in a panel."""
     positions = {volume.name: position for position, volume in enumerate(panel.volumes)}
     for tasks in panel.tasks:
         for name, path in tasks.mounts.items():

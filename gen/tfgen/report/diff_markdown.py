@@ -47,7 +47,10 @@ def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
 
 
 def _fitting(text: str, parts: Sequence[str], longest: int, noun: str) -> tuple[str, str]:
-    """Append parts to a text until one does not fit. Return the text, and a line with the number of omitted parts."""
+    """Append parts to a text of at most `longest` characters. Return (text, line with the number of omitted parts).
+
+    `noun` names one part in this line, such as "job". The line is empty if all parts fit.
+    """
     for number, part in enumerate(parts):
         if len(text) + len(part) > longest:
             omitted = len(parts) - number

@@ -133,7 +133,10 @@ def changes_alike(environment: EnvironmentDiff, peer: EnvironmentDiff) -> bool:
 
 
 def groups(items: Sequence[ObjectDiff]) -> list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]]:
-    """Group the objects by their changed fields. Each new or removed object is a separate group."""
+    """Return (objects, changed fields) for each group of objects whose fields change in the same way.
+
+    Each new or removed object is a separate group.
+    """
     grouped: list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]] = []
     for item in items:
         group = next((group for group, fields in grouped if item.fields and fields == item.fields), None)
@@ -211,7 +214,10 @@ def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
 
 
 def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
-    """Return the old value with the sign `-` and the new value with `+`. Reduce a long text to the differing part."""
+    """Return (sign, text) for the old value, with the sign `-`, and for the new value, with the sign `+`.
+
+    A long text is reduced to the part that differs. A text about both values has an empty sign.
+    """
     if isinstance(before, str) and isinstance(after, str):
         if "\n" in before or "\n" in after:
             return _lines(before, after)
@@ -227,7 +233,10 @@ def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
 
 
 def _lists(before: str, after: str) -> list[tuple[str, str]]:
-    """Return a text for each JSON list whose length differs, such as "worker: 4 -> 8 items" for TF_CONFIG."""
+    """Return (empty sign, text) for each JSON list whose length differs, such as "worker: 4 -> 8 items".
+
+    The result is empty if a text is not a JSON object of lists. The hosts in TF_CONFIG are such an object.
+    """
     try:
         was, now = json.loads(before), json.loads(after)
     except ValueError:

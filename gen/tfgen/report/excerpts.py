@@ -34,7 +34,10 @@ _TOKEN: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s,:\[\]{}#]+(
 
 
 def as_excerpts(problems: Iterable[Problem], lines: Lines) -> str:
-    """Return the text of the first `MOST_ALIKE` problems of each rule, and the number of omitted problems per rule."""
+    """Return the text of the first `MOST_ALIKE` problems of each rule, and the number of omitted problems per rule.
+
+    `lines` is the function that returns the lines of a file.
+    """
     shown: dict[str, int] = {}
     text = ""
     for problem in in_order(problems):

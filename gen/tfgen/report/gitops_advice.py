@@ -21,7 +21,7 @@ def gitops_advice(jobs: Mapping[str, Sequence[ChangedField]]) -> str:
     """Return the lines that a hand-written Application or Kustomization needs; empty if no job needs such lines.
 
     Args:
-        jobs: the fields that a controller in the cluster changes, by the name of the job.
+        jobs: name of a job -> fields that a controller in the cluster changes.
     """
     fields = dict.fromkeys(field for of_job in jobs.values() for field in of_job)
     if not fields:

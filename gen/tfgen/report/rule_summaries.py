@@ -20,7 +20,7 @@ from tfgen.text import edit, layout
 
 
 def rule_summaries() -> Mapping[str, str]:
-    """Return the summaries by rule id. Rules of the YAML reader have no summary, because their messages suffice."""
+    """Return rule id -> summary. Rules of the YAML reader have no summary, because the messages suffice."""
     return {
         **schema_messages.RULES,
         **immutable.RULES,

@@ -124,7 +124,10 @@ def note_lines(state: RunState) -> Iterator[str]:
 
 
 def listed_tasks(role: RoleState, most: int = _TASKS) -> tuple[TaskState, ...]:
-    """Return the tasks of a role that get a separate line: all tasks, or no task if the role is large and healthy."""
+    """Return the tasks of a role that get a separate line: all tasks, or no task of a large role without problems.
+
+    A large role has more than `most` tasks.
+    """
     is_well = role.ready == role.requested and not role.restarts
     return role.tasks if not is_well or len(role.tasks) <= most else ()
 

@@ -79,7 +79,7 @@ def _role_lines(roles: Sequence[RoleState], now: datetime, *, is_single: bool) -
 
 
 def _branches(items: Sequence[object]) -> Iterator[tuple[str, str]]:
-    """Yield the branch characters of each item, such as `├─ `, and the indentation of the lines below the item."""
+    """Yield (branch characters, such as `├─ `, indentation of the lines below the item) for each item."""
     if items:
         yield from repeat(("├─ ", "│  "), len(items) - 1)
         yield "└─ ", "   "

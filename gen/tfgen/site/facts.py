@@ -183,7 +183,7 @@ class Site(Record):
         jobs: jobs without errors, in the order of their names.
         broken: jobs with errors, in the order of their files.
         notes: messages about clusters that tfgen could not read.
-        live_at: the time at which tfgen read the states of runs from the clusters, as text; empty if tfgen did not.
+        live_at: the time at which tfgen read the states of runs from the clusters, as text; empty without the states.
         plan: the plan that places the jobs on nodes; None for a site without a plan.
     """
 

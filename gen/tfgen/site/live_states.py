@@ -15,14 +15,18 @@ from tfgen.site.facts import JobFacts, LiveState
 
 
 class LiveStates(Record):
-    """The states of runs, by the title of the run, and messages about the states that tfgen could not read."""
+    """The states of runs, and messages about the states that tfgen could not read.
+
+    Attributes:
+        states: title of a run -> state of the run.
+    """
 
     states: Mapping[str, LiveState]
     notes: tuple[str, ...]
 
 
 def read_live_states(clusters: Clusters, runs: Sequence[DeclaredRun]) -> LiveStates:
-    """Return the states of runs. After a failed connection, tfgen reads no other namespace of the same cluster."""
+    """Read the states of runs. After a failed connection, tfgen reads no other namespace of the same cluster."""
     states: dict[str, LiveState] = {}
     notes: list[str] = []
     places: dict[tuple[str | None, str], list[LiveRun]] = {}
@@ -51,7 +55,7 @@ def read_live_states(clusters: Clusters, runs: Sequence[DeclaredRun]) -> LiveSta
 def with_states(
     jobs: Sequence[JobFacts], states: Mapping[str, LiveState], runs: Sequence[DeclaredRun]
 ) -> list[JobFacts]:
-    """Return the facts about the jobs, with the states of the runs."""
+    """Return the facts about the jobs, with the states of the runs. `states` is title of a run -> state."""
     titles = {(run.job, run.environment or ""): run.title for run in runs}
     return [
         job.replaced(

@@ -44,7 +44,10 @@ class GroupFacts(Record):
     """A group of nodes with equal GPU slots.
 
     Attributes:
+        names: names of the nodes.
+        pods: slots of each pod on such a node, and the free slots.
         label: text about the slots, for a screen reader.
+        runs: pods of each run on such a node, as text.
     """
 
     names: tuple[str, ...]
@@ -66,7 +69,7 @@ class PlanFacts(Record):
 
     Attributes:
         source: the file with the nodes.
-        legend: a slot for each role of a run, with the text that names the run and the role.
+        legend: a slot for each role of a run, and the text that explains the slot: the run and the role.
         gpus: number of GPUs of all nodes together.
         free: number of GPUs that the plan leaves free.
     """
@@ -88,7 +91,7 @@ def plan_facts(
         source: the file with the nodes.
         nodes: the nodes, with the pods that the plan places.
         verdicts: the verdicts on the runs.
-        jobs: the name of each run's job, by the title of the run.
+        jobs: title of a run -> name of the job.
     """
     letters = slot_letters(nodes)
     return PlanFacts(

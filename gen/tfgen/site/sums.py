@@ -10,10 +10,10 @@ from tfgen.site.facts import EnvironmentFacts, JobFacts, Requests, total
 
 
 class Sum(Record):
-    """The sum of the requests of all enabled environments with the same key, such as the same team.
+    """The sum of the requests of all enabled environments with the same key: a team, queue, cluster or environment.
 
     Attributes:
-        key: the name of the team, queue, cluster or environment; empty for environments without such a name.
+        key: the name of the team, queue, cluster or environment; empty without such a name.
         jobs: number of jobs that have such environments.
     """
 
@@ -23,7 +23,7 @@ class Sum(Record):
 
 
 class SumTable(Record):
-    """A table with one sum for each key of a kind, such as for each team, sorted by key."""
+    """A table with the sums by team, by queue, by cluster or by environment, sorted by key."""
 
     title: str
     rows: tuple[Sum, ...]
@@ -38,7 +38,7 @@ _KEYS: Final[Sequence[tuple[str, Callable[[JobFacts, EnvironmentFacts], str]]]] 
 
 
 def sum_tables(jobs: Iterable[JobFacts]) -> tuple[SumTable, ...]:
-    """Return a table of sums for each kind of key. The sums include the enabled environments of all jobs."""
+    """Return four tables of sums over the enabled environments of all jobs: by team, queue, cluster and environment."""
     enabled = [(job, environment) for job in jobs for environment in job.environments if environment.is_enabled]
     return tuple(_table(title, [(key(*pair), *pair) for pair in enabled]) for title, key in _KEYS)
 
