@@ -70,4 +70,4 @@ FORMATS: Final = (
 """The formats in which one object describes the whole job. The import also converts a command line to one object."""
 
 COMMANDS: Final = ((arena.is_command, arena.job), (elastic_dl.is_command, elastic_dl.job))
-"""The functions for each supported command line. The first recognizes the command; the second converts the command."""
+"""(test, convert) for each supported command line: `test` recognizes a command, `convert` makes an object from it."""

@@ -62,7 +62,7 @@ _DROPPED: Final[Mapping[str, str]] = {
         for key in ("constraint", "policy")
     },
 }
-"""Flags without an equivalent in job.yaml, each with the reason why the import drops the flag."""
+"""Flag without an equivalent in job.yaml -> reason why the import drops the flag."""
 _AMOUNTS: Final = [f"{amount}{limit}" for amount in ("cpu", "memory") for limit in ("", "-limit")]
 _FLAG_NAMES: Final = {
     *_SWITCHES,
@@ -142,7 +142,7 @@ def canonical(item: Part) -> Part:
 
 
 def read(item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """Convert the TFJob that `job` made from an Arena command. Return None if the import report has problems."""
+    """Convert the TFJob that `job` made from a command to a `ForeignJob`; None if the import report has problems."""
     job = tf_job.read(canonical(item), companions, options, report)
     return _ArenaJob(item, job, options, report).read() if job else None
 

@@ -102,7 +102,7 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 
 def canonical(item: Part) -> Part:
-    """Return the flags of `elasticdl train`, read from an imported command or from a rendered master pod."""
+    """Return the flags of `elasticdl train` from `item`, which is an imported command or a rendered master pod."""
     flags = item.get("flags")
     if flags is None:
         args = _flags_of_master(item)
@@ -136,7 +136,7 @@ def _flags_of_master(item: Part) -> dict[str, Part]:
 
 
 def read(item: Part, _companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """Read the job of an ElasticDL command."""
+    """Convert the object that `job` made from an ElasticDL command to a `ForeignJob`."""
     return _ElasticDLJob(item, options, report).read()
 
 
@@ -241,7 +241,7 @@ class _ElasticDLJob(FieldReader):
 
 
 def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, Part]:
-    """Return the flags of a command by name. If a flag occurs twice, the last value counts."""
+    """Return flag name -> value, for the flags of a command. If a flag occurs twice, the last value counts."""
     flags: dict[str, Part] = {}
     number = 0
     while number < len(words):
@@ -278,7 +278,7 @@ def _count(text: str) -> int | str:
 
 
 def _storage(part: Part | None) -> dict[str, Any]:
-    """Convert --volume, such as `claim_name=c,mount_path=/data;host_path=/h,mount_path=/x`, to volumes by name."""
+    """Convert --volume, such as `claim_name=c,mount_path=/data;host_path=/h,mount_path=/x`, to name -> volume."""
     storage: dict[str, Any] = {}
     for volume in part.as_text.split(";") if part else ():
         fields = {key.strip(): value for key, _, value in (pair.partition("=") for pair in volume.split(","))}

@@ -41,7 +41,7 @@ _SECTIONS: Final[Mapping[Path, Sequence[Path]]] = {
     ("tensorboard",): [],
     ("cloud", "eci"): [],
 }
-"""Sections of a spec that an environment can disable, with the paths of the settings that depend on each section."""
+"""Path of a section that an environment can disable -> paths of the settings that depend on the section."""
 
 
 class Variant(Record):

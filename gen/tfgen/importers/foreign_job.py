@@ -49,7 +49,7 @@ class ForeignJob(Record):
         strategy: the strategy of the job.
         spec: the fields of ``spec`` that belong to the whole job, without the strategy.
         comments: path of a field -> comment above the field in job.yaml, about a decision of the import.
-        tensorboard_storage: the volumes that TensorBoard mounts, by name.
+        tensorboard_storage: volume name -> volume, for the volumes that TensorBoard mounts.
         has_pod_templates: whether the source has pod templates, which determine the user and the rights of the pods.
     """
 
@@ -86,12 +86,12 @@ def number_of_tasks(part: Part, role: RoleName, report: ImportReport) -> int | N
 
 
 class TrainingPlan(Record):
-    """Strategy of an imported job, the roles that the strategy uses, and the role that completes the job.
+    """Strategy of an imported job, the roles that the strategy uses, and the tasks whose exit completes the job.
 
     Attributes:
         strategy: the strategy.
-        roles: the roles.
-        completion_by: the role whose exit completes the job.
+        roles: name of the role in job.yaml -> role.
+        completion_by: the value of ``completion.by``, which names the tasks whose exit completes the job.
         comment: the comment above ``spec.strategy`` in job.yaml.
     """
 
@@ -110,8 +110,8 @@ def training_plan(
     """Choose the strategy of an imported job from its roles, because foreign jobs do not name a strategy.
 
     Args:
-        roles: the roles with tasks; at least one.
-        completion_by: the role whose exit completes a job without a chief.
+        roles: name of the role in job.yaml -> role, for the roles that have tasks; at least one.
+        completion_by: the value of ``completion.by`` for a job without a chief.
         report: the import report, which gets the changes.
         single_task_strategy: the strategy of a job with a single task.
     """

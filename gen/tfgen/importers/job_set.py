@@ -201,7 +201,10 @@ class _JobSet(JobReader):
 
 
 def _completion_by(item: Part, roles: Mapping[RoleName, ForeignRole], report: ImportReport) -> CompletionBy:
-    """Return the role that completes the job. Report the success policy. By default, a JobSet waits for all Jobs."""
+    """Return the value of ``completion.by``, and report the success policy.
+
+    Without a success policy, a JobSet waits for all Jobs.
+    """
     completion_by: CompletionBy = "Chief" if "chief" in roles else "AllWorkers"
     end = f"the imported job ends when {'the chief ends' if 'chief' in roles else 'all workers end'}"
     policy = item.get("spec", "successPolicy")

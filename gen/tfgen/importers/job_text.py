@@ -30,7 +30,7 @@ def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Pat
     Args:
         data: the document.
         head: the lines of the comment at the top.
-        comments: the comments above keys, by the paths of the keys.
+        comments: path of a key -> comment above the key.
 
     Raises:
         MissingPackageError: ruamel.yaml is not installed.

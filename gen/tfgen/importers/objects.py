@@ -32,7 +32,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "Namespace": "the job runs in the namespace; continue to apply the namespace",
     "Service": "tfgen creates the Services of the job; continue to apply this Service only if a client uses its name",
 }
-"""The reason to keep an object that the import did not convert to a job, by the kind of the object."""
+"""Kind of an object that the import did not convert to a job -> reason to keep the object."""
 
 
 def objects(documents: Iterable[Document]) -> Iterator[Part]:

@@ -154,7 +154,7 @@ class PodData(Record):
 
     Attributes:
         role: the fields of the role.
-        storage: the volumes that the main container mounts, by name.
+        storage: volume name -> volume, for the volumes that the main container mounts.
         pull_secrets: the names of the pull secrets.
         security: the fields for ``security`` of the job.
         port: the part of the source that sets TensorFlow's port, or None.

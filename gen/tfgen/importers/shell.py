@@ -105,7 +105,7 @@ def _bare_characters(text: str, brackets: str, *, has_comments: bool = False) ->
 
 
 def assignment(statement: str) -> tuple[str, str] | None:
-    """Return the variable and the value (with quotes) of an assignment or export; None for other statements."""
+    """Return (variable, value with its quotes) of an assignment or an export; None for all other statements."""
     match = _ASSIGNMENT.fullmatch(statement)
     # In `A=1 python x.py` the assignment is for this command only, and does not set a variable of the script.
     if match is None or _has_second_word(match[2]):

@@ -52,7 +52,7 @@ _TYPES: Final[Mapping[str, str]] = {
 
 _POLICY_KEYS: Final = ("activeDeadlineSeconds", "backoffLimit", "cleanPodPolicy", "ttlSecondsAfterFinished")
 _MOVED: Final[Mapping[str, str]] = {**{key: key for key in _POLICY_KEYS}, "cleanupPodPolicy": "cleanPodPolicy"}
-"""Fields of spec in earlier API versions, each with the name of the field in spec.runPolicy of the current version."""
+"""Field of spec in an earlier API version -> field of spec.runPolicy in the current API version."""
 
 _OLD_FIELDS: Final[Fields] = {
     "RuntimeId": dropped("the operator sets this field"),
@@ -329,7 +329,7 @@ class _TFJob(JobReader):
     # -- fields of the job -----------------------------------------------------------------------------------------
 
     def _completion_by(self, roles: Mapping[RoleName, ForeignRole]) -> CompletionBy:
-        """Return the role that completes the job, as in updateJobStatus of the operator's TFJob controller."""
+        """Return the value of ``completion.by``, as in updateJobStatus of the operator's TFJob controller."""
         completion_by: CompletionBy = "Worker0"
         policy = self.job.get("spec", "successPolicy")
         if policy and policy.value == "AllWorkers":

@@ -229,7 +229,7 @@ class _VolcanoJob(JobReader):
     # -- the job --------------------------------------------------------------------------------------------------
 
     def _completion_by(self, tasks: Mapping[str, Part], roles: Mapping[RoleName, ForeignRole]) -> CompletionBy:
-        """Return the role that completes the job, and report all policies of the Volcano Job."""
+        """Return the value of ``completion.by``, and report all policies of the Volcano Job."""
         last_role: RoleName = "chief" if "chief" in roles else "worker"
         policy_roles: set[str] = set()
         for key, task in tasks.items():

@@ -72,12 +72,12 @@ class _Volumes:
     """Converter of the volumes of a pod.
 
     Attributes:
-        sources: the volumes by name.
+        sources: volume name -> volume in the pod template.
         mounts: the mounts of the main container.
         sidecar_mounts: the names of the volumes that the sidecars and init containers mount.
-        raw_volumes: the volumes for podTemplate.
+        raw_volumes: volume name -> volume for podTemplate.
         raw_mounts: the mounts for podTemplate.
-        names: the new names of renamed volumes.
+        names: name of a renamed volume in the foreign pod -> new name.
     """
 
     def __init__(self, template: Part, main: Part, role_path: Path, report: ImportReport) -> None:

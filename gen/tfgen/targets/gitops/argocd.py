@@ -53,7 +53,7 @@ def argocd(sites: Sequence[Site]) -> Delivery:
 
 
 def application(site: Site) -> Object:
-    """Return the Application of an environment."""
+    """Return the Application of a job in an environment."""
     if site.is_chart:
         values = [f"values-{site.environment.name}.yaml"]
         source = {"path": site.chart, "helm": {"releaseName": site.job.name, "valueFiles": values}}

@@ -32,7 +32,8 @@ _HEALTH: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
     ("scheduling.x-k8s.io", "PodGroup"): _POD_GROUP,
     **{key: {"current": resource.completed, "failed": resource.failed} for key, resource in RESOURCES.items()},
 }
-"""The CEL expressions of the health checks, by API group and kind: https://fluxcd.io/flux/components/kustomize/kustomizations/#health-check-expressions."""
+"""(API group, kind) -> CEL expressions of the health check:
+https://fluxcd.io/flux/components/kustomize/kustomizations/#health-check-expressions."""
 
 
 def flux(sites: Sequence[Site]) -> Delivery:

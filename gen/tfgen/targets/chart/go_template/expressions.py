@@ -59,14 +59,14 @@ from tfgen.text import canonical_json
 from tfgen.value_type import ValueType
 
 _FROM_YAML: Final[Mapping[ValueType, str]] = {"map": " | fromYaml", "list": " | fromYamlArray"}
-"""The template function that parses the YAML text of a map or list, by value type."""
+"""Value type -> template function that parses the YAML text of a map or a list."""
 
 
 _Test: TypeAlias = Not | AllOf | AnyOf | Equal | Greater | HasItem | HasKey | Contains | IsMap | Matches
 
 
 def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a node
-    """Return a node as a pipeline of Go templates."""
+    """Return a node of the object graph as a pipeline of Go templates, such as ``.Values.image | quote``."""
     if context.subject is not None and node == context.subject:
         return "."
     match node:

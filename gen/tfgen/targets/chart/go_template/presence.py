@@ -41,7 +41,10 @@ from tfgen.value_type import TREES
 
 
 def presence(node: Node) -> Node:
-    """Return the presence test of a node: True for a node that is always present, False for never, or a test node."""
+    """Return the presence test of a node: a node that is true if the output of `node` is not empty.
+
+    The result is True for an output that is never empty, and False for an output that is always empty.
+    """
     match node:
         case When(test, if_true, if_false):
             true_presence, false_presence = presence(if_true), presence(if_false)
@@ -99,7 +102,7 @@ def all_of(*tests: Node) -> Node:
 
 
 def parts_of_test(test: Node) -> tuple[Node, ...]:
-    """Return the tests that the test combines by "and"; for a test without "and", a tuple of this single test."""
+    """Return the tests that `test` combines by "and". If `test` has no "and", return a tuple of `test`."""
     return tuple(part for node in test.nodes for part in parts_of_test(node)) if isinstance(test, AllOf) else (test,)
 
 
@@ -119,9 +122,9 @@ def _is_literal(node: Node) -> bool:
 
 
 def branch_test(node: Node) -> Node:
-    """Return the test on which all content of a branch depends, or None.
+    """Return the test on which the whole output of `node`, a branch of a `When`, depends; None without such a test.
 
-    The ``if`` of the branch includes this test.
+    The printer adds this test to the ``if`` of the branch.
     """
     match node:
         case When(test, _, Absent()) if not depends_only_on(node.if_true, test):

@@ -60,7 +60,10 @@ def _is_safe(part: Node) -> bool:
 
 
 def _has_only_names(node: Node) -> bool:
-    """Test whether a node contains only names, such as ``mnist-ps``, for whose values the schema allows only names."""
+    """Test whether the output of a node consists of names only, such as ``mnist-ps``.
+
+    The schema allows only names for the values in such a node.
+    """
     match node:
         case Named(node=child) | Call(part=child) | Repeat(body=child):
             return _has_only_names(child)
@@ -72,7 +75,7 @@ def _has_only_names(node: Node) -> bool:
 
 
 def _sample(node: Node, *, longest: bool) -> str:
-    """Return an example of the output of a node that contains only names.
+    """Return an example of the output of a node that consists of names only.
 
     With `longest`, the example includes all optional text.
     """
