@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -53,11 +52,9 @@ def test_the_schema_is_silent_where_the_parser_refused() -> None:
 def test_files_are_checked_together_and_reported_in_order() -> None:
     sources = [Source("b.yaml", JOB), Source("c.yaml", JOB.replace("image:", "imag:")), Source("a.yaml", JOB)]
     checked = check_all(sources)
-    assert as_text(checked.problems) == dedent(
-        """\
-        a.yaml:3:18: the job "mnist" is already in b.yaml:3, and both write charts/mnist; rename one [duplicate-job]
-        c.yaml:5:3: unknown key "imag" in spec; did you mean "image"? [unknown-key]
-        """
+    assert as_text(checked.problems) == (
+        'a.yaml:3:18: the job "mnist" is already in b.yaml:3, and both jobs write to charts/mnist; rename one of the '
+        'jobs [duplicate-job]\nc.yaml:5:3: unknown key "imag" in spec; did you mean "image"? [unknown-key]\n'
     )
     assert [document.file for document in checked.documents] == ["b.yaml", "c.yaml", "a.yaml"]
 

@@ -242,7 +242,8 @@ spec:
             """\
             storage: {logs: {mountPath: /logs, claim: {name: logs}, for: [tensorboard]}}
             """,
-            "7:65: storage.logs.for lists tensorboard, but the job has only chief [unknown-role]\n",
+            "7:65: storage.logs.for lists tensorboard, but the job has only chief; remove this entry, or add "
+            "tensorboard to the job [unknown-role]\n",
         ),
     ],
 )

@@ -34,8 +34,8 @@ def _check_revision(view: View) -> Iterator[Finding]:
         )
     else:
         message = (
-            f"code.git.revision is {shown(revision)}, which may move: a task that restarts could run different code "
-            "from its peers; write a commit, or the tag of a version"
+            f"code.git.revision is {shown(revision)}, which may refer to a different commit later, so a restarted task "
+            "could run different code from the other tasks; write the hash of a commit, or the tag of a version"
         )
     yield Finding(("code", "git", "revision"), message)
 
@@ -62,8 +62,8 @@ def _check_size(view: View) -> Iterator[Finding]:
     size = sum(len(text.encode()) for text in code.files.values()) if isinstance(code, FileCode) else 0
     if size > CONFIG_MAP_MAX:
         message = (
-            f"the files have {size} bytes, but a ConfigMap holds at most {CONFIG_MAP_MAX}; use code.git, or put the "
-            "files into the image"
+            f"the files have {size} bytes, but a ConfigMap can have at most {CONFIG_MAP_MAX}; use code.git, or build "
+            "the files into the image"
         )
         yield Finding(("code", "configMap", "files"), message)
 

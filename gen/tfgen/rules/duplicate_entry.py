@@ -134,7 +134,7 @@ def _name_item(item: Any, keys: Sequence[str]) -> str:
 
 def _cure(keys: Sequence[str]) -> str:
     cure = "remove one of the two entries"
-    return f"{cure}, or set the protocol of both" if _PROTOCOL in keys else cure
+    return f"{cure}, or set the protocol of both entries" if _PROTOCOL in keys else cure
 
 
 RULES: Final = (

@@ -23,7 +23,8 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
         if namesake is not job:
             file, line = namesake.record
             message = (
-                f"the job {shown(job.job)} is already in {file}:{line}, and both write charts/{job.job}; rename one"
+                f"the job {shown(job.job)} is already in {file}:{line}, and both jobs write to charts/{job.job}; "
+                "rename one of the jobs"
             )
             yield Clash(job.number, _NAME, message)
 

@@ -25,8 +25,8 @@ def _check(view: View) -> Iterator[Finding]:
         for path, text in texts:
             if separators := [separator for separator in _SYNTAX if separator in text]:
                 message = (
-                    f'the path {shown(text)} contains "{separators[0]}", a separator of ElasticDL\'s --volume; choose '
-                    "a path without commas, semicolons and equals signs"
+                    f'the path {shown(text)} contains "{separators[0]}", a separator of ElasticDL\'s argument '
+                    "--volume; choose a path without commas, semicolons and equals signs"
                 )
                 yield Finding(path, message)
 

@@ -25,7 +25,7 @@ def _check(view: View) -> Iterator[Finding]:
         operator, cure = kinds.FACTS[structure.kind].teller
         message = (
             f"{operator} adds the evaluator to the TF_CONFIG of every task, so that the chief waits forever for the "
-            f"evaluator: {cure}"
+            f"evaluator; {cure}"
         )
         yield Finding(path, message)
 

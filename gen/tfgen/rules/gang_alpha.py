@@ -10,18 +10,16 @@ from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 _ALPHA: Final = (
-    "alpha: enable the API scheduling.k8s.io/v1alpha2 and the feature gates GenericWorkload and GangScheduling in the "
-    "cluster, which must have version 1.36"
+    "alpha API scheduling.k8s.io/v1alpha2; enable this API and the feature gates GenericWorkload and GangScheduling in "
+    "the cluster, which must have version 1.36"
 )
-_BETA: Final = "beta: enable the API scheduling.k8s.io/v1beta1 in the cluster, which must have version 1.37"
+_BETA: Final = "beta API scheduling.k8s.io/v1beta1; enable this API in the cluster, which must have version 1.37"
 
 
 def _check(view: View) -> Iterator[Finding]:
     if view.job.structure.gang == "kubernetes" and view.values["gang"]["enabled"]:
         is_beta = view.values["gang"]["apiVersion"] == "v1beta1"
-        yield Finding(
-            ("gang", "scheduler"), f"gang.scheduler kubernetes needs an API in {_BETA if is_beta else _ALPHA}"
-        )
+        yield Finding(("gang", "scheduler"), f"gang.scheduler kubernetes needs the {_BETA if is_beta else _ALPHA}")
 
 
 RULES: Final = (

@@ -22,8 +22,9 @@ def _check(view: View) -> Iterator[Finding]:
     roles = [role.name for role in structure.roles if role.name != "evaluator"]
     if len(roles) > 1:
         message = (
-            f"kueue admits each object separately, and {either(roles, 'and')} are {len(roles)} objects, so one role "
-            f"could start alone; set workload.kind to {either(_ADMITTED_WHOLE)}, or use MultiWorkerMirrored"
+            f"gang.scheduler kueue admits each object separately, and the roles {either(roles, 'and')} are "
+            f"{len(roles)} objects, so one role could start alone; set workload.kind to {either(_ADMITTED_WHOLE)}, or "
+            "use the strategy MultiWorkerMirrored"
         )
         yield Finding(("gang", "scheduler"), message)
 

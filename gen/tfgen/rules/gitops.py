@@ -103,7 +103,9 @@ def _clusters(document: Document) -> Any:
 
 def _mixed_folders(jobs: Sequence[Recorded]) -> Iterator[Clash]:
     places = [(number, job, name, cluster) for number, job, record in jobs for name, cluster in record]
-    unnamed = next((f"the environment {name} of {job}" for _, job, name, cluster in places if cluster is None), None)
+    unnamed = next(
+        (f"the environment {name} of the job {job}" for _, job, name, cluster in places if cluster is None), None
+    )
     for number, _, name, cluster in places:
         if unnamed and cluster is not None:
             message = (
@@ -201,8 +203,9 @@ def _foreign_overlays(jobs: Sequence[Recorded]) -> Iterator[Clash]:
         for name in overlay_names:
             if name in job_by_set:
                 message = (
-                    f"the ApplicationSet of {name}, which the job {shown(job_by_set[name])} creates, applies the "
-                    "overlay of this job as well; write argocd: {generator: ApplicationSet} in both jobs, or in neither"
+                    f"the job {shown(job_by_set[name])} creates an ApplicationSet of the environment {name}, and this "
+                    "ApplicationSet applies the overlay of this job as well; write argocd: {generator: ApplicationSet} "
+                    "in both jobs, or in neither job"
                 )
                 yield Clash(number, (*_ENVIRONMENTS, name), message)
 

@@ -31,8 +31,8 @@ def _check_programs(view: View) -> Iterator[Finding]:
     for (volume, program), running in roles.items():
         mount = view.values["storage"][volume]["mountPath"]
         message = (
-            f"storage.{volume} at {mount} hides {program} of the image, which {_run_by(running)}; mount the volume in "
-            "a different folder"
+            f"{_run_by(running)} {program} of the image, but storage.{volume} at {mount} hides the file; mount the "
+            "volume in a different folder"
         )
         yield Finding(("storage", volume, "mountPath"), message)
 
@@ -54,8 +54,8 @@ def _check_code(view: View) -> Iterator[Finding]:
             roles.setdefault(program.name, []).append(role.name)
     for name, running in roles.items():
         message = (
-            f"code.configMap hides the folder {mount} of the image, and its files lack {shown(name)}, which "
-            f"{_run_by(running)}; add the file, or change code.mountPath"
+            f"{_run_by(running)} {mount / name}, but code.configMap hides the folder {mount} of the image and has no "
+            f"file {shown(name)}; add the file to code.configMap.files, or change code.mountPath"
         )
         yield Finding(("code", "mountPath"), message)
 

@@ -58,7 +58,7 @@ def _locks(view: View, role: RoleName) -> dict[str, str]:
 
 
 def _code_parts(view: View, parts: Callable[[Structure], Iterable[Any]]) -> dict[str, str]:
-    return {part["name"]: "a part that tfgen adds for code" for part in parts(view.job.structure)}
+    return {part["name"]: "a container or volume that tfgen adds for code" for part in parts(view.job.structure)}
 
 
 def _find_duplicates(noun: str, owner_by_name: dict[str, str], parts: Iterable[Part]) -> Iterator[Finding]:

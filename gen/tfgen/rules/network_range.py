@@ -35,7 +35,10 @@ def _blocks(path: Path, peers: Sequence[Mapping[str, Any]]) -> Iterator[Finding]
         block = peer.get("ipBlock", {})
         for except_index, excepted in enumerate(block.get("except", ())):
             if not _is_within(excepted, block["cidr"]):
-                message = f"except contains {excepted}; write a smaller range inside {block['cidr']}"
+                message = (
+                    f"except contains {excepted}, which is not a smaller range inside {block['cidr']}; write a part of "
+                    f"{block['cidr']}"
+                )
                 yield Finding((*path, index, "ipBlock", "except", except_index), message)
 
 

@@ -36,7 +36,7 @@ def _check(view: View) -> Iterator[Finding]:
             if value != namespace:
                 message = (
                     f"found the namespace {shown(value)}, which kustomize replaces with the namespace of the overlay, "
-                    f"{shown(namespace)}; apply this {item['kind']} without the job"
+                    f"{shown(namespace)}; apply this {item['kind']} separately from the job"
                 )
                 yield Finding(("objects", name, *path), message)
 

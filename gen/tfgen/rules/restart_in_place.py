@@ -17,8 +17,8 @@ def _check(view: View) -> Iterator[Finding]:
     is_supported = all(lack.path != ".".join(_KEY) for lack in kinds.without(view.spec))
     if view.job.structure.in_place and is_supported and not view.values["restart"]["ignoreExitCodes"]:
         message = (
-            "restart.inPlace has no effect, because restart.ignoreExitCodes names no exit code; name the codes after "
-            "which a task starts again in its pod"
+            "restart.inPlace has no effect, because restart.ignoreExitCodes lists no exit code; list the exit codes "
+            "after which a task starts again in its pod"
         )
         yield Finding(_KEY, message)
 

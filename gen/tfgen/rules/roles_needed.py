@@ -73,7 +73,10 @@ def _check_flags(view: View) -> Iterator[Finding]:
     structure = view.job.structure
     for key, is_set in (("legacyFlags", structure.legacy_flags), ("legacyVariables", structure.legacy_variables)):
         if is_set and structure.strategy != "ParameterServer":
-            message = f"{key} lists ps and workers, but strategy {structure.strategy} has no ps; remove {key}"
+            message = (
+                f"{key} passes the hosts of ps and worker to the program, but strategy {structure.strategy} has no ps; "
+                f"remove {key}"
+            )
             yield Finding((key,), message)
 
 

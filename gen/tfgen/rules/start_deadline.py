@@ -24,7 +24,7 @@ def _check(view: View) -> Iterator[Finding]:
     if roles:
         message = (
             f"startDeadline cannot release the job if the image of {either(roles, 'and')} cannot be pulled, because "
-            "the finisher runs in the same image; set a different completion.image"
+            "the finisher runs in the same image; set completion.image to a different image"
         )
         yield Finding(("startDeadline",), message)
 

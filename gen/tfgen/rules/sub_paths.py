@@ -38,8 +38,8 @@ def _check_variables(view: View) -> Iterator[Finding]:
                     roles_by_reference.setdefault((volume, target), []).append(role.name)
     for (volume, target), roles in roles_by_reference.items():
         message = (
-            f"storage.{volume}.subPathExpr refers to $({target}), which is not set in {either(roles, 'and')}, so "
-            f"the pods would not start{_hint(view, target, variables_by_role[roles[0]])}"
+            f"storage.{volume}.subPathExpr refers to $({target}), but the pods of {either(roles, 'and')} do not "
+            f"set {target}, so the pods would not start{_hint(view, target, variables_by_role[roles[0]])}"
         )
         yield Finding(("storage", volume, "subPathExpr"), message)
 
@@ -53,7 +53,7 @@ def _variables(view: View, role: RoleName) -> Iterator[str]:
 def _hint(view: View, name: str, variables: set[str]) -> str:
     if name == "TASK_INDEX" and not view.job.structure.is_distributed:
         return f"; strategy {view.job.structure.strategy} has one task, which has no index"
-    return did_you_mean(name, sorted(variables))
+    return did_you_mean(name, sorted(variables)) or "; set the variable in env"
 
 
 RULES: Final = (

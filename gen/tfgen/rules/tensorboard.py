@@ -30,8 +30,8 @@ def _check_image(view: View) -> Iterator[Finding]:
     match = _IMAGE.match(image)
     if match and (match[1] is None or (int(match[1]), int(match[2])) >= _FIRST_WITHOUT):
         message = (
-            f"the image {shown(image)} of TensorBoard has no tensorboard, because TensorFlow 2.21 and later do not "
-            "install the package; set tensorboard.image to an image with tensorboard"
+            f"the image {shown(image)} of TensorBoard lacks the package tensorboard, because TensorFlow 2.21 and later "
+            "do not install the package; set tensorboard.image to an image with tensorboard"
         )
         yield Finding(path, message)
 
@@ -53,8 +53,8 @@ def _check_log_dir(view: View) -> Iterator[Finding]:
         run = view.evaluate(environment.run_folder())
         if posixpath.relpath(log_dir, mount).partition("/")[0] != run:
             message = (
-                f"tensorboard.logDir {shown(log_dir)} does not exist, because TensorBoard reads a folder for each run "
-                f"under {mount}, for example {run}; write {mount}, which shows all runs"
+                f"tensorboard.logDir {shown(log_dir)} does not exist, because each run has a separate folder under "
+                f"{mount}, for example {mount}/{run}; write {mount}, which shows all runs"
             )
             yield Finding(("tensorboard", "logDir"), message)
 

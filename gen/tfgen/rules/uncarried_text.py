@@ -84,7 +84,7 @@ def _check_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding
         path: Path = (*base, "annotations", key)
         if isinstance(text, str) and is_misread_by_kustomize(text):
             message = (
-                f"{path_name(path)}: kustomize cannot read several lines that begin with a tab; indent with blanks"
+                f"{path_name(path)}: kustomize cannot read a multi-line text that begins with a tab; indent with spaces"
             )
             yield Finding(path, message)
 

@@ -17,7 +17,10 @@ def _check(view: View) -> Iterator[Finding]:
     for name, volume in view.values["storage"].items():
         for index, role in enumerate(volume.get("for", ())):
             if role not in roles:
-                message = f"storage.{name}.for lists {role}, but the job has only {either(roles, 'and')}"
+                message = (
+                    f"storage.{name}.for lists {role}, but the job has only {either(roles, 'and')}; remove this entry, "
+                    f"or add {role} to the job"
+                )
                 yield Finding(("storage", name, "for", index), message)
 
 

@@ -44,8 +44,8 @@ def _check(view: View) -> Iterator[Finding]:
             mount = _similar_mount(folder, volumes)
             if mount is not None:
                 message = (
-                    f"no volume contains the folder {shown(text)}, and the root file system is read-only; "
-                    f"storage.{volumes[mount]} is mounted at {mount}"
+                    f"no volume contains the folder {shown(text)}, and the root file system is read-only; write a "
+                    f"folder under {mount}, where storage.{volumes[mount]} is mounted"
                 )
                 yield Finding(path, message)
 

@@ -44,7 +44,7 @@ def _empty_records(view: View, settings: Any, parent: Path = ()) -> Iterator[Fin
             yield from _empty_records(view, value, path)
             if not value and data_path.at(view.job.values, path) is None:
                 kind, name = view.job.structure.kind, ".".join(map(str, path))
-                yield Finding(path, f"an environment cannot set {name} with the workload kind {kind}; remove it")
+                yield Finding(path, f"an environment cannot set {name} with the workload kind {kind}; remove the key")
 
 
 def _find_values(data: Any, steps: Sequence[str], parent: Path = ()) -> Iterator[tuple[Path, Any]]:
