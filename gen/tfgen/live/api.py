@@ -86,7 +86,7 @@ class Resource(Record):
 class Api:
     """Client that sends requests to an API server with one account.
 
-    Every method raises an ApiError for an error answer, and a TfgenError for a server that does not answer in time.
+    Every method except `stream` raises an ApiError for an error answer, and a TfgenError if no answer comes in time.
 
     Attributes:
         failures: number of failed tries so far.
@@ -159,7 +159,10 @@ class Api:
         return response
 
     def channels(self, path: str, query: Sequence[tuple[str, str]], protocol: str) -> Channels:
-        """Open a websocket, and return its streams. The client does not retry, because a command could run twice."""
+        """Open a websocket with a subprotocol, and return the streams of the websocket.
+
+        The client does not retry, because a command could run twice.
+        """
         try:
             socket = self.connection.web_socket(path, query, protocol, self._patience.answer)
         except websocket.WebSocketBadStatusException as error:
@@ -175,7 +178,7 @@ class Api:
         return Channels(socket, self.connection.host)
 
     def _discover(self, api_version: str) -> Mapping[str, Resource]:
-        """Return the resources of an API group version, by kind.
+        """Return kind -> resource, for the kinds of an API group version such as apps/v1.
 
         https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
         """

@@ -69,15 +69,15 @@ class Channels:
         return not self._unsent
 
     def send(self, channel: int, data: bytes) -> None:
-        """Queue bytes for a stream. The next calls of `wait` send the bytes."""
+        """Queue bytes for the stream with the number `channel`. Later calls of `wait` send the bytes."""
         self._queue(bytes((channel,)) + data, websocket.ABNF.OPCODE_BINARY)
 
     def end(self, channel: int) -> None:
-        """Queue the message that closes a stream. The next calls of `wait` send the message."""
+        """Queue the message that closes the stream with the number `channel`. Later calls of `wait` send the message."""
         self.send(_CLOSE, bytes((channel,)))
 
     def wait(self, files: Sequence[Readable] = ()) -> list[Readable]:
-        """Wait until the websocket or a file of the caller is ready. Send queued bytes, and return the readable files.
+        """Wait until the websocket or an item of `files` is ready. Send queued bytes. Return the readable `files`.
 
         Raises:
             TfgenError: the connection is lost.
@@ -93,7 +93,7 @@ class Channels:
         return [file for file in files if file in readable]
 
     def receive(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the data of the received messages, each with the number of the message's stream."""
+        """Yield (number of the stream, data) for each received message. Do not wait for messages."""
         self._has_more = True
         for _ in range(_AT_ONCE):
             try:

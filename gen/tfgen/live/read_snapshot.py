@@ -116,10 +116,10 @@ def _logged_pods(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Object]:
 
 
 class _Reader:
-    """Reader of the objects in a namespace. The reader records the objects that cannot be read.
+    """Reader of the objects in a namespace. The reader also stores the reasons why objects cannot be read.
 
     Attributes:
-        unreadable: the objects that could not be read, each with the reason.
+        unreadable: a text for each kind, and for each log, that could not be read. The text has the reason.
     """
 
     def __init__(self, api: Api, namespace: str) -> None:
@@ -127,7 +127,7 @@ class _Reader:
         self.unreadable: list[str] = []
 
     def objects(self, kind: tuple[str, str], query: Mapping[str, str]) -> list[Object]:
-        """Return the objects of a kind; an empty list if the cluster does not serve the kind."""
+        """Return the objects of a kind (API version, kind); an empty list if the cluster does not serve the kind."""
         resource = self._api.resource(*kind)
         if resource is None:
             self.unreadable.append(f"{kind[1]} of {kind[0]}: the cluster has no such kind")

@@ -100,7 +100,7 @@ class RunState(Record):
         unreleased: roles whose pods occupy nodes although the run has ended.
         step: last training step in the leading task's log; None without a step.
         differences: texts about the numbers of tasks and pods that differ between the cluster and job.yaml.
-        unreadable: objects that could not be read, each with the reason.
+        unreadable: a text for each kind, and for each log, that could not be read. The text has the reason.
         errors: common training errors that the logs of the failed tasks contain.
         lost: nodes that are not ready and hold pods of the run.
         is_stuck: whether the finisher should free nodes, but has freed none for a long time; set by `tfgen wait`.

@@ -96,7 +96,7 @@ LONG_FORMS: Final[Mapping[str, str]] = {
     "RWX": "ReadWriteMany",
     "RWOP": "ReadWriteOncePod",
 }
-"""The access modes of a volume by the short forms that kubectl prints."""
+"""Short form of an access mode, as kubectl prints -> access mode of a volume."""
 
 _IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
     "TFJob": ("kubeflow.org",),
@@ -107,7 +107,7 @@ _IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("Pod", "ReplicationController"), ("",)),
     **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet"), ("apps",)),
 }
-"""The kinds that `tfgen import` reads, with their API groups."""
+"""Kind that `tfgen import` reads -> API groups of the kind."""
 
 _OUR_KEYS: Final = {"persistentVolumeClaim": "claim", "claimName": "name"}
 _WRAPPERS: Final = ("value", "valueFrom")

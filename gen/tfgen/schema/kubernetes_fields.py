@@ -140,7 +140,8 @@ def misfits(path: Path, value: Any, type_name: str, text: WrittenText, under: An
         value: the value in the job.
         type_name: NAME, [TYPE] for a list, {TYPE} for a map, or the type of a scalar.
         text: function that returns the text of the scalar at a path in the file.
-        under: the value of the rendered object, over which the value in the job is merged; None without such a value.
+        under: the value of the rendered object, over which the value in the job is merged; None without such a value;
+            `...` for an unknown value, which may have all required fields.
     """
     if value is None:
         return
@@ -254,7 +255,10 @@ def _directive(path: Path) -> Misfit:
 
 
 def _own_item(items: Any, key: str, name: Any) -> Any:
-    """Return the item of the list `items` whose field `key` has the value `name`; None without such an item."""
+    """Return the item of the list `items` whose field `key` has the value `name`; None without such an item.
+
+    If `items` is not a list, the result is `items`.
+    """
     if items is None or not isinstance(items, (list, tuple)):
         return items
     return next((item for item in items if isinstance(item, Mapping) and item.get(key) == name), None)

@@ -149,7 +149,10 @@ def _can_be_off(schema: Schema, section: Path) -> bool:
 
 
 def _off(section: Path, values: Mapping[str | int, Any]) -> str:
-    """Return the YAML for a disabled section with its required keys, for example `gang: {enabled: false}`."""
+    """Return the YAML for a disabled section with its required keys, for example `gang: {enabled: false}`.
+
+    A required key has its value in `values`, or else the first example of the schema.
+    """
     schema = schema_file.load()
     node = schema_file.node(schema, ("spec", *section)) or {}
     examples = {key: (schema_file.entry(schema, node, key) or {})["examples"][0] for key in node.get("required", ())}

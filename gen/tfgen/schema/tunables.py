@@ -212,7 +212,7 @@ def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def missing_sections(spec: Mapping[str, Any], environment: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
-    """Return the sections that an environment changes, but that the job does not have."""
+    """Return the paths of the sections that an environment changes, but that the job does not have."""
     return tuple(
         section for section in _sections() if data_path.has(environment, section) and not data_path.has(spec, section)
     )
@@ -316,7 +316,7 @@ def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> _Present:
 
 @functools.cache
 def _sections() -> tuple[ValuesPath, ...]:
-    """Return all sections of the job schema, in the order of the schema."""
+    """Return the paths of all sections in the job schema, in the order of the schema."""
     return tuple(dict.fromkeys(section for leaf in all_leaves().values() for section in leaf.sections))
 
 

@@ -106,7 +106,7 @@ def _validator(name: str) -> Draft7Validator:
 
 
 def _checkable(value: Any) -> Any:
-    """Change each float such as 2.0 slightly, so that the validator does not accept the float as an integer.
+    """Return a copy of a value in which each float such as 2.0 is changed slightly, to a float that is not an integer.
 
     Draft-07 accepts 2.0 as an integer, but tfgen would print 2.0, and Kubernetes refuses 2.0.
     """
