@@ -73,7 +73,7 @@ class Channels:
         self._queue(bytes((channel,)) + data, websocket.ABNF.OPCODE_BINARY)
 
     def end(self, channel: int) -> None:
-        """Queue the message that closes the stream with the number `channel`. Later calls of `wait` send the message."""
+        """Queue the message that closes the stream with the number `channel`. Later calls of `wait` send it."""
         self.send(_CLOSE, bytes((channel,)))
 
     def wait(self, files: Sequence[Readable] = ()) -> list[Readable]:

@@ -60,7 +60,7 @@ def find_missing_packages(python: str, program: Path, environ: Mapping[str, str]
 
 
 def _imported_packages(program: Path) -> dict[str, int]:
-    """Return the top-level packages that a program imports, each with the line of the first import.
+    """Return name of a package -> line of the first import, for the top-level packages that a program imports.
 
     An import in a function, a condition or a `try` does not count, because such an import may never run.
     """

@@ -31,7 +31,7 @@ _SMALLEST: Final = 80
 
 @functools.cache
 def editor_schema(name: str = NAME) -> str:
-    """Return the text of a schema for an editor."""
+    """Return the text of the short schema for an editor. `name` is the file name of the published schema."""
     shared = _Shared(load(name))
     root = shared.node(shared.root)
     lines = [f"{json.dumps(key)}: {_one_line(value)}" for key, value in root.items()]

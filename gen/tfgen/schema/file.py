@@ -27,7 +27,7 @@ DEFAULTS = "defaults.v1alpha1.schema.json"
 
 
 def path(name: str = NAME) -> Path:
-    """Return the path of a schema: inside the installed package, or in the checkout.
+    """Return the path of a schema file: inside the installed package, or in the checkout.
 
     An editable install has no copy inside the package. `importlib.resources` would find the same two paths and take 6
     ms more at each start.

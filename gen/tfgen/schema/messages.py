@@ -400,7 +400,10 @@ SAID = tuple(_SAY)
 
 
 def _other_kind(checked: CheckedData) -> Problem | None:
-    """Return the problem for a document of a different kind. tfgen reports no other problem of such a document."""
+    """Return the problem of a document whose `kind` is not the kind of the schema; None for the correct kind.
+
+    tfgen reports no other problem of such a document.
+    """
     kind = checked.data.get("kind") if isinstance(checked.data, dict) else None
     expected_kind = checked.schema["properties"]["kind"]["const"]
     if kind == expected_kind or not isinstance(kind, str):
@@ -505,7 +508,7 @@ def _as_only_key(value: Any, node: Schema) -> str:
 
 
 def _odd_space(text: object) -> str:
-    """Return a hint if a key or a text contains a special space character that looks like a normal space."""
+    """Return a hint if a key or a text contains a special space that looks like a normal space; else empty."""
     odd = find_odd_space(text) if isinstance(text, str) else None
     return f"; {odd}" if odd else ""
 

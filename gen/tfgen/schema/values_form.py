@@ -42,7 +42,7 @@ once_a_form: Final = functools.lru_cache(maxsize=64)
 
 
 class ValuesText(Record):
-    """Template for a part of a file of the chart: returns the text of the part for given values.
+    """Writer of a part of a file of the chart: the method `text` returns the part for given values.
 
     Attributes:
         paths: the paths of the values.
@@ -62,7 +62,7 @@ class ValuesText(Record):
 
     @classmethod
     def of(cls, paths: Iterable[ValuesPath], start: str, write: Callable[[Sequence[Any]], str], end: str = "") -> Self:
-        """Create the template for the values at some paths, and cache the text of the default values."""
+        """Create the writer of the values at some paths, and cache the text of the default values."""
         places = tuple(paths)
         defaults = tuple(tunables.at(path).default for path in places)
         return cls(places, start, write, end, defaults, write(defaults))

@@ -1,4 +1,4 @@
-"""Keys and values that a job with the workload kind ElasticDL cannot set, and properties of its objects.
+"""Keys and values that a job with the workload kind ElasticDL cannot set, and properties of the objects of the job.
 
 The job creates the pod of the master, and the master creates the pods of ps and workers.
 """

@@ -1,4 +1,4 @@
-"""Records for the keys that a workload kind does not support, and for the properties of its objects."""
+"""Records for the keys that a workload kind does not support, and for the properties of the objects of a job."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ The condition None is always true.
 
 
 class Without(Record):
-    """A key that a job with some workload kind cannot set.
+    """A key that a job with a certain workload kind cannot set.
 
     Attributes:
         path: the path of the key in the spec. The step ``*`` means any key.

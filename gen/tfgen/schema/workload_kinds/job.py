@@ -1,4 +1,4 @@
-"""Keys that a job with the workload kind Job cannot set, and properties of its objects.
+"""Keys that a job with the workload kind Job cannot set, and properties of the objects of the job.
 
 This workload kind runs each role as an Indexed Job of Kubernetes.
 """

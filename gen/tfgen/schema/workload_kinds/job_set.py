@@ -1,4 +1,4 @@
-"""Keys and values that a job with the workload kind JobSet cannot set, and properties of its objects.
+"""Keys and values that a job with the workload kind JobSet cannot set, and properties of the objects of the job.
 
 This workload kind runs all roles as one JobSet. The controller of the JobSet creates a Job for each role.
 """

@@ -1,4 +1,4 @@
-"""Keys and values that a job with the workload kind Pod cannot set, and properties of its objects.
+"""Keys and values that a job with the workload kind Pod cannot set, and properties of the objects of the job.
 
 This workload kind runs a single task in a Pod without a controller.
 """

@@ -1,4 +1,4 @@
-"""Keys and values that a job with the workload kind TFJob cannot set, and properties of its objects.
+"""Keys and values that a job with the workload kind TFJob cannot set, and properties of the objects of the job.
 
 This workload kind runs all roles as one TFJob of the Kubeflow training operator.
 """
