@@ -1,7 +1,7 @@
 """Train examples with `tfgen local`, kill a task in each run, and draw the loss into examples/NAME/curve.svg.
 
-`make curves` needs TensorFlow and minutes. A dashed line in a curve marks the first step after the killed task has
-started again.
+`make curves` needs TensorFlow and takes minutes. A dashed line in a curve marks the first step after the restart of
+the killed task.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Curve(NamedTuple):
 
 
 def curve(lines: Iterable[str], task: str) -> Curve:
-    """Return the curve of a task from the lines that `tfgen local` prints for all tasks, in order."""
+    """Return the curve of a task from the output of `tfgen local`, which contains the lines of all tasks."""
     points: list[tuple[int, float]] = []
     step, unit, killed, resumed = 0, "step", False, None
     for line in lines:

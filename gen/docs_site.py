@@ -1,7 +1,7 @@
-"""MkDocs hook that makes the documentation site from the Markdown files of the repository, at their own paths.
+"""MkDocs hook that builds the documentation site from the Markdown files at the root, in docs/ and in examples/.
 
-The pages are the files at the root, in docs/ and in examples/, so that each relative link works in a git host and in
-the site. https://www.mkdocs.org/user-guide/configuration/#hooks
+A page has the same path as its file in the repository, so that each relative link works on a git host and in the
+site. https://www.mkdocs.org/user-guide/configuration/#hooks
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[1]
 PAGES = ("*.md", "docs/*.md", "examples/*/README.md")
 FENCE = re.compile(r"^( *`{3,}\w+) [^\n`]+$", re.MULTILINE)
-"""The start of a block with words after the language: a mark such as ``console training``, or a file name."""
+"""The first line of a code block with words after the language, such as ``console training``, or a file name."""
 STYLE = Path(__file__).with_suffix(".css")
 LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 """A link to a path in the repository: the text, the path and the anchor."""
@@ -42,7 +42,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Return the text of a page with links to README.md in place of links to folders, and with plain blocks.
+    """Return the text of a page with links to README.md instead of links to folders, and without words after a language.
 
     A link to a folder without a README.md becomes plain text, because the site has no page for the folder. Superfences
     does not recognize a block with words after the language.

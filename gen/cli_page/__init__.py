@@ -1,1 +1,1 @@
-"""docs/cli.md: every command with its arguments, as its parser has them."""
+"""Writer of docs/cli.md, which describes the arguments of every command."""

@@ -1,4 +1,4 @@
-"""Writes docs/cli.md anew from the parsers of the commands: `make cli`."""
+"""Write docs/cli.md from the parsers of the commands: `make cli`."""
 
 from __future__ import annotations
 

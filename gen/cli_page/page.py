@@ -1,4 +1,6 @@
-"""The page of the commands, written from the parsers.
+"""The page of the commands, generated from the parsers.
+
+Each argument is a row:
 
 | `--env ENV` | with --stdout: the objects of this environment |
 """
@@ -56,7 +58,7 @@ def _section(name: str, parser: ArgumentParser) -> str:
 
 
 def _arguments(parser: ArgumentParser) -> Iterator[Action]:
-    """Yield the positional arguments, and the options of this command."""
+    """Yield the positional arguments of a command, and its options except the options of every command."""
     yield from positionals(parser)
     for action in parser._actions:
         if action.option_strings and not set(_EVERYWHERE) & {*action.option_strings}:

@@ -1,6 +1,6 @@
-"""Writes the derived parts of the published schemas anew: `make schema`, after a change of the job schema.
+"""Write the derived parts of the published schemas: `make schema`, after a change of the job schema.
 
-It stands beside the package, since only a checkout has schemas to write.
+This module is not in the package `tfgen`, because only a checkout contains the schemas.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tfgen.schema import file as schema_file
 
 
 def main() -> None:
-    """The part for environments comes first: a team's defaults have it too."""
+    """Write both schemas. The schema of environments is first, because the schema of tfgen.yaml contains this schema."""
     job = environment_schema.updated(schema_file.load())
     schema_file.path().write_text(job, encoding="utf-8")
     schema_file.path(schema_file.DEFAULTS).write_text(defaults_schema.text(json.loads(job)), encoding="utf-8")

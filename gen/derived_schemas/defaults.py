@@ -326,7 +326,7 @@ def text(schema: Schema) -> str:
 
 
 class _Defaults(PartMaker):
-    """The part of the spec that several jobs may share."""
+    """Maker of the schema for the part of the spec that several jobs may share."""
 
     def __init__(self, schema: Schema) -> None:
         super().__init__(schema, _PARTS)

@@ -22,7 +22,7 @@ from tfgen.schema.tunables import ValuesPath, leaves, type_of
 _SHARED = "#/definitions/"
 _ENVIRONMENT = "#/definitions/environment/definitions/"
 STRUCTURE: Schema = {"$ref": f"{_SHARED}structure"}
-"""Any data of Kubernetes; the definition refers to itself."""
+"""Schema of any Kubernetes data. The definition refers to itself."""
 # Keywords that describe complete data. An environment contains only some keys of the data.
 _OF_A_WHOLE = ("required", "oneOf", "dependencies", "minProperties", "maxProperties", "default", "x-tunable")
 
@@ -39,7 +39,7 @@ def updated(schema: Schema) -> str:
 
 
 class PartMaker(ABC):
-    """Derives the schema of a part of the spec, and collects each changed definition once.
+    """Base class that derives the schema of a part of the spec, and collects each changed definition once.
 
     Attributes:
         schema: job schema.
@@ -78,7 +78,7 @@ class PartMaker(ABC):
         return {**part(node), "additionalProperties": self.entry(node["additionalProperties"])}
 
     def changed(self, written: Schema, change: Callable[[Schema], dict[str, Any]]) -> dict[str, Any]:
-        """Return a changed node; for a `$ref`, a reference to the changed definition."""
+        """Return a changed node. For a `$ref`, return a reference to the changed definition."""
         if "$ref" not in written:
             return change(written)
         name = written["$ref"].removeprefix(_SHARED)
@@ -89,7 +89,7 @@ class PartMaker(ABC):
 
 
 class _Environment(PartMaker):
-    """The tunable part of the spec. In a map by name, null removes an entry, or a key of an entry."""
+    """Maker of the schema for the tunable part of the spec. In a map by name, null removes an entry or a key."""
 
     def __init__(self, schema: Schema) -> None:
         super().__init__(schema, _ENVIRONMENT)

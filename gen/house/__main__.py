@@ -1,4 +1,4 @@
-"""Draws docs/rooms.svg anew from the imports: `make rooms`."""
+"""Draw docs/rooms.svg from the imports: `make rooms`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def drawn() -> str:
-    """The picture of the package as it is."""
+    """Return the picture of the current imports."""
     arrows = {(room_of(item.importer), room_of(item.imported)) for item in imports(ROOT / "gen" / "tfgen")}
     return picture(rooms((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")), arrows)
 

@@ -22,7 +22,7 @@ class Place(Enum):
 
 
 class Import(NamedTuple):
-    """An import of a module by a module.
+    """An import of a module by another module.
 
     Attributes:
         importer: name of the module with the statement.

@@ -1,4 +1,4 @@
-"""The rooms of the package, as ARCHITECTURE.md lists them, and who may import whom."""
+"""The rooms in ARCHITECTURE.md, and the imports that break the order of the rooms."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ _ROW = re.compile(r"^\| `(\w+)/` \| (.*?) \|$", re.MULTILINE)
 
 
 class Room(NamedTuple):
-    """A room's name, and in one sentence what is in it."""
+    """The name of a room, and its purpose in one sentence."""
 
     name: str
     purpose: str
 
 
 def rooms(page: str) -> list[Room]:
-    """The rooms of the page's table, the highest first."""
+    """Return the rooms in the table of the page ARCHITECTURE.md, the highest first."""
     return [Room(*row) for row in _ROW.findall(page)]
 
 
 def room_names(package: Path) -> set[str]:
-    """The folders of the package that hold modules."""
+    """Return the names of the folders of the package that contain modules."""
     return {path.parent.name for path in package.glob("*/__init__.py")}
 
 
 def breaches(items: Sequence[Import], order: Sequence[Room]) -> Iterator[Import]:
-    """The imports that lead up, or from the ground into a room. `__main__` may: it starts cli."""
+    """Yield the imports of a higher room, and the imports of a room by the ground.
+
+    `__main__` may import a room, because `__main__` starts `cli`.
+    """
     height = {room.name: -index for index, room in enumerate(order)}
     for item in items:
         importer, imported = room_of(item.importer), room_of(item.imported)

@@ -1,1 +1,1 @@
-"""docs/job-reference.md and docs/tfgen-reference.md: the keys of job.yaml and tfgen.yaml, from their schemas."""
+"""Writer of docs/job-reference.md and docs/tfgen-reference.md, which describe the keys of job.yaml and tfgen.yaml."""

@@ -15,7 +15,7 @@ from tfgen.schema.file import Schema, entry, is_record
 from tfgen.schema.hints import expected, json_types
 
 _DEEPEST: Final = 8
-"""Names and items of the longest path. The schema of free values, such as those of `objects`, refers to itself."""
+"""Maximum number of keys and items in a path. The schema of free values, as in `objects`, refers to itself."""
 
 
 class Key(NamedTuple):

@@ -1,6 +1,7 @@
-"""Tests of the rendered custom kinds, held against tfgen's small schemas, and of these schemas against the definitions.
+"""Tests of the rendered custom kinds, validated against tfgen's small schemas, and of these small schemas.
 
-The tests render the golden jobs and the examples. The projects install the definitions in a cluster.
+The tests render the golden jobs and the examples, and compare the small schemas with the definitions that the projects
+install in a cluster.
 """
 
 from __future__ import annotations
