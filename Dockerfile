@@ -3,7 +3,7 @@
 #   docker run --rm --user "$(id -u):$(id -g)" --volume "$PWD:/work" tfgen check jobs
 FROM python:3.12.11-slim-bookworm
 
-# The repository in /work is another user's, and git would refuse it.
+# The repository in /work belongs to another user. By default, git refuses such a repository.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends git \
     && rm -rf /var/lib/apt/lists/* \

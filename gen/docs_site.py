@@ -42,7 +42,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Return the text of a page with links to README.md instead of links to folders, and without words after a language.
+    """Return the text of a page with links to README.md instead of folders, and without the words after a language.
 
     A link to a folder without a README.md becomes plain text, because the site has no page for the folder. Superfences
     does not recognize a block with words after the language.

@@ -13,7 +13,7 @@ from tfgen.schema import file as schema_file
 
 
 def main() -> None:
-    """Write both schemas. The schema of environments is first, because the schema of tfgen.yaml contains this schema."""
+    """Write both schemas, first the schema of environments, because the schema of tfgen.yaml contains this schema."""
     job = environment_schema.updated(schema_file.load())
     schema_file.path().write_text(job, encoding="utf-8")
     schema_file.path(schema_file.DEFAULTS).write_text(defaults_schema.text(json.loads(job)), encoding="utf-8")
