@@ -2,9 +2,9 @@
 
     base = Base.build([Path("examples/dist-mnist/requirements.txt")])
     base.store     -> a containerd's folder that has the image IMAGE
-    base.layers    -> its layers, for images that go on from there
+    base.layers    -> its layers, for images above the base
 
-It is kept in ~/.cache/tfgen/images under a digest of what it is made from. Building it takes minutes.
+The cache is ~/.cache/tfgen/images, with a digest of the inputs in the name. The build takes minutes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.support.tools import CACHE
 
 FOLDER: Final = CACHE.parent / "images"
 
-# What Docker's Python image on Debian has too, of what the rendered pods call: Python, test, sh.
+# The rendered pods call these programs of Docker's Python image on Debian: Python, test, sh.
 _PACKAGES: Final = ("ca-certificates", "coreutils", "dash", "libstdc++6", "python3")
 _HEADERS: Final = "usr/local/lib/python{}/dist-packages/tensorflow/include"  # a fifth of TensorFlow
 
@@ -36,8 +36,8 @@ class Base:
     """The base.
 
     Attributes:
-        store: the folder of a containerd that has ended, and has it unpacked.
-        layers: the lowest first; they are in the store, and nowhere else.
+        store: the folder of a containerd that has ended, with the unpacked image.
+        layers: the lowest first. The layers exist only in the store.
     """
 
     store: Path
@@ -45,14 +45,14 @@ class Base:
 
     @classmethod
     def build(cls, requirements: Iterable[Path]) -> Base:
-        """The base on which all of these requirements are installed, out of the cache or new."""
+        """Return the base with all of these requirements, from the cache or from a new build."""
         wanted = sorted({path.read_text(encoding="utf-8") for path in requirements})
         folder = FOLDER / f"base-{_digest(wanted)}"
         if not folder.exists():
             FOLDER.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=FOLDER) as partial:
                 _make(Path(partial), wanted)
-                with suppress(OSError):  # another build was first, and its result is as good
+                with suppress(OSError):  # another build was faster, and its result is equal
                     (Path(partial) / "made").rename(folder)
         layers = json.loads((folder / "layers.json").read_text(encoding="utf-8"))
         return cls(folder / "store", tuple(oci.Layer(**layer, path=None) for layer in layers))
@@ -67,12 +67,12 @@ def _digest(requirements: Iterable[str]) -> str:
 
 
 def _make(folder: Path, requirements: Iterable[str]) -> None:
-    """Makes `folder`/made, which has the store and the list of layers."""
+    """Write `folder`/made, which contains the store and the list of layers."""
     root, made = folder / "root", folder / "made"
     made.mkdir()
     debian.unpack(_PACKAGES, root)
     version = python_packages.python_of(root)
-    for name in ("python", "python3"):  # as Docker's Python image has them
+    for name in ("python", "python3"):  # as in Docker's Python image
         (root / python_packages.SCRIPTS / name).symlink_to("/usr/bin/python3")
     python_packages.compile_all(Path("usr/lib") / f"python{version}", root)
     lower = oci.write_layer(folder / "debian.tar", root)

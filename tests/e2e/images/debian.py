@@ -1,8 +1,8 @@
-"""A root file system of a few Debian packages, without debootstrap: what apt says they need, unpacked.
+"""A root file system of a few Debian packages, without debootstrap: the packages and their dependencies, unpacked.
 
     unpack(["python3", "coreutils"], Path("root"))
 
-The packages are those of the Debian that this machine runs, from the same sources; their scripts are not run.
+The packages are those of this machine's Debian, from the same sources. Their scripts do not run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.support.command import Command
 
 DOWNLOAD = 600.0  # seconds
 
-# https://wiki.debian.org/UsrMerge; older releases' packages still have both.
+# https://wiki.debian.org/UsrMerge; the packages of older releases still contain both folders.
 _MERGED = ("bin", "lib", "lib64", "sbin")
 _FOLDERS = ("dev", "etc", "home", "opt", "proc", "root", "run", "sys", "tmp", "usr/local/bin", "var/tmp")
 _NOT_NEEDED = ("doc", "man", "locale", "lintian", "bug", "info")
@@ -28,7 +28,7 @@ _FILES = {
 
 
 def unpack(packages: Iterable[str], root: Path) -> None:
-    """Unpacks packages, and all that they depend on, into an empty folder."""
+    """Unpack packages, and all of their dependencies, into an empty folder."""
     for name in _MERGED:
         (root / "usr" / name).mkdir(parents=True, exist_ok=True)
         (root / name).symlink_to(f"usr/{name}")
@@ -38,7 +38,7 @@ def unpack(packages: Iterable[str], root: Path) -> None:
         (root / name).write_text(text, encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         for archive in sorted(_download(packages, Path(folder))):
-            # `dpkg-deb --extract` would put a folder in place of a link to one.
+            # `dpkg-deb --extract` would replace a link to a folder by a folder.
             files = archive.with_suffix(".tar")
             Command(("sh", "-c", f"dpkg-deb --fsys-tarfile '{archive}' > '{files}'")).run()
             Command(("tar", "--extract", f"--file={files}", f"--directory={root}", "--keep-directory-symlink")).run()
@@ -49,14 +49,14 @@ def unpack(packages: Iterable[str], root: Path) -> None:
 
 
 def _download(packages: Iterable[str], folder: Path) -> Iterable[Path]:
-    """The archives of packages and of all that they need, as apt would install them on a system that has nothing."""
+    """Download packages and all of their dependencies, like apt on an empty system, and return the archives."""
     installed = folder / "status"
     installed.touch()
     (folder / "partial").mkdir()
     options = {
         "Dir::State::status": installed,
         "Dir::Cache::archives": folder,
-        "Debug::NoLocking": "true",  # nothing of this machine's own state is written
+        "Debug::NoLocking": "true",  # the state of this machine stays unchanged
         "APT::Install-Recommends": "false",
         "APT::Sandbox::User": "root",  # apt's own user cannot write here
     }

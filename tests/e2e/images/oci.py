@@ -1,10 +1,10 @@
-"""Container images by hand: layers of files, and the archive of images that containerd imports.
+"""Container images without Docker: layers of files, and the archive of images that containerd imports.
 
     lowest = write_layer(Path("layer.tar"), Path("root"))
     write_archive(stream, [Image("example.com/a:1", (lowest,), {"Entrypoint": ["/bin/true"]})])
 
-The format is that of https://github.com/opencontainers/image-spec/blob/v1.1.0/image-layout.md, in a tar file; the
-layers are not compressed. The same files give the same bytes, so an image that stands still keeps its digest.
+The format is that of https://github.com/opencontainers/image-spec/blob/v1.1.0/image-layout.md, in a tar file. The
+layers are not compressed. The same files produce the same bytes, so an unchanged image has an unchanged digest.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Layer:
-    """A tar file of files that lie over those of the layers before it.
+    """A tar file of files, which cover the files of the layers before it.
 
     Attributes:
         digest: its digest, "sha256:...".
         size: in bytes.
-        path: the file; None where all that the layer is given to have it.
+        path: the file, or None if each reader of the image already has the layer.
     """
 
     digest: str
@@ -46,13 +46,13 @@ class Layer:
 
 @dataclass(frozen=True)
 class Image:
-    """An image by its name.
+    """An image with its name.
 
     Attributes:
-        reference: what a pod calls it, such as "example.com/ml/train:1".
+        reference: the name of the image in a pod, such as "example.com/ml/train:1".
         layers: the lowest first.
         config: https://github.com/opencontainers/image-spec/blob/v1.1.0/config.md#properties, its part `config`.
-        architecture: as Go says it.
+        architecture: the name of the architecture in Go.
     """
 
     reference: str
@@ -62,7 +62,7 @@ class Image:
 
     @cached_property
     def blobs(self) -> tuple[bytes, bytes]:
-        """The image's configuration and its manifest."""
+        """Return the image's configuration and its manifest."""
         config = _json(
             {
                 "architecture": self.architecture,
@@ -83,7 +83,7 @@ class Image:
 
     @property
     def digest(self) -> str:
-        """The digest of its manifest: two images with it are the same."""
+        """Return the digest of the manifest: images with the same digest are the same."""
         return digest(self.blobs[1])
 
     @property
@@ -94,18 +94,18 @@ class Image:
 
 
 def digest(data: bytes) -> str:
-    """The digest of a blob, in OCI's form."""
+    """Return the digest of a blob, in OCI's form."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def write_layer(path: Path, root: Path, *, only: str = "", leave_out: Sequence[str] = ()) -> Layer:
-    """Writes the files below a folder as a layer, all of them root's.
+    """Write the files below a folder as a layer, with root as their owner.
 
     Args:
         path: the tar file to write.
         root: the folder that becomes "/".
-        only: the folder in it that is written, by its path from there; all of it where empty.
-        leave_out: folders and files to leave out, in the same way.
+        only: the path in `root` of the folder to write; an empty path is the complete root.
+        leave_out: the paths in `root` of folders and files to leave out.
     """
 
     def normal(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
@@ -123,7 +123,7 @@ def write_layer(path: Path, root: Path, *, only: str = "", leave_out: Sequence[s
 
 
 def write_archive(stream: IO[bytes], images: Iterable[Image]) -> None:
-    """Writes images as one OCI archive, each blob once; without the layers that have no file."""
+    """Write images as one OCI archive, each blob once, without the layers that have no file."""
     images = tuple(images)
     index = {
         "schemaVersion": 2,

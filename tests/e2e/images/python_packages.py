@@ -1,4 +1,4 @@
-"""Python packages for a root file system, compiled: a read-only root could not keep what Python compiles later.
+"""Python packages for a root file system, compiled: Python cannot write compiled modules to a read-only root later.
 
 install(Path("requirements.txt"), Path("root"))
 """
@@ -17,14 +17,14 @@ _SHEBANG = b"#!/usr/bin/python3\n"
 
 
 def python_of(root: Path) -> str:
-    """The version of the Python in a root file system, such as "3.11"."""
+    """Return the version of the Python in a root file system, such as "3.11"."""
     return (root / "usr/bin/python3").readlink().name.removeprefix("python")
 
 
 def install(requirements: Path, root: Path) -> None:
-    """Installs a requirements file's packages for the Python of a root file system.
+    """Install the packages of a requirements file for the Python of a root file system.
 
-    Only wheels are taken, so that nothing is built, or run, on this machine.
+    Only wheels are accepted, so that this machine neither builds nor runs code of the packages.
     """
     version = python_of(root)
     site = root / "usr/local/lib" / f"python{version}" / "dist-packages"
@@ -48,11 +48,11 @@ def install(requirements: Path, root: Path) -> None:
 
 
 def compile_all(folder: Path, root: Path) -> None:
-    """Compiles the modules below a folder of a root file system, with its own Python.
+    """Compile the modules below a folder of a root file system, with its own Python.
 
-    They are never compared with their source again: an image's files have no times
+    Python never compares the result with the source, because an image's files have no times
     (https://docs.python.org/3/library/py_compile.html#py_compile.PycInvalidationMode.UNCHECKED_HASH). A few packages
-    have modules for other Pythons, or templates; what cannot be compiled stays as it is.
+    contain modules for other Pythons, or templates. A module that does not compile stays unchanged.
     """
     mode = "compileall.py_compile.PycInvalidationMode.UNCHECKED_HASH"
     program = f"import compileall; compileall.compile_dir('/{folder}', quiet=2, invalidation_mode={mode})"
