@@ -197,8 +197,8 @@ def _task(item: Part, report: ImportReport) -> _Task | None:
     words = [word for word in re.split(r"[-_\d]+", name(item).lower()) if word in ROLE_WORDS]
     role = ROLE_WORDS.get((command.role or (words or [""])[-1]).lower())
     if role is None:
-        found = f"the task type {command.role}" if command.role else "no task type"
-        report.refuse(item, f"found {found}, expected {either(TASK_TYPES)}")
+        task_type = f"the task type {command.role}" if command.role else "no task type"
+        report.refuse(item, f"found {task_type}, expected {either(TASK_TYPES)}")
         return None
     if command.refusal:
         report.refuse(main, command.refusal)

@@ -54,7 +54,7 @@ class Rename(Record):
         }
 
     def resources(self, from_base: Collection[Identity]) -> Objects:
-        """Return the objects for which the overlay has files, as they are before the patches rename objects.
+        """Return the objects for which the overlay has files, with the names before the rename.
 
         Args:
             from_base: the identities, before the rename, of the objects that come from the base.
