@@ -48,9 +48,9 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--no-skips", action="store_true", help="a test that skips itself fails, unless marked may_skip")
-    parser.addoption("--again", action="store_true", help="leave out the tests that wanted no tool in the run before")
-    parser.addoption("--golden-update", action="store_true", help="write what is expected instead of comparing with it")
+    parser.addoption("--no-skips", action="store_true", help="let a skipped test fail, unless it is marked may_skip")
+    parser.addoption("--again", action="store_true", help="run only the tests that needed a missing tool in the previous run")
+    parser.addoption("--golden-update", action="store_true", help="write the expected files instead of comparing")
 
 
 def pytest_configure(config: pytest.Config) -> None:
