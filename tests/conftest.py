@@ -49,7 +49,9 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-skips", action="store_true", help="let a skipped test fail, unless it is marked may_skip")
-    parser.addoption("--again", action="store_true", help="run only the tests that needed a missing tool in the previous run")
+    parser.addoption(
+        "--again", action="store_true", help="run only the tests that needed a missing tool in the previous run"
+    )
     parser.addoption("--golden-update", action="store_true", help="write the expected files instead of comparing")
 
 
