@@ -118,7 +118,7 @@ def _legend(
     shared = sum(gpus for key, gpus in sums.items() if letters.get(key) == SHARED_LETTER)
     running = sum(sum(node.running) for node in nodes)
     for symbol, text, gpus in (
-        (SHARED_LETTER, "further roles", shared),
+        (SHARED_LETTER, "other roles", shared),
         (_WAITING, "waiting pods", sums.get(("", ""), 0)),
         (_RUNNING, "running pods", running),
         (_FREE, "free", _free(nodes)),

@@ -36,7 +36,8 @@ def claims_of(spec: Mapping[str, Any], namespace: str, cluster: Cluster) -> Iter
     """Yield the claims that a PodSpec in a namespace mounts, with the state of each claim in the cluster."""
     for volume in spec.get("volumes") or ():
         if "ephemeral" in volume:
-            yield Claim(doubt=f"the input lacks the claims of the ephemeral volume {volume['name']}")
+            doubt = f"tfgen does not know the claims of the ephemeral volume {volume['name']}"
+            yield Claim(doubt=f"{doubt}, because Kubernetes creates the claims together with the pods")
         name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if name:
             yield _claim(name, namespace, cluster)
@@ -45,7 +46,7 @@ def claims_of(spec: Mapping[str, Any], namespace: str, cluster: Cluster) -> Iter
 def _claim(name: str, namespace: str, cluster: Cluster) -> Claim:
     claim = cluster.claims.get((namespace, name))
     if claim is None:
-        return Claim(doubt=f"the input lacks the PersistentVolumeClaim {name}")
+        return Claim(doubt=f"tfgen finds no PersistentVolumeClaim {name} in the cluster or in the file of --nodes")
     phase = (claim.get("status") or {}).get("phase")
     volume_name = (claim.get("spec") or {}).get("volumeName")
     volume = cluster.volumes.get(volume_name or "")
@@ -54,7 +55,7 @@ def _claim(name: str, namespace: str, cluster: Cluster) -> Claim:
     if phase == "Lost":
         return Claim(obstacle=f"the claim {name} has lost its volume")
     if not volume_name:
-        return Claim(doubt=f"the input lacks a PersistentVolume for the claim {name}")
+        return Claim(doubt=f"the claim {name} has no PersistentVolume yet")
     if volume and not _belongs_to(volume, claim):
         owner = volume["spec"]["claimRef"]
         title = f"{owner.get('namespace')}/{owner.get('name')}"
@@ -62,7 +63,8 @@ def _claim(name: str, namespace: str, cluster: Cluster) -> Claim:
     if phase and phase != _BOUND:
         return Claim(obstacle=f"the claim {name} is {phase} instead of Bound")
     if volume is None:
-        return Claim(doubt=f"the input lacks the PersistentVolume {volume_name} of the claim {name}")
+        doubt = f"tfgen finds no PersistentVolume {volume_name}, which the claim {name} uses"
+        return Claim(doubt=f"{doubt}, in the cluster or in the file of --nodes")
     return Claim(volume=volume, doubt=_doubt(name, volume))
 
 

@@ -133,9 +133,9 @@ class NodePool:
             elif volume is not None:
                 yield f"without access to the volume {volume['metadata']['name']}"
             elif near is not None:
-                yield f"near {near}, by podAntiAffinity"
+                yield f"that podAntiAffinity excludes because of the pod {near}"
             elif driver := self._volumes[node.name].exceeded(csi_volumes(pods.volumes)):
-                yield f"at the volume limit of {driver}"
+                yield f"at the volume limit of the CSI driver {driver}"
 
     def selection(self, pods: PodSet) -> str:
         """Describe in words the nodes that a set of pods may use. The text is empty if the set may use every node."""
@@ -287,11 +287,20 @@ class NodePool:
         for index in self.indexes(nodes & ~self._surely_attaching(coming))[:1]:
             on_node = self._volumes[self.nodes[index].name]
             if on_node.csi_node is None:
-                yield f"the input lacks the CSINode {on_node.node}, which limits the volumes of the node"
+                yield (
+                    f"tfgen finds no CSINode {on_node.node} in the cluster or in the file of --nodes, "
+                    "so tfgen does not know the volume limit of the node"
+                )
             elif driver := on_node.exceeded(coming):
-                yield f"the waiting pods have more volumes of {driver} than the node {on_node.node} can attach"
+                yield (
+                    f"the waiting pods have more volumes of the CSI driver {driver} "
+                    f"than the node {on_node.node} can attach"
+                )
             else:
-                yield f"the input lacks the volume of the claim {on_node.missing[0]} of a pod on {on_node.node}"
+                yield (
+                    f"tfgen finds no volume of the claim {on_node.missing[0]} in the cluster or in the file of "
+                    f"--nodes, but a pod on the node {on_node.node} mounts this claim"
+                )
 
     def doubts(self, pods: PodSet) -> Iterator[str]:
         """Yield a text for each namespace whose labels anti-affinity reads, but tfgen does not know."""
@@ -304,7 +313,10 @@ class NodePool:
                 if any(term.needs_namespace(labels, namespace, self.namespaces) for _, labels, _, _ in running):
                     namespaces.add(namespace)
         for namespace in sorted(namespaces):
-            yield f"the input lacks the Namespace {namespace}, whose labels a podAntiAffinity reads"
+            yield (
+                f"tfgen finds no Namespace {namespace} in the cluster or in the file of --nodes, "
+                "but a podAntiAffinity reads the labels of this Namespace"
+            )
 
     def _domains(self, pods: PodSet, spread: Spread) -> SpreadDomains:
         nodes = (1 << len(self.nodes)) - 1

@@ -170,18 +170,18 @@ def _doubts(template: PodTemplate, cluster: Cluster) -> Iterator[str]:
     if scheduler != DEFAULT_SCHEDULER:
         yield f"the scheduler {scheduler} places the pods by its own rules"
     if data_path.at(spec, ("affinity", "podAffinity", _REQUIRED)):
-        yield "tfgen cannot evaluate its podAffinity"
+        yield "tfgen cannot evaluate the podAffinity of the pods"
     if _lacks_runtime_class(spec, cluster):
-        yield f"the input lacks the RuntimeClass {spec['runtimeClassName']}"
+        yield f"tfgen finds no RuntimeClass {spec['runtimeClassName']} in the cluster or in the file of --nodes"
     priority_class = spec.get("priorityClassName")
     if priority_class and not cluster.has_all_priorities and priority_class not in cluster.priorities:
-        yield f"the input lacks the PriorityClass {priority_class}"
+        yield f"tfgen finds no PriorityClass {priority_class} in the cluster or in the file of --nodes"
     if spec.get("resourceClaims"):
-        yield "tfgen cannot evaluate its resourceClaims"
+        yield "tfgen cannot evaluate the resourceClaims of the pods"
     if spec.get("schedulingGates"):
-        yield "its schedulingGates delay the scheduling"
+        yield "the schedulingGates of the pods delay the scheduling"
     if spec.get("nodeName"):
-        yield f"its nodeName is {spec['nodeName']}"
+        yield f"the nodeName of the pods is {spec['nodeName']}"
     ports = (port for part in _PARTS for container in spec.get(part) or () for port in container.get("ports") or ())
     if any(port.get("hostPort") for port in ports) or spec.get("hostNetwork"):
-        yield "tfgen cannot evaluate its host ports"
+        yield "tfgen cannot evaluate the host ports of the pods"

@@ -75,7 +75,8 @@ def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]
     opaque = dict.fromkeys(added.opaque, f"? of {added.controller}")  # equal to no value of a real label
     labels = {**template.labels, **added.common, **opaque}
     doubts = (
-        f"the input lacks the {added.controller}, which sets the label {key} of its pods"
+        f"only Kubernetes can compute the label {key} of the pods of the {added.controller}, "
+        "and a label selector reads this label"
         for key in sorted(readers.comparing(added.opaque, labels))
     )
     whole = template.replaced(labels=labels, doubts=(*template.doubts, *doubts))

@@ -196,7 +196,7 @@ class _Queue:
         doubts = [(reason, item.role) for item in sets if item.is_open for reason in item.doubts]
         priorities = self._running | {item.priority for item in before}
         doubts += [
-            ("its pods may evict pods of lower priority", item.role) for item in sets if _preempts(item, priorities)
+            ("the pods may evict pods of lower priority", item.role) for item in sets if _preempts(item, priorities)
         ]
         if doubts:
             return Verdict(run, NOT_KNOWN, doubts=_by_reason(doubts))
@@ -252,9 +252,9 @@ def _lacks(placement: Placement, number: int) -> Iterator[Lack]:
             yield Lack(pod_set.role, left, resource, (left - room) * value, board.pool.selection(pod_set))
     if not is_short:
         if pod_set.spreads:
-            reason = "its topology spread allows no more pods"
+            reason = "the topology spread constraints of the role allow no more pods"
         elif board.conflicts[number]:
-            reason = "podAntiAffinity"
+            reason = "podAntiAffinity allows no more pods"
         else:
             resources = either((resource for resource in pod_set.requests if resource != PODS), "and")
             reason = f"no single node has enough {resources}"
