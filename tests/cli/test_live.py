@@ -120,8 +120,8 @@ def test_a_profile_of_no_task_is_refused(
 @pytest.mark.parametrize(
     ("strategy", "role", "message"),
     [
-        ("KerasDistribution", "worker", "the tasks run JAX, and no TensorFlow server; call jax.profiler.start_trace"),
-        ("Single", "chief", "the task runs no TensorFlow server; call tf.profiler.experimental.start"),
+        ("KerasDistribution", "worker", "because the tasks run JAX; call jax.profiler.start_trace"),
+        ("Single", "chief", "because the task has no TensorFlow server; call tf.profiler.experimental.start"),
     ],
 )
 def test_a_profile_without_a_server_is_refused_at_the_strategy(
@@ -131,4 +131,6 @@ def test_a_profile_without_a_server_is_refused_at_the_strategy(
     head = "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist}\nspec:\n  image: mnist:1\n"
     path.write_text(f"{head}  strategy: {strategy}\n  roles: {{{role}: {{}}}}\n", encoding="utf-8")
     assert cli.run(["profile", str(path)]) == cli.PROBLEMS
-    assert f"job.yaml:6:13: tfgen profile: {message} in the program [untraceable-strategy]\n" in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert "job.yaml:6:13: tfgen profile cannot trace the task" in printed
+    assert f", {message} in the program [untraceable-strategy]\n" in printed

@@ -47,7 +47,7 @@ def test_all_that_is_lacking_comes_at_once(job: Path, capsys: pytest.CaptureFixt
 
 def test_a_command_of_the_image(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job.write_text(JOB.replace("  command: [python, /opt/train.py]\n", ""), encoding="utf-8")
-    message = "is in the image, which this machine does not use; set command, or add --image [local-command]\n"
+    message = "is in the image, which this machine does not use; set the key command, or add --image [local-command]\n"
     assert refused(capsys, 1) == "".join(
         f"job.yaml:6:{column}: the command of the {role} {message}"
         for column, role in ((11, "chief"), (22, "ps"), (30, "worker"))

@@ -122,4 +122,4 @@ def test_commit(number: signal.Signals, tmp_path: Path) -> None:
     assert not Path(".git/index.lock").exists()
     assert git("diff", "--cached", "--name-only") == ""
     Path(".git/hooks/pre-commit").unlink()
-    assert "j0: rendered anew" in tfgen("commit", "jobs/j0.yaml")
+    assert "j0: rendered again" in tfgen("commit", "jobs/j0.yaml")

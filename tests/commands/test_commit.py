@@ -164,7 +164,7 @@ def test_a_job_that_moves_is_no_new_one(clone: Path, capsys: Printed) -> None:
 def test_words_for_what_changes_no_object(clone: Path, capsys: Printed) -> None:
     write("jobs/mnist.yaml", f"# Numbers.\n{JOB}")
     run(capsys, "jobs")
-    assert subject() == "mnist: reworded"
+    assert subject() == "mnist: comments or layout changed"
 
 
 def test_json(clone: Path, capsys: Printed) -> None:
@@ -730,7 +730,8 @@ def test_edits_of_one_job_that_merge_cleanly_are_rendered_again_and_pushed(
     write("mine", "1\n")
     write("jobs/mnist.yaml", QUEUE)
     printed = run(capsys, "jobs", "--push")
-    assert "note: rendered again over origin/main: jobs/mnist.yaml\n" in printed
+    note = "note: rebased the commit on origin/main, and rendered the merged job files again: jobs/mnist.yaml\n"
+    assert note in printed
     assert "\npushed to origin/main\n" in printed
     assert lines("log", "--format=%s", folder=remote) == [SUBJECT, "theirs", "x"]
     assert git("rev-parse", "main", folder=remote) == git("rev-parse", "HEAD")

@@ -267,7 +267,11 @@ def test_of_many_jobs_few_are_in_memory(clone: Path, monkeypatch: pytest.MonkeyP
 def test_another_branch_changes_no_cluster(clone: Path, capsys: Printed) -> None:
     write("jobs/mnist.yaml", JOB)
     commit("jobs", "--branch", "mine")
-    assert "note: rendered is rendered from main (gitops.branch), so mine was not rendered\n" in capsys.readouterr().err
+    note = (
+        "note: the branch rendered has only rendered files of the branch main (gitops.branch), so tfgen did not render "
+        "the branch mine\n"
+    )
+    assert note in capsys.readouterr().err
     assert files("mine") == ["jobs/mnist.yaml", "tfgen.yaml"]
     assert git("branch", "--list", "rendered") == ""
 

@@ -247,8 +247,8 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("mnist/job.yaml:3", "mnist/job.yaml: tfgen did not render this file; "),
         ("charts/mnist/nothing.yaml:3", "charts/mnist/nothing.yaml: no such file"),
-        ("charts/mnist/values.yaml:0", "charts/mnist/values.yaml has the lines 1 to "),
-        ("charts/mnist/values.yaml:99999", ", found 99999"),
+        ("charts/mnist/values.yaml:0", "charts/mnist/values.yaml has no line 0; the last line is "),
+        ("charts/mnist/values.yaml:99999", " has no line 99999; "),
     ],
 )
 def test_a_place_that_is_no_line_of_a_rendered_file(

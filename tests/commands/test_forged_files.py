@@ -331,7 +331,8 @@ def test_a_changed_job_that_the_check_is_not_given_is_an_error(capsys: Printed) 
     code, out, _ = checked(capsys, "--against", "main")
     assert code == cli.PROBLEMS
     assert out.startswith(
-        ".tfgen/ghost.json:1:1: elsewhere/ghost.yaml has the job ghost, and its files differ from main"
+        ".tfgen/ghost.json:1:1: elsewhere/ghost.yaml has the job ghost, and the files that the ledger lists differ "
+        "from main"
     )
     assert cli.run(["render", "elsewhere", "--force"]) == cli.OK
     assert checked(capsys, "elsewhere", "--against", "main")[0] == cli.OK

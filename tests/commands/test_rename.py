@@ -173,7 +173,7 @@ def test_a_name_with_files_of_a_job_that_is_gone(capsys: PRINTED, path: str) -> 
 
 
 def test_a_job_that_no_file_has(capsys: PRINTED) -> None:
-    message = "adds: the file does not exist, and no file has a job of this name; pass the path of the job file"
+    message = "adds: the file does not exist, and no file contains a job with this name; pass the path of the job file"
     assert message in refused(capsys, "adds", "adverts")
 
 

@@ -173,7 +173,7 @@ REFUSED = {
         USAGE,
         "tfgen: error: metadata.name is the same in all environments; remove --env\n",
     ),
-    "an item too far": (["args[3]=x"], USAGE, "tfgen: error: spec.args has no item 3; write 0 or 1\n"),
+    "an item too far": (["args[3]=x"], USAGE, "tfgen: error: spec.args has no item 3; choose the index 0 or 1\n"),
     "an item of no list": (["image[0]=x"], USAGE, "tfgen: error: spec.image is not a list, so it has no item 0\n"),
     "a key of a list": (["args.x=y"], USAGE, "tfgen: error: spec.args is a list; write [0] for its first item\n"),
     "no assignment": (
@@ -241,7 +241,7 @@ def test_a_file_whose_root_is_no_mapping_is_a_problem(text: str) -> None:
     ("assignment", "message"),
     [
         ("args[0]=null", "spec.args has no item 0"),
-        ("args[1]=a", "spec.args has no item 1; write 0"),
+        ("args[1]=a", "spec.args has no item 1; choose the index 0"),
         ("env.A=\u2028", "env.A=\\u2028: some YAML parsers reject or change the character U+2028; remove it"),
         ("env.A\x01=b", "env.A\\x01=b: some YAML parsers reject or change the character U+0001; remove it"),
         ("env.A=\udcff", "env.A=\\udcff: some YAML parsers reject or change the character U+DCFF; remove it"),

@@ -222,7 +222,7 @@ def test_an_edit_between_plan_and_apply_is_not_lost(tmp_path: Path) -> None:
     plan = plan_write(tmp_path, [job("mnist", {"a": "2\n", "d": "2\n"})])
     for name in "bd":
         (tmp_path / name).write_text("mine\n")
-    with pytest.raises(TfgenError, match="d: changed while tfgen ran"):
+    with pytest.raises(TfgenError, match="d: another program changed the file while tfgen ran"):
         apply(plan)
     assert files(tmp_path) == {"a": "2\n", "b": "mine\n", "c": "1\n", "d": "mine\n"}
     assert [path.split(":")[0] for path in conflicts(tmp_path, job("mnist", {"a": "2\n", "d": "2\n"}))] == [
@@ -237,7 +237,7 @@ def test_a_folder_of_the_jobs_own_that_is_lost_between_plan_and_apply_is_not_mad
     render(tmp_path, job("mnist", {"charts/mnist/a": "1\n", "charts/mnist/b": "1\n"}))
     plan = plan_write(tmp_path, [job("mnist", {"charts/mnist/a": "2\n", "charts/mnist/b": "1\n"})])
     shutil.rmtree(tmp_path / "charts")
-    with pytest.raises(TfgenError, match="charts/mnist/a: changed while tfgen ran"):
+    with pytest.raises(TfgenError, match="charts/mnist/a: another program changed the file while tfgen ran"):
         apply(plan)
     assert files(tmp_path) == {}
     render(tmp_path, job("mnist", {"charts/mnist/a": "2\n", "charts/mnist/b": "1\n"}))
@@ -258,7 +258,7 @@ def test_what_is_put_in_the_place_of_a_staged_folder_is_left_as_it_is(
     monkeypatch.setattr(OutputFolder, "replace", replaced)
     with pytest.raises(
         TfgenError,
-        match=r"^charts/mnist: appeared while tfgen ran; tfgen left the folder unchanged; run the command again",
+        match=r"^charts/mnist: another program created the folder while tfgen ran; tfgen kept the folder; run the ",
     ):
         apply(plan)
     assert [*own.parent.iterdir()] == [own]

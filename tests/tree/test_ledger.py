@@ -51,7 +51,7 @@ def test_a_ledger_that_counts_and_back() -> None:
     "revision", ["3", "{}", f'{{"digest": "{SHA_A}", "number": -1}}', '{"digest": "x", "number": 1}']
 )
 def test_a_count_that_is_none_is_refused(revision: str) -> None:
-    with pytest.raises(TfgenError, match="revision is not a digest and a number"):
+    with pytest.raises(TfgenError, match="revision is not a mapping with a digest and a number"):
         parse_ledger("m", TEXT.replace('"tool"', f'"revision": {revision},\n  "tool"'))
 
 
@@ -156,8 +156,8 @@ STRANGE = [
 ]
 PLACES = (
     "while the job m has files only in charts/m/, overlays/m/, overlays/argocd/m-*.yaml, overlays/flux/m-*.yaml and "
-    "the shared files of the GitOps tools; restore the ledger from git, or delete the ledger: tfgen then takes over "
-    "the files that match the render, and reports only the files that differ"
+    "the shared files of the GitOps tools; restore the ledger from git, or delete the ledger, so that the next render "
+    "writes a new ledger and reports only the files that differ from the render"
 )
 
 

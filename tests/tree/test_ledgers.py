@@ -52,5 +52,5 @@ def test_one_that_was_changed_meanwhile_is_never_taken_for_the_one_before(tmp_pa
     path = tmp_path / ".tfgen" / "b.json"
     path.write_text(path.read_text().replace('"tool": "', '"tool": "9.'))
     assert before != read_ledgers(tmp_path)
-    with pytest.raises(TfgenError, match=r"\.tfgen/b\.json: changed while tfgen ran"):
+    with pytest.raises(TfgenError, match=r"\.tfgen/b\.json: another program changed the ledger while tfgen ran"):
         before["b"]

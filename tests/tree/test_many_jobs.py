@@ -119,7 +119,7 @@ def test_where_one_was_edited_meanwhile_the_others_are_whole_and_nothing_tempora
     before = files(tmp_path)
     said = rendered(tmp_path, "2\n", {EDITED: "mine\n"}, processes)
     assert said == [
-        f"{EDITED}: changed while tfgen ran; tfgen left the file unchanged; run the command again",
+        f"{EDITED}: another program changed the file while tfgen ran; tfgen kept the change; run the command again",
         f"{processes} staged",
     ]
     after = files(tmp_path)

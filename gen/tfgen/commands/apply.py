@@ -142,7 +142,7 @@ def _refusal(target: Target, item: Object, error: ApiError) -> str:
     live = find_object(target, identity(item))
     if live is not None and not has_job_labels(live, target.job):
         reason = foreign_reason(live, target.job)
-        return f"{error}; {reason}: rename the job, or delete the object by kubectl"
+        return f"{error}; {reason}; rename the job, or delete the object with kubectl"
     if is_immutable(str(error)) and item["kind"] in _KINDS_OF_RUN:
         return f"{error}; the pods of a run cannot change; for a new run: {target.rerun}"
     return str(error)

@@ -158,7 +158,11 @@ def _unmatched_ledgers(
         return ()
     from tfgen.commands.pipeline.unmatched_ledgers import find_unmatched_ledgers  # 20 ms, which few checks need
 
-    reason = "it has rendered files" if options.is_verified else f"its files differ from {options.against}"
+    reason = (
+        "the ledger lists rendered files"
+        if options.is_verified
+        else f"the files that the ledger lists differ from {options.against}"
+    )
     return tuple(find_unmatched_ledgers(out, unmatched, names, branches, reason))
 
 

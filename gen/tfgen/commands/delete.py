@@ -162,4 +162,4 @@ def _is_applied(live: Object) -> bool:
 
 def _hint(live_objects: Collection[Identity]) -> str:
     names = [item[2] for item in live_objects if item[:2] == CLAIM]
-    return f"; the job has {either(names, 'and')}" if names else ""
+    return f"; choose {either(names)}" if names else ""

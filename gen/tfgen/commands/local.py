@@ -119,7 +119,7 @@ def read_job(file: Path, assignments: Sequence[str], environment: str | None, na
         ProblemsError: the job has errors.
     """
     if not file.is_file():
-        raise UsageError(f"{file}: not a file; pass one job file")
+        raise UsageError(f"{file}: this is not a file; pass the path of one job file")
     (source,) = read_sources([file])
     if assignments:
         edited = set_values(source, read_text(file), assignments, environment, name)
@@ -233,7 +233,7 @@ class _Planner:
             self._check_program_file(pod, words, command, self._folder(pod, folders), environ)
         else:
             self._problem(
-                pod, "command", "is in the image, which this machine does not use; set command, or add --image"
+                pod, "command", "is in the image, which this machine does not use; set the key command, or add --image"
             )
         return Task(
             name=pod.task,

@@ -88,13 +88,13 @@ def _doubts(pods: Pods, objects: Sequence[Object]) -> Iterator[str]:
     """
     queue = (pods.owner["metadata"].get("labels") or {}).get(keys.QUEUE)
     if queue:
-        yield f"the queue {queue} decides"
+        yield f"the queue {queue} decides when the pods start"
     if not pods.is_complete:
-        yield f"the operator of the {pods.owner['kind']} creates its pods"
+        yield f"the operator of the {pods.owner['kind']} creates the pods, and may change the pods"
     if keys.POD_GROUP in pods.labels:
-        yield "the coscheduling plugin decides"
+        yield "the coscheduling plugin decides when the pods start"
     if any(item["kind"] == "PodGroup" and item["spec"].get("schedulingConstraints") for item in objects):
-        yield "the topology of its gang decides"
+        yield "the topology of the gang limits the choice of nodes"
     if keys.ECI in pods.labels or keys.ECI in pods.annotations:
         yield "Alibaba Cloud may run the pod on a separate instance"
     if keys.ELASTIC_DL_JOB in pods.labels:

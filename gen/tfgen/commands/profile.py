@@ -31,8 +31,13 @@ RULES: Final[Mapping[str, str]] = {
 """Rule id -> description, for the problems of `tfgen profile`."""
 
 _NO_SERVER: Final[Mapping[str, str]] = {
-    "KerasDistribution": "the tasks run JAX, and no TensorFlow server; call jax.profiler.start_trace in the program",
-    "Single": "the task runs no TensorFlow server; call tf.profiler.experimental.start in the program",
+    "KerasDistribution": (
+        "tfgen profile cannot trace the tasks, because the tasks run JAX; call jax.profiler.start_trace in the program"
+    ),
+    "Single": (
+        "tfgen profile cannot trace the task, because the task has no TensorFlow server; call "
+        "tf.profiler.experimental.start in the program"
+    ),
 }
 """Strategy whose tasks cannot be traced -> the reason and the fix."""
 
@@ -42,7 +47,7 @@ def check_traceable(document: Document) -> None:
     path = ("spec", "strategy")
     message = _NO_SERVER.get(data_path.at(document.data, path) or "")
     if message:
-        raise ProblemsError([Problem(*document.place(path), f"tfgen profile: {message}", _UNTRACEABLE)])
+        raise ProblemsError([Problem(*document.place(path), message, _UNTRACEABLE)])
 
 
 class TaskProfile(Record):

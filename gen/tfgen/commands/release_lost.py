@@ -53,7 +53,7 @@ def release_lost(api: Api, namespace: str, run: DeclaredRun) -> Iterator[Release
     on_nodes = sorted(filter(holds_a_node, pods), key=lambda pod: str(pod["metadata"]["name"]))
     reasons = {name: _sign_of_life(api, name) for name in sorted({pod["spec"]["nodeName"] for pod in on_nodes})}
     if all(reasons.values()):
-        signs = "; ".join(reasons.values()) or f"no pod of the run has a node in {namespace}"
+        signs = "; ".join(reasons.values()) or f"the namespace {namespace} has no pod of the run that occupies a node"
         raise TfgenError(f"{run.title}: no pod is on a node that does not answer: {signs}")
     _check_controllers(run, (pod for pod in on_nodes if not reasons[pod["spec"]["nodeName"]]))
     for pod in on_nodes:

@@ -71,9 +71,9 @@ def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = N
     name = text.name if text else str(job)
     ledgers = read_ledgers(out)
     if name not in ledgers and not is_file:
-        rendered = ", ".join(sorted(ledgers)) or "none"
+        rendered = f"the rendered jobs are {', '.join(sorted(ledgers))}" if ledgers else "no job is rendered"
         reason = "this is a folder, not a job file" if job.is_dir() else "the file does not exist"
-        raise UsageError(f"{job}: {reason}, and no rendered job has this name; the rendered jobs are: {rendered}")
+        raise UsageError(f"{job}: {reason}, and no rendered job has this name; {rendered}")
     if not (is_file or force) and (files := find_job_files(name, out)):
         raise UsageError(
             f"{name}: {', '.join(files)} has the job, so the next render would write the files again; to remove the "
@@ -157,7 +157,7 @@ def _text_of_job(path: Path, name: str | None, *, force: bool) -> _JobText:
     document = choose_job(parsed.documents, str(path), name)
     job = data_path.at(document.data, ("metadata", "name"))
     if not isinstance(job, str):
-        raise UsageError(f"{path}: the job has no name; write metadata.name")
+        raise UsageError(f"{path}: the job has no name; set metadata.name")
     is_shared = len(parsed.documents) > 1
     if is_shared and has_errors(parsed.problems):
         raise UsageError(str(parsed.problems[0]))

@@ -75,7 +75,9 @@ def find_job_file(job: str, out: Path | None) -> Path:
     files = find_job_files(job, out or output_root(Path()))
     if len(files) != 1:
         owners = (
-            f"several files have a job of this name: {', '.join(files)}" if files else "no file has a job of this name"
+            f"several files contain a job with this name ({', '.join(files)})"
+            if files
+            else "no file contains a job with this name"
         )
         raise UsageError(f"{job}: the file does not exist, and {owners}; pass the path of the job file")
     return Path(files[0])

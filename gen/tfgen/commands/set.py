@@ -126,7 +126,7 @@ def _value(path: Path, text: str) -> Any:
         return text
     parsed = parse(text, "value")
     if parsed.problems or len(parsed.documents) != 1:
-        reason = parsed.problems[0].message if parsed.problems else "it has several documents"
+        reason = parsed.problems[0].message if parsed.problems else "the text has several documents"
         raise UsageError(f"{path_name(path)}: {shown(text)} is not a YAML value: {reason}")
     value = parsed.documents[0].data
     types = json_types(schema_file.node(schema_file.load(), path) or {"type": []})
@@ -154,7 +154,9 @@ def _check_index(data: Any, edit: Assignment) -> None:
             raise UsageError(f"{name} is not a list, so it has no item {step}")
         if step > len(parent) or (step == len(parent) and edit.value is REMOVED):
             indexes = [str(index) for index in range(len(parent) + (edit.value is not REMOVED))]
-            raise UsageError(f"{name} has no item {step}" + (f"; write {either(indexes)}" if indexes else ""))
+            raise UsageError(
+                f"{name} has no item {step}" + (f"; choose the index {either(indexes)}" if indexes else "")
+            )
 
 
 def _follow(data: Any, path: Path) -> Any:

@@ -95,7 +95,9 @@ def read_text(path: Path) -> str:
     try:
         return read_file(path).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise TfgenError(f"{path}: is no longer UTF-8 text: the file changed while tfgen ran") from error
+        raise TfgenError(
+            f"{path}: another program changed the file while tfgen ran, and the file is no longer UTF-8 text"
+        ) from error
 
 
 def digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
@@ -145,7 +147,10 @@ def expect(folder: int, name: str, path: Path | str, digest: str | None) -> None
     """Raise TfgenError if the SHA-256 of a file is not `digest`. If `digest` is None, the file must not exist."""
     with errors_at(path):
         if digest_on_disk(folder, name, path) != digest:
-            raise TfgenError(f"{path}: changed while tfgen ran; tfgen left the file unchanged; run the command again")
+            raise TfgenError(
+                f"{path}: another program changed the file while tfgen ran; tfgen kept the change; "
+                "run the command again"
+            )
 
 
 def temporary_name(random: bytes | None = None) -> str:

@@ -262,7 +262,7 @@ def _faults(job: str, data: Mapping[str, object]) -> Iterator[str]:
     elif not str(data["tool"]).isprintable():
         yield "tool contains an unprintable character"
     if "revision" in data and not _is_revision(data["revision"]):
-        yield "revision is not a digest and a number"
+        yield "revision is not a mapping with a digest and a number"
     strange: list[str] = []
     for key in ("files", "unfinished"):
         digests = data.get(key, {})
@@ -298,6 +298,6 @@ def _first(faults: Sequence[str]) -> str:
 
 def _not_a_ledger(path: str, faults: Sequence[str]) -> TfgenError:
     return TfgenError(
-        f"{path}: {_first(faults)}; restore the ledger from git, or delete the ledger: "
-        "tfgen then takes over the files that match the render, and reports only the files that differ"
+        f"{path}: {_first(faults)}; restore the ledger from git, or delete the ledger, so that the next render writes "
+        "a new ledger and reports only the files that differ from the render"
     )

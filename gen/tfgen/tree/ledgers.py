@@ -113,6 +113,6 @@ class Ledgers(Mapping[str, Ledger]):
             text = folder.read_text(ledger_path(job), LEDGER_READ)
         if digest_of(text) != self.digests[job]:
             raise TfgenError(
-                f"{ledger_path(job)}: changed while tfgen ran; tfgen left the file unchanged; run the command again"
+                f"{ledger_path(job)}: another program changed the ledger while tfgen ran; run the command again"
             )
         return parse_again(text)

@@ -342,7 +342,8 @@ class OutputFolder:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise TfgenError(f"{path}: {error.strerror or error}") from error
             raise TfgenError(
-                f"{path}: appeared while tfgen ran; tfgen left the folder unchanged; run the command again"
+                f"{path}: another program created the folder while tfgen ran; tfgen kept the folder; "
+                "run the command again"
             ) from error
         return True
 

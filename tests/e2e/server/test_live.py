@@ -338,18 +338,18 @@ def test_a_release_of_another_name_is_found_by_its_labels(
     (run,) = json.loads(output.out)["runs"]
     assert (run["phase"], run["gpus"]) == ("Running", 2)
     assert {role["role"]: role["ready"] for role in run["roles"]} == {"chief": 1, "ps": 2, "worker": 2}
-    assert "mnist: the run is in the Helm release other as other-mnist\n" in output.err
+    assert "mnist: the run is in the Helm release other, and its object names begin with other-mnist\n" in output.err
 
     install("night")
     eventually(lambda: len(ready_pods(cluster, namespace)) == 12, "twelve running pods")
     assert status(job, viewer) == cli.USAGE
-    assert "mnist: the job has the releases night-mnist and other-mnist; add --release NAME" in capsys.readouterr().err
+    several = "mnist: the job has the Helm releases night-mnist and other-mnist; add --release NAME"
+    assert several in capsys.readouterr().err
     assert status(job, viewer, "--release", "night") == cli.OK
     assert capsys.readouterr().out.startswith(f"night-mnist in {namespace}: Running")
     assert status(job, viewer, "--release", "dawn") == cli.USAGE
-    assert (
-        "the release dawn has no pod; the releases with pods are night-mnist and other-mnist" in capsys.readouterr().err
-    )
+    missing = "the Helm release dawn has no pod; the releases with pods are night-mnist and other-mnist"
+    assert missing in capsys.readouterr().err
     assert cli.run(["release", str(job), "--release", "night", "--kubeconfig", str(cluster.admin)]) == cli.OK
     assert "StatefulSet night-mnist-ps released" in capsys.readouterr().out
 
@@ -1193,17 +1193,14 @@ def test_delete_leaves_objects_that_tfgen_did_not_create(
     assert cli.run(["apply", *where]) == cli.FAILED
     refused = capsys.readouterr().err
     assert "nothing was applied" in refused
-    cure = "the job mnist did not create the object: rename the job, or delete the object by kubectl"
+    cure = "the job mnist did not create the object; rename the job, or delete the object with kubectl"
     assert refused.count(cure) == 2, "the StatefulSet and the claim; the Service has a conflict"
     left = {f"{item['kind']} {item['metadata']['name']}: the job mnist did not create the object" for item in foreign}
     for more in ([], ["--dry-run"], ["--force"], ["--claim", "mnist-model"]):
         assert cli.run(["delete", *where, *more]) == cli.PROBLEMS
         assert fates(capsys.readouterr().out) == {"left": left}
     assert cli.run(["delete", *where, "--claim", "mnist-data"]) == cli.USAGE
-    assert (
-        f"--claim: the namespace {namespace} has no claim mnist-data; the job has mnist-model"
-        in capsys.readouterr().err
-    )
+    assert f"--claim: the namespace {namespace} has no claim mnist-data; choose mnist-model" in capsys.readouterr().err
     live = [
         cluster.client.get(kind, item["metadata"]["name"], namespace)
         for kind, item in zip(("v1/Service", "StatefulSet", "PersistentVolumeClaim"), foreign, strict=True)

@@ -109,11 +109,14 @@ class Clusters:
         names = [name for name, instance in releases.items() if release in (None, name, instance)]
         if len(names) != 1:
             existing = f"; the releases with pods are {either(releases, 'and')}" if releases else ""
-            fix = "add --release NAME" if release is None else f"the release {release} has no pod{existing}"
-            several = f"the job has the releases {either(names, 'and')}; " if names else ""
+            fix = "add --release NAME" if release is None else f"the Helm release {release} has no pod{existing}"
+            several = f"the job has the Helm releases {either(names, 'and')}; " if names else ""
             raise UsageError(f"{run.title}: {several}{fix}")
         if names[0] != run.full_name:
-            self._print_message(f"{run.title}: the run is in the Helm release {releases[names[0]]} as {names[0]}")
+            self._print_message(
+                f"{run.title}: the run is in the Helm release {releases[names[0]]}, and its object names begin with "
+                f"{names[0]}"
+            )
         return run.called(names[0])
 
     def by_namespace(self, runs: Iterable[DeclaredRun]) -> Iterator[tuple[Api, str, list[DeclaredRun]]]:

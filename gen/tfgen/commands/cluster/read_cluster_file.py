@@ -24,7 +24,7 @@ INVALID: Final = "cluster-object"
 RULES: Final[Mapping[str, str]] = {INVALID: "An object of a cluster does not have the fields that Kubernetes requires."}
 """Rule id -> description, for the problems that `tfgen plan` reports about a file of cluster objects."""
 
-_TOO_DEEP: Final = f"more than {MAX_DEPTH} levels"
+_TOO_DEEP: Final = f"the nesting is deeper than {MAX_DEPTH} levels"
 _BROKEN: Final = (yaml.YAMLError, ValueError, RecursionError)
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 

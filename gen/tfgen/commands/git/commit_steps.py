@@ -107,7 +107,7 @@ def open_on_branch(out: Path, branch: str) -> Repository:
     """
     repository = open_repository(out)
     if not (branch or repository.branch):
-        raise UsageError("no branch is checked out (a detached HEAD): name a new branch with --branch")
+        raise UsageError("no branch is checked out (a detached HEAD); name a new branch with --branch")
     if branch:
         check_branch(repository, branch)
     return repository
@@ -169,7 +169,7 @@ def job_words(
         if words and pair.name in kept_jobs:
             words = [_OTHER_DEFAULTS]
         if words or any(path.endswith(ledger_path(pair.name)) for path in touched):
-            changes[pair.name] = words or ["rendered anew"]
+            changes[pair.name] = words or ["rendered again"]
     if not changes:
-        changes = {pair.name: ["reworded"] for pair in matched if files[pair.name] & changed_paths}
+        changes = {pair.name: ["comments or layout changed"] for pair in matched if files[pair.name] & changed_paths}
     return changes

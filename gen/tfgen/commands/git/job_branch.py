@@ -96,7 +96,9 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
         to = None  # another process has committed the change, or a git filter removed the difference
     if to:
         if sources := push_branch(repository, to).sources:
-            notes.append(f"rendered again over {to}: {', '.join(sorted(sources))}")
+            notes.append(
+                f"rebased the commit on {to}, and rendered the merged job files again: {', '.join(sorted(sources))}"
+            )
         written = written and git.resolved(repository.root)
     return Outcome(
         commit=written,

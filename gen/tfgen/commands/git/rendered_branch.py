@@ -139,7 +139,10 @@ def commit_rendered(
         report = check_for_commit(results, spool, out, since)
     outcome = committed.replaced(problems=report.problems, notes=report.notes)
     if not is_rendered:
-        note = f"{branches.rendered} is rendered from {branches.source} (gitops.branch), so {name} was not rendered"
+        note = (
+            f"the branch {branches.rendered} has only rendered files of the branch {branches.source} (gitops.branch), "
+            f"so tfgen did not render the branch {name}"
+        )
         return outcome.replaced(notes=(*report.notes, note))
     folder = real_path(out).relative_to(real_path(before.root))
     work = _Work(jobs, results.checked, spool, report, since, options.message, folder)
@@ -242,7 +245,10 @@ def _render_into(repository: Repository, branch: str, to: Target | None, work: _
             return outcome.replaced(pushed_to=str(to) if to and commit else "")
         longest_s = max(longest_s, time.monotonic() - began)
         wait(attempt, longest_s)
-    raise RefusedError(f"{branch} had new commits in each of {ATTEMPTS} attempts, and nothing is committed: try again")
+    raise RefusedError(
+        f"the branch {branch} had new commits in each of {ATTEMPTS} attempts, so nothing was committed; "
+        "run the command again"
+    )
 
 
 def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> Outcome:
@@ -289,6 +295,6 @@ def _words(pairs: Sequence[PairPlaces], touched: Sequence[str], rendered_jobs: C
     pair_by_name = {pair.name: pair for pair in pairs}
     changes = {name: job_changes(pair_by_name[name].read()) for name in touched if name in pair_by_name}
     words = {
-        name: (changes.get(name) or ["rendered anew"]) if name in rendered_jobs else ["new job"] for name in touched
+        name: (changes.get(name) or ["rendered again"]) if name in rendered_jobs else ["new job"] for name in touched
     }
     return commit_message(words or {git.HEAD: ["nothing new"]})

@@ -87,11 +87,11 @@ def explain_line(place: str) -> LineOrigin:
     """
     match = _PLACE.fullmatch(place)
     if match is None:
-        raise UsageError(f"{place!r} is not FILE:LINE")
+        raise UsageError(f"{place!r} is not FILE:LINE; write a path and the number of a line")
     rendered = read_rendered(FilePath(match["file"]))
     number, lines = int(match["line"]), rendered.text.removesuffix("\n").split("\n")
     if not 1 <= number <= len(lines):
-        raise UsageError(f"{match['file']} has the lines 1 to {len(lines)}, found {number}")
+        raise UsageError(f"{match['file']} has no line {number}; the last line is {len(lines)}")
     parts = JobParts.of(_document(rendered, match["file"]))
     return line_origin(parts, rendered, match["file"], number)
 

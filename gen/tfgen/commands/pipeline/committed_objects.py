@@ -76,7 +76,9 @@ def _check(out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, do
         files = overlays_on_disk(out, name, ledgers[name])
         objects = _built(document, files) if files else None
     except TfgenError as error:
-        return CommittedObjects(notes=(f"the guard rails were not checked on the overlays of {name}: {error}",))
+        return CommittedObjects(
+            notes=(f"tfgen did not validate the overlays of {name} against the guard rails: {error}",)
+        )
     if objects is None:
         return CommittedObjects()
     reported = set_severities(document, check_guard_rails(document, objects, policies))

@@ -74,7 +74,9 @@ def full_check(
     uses = {file.source.file: result.uses for file, result in files}
     notes = [*compared.notes]
     if kinds := sorted({kind for _, file in files for kind in file.kinds_without_schema}):
-        notes.append(f"no schemas for {', '.join(kinds)}, so tfgen does not validate such objects")
+        notes.append(
+            f"tfgen has no schemas for the kinds {', '.join(kinds)}, and does not validate objects of these kinds"
+        )
     jobs = [job for _, file in files for job in file.jobs]
     if local_jobs := [job for job in jobs if not job.branch]:
         renderings: Spooled[Rendering] = Spooled(job.rendering for job in local_jobs)

@@ -26,7 +26,7 @@ def find_unmatched_ledgers(
         ledgers: the names of the jobs whose ledgers may have a problem.
         checked: the names of all checked jobs, including jobs with errors.
         branches: job name -> branch of the rendered files, for each job with `gitops.rendered`.
-        reason: the reason for the problem, such as "its files differ from origin/main".
+        reason: the reason for the problem, such as "the ledger lists rendered files".
 
     Raises:
         UsageError: a file of the repository cannot be read.
@@ -36,11 +36,11 @@ def find_unmatched_ledgers(
         if job in branches:
             message = (
                 f"the rendered files of {job} belong to the branch {branches[job]} (gitops.rendered), and {reason}; "
-                f"remove {path} and the files in this ledger from the branch"
+                f"remove {path} and the files in this ledger from this branch"
             )
             yield Problem(os.path.relpath(out / path), Position(1, 1), message, NOT_REPRODUCED)
         elif job not in checked and (files := find_job_files(job, out)):
-            message = f"{files[0]} has the job {job}, and {reason}; add this file to the arguments of tfgen check"
+            message = f"{files[0]} has the job {job}, and {reason}; add {files[0]} to the arguments of tfgen check"
             yield Problem(os.path.relpath(out / path), Position(1, 1), message, NOT_REPRODUCED)
         elif job not in checked:
             message = (
