@@ -69,11 +69,11 @@ class Channels:
         return not self._unsent
 
     def send(self, channel: int, data: bytes) -> None:
-        """Queue bytes for the stream with the number `channel`. Later calls of `wait` send the bytes."""
+        """Queue bytes for the stream `channel`. Later calls of `wait` send the bytes."""
         self._queue(bytes((channel,)) + data, websocket.ABNF.OPCODE_BINARY)
 
     def end(self, channel: int) -> None:
-        """Queue the message that closes the stream with the number `channel`. Later calls of `wait` send it."""
+        """Queue the message that closes the stream `channel`. Later calls of `wait` send the message."""
         self.send(_CLOSE, bytes((channel,)))
 
     def wait(self, files: Sequence[Readable] = ()) -> list[Readable]:
