@@ -96,7 +96,7 @@ REFUSED = b"RuntimeError: UNAVAILABLE: No trace event was collected"
         (66, b"", r"TF_CONFIG has no address of worker-1, so no TensorFlow server answers a trace"),
         (67, REFUSED, r"no TensorFlow server of worker-1 answers a trace \(.*\); a task starts its server after"),
         (67, CLOSED, r"worker-1 ended during the trace; tfgen logs shows the reason"),
-        (137, b"", r"the profiler client exited with 137"),
+        (137, b"", r"the profiler client exited with code 137"),
     ],
 )
 def test_a_failure_has_a_cure(code: int, stderr: bytes, message: str) -> None:

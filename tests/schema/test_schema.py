@@ -164,8 +164,9 @@ def said_of_spec(spec: str) -> str:
             " azureFile, csi, image, flexVolume, projected or emptyDir [exactly-one-of]\n"
             '8:36: spec.storage.half.subPath: found "../d", expected a path without "..", '
             'and without "<no value>", which Helm deletes [wrong-format]\n'
-            '8:59: spec.storage.half.claim.storageClass: requires the key "size" in the same mapping [missing-key]\n'
-            '8:97: spec.storage.half.for: found "ps" twice [duplicate-item]\n',
+            '8:59: spec.storage.half.claim.storageClass: this key requires the key "size" in the same mapping'
+            " [missing-key]\n"
+            '8:97: spec.storage.half.for: found "ps" twice; remove one of the two items [duplicate-item]\n',
         ),
         (
             "env: {A: {secretKeyRef: {name: s, key: k}, fieldRef: {fieldPath: status.podIP}}, B: {}}\n"

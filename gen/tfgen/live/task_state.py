@@ -193,7 +193,7 @@ def _end_message(container: str, ended: Mapping[str, Any], pod: Object) -> str:
     code = ended["exitCode"]
     if ended.get("reason") != OUT_OF_MEMORY:
         text = ended.get("message", "").strip()
-        return f"{container} exited with {code}{': ' if text else ''}{text.splitlines()[-1] if text else ''}"
+        return f"{container} exited with code {code}{': ' if text else ''}{text.splitlines()[-1] if text else ''}"
     limits = [
         item.get("resources", {}).get("limits", {}) for item in pod["spec"]["containers"] if item["name"] == container
     ]

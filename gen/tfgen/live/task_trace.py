@@ -70,7 +70,7 @@ def _failure(code: int, lines: Sequence[str], task: str) -> str:
                 f"no TensorFlow server of {task} answers a trace ({last}); a task starts its server after the "
                 "import of TensorFlow, so wait for the first step and try again"
             )
-    return f"the profiler client exited with {code}: {last}"
+    return f"the profiler client exited with code {code}: {last}"
 
 
 def _files(archive: bytes) -> dict[str, bytes]:

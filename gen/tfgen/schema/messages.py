@@ -244,7 +244,7 @@ def _missing_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
 def _missing_companion(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     (name,) = error.names
     needing = [key for key in checked.value(error.path) if name in error.node["dependencies"].get(key, ())]
-    message = f"{checked.name((*error.path, needing[0]))}: requires the key {shown(name)} in the same mapping"
+    message = f"{checked.name((*error.path, needing[0]))}: this key requires the key {shown(name)} in the same mapping"
     yield checked.problem((*error.path, needing[0]), message, "missing-key", at_key=True)
 
 
@@ -372,7 +372,7 @@ def _not_exactly_one(checked: CheckedData, error: SchemaError) -> Iterator[Probl
 def _duplicate_item(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     items = checked.value(error.path)
     index = next(index for index, item in enumerate(items) if item in items[:index])
-    message = f"{checked.name(error.path)}: found {shown(items[index])} twice"
+    message = f"{checked.name(error.path)}: found {shown(items[index])} twice; remove one of the two items"
     yield checked.problem((*error.path, index), message, "duplicate-item")
 
 
