@@ -63,7 +63,7 @@ def meant(name: str | None) -> str:
 
 
 def nearest(name: Any, candidates: Iterable[str], least: float = 0.6) -> str | None:
-    """Return the candidate that the user probably meant; None if no candidate is similar enough to the name.
+    """Return the candidate that is most similar to `name`; None if no candidate has the similarity `least` (0 to 1).
 
     The comparison ignores upper and lower case, because a wrong case is the most frequent mistake.
     """

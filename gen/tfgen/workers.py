@@ -124,7 +124,14 @@ def _processors() -> int:
 def _begin(
     function: Callable[[Any], Any], items: Sequence[Any], given_up: mmap.mmap, lifeline: tuple[int, int]
 ) -> None:
-    """Set up a worker process: ignore Ctrl-C, and exit when the parent process ends, even if the parent is killed."""
+    """Set up a worker process: ignore Ctrl-C, and exit when the parent process ends, even if the parent is killed.
+
+    Args:
+        function: the function of `map_items`.
+        items: the items of `map_items`.
+        given_up: a shared byte that the parent process sets to 1 to stop the work.
+        lifeline: (read end, write end) of a pipe whose write end only the parent process keeps open.
+    """
     _WORK.append((function, items, given_up))
     reader, writer = lifeline
     os.close(writer)

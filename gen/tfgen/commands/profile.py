@@ -39,7 +39,7 @@ _NO_SERVER: Final[Mapping[str, str]] = {
         "tf.profiler.experimental.start in the program"
     ),
 }
-"""Strategy whose tasks cannot be traced -> the reason and the fix."""
+"""Strategy whose tasks cannot be traced -> message with the reason and the fix."""
 
 
 def check_traceable(document: Document) -> None:

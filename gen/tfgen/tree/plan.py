@@ -337,7 +337,7 @@ class WritePlan(Record):
 
 
 class Surroundings(Record):
-    """Input for the plan of a job: the ledgers of all jobs, and the state of the disk.
+    """The input of `plan_job`: the ledgers of all jobs, and the state of the disk.
 
     Attributes:
         ledgers: the ledgers of all jobs.
@@ -352,7 +352,7 @@ class Surroundings(Record):
     read: Callable[[str], str]
 
     def owner(self, path: str, job: str) -> str | None:
-        """Return the name of another job whose ledger lists the path; None if no such job exists."""
+        """Return the name of a job other than `job` whose ledger lists the path; None if no such job exists."""
         return next((another for another in self.ledgers.owners(path) if another != job), None)
 
     def is_kept(self, path: str, rendering: Rendering) -> bool:
@@ -363,13 +363,13 @@ class Surroundings(Record):
         return self.final.get(path.casefold(), 0) > (path.casefold() in rendering.folded_paths)
 
     def wrote(self, path: str, job: str) -> bool:
-        """Return whether the file on disk has the digest in the job's ledger. CRLF counts as LF."""
+        """Return whether the file at a path on disk has the digest in the job's ledger. CRLF counts as LF."""
         ledger, entry = self.ledgers.get(job), self.on_disk[path]
         digests = (digest for digest in (entry.digest, entry.unix_digest) if digest is not None)
         return ledger is not None and any(ledger.wrote(path, digest) for digest in digests)
 
     def any_wrote(self, path: str, job: str) -> bool:
-        """Return whether the file on disk has the digest in the ledger of any job that lists the path."""
+        """Return whether the file at a path on disk has the digest in the ledger of `job` or of another job."""
         return any(self.wrote(path, owner) for owner in {job, *self.ledgers.owners(path)})
 
 
@@ -443,7 +443,10 @@ _REMOVE: Final = ("removes", "removed")
 
 
 def _loss(on_disk: str, new: str, action: tuple[str, str]) -> Loss:
-    """Return the lines that a write deletes: the lines of `on_disk` that are missing in `new`."""
+    """Return the lines that a write deletes: the lines of the text `on_disk` that the text `new` lacks.
+
+    `action` is the verb for the messages, as in `Loss.action`.
+    """
     remaining = Counter(new.splitlines())
     gone = []
     for number, line in enumerate(on_disk.splitlines(), start=1):

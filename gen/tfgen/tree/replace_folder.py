@@ -1,4 +1,4 @@
-"""Replaces a folder of generated files by a new version, completely or not at all."""
+"""Replace a folder of generated files by a new version, completely or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores many values in a temporary file on disk, so that only a few values are in memory at the same time.
+"""Store many values in a temporary file on disk, so that only a few values are in memory at the same time.
 
     with Spool(Path(".")) as spool:
         values = Spooled(spool.store(render(document)) for document in documents)

@@ -1,4 +1,4 @@
-"""Writes the files of many jobs below one output folder, completely or not at all.
+"""Write the files of many jobs below one output folder, completely or not at all.
 
     plan = plan_write(Path("."), [Rendering("dist-mnist", tree, input_digest)])
     apply(plan)     # raises ConflictsError if the write would delete content of the user

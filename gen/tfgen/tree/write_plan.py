@@ -1,4 +1,4 @@
-"""Plans the write of all jobs below one output folder.
+"""Plan the write of all jobs below one output folder.
 
 First, tfgen checks that no two jobs write the same path. Then tfgen plans the write of each job, and plans many jobs in
 parallel. If several jobs share a file, the first of these jobs writes the file.
