@@ -154,7 +154,7 @@ def test_a_plan_of_who_may_list_little_says_what_it_left_out(
     assert cli.run(["plan", str(job), "--cluster", "--kubeconfig", str(account(least))]) == cli.OK
     printed = capsys.readouterr()
     assert printed.out.startswith("mnist: fits\n\nNODES ")
-    assert re.findall(r"^([\w.]+): not read, because", printed.err, re.MULTILINE) == [
+    assert re.findall(r"^([\w.]+): tfgen ignores these objects, because", printed.err, re.MULTILINE) == [
         "persistentvolumeclaims",
         "persistentvolumes",
         "runtimeclasses.node.k8s.io",
