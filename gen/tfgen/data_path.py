@@ -85,7 +85,10 @@ def without(data: Any, path: Sequence[str | int]) -> Any:
 
 
 def texts(data: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yield each string value in the data, with its path. Keys of mappings are not included."""
+    """Yield (path, text) for each string value in the data, without the keys of mappings.
+
+    `path` is the path of the data in the document. Each result begins with this path.
+    """
     if isinstance(data, str):
         yield path, data
     elif isinstance(data, Mapping | list):
@@ -94,7 +97,10 @@ def texts(data: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 def leaves(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield each scalar, list and empty mapping in the data, with its path."""
+    """Yield (path, value) for each scalar, list and empty mapping in the data.
+
+    `path` is the path of the data in the document. Each result begins with this path.
+    """
     if isinstance(data, Mapping) and data:
         for key, value in data.items():
             yield from leaves(value, (*path, key))

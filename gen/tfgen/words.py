@@ -39,7 +39,7 @@ NEAR = 0.8
 
 
 def either(names: Iterable[str], last: str = "or") -> str:
-    """Join names as in `a, b or c`. An empty name is shown as two quotes."""
+    """Join names as in `a, b or c`, with the word `last` before the last name. An empty name becomes two quotes."""
     *most, end = [name or '""' for name in names]
     return f"{', '.join(most)} {last} {end}" if most else end
 

@@ -167,7 +167,10 @@ def _unmatched_ledgers(
 
 
 def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
-    """Return a problem for each file in charts/ or overlays/ that no ledger lists."""
+    """Return a problem for each file in charts/ or overlays/ that neither a ledger nor the root tfgen.yaml lists.
+
+    The tfgen.yaml is read from the revision `against`.
+    """
     ledgers = read_ledgers(out)
     files = unlisted_files(out, ledgers)
     if not files:
@@ -205,7 +208,10 @@ def _unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Calla
 
 
 def _with_cached(report: Report, checked: Checked, cached: Mapping[str, CachedFile], *, is_quick: bool) -> Report:
-    """Add the cached problems of the unchanged files to the report on the changed files."""
+    """Return the report on the changed files, with the cached problems and the number of jobs of the unchanged files.
+
+    A quick check (`is_quick`) adds no cached problems.
+    """
     unchanged = [cached[file.source.file] for file in checked.whole_files if file.is_cached]
     problems = (problem for file in unchanged for problem in (*file.object_problems, *file.unused))
     return report.replaced(

@@ -276,9 +276,10 @@ class _Planner:
         )
 
     def _environ(self, pod: Pod, values: Mapping[str, str], folders: Folders, gpus: str, number: int) -> dict[str, str]:
-        """Return the environment variables of a task: of this machine, of tfgen, and `values` of the pod, which win.
+        """Return the environment variables of a task. The variables `values` of the pod override all other variables.
 
-        `gpus` is the value of CUDA_VISIBLE_DEVICES, and `number` is the number of GPUs that the pod requests.
+        The other variables are from this machine and from tfgen. `gpus` is the value of CUDA_VISIBLE_DEVICES, and
+        `number` is the number of GPUs that the pod requests.
         """
         tmp = next((str(mount.folder) for mount in folders.mounts if mount.folder.name == TMP), "")
         environ = {key: value for key, value in os.environ.items() if key not in ("TF_CONFIG", VISIBLE)}

@@ -115,7 +115,12 @@ def profile_run(api: Api, namespace: str, run: DeclaredRun, request: TraceReques
 
 
 def write_profile(folder: Path, files: Mapping[str, bytes], time: datetime) -> Path:
-    """Write the files of a trace to a new folder below TensorBoard's log folder, and return the new folder.
+    """Write trace files to a new folder below TensorBoard's log folder, and return the new folder.
+
+    Args:
+        folder: the log folder of TensorBoard.
+        files: name -> content of each trace file.
+        time: the time for the name of the new folder.
 
     Raises:
         TfgenError: the disk fails. No file is written.
@@ -127,6 +132,8 @@ def write_profile(folder: Path, files: Mapping[str, bytes], time: datetime) -> P
 
 def task_profiles(files: Mapping[str, bytes]) -> list[TaskProfile]:
     """Return the profiles of all traced tasks, in the order of the task indexes. The slowest task is marked.
+
+    `files` is a mapping of name -> content of each trace file.
 
     Raises:
         TfgenError: a file with the name of a trace is not a valid trace.

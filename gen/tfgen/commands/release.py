@@ -90,7 +90,7 @@ def _plan(api: Api, namespace: str, identity: Identity, run: DeclaredRun) -> _St
 
 
 def _deactivation(api: Api, namespace: str, item: Mapping[str, Any], identity: Identity, run: DeclaredRun) -> _Step:
-    """Plan to deactivate the Workload of an object in a queue of Kueue.
+    """Return the requests that deactivate the Workload of the object `item`, which is in a queue of Kueue.
 
     Raises:
         ApiError: the user may not list Workloads.

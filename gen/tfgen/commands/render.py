@@ -111,7 +111,10 @@ def render_paths(
 
 
 def _unmanaged(files: Mapping[str, RenderedFile], ledgers: Mapping[str, Ledger]) -> dict[str, tuple[ChangedField, ...]]:
-    """Return new job -> fields of its objects that controllers in the cluster change and a GitOps tool would reset."""
+    """Return name of a new job -> fields that controllers in the cluster change and that a GitOps tool would reset.
+
+    A new job has no ledger in `ledgers`.
+    """
     jobs = (job for file in files.values() for job in file.jobs)
     return {job.name: job.unmanaged for job in jobs if job.unmanaged and job.name not in ledgers}
 
@@ -144,7 +147,7 @@ def _committed_jobs(out: Path, ledgers: Mapping[str, Ledger]) -> Set[str]:
 
 
 def _check_rendered(files: Mapping[str, RenderedFile], *, has_out_option: bool) -> None:
-    """Check that all admission policies were evaluated, and that no job uses `gitops.rendered`.
+    """Check that all admission policies were evaluated, and, without --out, that no job uses `gitops.rendered`.
 
     Raises:
         UsageError: a job uses `gitops.rendered`, or the package that evaluates admission policies is not installed.

@@ -14,6 +14,11 @@ from tfgen.live.snapshot import Snapshot
 def read_states(clusters: Clusters, runs: Sequence[DeclaredRun], *, with_logs: bool = False) -> list[RunState]:
     """Return the current states of runs, in the order of the runs.
 
+    Args:
+        clusters: the clusters of the runs.
+        runs: the runs.
+        with_logs: whether to read the last lines of some logs, for example to find the error of a failed task.
+
     Raises:
         UsageError: a job names a cluster that is not in the kubeconfig.
         ApiError: the user may not list the objects of a run.

@@ -101,7 +101,7 @@ def read_text(path: Path) -> str:
 
 
 def digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
-    """Return the SHA-256 of a file; None if the file does not exist. Raises the errors of `open_file`."""
+    """Return the SHA-256 of a file; None if the file does not exist. Arguments and errors are those of `open_file`."""
     try:
         descriptor = open_file(folder, name, path)
     except FileNotFoundError:
@@ -116,10 +116,10 @@ def digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
 
 
 def digests_on_disk(folder: int, name: str, path: Path | str) -> tuple[str | None, str | None]:
-    """Return the SHA-256 of a file, and the SHA-256 of its content with LF in place of each CRLF.
+    """Return (SHA-256 of a file, SHA-256 of its content with LF in place of each CRLF).
 
-    The first digest is None if the file does not exist. The second digest is None if the file has no CRLF. Raises the
-    errors of `open_file`.
+    The first digest is None if the file does not exist. The second digest is None if the file has no CRLF. Arguments
+    and errors are those of `open_file`.
     """
     try:
         descriptor = open_file(folder, name, path)
@@ -144,7 +144,10 @@ def digests_on_disk(folder: int, name: str, path: Path | str) -> tuple[str | Non
 
 
 def expect(folder: int, name: str, path: Path | str, digest: str | None) -> None:
-    """Raise TfgenError if the SHA-256 of a file is not `digest`. If `digest` is None, the file must not exist."""
+    """Raise TfgenError if the SHA-256 of a file is not `digest`. If `digest` is None, the file must not exist.
+
+    The first three arguments are those of `open_file`.
+    """
     with errors_at(path):
         if digest_on_disk(folder, name, path) != digest:
             raise TfgenError(

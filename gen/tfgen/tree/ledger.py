@@ -169,7 +169,7 @@ def job_of(file_name: str) -> str | None:
 
 
 def parse_ledger(job: str, text: str) -> Ledger:
-    """Parse the ledger of a job.
+    """Parse the text of the ledger of the job with the name `job`.
 
     Somebody may have edited the ledger in git. So every path must be valid and in a folder of the job. Then a ledger
     cannot make tfgen change the files of another job.

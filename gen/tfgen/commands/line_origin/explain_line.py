@@ -156,7 +156,7 @@ def _table(rows: tuple[Origin, ...]) -> str:
 
 
 def _document(rendered: RenderedText, file: str) -> Document:
-    """Read the job of a rendered file, and check that the job still renders to this file."""
+    """Read the job of a rendered file, and check that the job still renders to this file. `file` is for messages."""
     jobs = check_all(read_sources([rendered.source]))
     stop_at_errors(jobs.problems)
     document = choose_job(jobs.documents, str(rendered.source), rendered.job)
