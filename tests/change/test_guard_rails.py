@@ -264,8 +264,9 @@ def test_a_rail_may_move_to_a_file_above() -> None:
 def test_the_rails_of_a_removed_file_are_reported_at_the_lines_of_the_base() -> None:
     before, after = {TEAM: HEAD + RAILS}, {"jobs/video/tfgen.yaml": HEAD + RAILS}
     assert loosened(before, after, "jobs/ads") == [
-        f"{TEAM}:4:11 the file is removed: jobs may now override spec.gang.queue, which {TEAM}:4:11 of main enforces",
-        f"{TEAM}:3:22 the file is removed: limits.job.gpus: found no limit, but {TEAM}:3:22 of main allows 2",
+        f"{TEAM}:4:11 the change removes {TEAM}: jobs may now override spec.gang.queue, which {TEAM}:4:11 of main "
+        "enforces",
+        f"{TEAM}:3:22 the change removes {TEAM}: limits.job.gpus: found no limit, but {TEAM}:3:22 of main allows 2",
     ]
     assert loosened(before, after, "jobs/video") == []
 
@@ -274,15 +275,16 @@ def test_a_nearer_file_that_is_removed_counts_by_what_stays_above() -> None:
     above = {FILE: HEAD + "limits: {job: {gpus: 4}}\nwarningsAsErrors: true\n"}
     before = {**above, TEAM: HEAD + "limits: {job: {gpus: 2}}\nwarningsAsErrors: true\n"}
     (line,) = loosened(before, above, "jobs/ads")
-    assert line == (f"{TEAM}:3:22 the file is removed: limits.job.gpus: found 4, but {TEAM}:3:22 of main allows 2")
+    removal = f"the change removes {TEAM}"
+    assert line == (f"{TEAM}:3:22 {removal}: limits.job.gpus: found 4, but {TEAM}:3:22 of main allows 2")
 
 
 def test_a_new_root_leaves_out_the_rails_above() -> None:
     before = {FILE: HEAD + "limits: {job: {gpus: 2}}\n"}
     (line,) = loosened(before, {**before, TEAM: HEAD + "root: true\n"}, "jobs/ads")
     assert line == (
-        f"{TEAM}:3:7 root: true excludes tfgen.yaml: limits.job.gpus: found no limit, but tfgen.yaml:3:22 of main "
-        "allows 2"
+        f"{TEAM}:3:7 root: true in {TEAM} disables the guard rails of tfgen.yaml: limits.job.gpus: found no limit, but "
+        "tfgen.yaml:3:22 of main allows 2; remove root"
     )
 
 

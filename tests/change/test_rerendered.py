@@ -30,7 +30,7 @@ CHIEF = "overlays/mnist/base/chief.yaml"
 CLAIM = "overlays/mnist/base/claim-model.yaml"
 POLICY = "overlays/mnist/base/networkpolicy.yaml"
 OLDER = "0.0.9"
-SINCE = f"since the version of tfgen changed from {OLDER} to {__version__}"
+SINCE = f"because the version of tfgen changed from {OLDER} to {__version__}"
 
 Printed = pytest.CaptureFixture[str]
 
@@ -198,7 +198,7 @@ def test_defaults_that_an_upgrade_lets_in(capsys: Printed) -> None:
     assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
     of_job, of_prod = checked(capsys)
     assert of_job.startswith("job.yaml:3:18: ")
-    assert ".env[A] is new, since the defaults of the job changed: " in of_job
+    assert ".env[A] is new, because the defaults of the job changed: " in of_job
     assert of_prod.endswith("tfgen rerun job.yaml --env prod [new-run]")
 
 

@@ -57,7 +57,7 @@ def test_a_lower_number_is_an_earlier_run() -> None:
         "old folder; for a new run: tfgen set job.yaml run=4 [run-goes-back]\n"
     )
     assert said(f'{JOB}  run: "2"\n', JOB) == (
-        'job.yaml:4:1: run was "2" and is without a name, the name of an earlier run: the earlier run would start '
+        'job.yaml:4:1: run was "2" and is without a name, like an earlier run: the earlier run would start '
         "again in its old folder; for a new run: tfgen set job.yaml run=3 [run-goes-back]\n"
     )
 

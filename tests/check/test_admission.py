@@ -160,7 +160,7 @@ def test_what_is_wrong_with_a_policy_comes_at_once(repository: Path, capsys: Pri
         "policies/policy.yaml:4:1: spec: Additional properties are not allowed ('validation' was unexpected) "
         "[guard-rail]",
         "policies/policy.yaml:4:1: spec: expected validations or auditAnnotations [guard-rail]",
-        'policies/policy.yaml:9:13: found "admissionregistration.k8s.io/v1beta1", expected '
+        'policies/policy.yaml:9:13: apiVersion: found "admissionregistration.k8s.io/v1beta1", expected '
         "admissionregistration.k8s.io/v1 [guard-rail]",
         "policies/policy.yaml:14:1: expected a Kubernetes object, with apiVersion, kind and metadata.name [guard-rail]",
     ]
@@ -169,8 +169,8 @@ def test_what_is_wrong_with_a_policy_comes_at_once(repository: Path, capsys: Pri
 @pytest.mark.parametrize(
     ("policies", "message"),
     [
-        ("missing", "the folder missing does not exist [guard-rail]"),
-        ("empty", "the folder empty has no policy [guard-rail]"),
+        ("missing", "the folder missing does not exist; create the folder, or correct policies [guard-rail]"),
+        ("empty", "the folder empty has no policy; add a ValidatingAdmissionPolicy [guard-rail]"),
         ("../policies", "expected a subfolder of the folder of this file, such as policies [wrong-format]"),
         ("/etc", "expected a subfolder of the folder of this file, such as policies [wrong-format]"),
     ],
@@ -191,8 +191,8 @@ def test_a_link_out_of_the_folder_is_not_read(
     assert cli.run(["check", "jobs/yes.yaml", "--no-files"]) == cli.PROBLEMS
     printed = capsys.readouterr().out
     assert printed == (
-        "tfgen.yaml:3:11: the symbolic link policies/link.yaml points outside the folder of the tfgen.yaml "
-        "[guard-rail]\n"
+        "tfgen.yaml:3:11: the symbolic link policies/link.yaml points outside the folder of the tfgen.yaml; "
+        "replace the link by the file [guard-rail]\n"
     )
 
 

@@ -60,7 +60,7 @@ PATCHED = {"target": {"kind": "StatefulSet"}}
 
 BYPASSES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     # -- argocd.project
-    "project-job": ({}, {"gitops": {"argocd": {"project": "default"}}}, 'enforces "ads"; remove it'),
+    "project-job": ({}, {"gitops": {"argocd": {"project": "default"}}}, 'enforces "ads"; remove the key'),
     "project-environment": (
         {},
         {"environments": {"dev": {"gitops": {"argocd": {"project": "default"}}}}},
@@ -225,7 +225,7 @@ def test_the_project_reaches_each_application() -> None:
 def test_a_job_names_its_namespace(environments: dict[str, Any]) -> None:
     under = team(allowedNamespaces=["ads"])
     (error,) = errors(job(environments=environments), under)
-    assert error[1].startswith("the job names no namespace, but jobs/tfgen.yaml:")
+    assert error[1].startswith("the job sets no namespace, but jobs/tfgen.yaml:")
     assert errors(job({"namespace": "ads"}, environments=environments), under) == []
 
 

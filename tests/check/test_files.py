@@ -79,7 +79,7 @@ def test_a_job_that_was_never_rendered(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     assert counted(as_text(found().problems)) == (
         "job.yaml:3:18: mnist was never rendered: N files would change, the first at charts/mnist/.helmignore:1; "
-        "tfgen render job.yaml [not-rendered]\n"
+        "run tfgen render job.yaml [not-rendered]\n"
     )
 
 
@@ -87,7 +87,7 @@ def test_a_ledger_that_is_gone(out: Path) -> None:
     """Each file equals the rendered file, but without the ledger the next render cannot recognize the job's files."""
     Path(".tfgen/mnist.json").unlink()
     assert as_text(found().problems) == (
-        "job.yaml:3:18: .tfgen/mnist.json, the ledger of mnist, is missing; tfgen render job.yaml [not-rendered]\n"
+        "job.yaml:3:18: .tfgen/mnist.json, the ledger of mnist, is missing; run tfgen render job.yaml [not-rendered]\n"
     )
 
 
@@ -95,7 +95,7 @@ def test_a_job_without_a_ledger_beside_one_that_has_it(out: Path) -> None:
     (problem,) = found(JOB.replace("{name: mnist}", "{name: other}")).problems
     assert counted(str(problem)) == (
         "job.yaml:3:18: other was never rendered: N files would change, the first at charts/other/.helmignore:1; "
-        "tfgen render job.yaml [not-rendered]"
+        "run tfgen render job.yaml [not-rendered]"
     )
 
 
@@ -103,7 +103,7 @@ def test_a_changed_job_is_one_problem_at_its_name(out: Path) -> None:
     edited = found(JOB.replace("replicas: 4", "replicas: 5"))
     assert counted(as_text(edited.problems)) == (
         "job.yaml:3:18: mnist was changed after its last render: N files would change, the first at "
-        "charts/mnist/Chart.yaml:6; tfgen render job.yaml [not-rendered]\n"
+        "charts/mnist/Chart.yaml:6; run tfgen render job.yaml [not-rendered]\n"
     )
     assert edited.notes == ()
 
@@ -113,8 +113,8 @@ def test_an_output_that_is_asked_for_no_longer_is_removed_and_check_says_so(out:
     charts = [path for path in Path("charts").rglob("*") if path.is_file()]
     assert as_text(found(overlays_alone).problems) == (
         f"job.yaml:3:18: mnist was changed after its last render: {len(charts)} files would change "
-        f"({len(charts)} would be removed), the first at charts/mnist/.helmignore:1; tfgen render job.yaml "
-        "[not-rendered]\n"
+        f"({len(charts)} would be removed), the first at charts/mnist/.helmignore:1; run tfgen render "
+        "job.yaml [not-rendered]\n"
     )
     write(overlays_alone)
     assert not Path("charts").exists()
@@ -126,7 +126,7 @@ def test_a_hand_edit_is_said_at_its_line(out: Path) -> None:
     line = Path(PROD).read_text(encoding="utf-8").splitlines().index("  count: 4") + 1
     edit(PROD, "count: 4", "count: 7")
     assert as_text(found().problems) == (
-        f'{PROD}:{line}:1: "  count: 7" where tfgen renders "  count: 4"; '
+        f'{PROD}:{line}:1: found "  count: 7" where tfgen renders "  count: 4"; '
         "change job.yaml instead, or discard the edit: tfgen render --force job.yaml [hand-edited]\n"
     )
 
@@ -205,9 +205,9 @@ def test_a_file_that_is_not_committed_is_what_this_tfgen_renders(out: Path) -> N
     digest = hashlib.sha256(Path(SERVICE).read_bytes()).hexdigest()
     edit_ledger(files={**ledger["files"], SERVICE: digest}, tool="0.0.1")
     assert as_text(found(base=Base(revision="main")).problems) == (
-        f'{SERVICE}:22:1: "    port: 2223" where tfgen {__version__} renders "    port: 2222"; the job differs from '
-        "main, so its files must equal the files that this version of tfgen renders (the ledger names tfgen 0.0.1); "
-        "run: tfgen render --upgrade job.yaml [not-reproduced]\n"
+        f'{SERVICE}:22:1: found "    port: 2223" where tfgen {__version__} renders "    port: 2222"; the job differs '
+        "from main, so its files must equal the files that this version of tfgen renders (the ledger names tfgen "
+        "0.0.1); run: tfgen render --upgrade job.yaml [not-reproduced]\n"
     )
     assert found(base=COMMITTED).problems == ()
 
@@ -246,7 +246,7 @@ def test_a_render_that_came_to_no_end(out: Path) -> None:
 def test_what_no_render_could_write(out: Path) -> None:
     Path(SERVICE).unlink()
     Path(SERVICE).mkdir()
-    assert "cannot be rendered: overlays/mnist/base/service.yaml: " in as_text(found().problems)
+    assert "tfgen cannot write overlays/mnist/base/service.yaml: " in as_text(found().problems)
 
 
 def test_nothing_is_written(out: Path) -> None:

@@ -188,7 +188,7 @@ MUTATIONS: dict[str, Mutation] = {
     "a worker less": (
         lambda o: o["StatefulSet mnist-worker"]["spec"].update(replicas=1),
         [
-            f"{HOST} does not exist, because StatefulSet mnist-worker has 1 pods",
+            f"{HOST} does not exist, because StatefulSet mnist-worker has only 1 pod",
             "PodGroup mnist: the PodGroup waits for 4 pods, but has 3 pods",
         ],
     ),

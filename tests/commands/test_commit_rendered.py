@@ -172,7 +172,7 @@ def test_what_another_tfgen_rendered_of_a_running_job_is_not_replaced(
     commit("jobs", code=1)
     err = capsys.readouterr().err
     change = "spec.template.spec.enableServiceLinks was true and is false"
-    assert f"Job mnist-chief: {change}, since the version of tfgen changed from 0.0.9 to" in err
+    assert f"Job mnist-chief: {change}, because the version of tfgen changed from 0.0.9 to" in err
     assert "[new-run]" in err
     assert git("rev-list", "--count", "rendered").strip() == "1"
 

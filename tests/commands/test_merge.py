@@ -115,7 +115,7 @@ def test_with_the_driver_a_merge_has_no_conflict_and_check_fails_until_the_next_
     assert git("status", "--porcelain") == ""
     printed = run(capsys, "check", "jobs", code=1)
     assert "the files of mnist are from a merge, or from a render that was interrupted: " in printed
-    assert "tfgen render jobs/mnist.yaml [not-rendered]" in printed
+    assert "run tfgen render jobs/mnist.yaml [not-rendered]" in printed
     run(capsys, "commit", "jobs", "--push")
     assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == MERGED
     assert "0 errors, " in run(capsys, "check", "jobs", "--verify")

@@ -101,7 +101,7 @@ def test_an_edit_of_the_defaults_checks_the_open_jobs(desk: Desk) -> None:
         assert await desk.editor.diagnostics(file) == []
         desk.editor.change(defaults, f"{DEFAULTS}spec: {{port: 2000}}\nenforce: [spec.port]\n")
         (problem,) = await desk.editor.diagnostics(file)
-        assert problem.message == f"spec.port: found 3000, but {defaults}:4:11 enforces 2000; remove it"
+        assert problem.message == f"spec.port: found 3000, but {defaults}:4:11 enforces 2000; remove the key"
         desk.editor.close(defaults)
         assert await desk.editor.diagnostics(file) == []
 

@@ -1,7 +1,7 @@
 """Check for changes of rendered files that need a new run, and that come from a newer tfgen or a layer.
 
-    job.yaml:3:18: StatefulSet mnist-ps: spec.template.spec.enableServiceLinks was true and is false, since the version
-    of tfgen changed from 0.1.0 to 0.2.0: the pods of the StatefulSet mnist-ps would stay unchanged; for a ...
+    job.yaml:3:18: StatefulSet mnist-ps: spec.template.spec.enableServiceLinks was true and is false, because the
+    version of tfgen changed from 0.1.0 to 0.2.0: the pods of the StatefulSet mnist-ps would stay unchanged; for a ...
 
 `new_run` renders the old job and the new job with this tfgen, and so reports the changes of the job. This module
 compares the committed overlays with the overlays on disk, or with the overlays that tfgen is about to write. It does
@@ -213,7 +213,7 @@ def _problems_of_job(before: Document, after: Document, versions: _Versions) -> 
             if (target, rule) not in reported:
                 reported.add((target, rule))
                 cause = _cause(before, versions)
-                message = f"{_field(loss)}, since {cause}: {loss.effect}; {cure(after, target, rule)}"
+                message = f"{_field(loss)}, because {cause}: {loss.effect}; {cure(after, target, rule)}"
                 yield Problem(*_place(after, target), message, rule)
 
 

@@ -103,10 +103,11 @@ def _names_run(data: Any, environment: str | None) -> bool:
 
 
 def _message(after: Document, environment: str | None, was: str, run: str, earlier: Runs) -> str:
-    old_name, new_name = (shown(name) if name else "without a name" for name in (was, run))
+    old_name = shown(was) if was else "without a name"
+    new_name = f"{shown(run)}, the name of an earlier run" if run else "without a name, like an earlier run"
     return (
-        f"run was {old_name} and is {new_name}, the name of an earlier run: the earlier run would start again in its "
-        f"old folder; {_cure(after, environment, was, earlier)}"
+        f"run was {old_name} and is {new_name}: the earlier run would start again in its old folder; "
+        f"{_cure(after, environment, was, earlier)}"
     )
 
 

@@ -66,13 +66,16 @@ def check_allowed(defaults: Document) -> Iterator[Problem]:
             project, enforced = (data_path.at(file.data, PROJECT) for file in (layer, farther))
             if project != enforced:
                 message = (
-                    f"argocd.project: found {shown(project)}, but {farther.place(PROJECT)} enforces {shown(enforced)}"
+                    f"argocd.project: found {shown(project)}, but {farther.place(PROJECT)} enforces {shown(enforced)}; "
+                    "remove the key"
                 )
                 yield Problem(*layer.place(PROJECT), message, GUARD_RAIL)
         for key in NAME_LISTS:
             for index, name in enumerate(layer.data.get(key, ())):
                 if key in farther.data and name not in farther.data[key]:
-                    message = f"{key}: found {shown(name)}, which {farther.place((key,))} does not list; remove it"
+                    message = (
+                        f"{key}: found {shown(name)}, which {farther.place((key,))} does not list; remove this entry"
+                    )
                     yield Problem(*layer.place((key, index)), message, GUARD_RAIL)
 
 
@@ -85,7 +88,8 @@ def _other_projects(document: Document, layer: Document) -> Iterator[Problem]:
     project = data_path.at(alone.data, _PROJECT_OF_JOB)
     if project is not None and project != enforced:
         message = (
-            f"{path_name(_PROJECT_OF_JOB)}: found {shown(project)}, but {place} enforces {shown(enforced)}; remove it"
+            f"{path_name(_PROJECT_OF_JOB)}: found {shown(project)}, but {place} enforces {shown(enforced)}; remove the "
+            "key"
         )
         yield Problem(*alone.place(_PROJECT_OF_JOB), message, ENFORCED)
     for environment, path, item in _literals(document):
@@ -118,7 +122,10 @@ def _other_namespaces(document: Document, allowed: Sequence[str], place: Place) 
         elif namespace not in allowed and (document.data["kind"] != "Defaults" or data_path.has(alone.data, path)):
             yield Problem(*document.place(path), _not_listed(path, namespace, allowed, place), ENFORCED)
     if without:
-        message = f"the job names no namespace, but {place} allows {either(allowed)}{in_environments(without)}"
+        message = (
+            f"the job sets no namespace, but {place} allows only {either(allowed)}; set an allowed namespace"
+            f"{in_environments(without)}"
+        )
         at = (*_ENVIRONMENTS, without[0]) if without[0] is not None else ("metadata", "name")
         yield Problem(*document.place(at), message, ENFORCED)
     for environment, path, item in _literals(document):

@@ -194,10 +194,13 @@ def _message(written: Document, contradiction: Path, path: Path, value: Any, enf
     name = path_name(contradiction)
     keys = contradiction[len(path) :]
     if value is None or not data_path.has(value, keys):
-        return f"{name}: found {actual}, but {enforced.place} lets no job set the key; remove it"
+        return f"{name}: found {actual}, but {enforced.place} lets no job set the key; remove the key"
     if len(contradiction) < len(path):
-        return f"{name}: found null, which removes {path_name(path)}, but {enforced.place} enforces the path; remove it"
-    return f"{name}: found {actual}, but {enforced.place} enforces {shown(data_path.at(value, keys))}; remove it"
+        return (
+            f"{name}: found null, which removes {path_name(path)}, but {enforced.place} enforces the path; remove the "
+            "key"
+        )
+    return f"{name}: found {actual}, but {enforced.place} enforces {shown(data_path.at(value, keys))}; remove the key"
 
 
 # -- the registry --------------------------------------------------------------------------------------------------
@@ -209,7 +212,7 @@ def _foreign_registry(written: Document, enforced: Enforced) -> Iterator[Problem
         return
     registry, allowed = written.data["registry"], _registry(enforced)
     if not allowed:
-        message = f"registry: found {shown(registry)}, but {enforced.place} lets no file set the key; remove it"
+        message = f"registry: found {shown(registry)}, but {enforced.place} lets no file set the key; remove the key"
         yield Problem(*written.place(REGISTRY), message, ENFORCED)
     elif registry is None or (registry != allowed and not is_in_registry(registry, allowed)):
         message = (

@@ -187,7 +187,7 @@ def _differences(data: Any, field: Path, value: Any, *, is_whole: bool) -> Itera
 
 def _message(path: Path, actual: Any, expected: Any, place: Place) -> str:
     if expected is None:
-        return f"{path_name(path)}: found {shown(actual)}, but {place} lets no job set the field; remove it"
+        return f"{path_name(path)}: found {shown(actual)}, but {place} lets no job set the key; remove the key"
     words = "no value" if actual is None else "a moved part" if actual is _MOVED else shown(actual)
     return f"{path_name(path)}: found {words}, but {place} enforces {shown(expected)}"
 

@@ -45,7 +45,7 @@ def find_security_overrides(document: Document) -> Iterator[Problem]:
                 if key in fields and _differs(context, key, block.get(key)):
                     field = path if context is None else (*path, key)
                     value = shown(data_path.at(context, (key,)))
-                    message = f"{path_name(field)}: found {value}, but {enforced.place} {rule}; remove it"
+                    message = f"{path_name(field)}: found {value}, but {enforced.place} {rule}; remove the key"
                     yield Problem(*written.place(field), message, ENFORCED)
 
 

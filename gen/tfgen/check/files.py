@@ -108,7 +108,7 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> Fi
             reason = _reason(job)
             if reason is not None:
                 if pending or not (job.before and edited):
-                    message = f"{reason}{_would_change(folder, plan, pending)}; tfgen render {place.file}"
+                    message = f"{reason}{_would_change(folder, plan, pending)}; run tfgen render {place.file}"
                     problems.append(Problem(*place, message, NOT_RENDERED))
                 continue
             foreign = [change for change in pending if not may_stay or change.path in base.changed]
@@ -217,7 +217,7 @@ def _not_reproduced(
         elif change.action is FileAction.CHANGE:
             text = folder.read_text(change.path, _MAX_CHARACTERS)
             line, on_disk, rendered = _first_difference(text, change.text or "")
-            difference = f"{_line(on_disk)} where tfgen {__version__} renders {_line(rendered)}"
+            difference = _difference(on_disk, rendered, f"tfgen {__version__}")
         yield Problem(_shown(plan.out, change.path), Position(line, 1), f"{difference}; {cure}", NOT_REPRODUCED)
     if further := changes[_MAX_FILES:]:
         verb = "differs" if len(further) == 1 else "differ"
@@ -256,8 +256,7 @@ def _hand_edited_problem(folder: OutputFolder, source: str, plan: WritePlan, cha
     if has_conflict(text):
         message = f"the file has a merge conflict; resolve the conflict in {source}, then run: tfgen render {source}"
         return Problem(file, Position(line, 1), message, HAND_EDITED)
-    message = f"{_line(on_disk)} where tfgen renders {_line(rendered)}; {cure}"
-    return Problem(file, Position(line, 1), message, HAND_EDITED)
+    return Problem(file, Position(line, 1), f"{_difference(on_disk, rendered, 'tfgen')}; {cure}", HAND_EDITED)
 
 
 def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem]:
@@ -268,7 +267,7 @@ def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem
         jobs = zip(places, plan.jobs, strict=True)
         owner = {path: place for place, job in jobs for path in paths & job.target.files.keys()}
         for conflict in blocked:
-            yield Problem(*owner[conflict.path], f"cannot be rendered: {conflict}", NOT_RENDERED)
+            yield Problem(*owner[conflict.path], f"tfgen cannot write {conflict}", NOT_RENDERED)
 
 
 def _note(folder: OutputFolder, plan: WritePlan, job: JobPlan, pending: Sequence[FileChange]) -> str:
@@ -300,8 +299,9 @@ def _first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str
     return next((n, actual, expected) for n, (actual, expected) in enumerate(pairs, start=1) if actual != expected)
 
 
-def _line(text: str | None) -> str:
-    return "the file ends" if text is None else shown(text)
+def _difference(on_disk: str | None, rendered: str | None, renderer: str) -> str:
+    found = "the file ends" if on_disk is None else f"found {shown(on_disk)}"
+    return f"{found} where {renderer} renders {'no line' if rendered is None else shown(rendered)}"
 
 
 def _shown(out: Path, path: str) -> str:

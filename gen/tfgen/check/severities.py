@@ -163,7 +163,10 @@ def check_severities(defaults: Document) -> Iterator[Problem]:
     for name, setting in _rules(layer).items():
         place = layer.place(("rules", name))
         if name not in WARNINGS:
-            message = f"{shown(name)} is not the id of a warning, but only warnings have a severity{_nearest(name)}"
+            message = (
+                f"{shown(name)} is not the id of a warning; a tfgen.yaml can set the severity of warnings only"
+                f"{_nearest(name)}"
+            )
             yield Problem(*place, message, GUARD_RAIL)
         elif setting["severity"] == "off" and not setting.get("reason"):
             message = f"{path_name(('rules', name))} has the severity off, but no reason; add reason"
@@ -172,7 +175,7 @@ def check_severities(defaults: Document) -> Iterator[Problem]:
         if parent and ORDER.index(setting["severity"]) < ORDER.index(parent.severity):
             message = (
                 f"{path_name(('rules', name))}: found {setting['severity']}, but {parent.place} sets "
-                f"{parent.severity}; a nearer tfgen.yaml may only raise the severity"
+                f"{parent.severity}; a tfgen.yaml in a subfolder may only raise the severity"
             )
             yield Problem(*layer.place(("rules", name, "severity")), message, GUARD_RAIL)
         if parent and parent.not_ignorable and setting.get("ignorable"):
@@ -182,7 +185,7 @@ def check_severities(defaults: Document) -> Iterator[Problem]:
             )
             yield Problem(*layer.place(("rules", name, "ignorable")), message, GUARD_RAIL)
     if parents.as_errors and layer.data.get("warningsAsErrors") is False:
-        message = f"warningsAsErrors: found false, but {parents.as_errors} sets true; remove it"
+        message = f"warningsAsErrors: found false, but {parents.as_errors} sets true; remove the key"
         yield Problem(*layer.place(("warningsAsErrors",)), message, GUARD_RAIL)
 
 
@@ -243,7 +246,7 @@ def _fault(directive: Directive) -> str:
         case ["ignore", rule, *_] if rule == LOOSENED:
             return f"comments cannot ignore {rule}; remove the comment"
         case ["ignore", rule, *_] if rule not in WARNINGS:
-            return f"{shown(rule)} is not the id of a warning, but comments ignore only warnings{_nearest(rule)}"
+            return f"{shown(rule)} is not the id of a warning; comments ignore warnings only{_nearest(rule)}"
         case ["ignore", _, _, *_]:
             return ""
         case ["ignore", rule]:

@@ -73,7 +73,7 @@ class WeakField(NamedTuple):
     path: Path
     profile: Profile
     description: str
-    cure: str = "remove it"
+    cure: str = "remove this entry"
 
 
 def find_weak_fields(part: Part) -> Iterator[WeakField]:

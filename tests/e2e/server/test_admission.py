@@ -116,9 +116,8 @@ def _ours(case: Path, job: str, items: list[Object]) -> Verdict:
     for item in items:
         for fault in find_policy_faults(document, folders, [item], NAMESPACE):
             assert not hasattr(fault, "severity"), fault
-            message, _, _ = fault.message.partition(" (by ")
-            is_of_pods = message.startswith("its pods: ")
-            verdict.setdefault((_name(item), is_of_pods), []).append(message.removeprefix("its pods: "))
+            message, _, origin = fault.message.partition(" (by ")
+            verdict.setdefault((_name(item), origin.endswith(", for the pods)")), []).append(message)
     return verdict
 
 

@@ -73,5 +73,7 @@ class Layers(Record):
             if layer.data.get("root"):
                 roots.append(layer)
         if roots:
-            return Loosening(rail, roots[-1].place(("root",)), f"root: true excludes {rail.file}: {message}")
-        return Loosening(rail, rail, f"the file is removed: {message}")
+            root = roots[-1].place(("root",))
+            whole_message = f"root: true in {root.file} disables the guard rails of {rail.file}: {message}; remove root"
+            return Loosening(rail, root, whole_message)
+        return Loosening(rail, rail, f"the change removes {rail.file}: {message}")

@@ -129,10 +129,10 @@ def _faults(bound: _BoundPolicy, request: Request, decision: Decision) -> Iterat
         return
     rule = POLICY_DENIED if "Deny" in bound.actions or decision.is_strict else POLICY_WARNING
     if rule == POLICY_DENIED or "Warn" in bound.actions:
-        message = f"{decision.message} (by {bound.policy.place(decision.path)})"
+        pods = ", for the pods" if request.is_of_pods else ""
+        message = f"{decision.message} (by {bound.policy.place(decision.path)}{pods})"
         expression = data_path.follow(bound.policy.data, decision.path)
-        words = f"its pods: {message}" if request.is_of_pods else message
-        yield PolicyFault(rule, request.owner, words, _whole_expression(bound.policy.data["spec"], expression))
+        yield PolicyFault(rule, request.owner, message, _whole_expression(bound.policy.data["spec"], expression))
 
 
 def _whole_expression(policy: Mapping[str, Any], expression: str) -> str:

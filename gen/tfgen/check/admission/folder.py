@@ -156,7 +156,7 @@ def read_folder(layer: Document) -> PolicyFolder:
     place = layer.place((KEY,))
     root = real_path(Path(layer.file).parent)
     if not path.is_dir():
-        message = f"the folder {path} does not exist"
+        message = f"the folder {path} does not exist; create the folder, or correct {KEY}"
         return PolicyFolder(layer.file, problems=(Problem(*place, message, GUARD_RAIL),))
     problems: list[Problem] = []
     contents: dict[Path, bytes] = {}
@@ -164,13 +164,14 @@ def read_folder(layer: Document) -> PolicyFolder:
         if real_path(file).is_relative_to(root):
             contents[file] = _read(file)
         else:
-            problems.append(
-                Problem(*place, f"the symbolic link {file} points outside the folder of the tfgen.yaml", GUARD_RAIL)
+            message = (
+                f"the symbolic link {file} points outside the folder of the tfgen.yaml; replace the link by the file"
             )
+            problems.append(Problem(*place, message, GUARD_RAIL))
     folder = parse_folder(layer, contents)
     problems += folder.problems
     if not folder.documents and not problems:
-        problems.append(Problem(*place, f"the folder {path} has no policy", GUARD_RAIL))
+        problems.append(Problem(*place, f"the folder {path} has no policy; add a {POLICY}", GUARD_RAIL))
     return folder.replaced(problems=tuple(problems))
 
 
@@ -226,7 +227,7 @@ def _faults(document: Document) -> Iterator[Problem]:
     elif not isinstance(data_path.at(data, _NAMESPACE), str | None):
         yield Problem(*document.place(_NAMESPACE), "metadata.namespace: expected text", GUARD_RAIL)
     elif kind in (POLICY, BINDING) and api_version != f"{_GROUP}v1":
-        message = f"found {shown(api_version)}, expected {_GROUP}v1"
+        message = f"apiVersion: found {shown(api_version)}, expected {_GROUP}v1"
         yield Problem(*document.place(("apiVersion",)), message, GUARD_RAIL)
     elif kind in (POLICY, BINDING):
         for fault in ObjectSchemas().faults(data):
@@ -241,4 +242,4 @@ def _faults(document: Document) -> Iterator[Problem]:
             message = "spec: expected validations or auditAnnotations"
             yield Problem(*document.place(("spec",)), message, GUARD_RAIL)
     elif not isinstance(data_path.at(data, ("metadata", "labels")) or {}, Mapping):
-        yield Problem(*document.place(("metadata", "labels")), "expected a mapping of labels", GUARD_RAIL)
+        yield Problem(*document.place(("metadata", "labels")), "metadata.labels: expected a mapping", GUARD_RAIL)

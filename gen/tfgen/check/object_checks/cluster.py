@@ -15,6 +15,7 @@ from tfgen.check.object_checks.fault import Fault, FieldPath, Objects
 from tfgen.check.object_checks.pods import Pods
 from tfgen.check.object_checks.policies import Port
 from tfgen.kubernetes.object import Object
+from tfgen.plural import count
 
 _HOST: Final = re.compile(r"(?P<owner>.+)-(?P<index>[0-9]+)\.(?P<service>[^.:]+):(?P<port>[0-9]+)")
 _DNS: Final = (Port(53, "UDP"), Port(53))
@@ -65,7 +66,7 @@ def _host(objects: Objects, text: str) -> Host | str:
         operator_pods = next((pods for pods in objects.pods if not pods.is_complete), None)
         return Host(text, operator_pods, port) if operator_pods else "is not a pod of any object"
     if index >= pods.count:
-        return f"does not exist, because {pods.owner['kind']} {owner} has {pods.count} pods"
+        return f"does not exist, because {pods.owner['kind']} {owner} has only {count(pods.count, 'pod')}"
     service = pods.owner["spec"].get("serviceName", pods.spec.get("subdomain"))
     if pods.is_complete and service != match["service"]:
         return f"is in the Service {match['service']}, but its pod is in the Service {service}"
