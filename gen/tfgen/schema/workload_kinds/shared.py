@@ -50,7 +50,7 @@ def reads_tf_config(sender: str, cure: str, when: Condition = None) -> Only:
     return Only(
         "strategy",
         _TF_CONFIG_STRATEGIES,
-        f"{sender} sets only TF_CONFIG, and this strategy needs other variables; {cure}",
+        f"{sender} sets only TF_CONFIG, which the strategy ignores; {cure}",
         when,
     )
 
