@@ -90,7 +90,7 @@ class FieldChange(Record):
 
 
 def field_changes(before: Any, after: Any) -> tuple[FieldChange, ...]:
-    """Return the changed fields in the order of the new data. In each mapping, the removed fields come last."""
+    """Return the changed fields in the order of `after`. In each mapping, the removed fields come last."""
     kinds = (data.get("kind") for data in (after, before) if isinstance(data, Mapping))
     kind = next((kind for kind in kinds if isinstance(kind, str)), "")
     return tuple(_changes(before, after, (), kustomize_keys(kind)))

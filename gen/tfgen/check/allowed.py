@@ -179,7 +179,8 @@ def _other_environments(document: Document, allowed: Sequence[str], place: Place
 def _literals(document: Document) -> Iterator[tuple[str | None, Path, Mapping[str, Any]]]:
     """Yield (environment, path, entry) for each entry of `objects`: first of the job itself, then of each environment.
 
-    The environment is None for an entry of the job. An entry of an environment is merged over the job's entry.
+    The environment is None for an entry of the job. An entry of an environment is merged over the job's entry. The
+    path is relative to `spec`.
     """
     spec = document.data.get("spec", {})
     shared = spec.get("objects", {})

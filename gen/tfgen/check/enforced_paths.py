@@ -33,7 +33,7 @@ _MAX_DEPTH: Final = 6
 """Maximum number of keys in a path that tfgen suggests in the message for a wrong path."""
 
 _ALLOWED_NAMES: Final[Mapping[str, str]] = {"namespace": "allowedNamespaces", "environments": "allowedEnvironments"}
-"""Key in a job -> key of tfgen.yaml that lists the allowed names for the key in a job."""
+"""Key in a job, such as `namespace` -> key of tfgen.yaml that lists the allowed names."""
 
 
 class Enforced(Record):

@@ -260,7 +260,7 @@ def _hand_edited_problem(folder: OutputFolder, source: str, plan: WritePlan, cha
 
 
 def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem]:
-    """Yield a problem for each file that tfgen cannot write, because its path is not free."""
+    """Yield a problem for each file that tfgen cannot write, for example because a folder has the path."""
     blocked = [conflict for conflict in plan.conflicts if not conflict.can_force]
     if blocked:
         paths = {conflict.path for conflict in blocked}

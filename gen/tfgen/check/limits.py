@@ -62,7 +62,7 @@ class JobUse(Record):
     Attributes:
         environment: the name of the environment; None for a job without environments.
         total: the amount of each resource for the complete job.
-        by_part: the amounts by the path in the spec that requests the amounts, such as ("roles", "worker").
+        by_part: path in the spec, such as ("roles", "worker") -> amounts that this part of the job requests.
             The path is empty for generated pods that belong to no role.
     """
 
@@ -167,9 +167,9 @@ def _use(job: str, where: tuple[str | None, str | None, str | None], items: Iter
 
 
 def _parts(item: Object) -> Iterator[tuple[Path, Amounts]]:
-    """Yield (path, amounts) for the parts of an object. The path in the spec creates the object or its pods.
+    """Yield (path, amounts) for the parts of an object.
 
-    Values of a wrong type count as 0.
+    The value at the path in the spec creates the object or its pods. Values of a wrong type count as 0.
     """
     name = literal_name(item)
     if name is not None:

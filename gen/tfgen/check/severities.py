@@ -55,7 +55,7 @@ ORDER: Final = ("off", "warning", "error")
 
 
 class Setting(Record):
-    """The severity of a rule, and the line of the tfgen.yaml that sets it.
+    """The severity of a rule, and the line of the tfgen.yaml that sets the severity.
 
     Attributes:
         not_ignorable: the line of `ignorable: false` for the rule in a tfgen.yaml, or None without such a line.

@@ -43,7 +43,10 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _cluster_objects(job: str, spec: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield (kind, name, advice for the message) for each cluster-wide object of the environment with `settings`."""
+    """Yield (kind, name, advice for the message) for each cluster-wide object of an environment.
+
+    `spec` is the spec of the job, and `settings` is the mapping of the environment.
+    """
     if not settings.get("enabled", True):
         return
     classes = {**spec.get("priorityClasses", _EMPTY), **settings.get("priorityClasses", _EMPTY)}

@@ -138,7 +138,7 @@ def _fields(part: Part, role: RoleName, overriding: tuple[str, ...], lists: tupl
 def _job_key(part: Part, role: RoleName, field: str) -> str:
     """Return the key of job.yaml that the user can set in place of the field `field` of a podTemplate.
 
-    For a field that only roles have, in the podTemplate of the job, the result contains the word ROLE, as in
+    If only roles have the key, the result for the podTemplate of the job contains the word ROLE, such as
     `roles.ROLE.resources`.
     """
     field = _JOB_KEYS.get(field, field)

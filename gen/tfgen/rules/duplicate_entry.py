@@ -69,7 +69,7 @@ def _check_objects(view: View) -> Iterator[Finding]:
 
 
 def _pod_specs(path: Path, data: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield the path and the data of each pod spec in an object. A pod spec is a mapping with a list of containers."""
+    """Yield (path, pod spec) for each pod spec in an object. A pod spec is a mapping with a list of containers."""
     if not isinstance(data, Mapping):
         return
     if isinstance(data.get("containers"), list):

@@ -95,7 +95,7 @@ def _place(document: Document, environment: Mapping[str, Any]) -> _Place | None:
 
 
 def _clusters(document: Document) -> Any:
-    """Return [environment, cluster or None] for each environment of a job that Flux applies; None for other jobs."""
+    """Return [environment, cluster or None] for each environment of a job. For a job without Flux, return None."""
     if "flux" not in (_gitops(document) or {}):
         return None
     return [[name, environment.get("cluster")] for name, environment in environments_of(document).items()]

@@ -29,10 +29,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _lets_listen(view: View, role: RoleName) -> bool:
-    """Return True if a podTemplate lets a role listen on ports below 1024.
-
-    The podTemplate of the job or of the role sets a sysctl, a capability or the user root for this purpose.
-    """
+    """Return True if a podTemplate lets a role listen on low ports: by a sysctl, a capability or the user root."""
     contexts = [
         context
         for part in (*pod_parts.template_specs(view, role), *pod_parts.main_container(view, role))

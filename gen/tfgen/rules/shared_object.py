@@ -41,7 +41,9 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _objects(document: Document, settings: EnvironmentData) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Yield (identity, key in ``objects``, description) for each object of the environment with `settings`.
+    """Yield (identity, key in ``objects``, description) for each object of an environment.
+
+    `settings` is the mapping of the environment.
 
     The function skips an object whose namespace neither the environment nor the job sets.
     """

@@ -75,7 +75,7 @@ def _is_main(part: Part) -> bool:
 
 
 def _variables(items: Sequence[tuple[Path, Mapping[str, Any]]], sizes: dict[str, int]) -> Iterator[_String]:
-    """Yield each variable of `items`, a list of (path, variable). Add the number of bytes of each value to `sizes`."""
+    """Yield each variable of `items`, a list of (path, variable). Add name -> bytes of the value to `sizes`."""
     for path, item in items:
         name, value = item.get("name"), item.get("value", "")
         if isinstance(name, str):

@@ -126,7 +126,7 @@ class View(Record):
         return env
 
     def env_path(self, role: RoleName, name: str) -> Path:
-        """Return the path of the variable `name`: in `env` of the role if set there, or else in `env` of the job."""
+        """Return the path of the variable `name` in `env` of the role, or of the job if the role lacks the variable."""
         role_path: Path = ("roles", role, "env", name)
         return role_path if name in self.values["roles"][role]["env"] else ("env", name)
 

@@ -36,7 +36,10 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _empty_records(view: View, settings: Any, parent: Path = ()) -> Iterator[Finding]:
-    """Report each empty mapping under `parent` in an environment, if the workload kind does not support the key."""
+    """Report each empty mapping in an environment whose key the workload kind does not support.
+
+    `settings` is the mapping of the environment, or a part of the mapping at the path `parent`.
+    """
     for key, value in settings.items():
         path = (*parent, key)
         node = schema_file.node(schema_file.load(), ("spec", *path))

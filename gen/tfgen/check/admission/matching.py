@@ -74,7 +74,7 @@ class Request(Record):
 
 
 def all_of(answers: Iterable[Answer]) -> Answer:
-    """Combine answers by "and": False if any answer is False, else the first reason of an unknown answer, else True."""
+    """Combine answers by "and": False if any is False, else the reason of the first unknown answer, else True."""
     answers = tuple(answers)
     if False in answers:
         return False
@@ -82,7 +82,7 @@ def all_of(answers: Iterable[Answer]) -> Answer:
 
 
 def any_of(answers: Iterable[Answer]) -> Answer:
-    """Combine answers by "or": True if any answer is True, else the reason of the first unknown answer, else False."""
+    """Combine answers by "or": True if any is True, else the reason of the first unknown answer, else False."""
     answers = tuple(answers)
     if True in answers:
         return True

@@ -46,7 +46,7 @@ def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pod
 
 
 def may_leave(policies: Sequence[Object], source: Pods, port: Port) -> bool:
-    """Return True if the egress rules of `policies` let the pods `source` connect to `port` outside the job."""
+    """Return True if egress rules of `policies` let the pods `source` connect to `port` of a host outside the job."""
     applied = governing(policies, source, "Egress")
     return not applied or any(
         _may_be_outside(rule.get("to")) and _has_port(rule.get("ports"), port, None)
