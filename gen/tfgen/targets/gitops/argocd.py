@@ -22,7 +22,14 @@ from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.places import ARGOCD, OVERLAYS, TOOLS
 from tfgen.schema.workload_kinds import RESOURCES
-from tfgen.targets.gitops.delivery import SUSPENDED, ChangedField, Delivery, Site, controller_fields, pod_security
+from tfgen.targets.gitops.delivery import (
+    SUSPENDED,
+    ChangedField,
+    Delivery,
+    DeployedVariant,
+    controller_fields,
+    pod_security,
+)
 
 API_VERSION: Final = "argoproj.io/v1alpha1"
 IN_CLUSTER: Final = "https://kubernetes.default.svc"
@@ -40,50 +47,50 @@ _HEALTH: Final = Path(__file__).parent / "health"
 _OPERATORS: Final = {f"{group}_{kind}": resource.argocd_health for (group, kind), resource in RESOURCES.items()}
 
 
-def argocd(sites: Sequence[Site]) -> Delivery:
+def argocd(variants: Sequence[DeployedVariant]) -> Delivery:
     """Return the Argo CD files for the environments of a job. The job has the field ``gitops.argocd``."""
     job_files: dict[str, tuple[Object, ...]] = {}
     shared_files: dict[str, tuple[Object, ...]] = {f"{ARGOCD}/patches/argocd-cm.yaml": (health_checks(),)}
-    for site in sites:
-        if _settings(site)["generator"] == "ApplicationSet":
-            shared_files[f"{ARGOCD}/applicationset-{site.environment.name}.yaml"] = (application_set(site),)
+    for variant in variants:
+        if _settings(variant)["generator"] == "ApplicationSet":
+            shared_files[f"{ARGOCD}/applicationset-{variant.environment.name}.yaml"] = (application_set(variant),)
         else:
-            job_files[f"{ARGOCD}/{site.name}.yaml"] = (application(site),)
+            job_files[f"{ARGOCD}/{variant.name}.yaml"] = (application(variant),)
     return Delivery(job_files, shared_files)
 
 
-def application(site: Site) -> Object:
+def application(variant: DeployedVariant) -> Object:
     """Return the Application of a job in an environment."""
-    if site.is_chart:
-        values = [f"values-{site.environment.name}.yaml"]
-        source = {"path": site.chart, "helm": {"releaseName": site.job.name, "valueFiles": values}}
+    if variant.is_chart:
+        values = [f"values-{variant.environment.name}.yaml"]
+        source = {"path": variant.chart, "helm": {"releaseName": variant.job.name, "valueFiles": values}}
     else:
-        source = {"path": site.overlay}
+        source = {"path": variant.overlay}
     # The overlay of a retired job without claims is empty. Argo CD must prune all objects of such a job.
     parts = _application(
-        site, source, tuple(controller_fields(site.objects)), may_be_empty=not site.environment.enabled
+        variant, source, tuple(controller_fields(variant.objects)), may_be_empty=not variant.environment.enabled
     )
-    parts["metadata"] = {"name": site.name, "namespace": _settings(site)["namespace"], **parts["metadata"]}
+    parts["metadata"] = {"name": variant.name, "namespace": _settings(variant)["namespace"], **parts["metadata"]}
     return {"apiVersion": API_VERSION, "kind": "Application", **parts}
 
 
-def application_set(site: Site) -> Object:
+def application_set(variant: DeployedVariant) -> Object:
     """Return the ApplicationSet of an environment, with an Application for each overlay of the environment.
 
     The generator of the ApplicationSet excludes the folders of the GitOps objects, because such a folder may contain a
     subfolder for a cluster, and the subfolder may have the same name as the environment.
     """
-    overlays = site.path(OVERLAYS)
-    directories: list[dict[str, Any]] = [{"path": f"{overlays}/*/{site.environment.name}"}]
+    overlays = variant.path(OVERLAYS)
+    directories: list[dict[str, Any]] = [{"path": f"{overlays}/*/{variant.environment.name}"}]
     directories += [{"path": f"{overlays}/{tool}/*", "exclude": True} for tool in TOOLS]
     job = f"{{{{index .path.segments {overlays.count('/') + 1}}}}}"
-    parts = _application(site, {"path": "{{.path.path}}"}, _ANY_JOB, may_be_empty=True)
+    parts = _application(variant, {"path": "{{.path.path}}"}, _ANY_JOB, may_be_empty=True)
     parts["metadata"] = {"name": f"{job}-{{{{.path.basename}}}}", **parts["metadata"]}
-    generator = {"repoURL": site.gitops.repository, "revision": site.gitops.branch, "directories": directories}
+    generator = {"repoURL": variant.gitops.repository, "revision": variant.gitops.branch, "directories": directories}
     return {
         "apiVersion": API_VERSION,
         "kind": "ApplicationSet",
-        "metadata": {"name": f"tfgen-{site.environment.name}", "namespace": _settings(site)["namespace"]},
+        "metadata": {"name": f"tfgen-{variant.environment.name}", "namespace": _settings(variant)["namespace"]},
         "spec": {
             "goTemplate": True,
             "goTemplateOptions": ["missingkey=error"],
@@ -114,16 +121,18 @@ def ignore_differences(fields: Iterable[ChangedField]) -> list[dict[str, Any]]:
     return [{"group": group, "kind": kind, "jsonPointers": [field]} for group, kind, field in fields]
 
 
-def _settings(site: Site) -> Mapping[str, Any]:
-    return site.gitops.argocd or {}
+def _settings(variant: DeployedVariant) -> Mapping[str, Any]:
+    return variant.gitops.argocd or {}
 
 
-def _application(site: Site, source: Object, ignored: Sequence[ChangedField], *, may_be_empty: bool) -> dict[str, Any]:
+def _application(
+    variant: DeployedVariant, source: Object, ignored: Sequence[ChangedField], *, may_be_empty: bool
+) -> dict[str, Any]:
     """Return the fields that an Application and the template of an ApplicationSet share, without the name."""
-    settings, gitops = _settings(site), site.gitops
+    settings, gitops = _settings(variant), variant.gitops
     empty = {"allowEmpty": True} if may_be_empty else {}
     automated = {"prune": settings["prune"], "selfHeal": settings["selfHeal"], **empty}
-    cluster = site.environment.cluster
+    cluster = variant.environment.cluster
     options = {
         "CreateNamespace": gitops.create_namespace,
         "RespectIgnoreDifferences": True,
@@ -132,18 +141,21 @@ def _application(site: Site, source: Object, ignored: Sequence[ChangedField], *,
     policy = {
         **({"automated": automated} if settings["automated"] else {}),
         "syncOptions": [f"{option}=true" for option, is_on in options.items() if is_on],
-        **({"managedNamespaceMetadata": {"labels": pod_security(site.job)}} if gitops.create_namespace else {}),
+        **({"managedNamespaceMetadata": {"labels": pod_security(variant.job)}} if gitops.create_namespace else {}),
         "retry": _RETRY,
     }
     ignore = ignore_differences(ignored)
     return {
         "metadata": {
-            "annotations": {keys.MANIFEST_PATHS: "." if site.is_chart else ".;../base"},
+            "annotations": {keys.MANIFEST_PATHS: "." if variant.is_chart else ".;../base"},
             "finalizers": [_FINALIZER],
         },
         "spec": {
             "project": settings["project"],
-            "destination": {**({"name": cluster} if cluster else {"server": IN_CLUSTER}), "namespace": site.namespace},
+            "destination": {
+                **({"name": cluster} if cluster else {"server": IN_CLUSTER}),
+                "namespace": variant.namespace,
+            },
             "source": {"repoURL": gitops.repository, "targetRevision": gitops.branch, **source},
             "syncPolicy": policy,
             **({"ignoreDifferences": ignore} if ignore else {}),

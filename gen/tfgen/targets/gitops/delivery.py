@@ -41,8 +41,8 @@ class Delivery(Record):
     shared_files: Files
 
 
-class Site(Record):
-    """An environment that a GitOps tool applies: the job, the environment and its objects."""
+class DeployedVariant(Record):
+    """A variant of a job that a GitOps tool applies, with the objects of the variant."""
 
     job: TrainingJob
     gitops: GitOps

@@ -21,7 +21,7 @@ from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group
 from tfgen.places import FLUX
 from tfgen.schema.workload_kinds import RESOURCES
-from tfgen.targets.gitops.delivery import ChangedField, Delivery, Site, controller_fields, pod_security
+from tfgen.targets.gitops.delivery import ChangedField, Delivery, DeployedVariant, controller_fields, pod_security
 
 # A PodGroup without pods stays pending. Any phase shows that the scheduler has accepted the PodGroup.
 _POD_GROUP: Final = {"current": "has(status.phase)"}
@@ -36,27 +36,29 @@ _HEALTH: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
 https://fluxcd.io/flux/components/kustomize/kustomizations/#health-check-expressions."""
 
 
-def flux(sites: Sequence[Site]) -> Delivery:
+def flux(variants: Sequence[DeployedVariant]) -> Delivery:
     """Return the Flux files for the environments of a job. The job has the field ``gitops.flux``."""
     job_files: dict[str, tuple[Object, ...]] = {}
     shared_files: dict[str, tuple[Object, ...]] = {}
-    for site in sites:
-        folder = f"{FLUX}/{site.environment.cluster}" if site.environment.cluster else FLUX
-        repository = git_repository(site)
-        job_files[f"{folder}/{site.name}.yaml"] = (_release(site) if site.is_chart else _kustomization(site),)
+    for variant in variants:
+        folder = f"{FLUX}/{variant.environment.cluster}" if variant.environment.cluster else FLUX
+        repository = git_repository(variant)
+        job_files[f"{folder}/{variant.name}.yaml"] = (
+            _release(variant) if variant.is_chart else _kustomization(variant),
+        )
         shared_files[f"{folder}/gitrepository-{repository['metadata']['name']}.yaml"] = (repository,)
-        if site.gitops.create_namespace:
-            shared_files[f"{folder}/namespace-{site.namespace}.yaml"] = (_namespace(site),)
+        if variant.gitops.create_namespace:
+            shared_files[f"{folder}/namespace-{variant.namespace}.yaml"] = (_namespace(variant),)
     return Delivery(job_files, shared_files)
 
 
-def git_repository(site: Site) -> Object:
+def git_repository(variant: DeployedVariant) -> Object:
     """Return the GitRepository, named by a digest of its spec. Jobs that need the same spec share the GitRepository."""
-    settings = _settings(site)
+    settings = _settings(variant)
     spec = {
         "interval": settings["interval"],
-        "url": _url(site.gitops.repository),
-        "ref": {"branch": site.gitops.branch},
+        "url": _url(variant.gitops.repository),
+        "ref": {"branch": variant.gitops.branch},
         **({"secretRef": {"name": settings["secretName"]}} if settings["secretName"] else {}),
     }
     digest = hashlib.sha256(repr(spec).encode()).hexdigest()[:8]
@@ -79,31 +81,31 @@ def _url(address: str) -> str:
     return f"ssh://{host}/{path}"
 
 
-def _kustomization(site: Site) -> Object:
-    settings = _settings(site)
-    ignored = ignore(controller_fields(site.objects))
+def _kustomization(variant: DeployedVariant) -> Object:
+    settings = _settings(variant)
+    ignored = ignore(controller_fields(variant.objects))
     return {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
-        "metadata": {"name": site.name, "namespace": settings["namespace"]},
+        "metadata": {"name": variant.name, "namespace": settings["namespace"]},
         "spec": {
             "interval": settings["interval"],
             "retryInterval": "1m",
             "timeout": settings["timeout"],
-            "sourceRef": {"kind": "GitRepository", "name": git_repository(site)["metadata"]["name"]},
-            "path": f"./{site.overlay}",
-            "targetNamespace": site.namespace,
+            "sourceRef": {"kind": "GitRepository", "name": git_repository(variant)["metadata"]["name"]},
+            "path": f"./{variant.overlay}",
+            "targetNamespace": variant.namespace,
             **_account(settings),
             "prune": settings["prune"],
             "force": False,
             "wait": settings["wait"],
             **({"ignore": ignored} if ignored else {}),
-            **_health(site),
+            **_health(variant),
         },
     }
 
 
-def _release(site: Site) -> Object:
+def _release(variant: DeployedVariant) -> Object:
     """Return the HelmRelease. The chart's version changes with the chart's content, so that Flux applies each change.
 
     The values of the environment come from a file in the chart (``valuesFiles``), and not from the HelmRelease
@@ -111,51 +113,54 @@ def _release(site: Site) -> Object:
     the values, and a commit set a new run and a new image, Flux might start the new run with the chart of the previous
     commit. Then Flux could not change this run to the new chart.
     """
-    settings = _settings(site)
-    ignored = ignore(controller_fields(site.objects))
+    settings = _settings(variant)
+    ignored = ignore(controller_fields(variant.objects))
     step = {"disableWait": not settings["wait"], "disableWaitForJobs": not settings["wait"]}
     return {
         "apiVersion": "helm.toolkit.fluxcd.io/v2",
         "kind": "HelmRelease",
-        "metadata": {"name": site.name, "namespace": settings["namespace"]},
+        "metadata": {"name": variant.name, "namespace": settings["namespace"]},
         "spec": {
             "interval": settings["interval"],
             "timeout": settings["timeout"],
-            "releaseName": site.job.name,
-            "targetNamespace": site.namespace,
-            "storageNamespace": site.namespace,
+            "releaseName": variant.job.name,
+            "targetNamespace": variant.namespace,
+            "storageNamespace": variant.namespace,
             **_account(settings),
             "chart": {
                 "spec": {
-                    "chart": f"./{site.chart}",
-                    "sourceRef": {"kind": "GitRepository", "name": git_repository(site)["metadata"]["name"]},
+                    "chart": f"./{variant.chart}",
+                    "sourceRef": {"kind": "GitRepository", "name": git_repository(variant)["metadata"]["name"]},
                     "reconcileStrategy": "ChartVersion",
-                    "valuesFiles": [f"{site.chart}/values.yaml", f"{site.chart}/values-{site.environment.name}.yaml"],
+                    "valuesFiles": [
+                        f"{variant.chart}/values.yaml",
+                        f"{variant.chart}/values-{variant.environment.name}.yaml",
+                    ],
                 }
             },
             "install": {**step, "strategy": {"name": "RetryOnFailure", "retryInterval": "1m"}},
             "upgrade": {**step, "force": False, "strategy": {"name": "RetryOnFailure", "retryInterval": "1m"}},
             "driftDetection": {"mode": "enabled", **({"ignore": ignored} if ignored else {})},
-            **_health(site),
+            **_health(variant),
         },
     }
 
 
-def _namespace(site: Site) -> Object:
+def _namespace(variant: DeployedVariant) -> Object:
     """Return the Namespace. Flux must not prune the Namespace, because it may contain unrelated objects."""
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {
-            "name": site.namespace,
-            "labels": pod_security(site.job),
+            "name": variant.namespace,
+            "labels": pod_security(variant.job),
             "annotations": {keys.FLUX_PRUNE: "disabled"},
         },
     }
 
 
-def _settings(site: Site) -> Mapping[str, Any]:
-    return site.gitops.flux or {}
+def _settings(variant: DeployedVariant) -> Mapping[str, Any]:
+    return variant.gitops.flux or {}
 
 
 def _account(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,13 +172,13 @@ def ignore(fields: Iterable[ChangedField]) -> list[dict[str, Any]]:
     return [{"paths": [field], "target": {"group": group, "kind": kind}} for group, kind, field in fields]
 
 
-def _health(site: Site) -> dict[str, Any]:
+def _health(variant: DeployedVariant) -> dict[str, Any]:
     """Return the health checks of the job's custom kinds. Flux evaluates the checks only with ``wait``."""
-    if not _settings(site)["wait"]:
+    if not _settings(variant)["wait"]:
         return {}
     checks = {
         (item["apiVersion"], item["kind"]): _HEALTH[group(item), item["kind"]]
-        for item in site.objects
+        for item in variant.objects
         if (group(item), item["kind"]) in _HEALTH
     }
     expressions = [{"apiVersion": version, "kind": kind, **check} for (version, kind), check in checks.items()]

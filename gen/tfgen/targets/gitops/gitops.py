@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tfgen.job.training_job import TrainingJob
 from tfgen.kubernetes.object import Object
 from tfgen.targets.gitops.argocd import argocd
-from tfgen.targets.gitops.delivery import Delivery, Files, Site
+from tfgen.targets.gitops.delivery import Delivery, DeployedVariant, Files
 from tfgen.targets.gitops.flux import flux
 from tfgen.text import yaml_text
 
@@ -21,13 +21,13 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
     """
     if job.gitops is None:
         return Delivery({}, {})
-    sites = [
-        Site(job, job.gitops, environment, tuple(environments[environment.name].values()))
+    variants = [
+        DeployedVariant(job, job.gitops, environment, tuple(environments[environment.name].values()))
         for environment in job.environments
     ]
     deliveries = [
-        *([argocd(sites)] if job.gitops.argocd is not None else []),
-        *([flux(sites)] if job.gitops.flux is not None else []),
+        *([argocd(variants)] if job.gitops.argocd is not None else []),
+        *([flux(variants)] if job.gitops.flux is not None else []),
     ]
     return Delivery(
         {path: objects for delivery in deliveries for path, objects in delivery.job_files.items()},

@@ -62,21 +62,21 @@ def _shape(value: Any) -> type:
     return type(value) if isinstance(value, dict | list) else str
 
 
-def has_bare_item(patch: Object) -> bool:
+def has_key_only_item(patch: Object) -> bool:
     """Test whether a list in a strategic merge patch has an item that contains only its identifying fields.
 
     Such an item changes nothing, and only keeps the order of the list.
     """
-    return _has_bare_item(patch, kustomize_keys(patch.get("kind", "")))
+    return _has_key_only_item(patch, kustomize_keys(patch.get("kind", "")))
 
 
-def _has_bare_item(patch: Any, keys: _Keys) -> bool:
+def _has_key_only_item(patch: Any, keys: _Keys) -> bool:
     if not isinstance(patch, dict):
         return False
     keyed_lists = [(keys[key], items or ()) for key, items in patch.items() if key in keys]
     children = [child for item in patch.values() for child in (item if isinstance(item, list) else [item])]
     return any(item.keys() <= {*names} for names, items in keyed_lists for item in items) or any(
-        _has_bare_item(child, keys) for child in children
+        _has_key_only_item(child, keys) for child in children
     )
 
 
@@ -135,10 +135,12 @@ def _items(
         for key, item in new.items()
     ]
     deletions = [{"$patch": "delete", **_item_key(item, names)} for key, item in old.items() if key not in new]
-    return patches[: _needed_patches(patches, list(old), list(new), names)] + deletions
+    return patches[: _number_of_needed_items(patches, list(old), list(new), names)] + deletions
 
 
-def _needed_patches(patches: Sequence[Object], old: Sequence[Any], new: Sequence[Any], names: Sequence[str]) -> int:
+def _number_of_needed_items(
+    patches: Sequence[Object], old: Sequence[Any], new: Sequence[Any], names: Sequence[str]
+) -> int:
     """Return the number of items that the patch of a list must contain, from the first item.
 
     The remaining items have no changes, and keep their order without the patch.

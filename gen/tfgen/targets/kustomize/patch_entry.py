@@ -10,7 +10,7 @@ from tfgen.kubernetes.merge_keys import STRATEGIC_GROUPS
 from tfgen.kubernetes.object import Object, group, literal_name
 from tfgen.targets.kustomize.patch import (
     changes_shape,
-    has_bare_item,
+    has_key_only_item,
     merge_patch,
     replacing_patch,
     strategic_merge_patch,
@@ -20,7 +20,7 @@ from tfgen.text import yaml_text
 Patch: TypeAlias = Object | list[Operation]
 """A merge patch (a mapping with the name of the patched object), or a JSON patch (a list of operations)."""
 
-_WHY_BARE: Final = (
+_WHY_KEY_ONLY: Final = (
     "# kustomize moves the items of a patch to the front of a list. An item with only a name keeps its place."
 )
 
@@ -93,4 +93,4 @@ def patch_text(item: Object, patch: Patch) -> str:
         has_test = any(operation["op"] == "test" for operation in patch)
         return f"{_WHY_TESTS}\n{yaml_text.dump(patch)}" if has_test else yaml_text.dump(patch)
     text = yaml_text.dump(dict(patch))
-    return f"{_WHY_BARE}\n{text}" if merges_by_key(item) and has_bare_item(patch) else text
+    return f"{_WHY_KEY_ONLY}\n{text}" if merges_by_key(item) and has_key_only_item(patch) else text

@@ -24,7 +24,9 @@ def replica_counts(pairs: Mapping[str, tuple[Object, Object]], overlay: Objects)
     """
     names = Counter(item["metadata"]["name"] for item in overlay.values() if item["kind"] in _SIZED)
     counts = {
-        new["metadata"]["name"]: (_size(old), _size(new)) for old, new in pairs.values() if new["kind"] == "StatefulSet"
+        new["metadata"]["name"]: (_replicas_of(old), _replicas_of(new))
+        for old, new in pairs.values()
+        if new["kind"] == "StatefulSet"
     }
     return {
         name: new
@@ -33,10 +35,10 @@ def replica_counts(pairs: Mapping[str, tuple[Object, Object]], overlay: Objects)
     }
 
 
-def _size(item: Object) -> int | None:
+def _replicas_of(item: Object) -> int | None:
     """Return the number of replicas of an object; None if the field is missing or is not an integer."""
-    size = data_path.at(item, _REPLICAS)
-    return size if isinstance(size, int) and not isinstance(size, bool) else None
+    replicas = data_path.at(item, _REPLICAS)
+    return replicas if isinstance(replicas, int) and not isinstance(replicas, bool) else None
 
 
 def with_replicas(item: Object, count: int | None) -> Object:

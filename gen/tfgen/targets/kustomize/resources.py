@@ -35,7 +35,7 @@ class Resources(Record):
 
 def resources(objects: Objects, sources: Sources) -> Resources:
     """Return the files and the generators from which kustomize reads or generates the objects."""
-    by_generator = {name for name, item in objects.items() if name in sources and _is_generated(item, sources[name])}
+    by_generator = {name for name, item in objects.items() if name in sources and _can_generate(item, sources[name])}
     object_files = {f"{file_stem(name)}.yaml": item for name, item in objects.items() if name not in by_generator}
     generated = [(item, sources[name]) for name, item in objects.items() if name in by_generator]
     texts = {file.path: file.text for _, files in generated for file in files.values()}
@@ -47,7 +47,7 @@ def resources(objects: Objects, sources: Sources) -> Resources:
     )
 
 
-def _is_generated(item: Object, files: Mapping[str, File]) -> bool:
+def _can_generate(item: Object, files: Mapping[str, File]) -> bool:
     """Test whether kustomize can generate the ConfigMap `item` from the files without a mistake.
 
     kustomize writes the keys of labels, annotations and data without quotes, and then reads ``1e3`` as a number

@@ -127,7 +127,7 @@ def _test(node: _Test, context: Context) -> str:
             return f"not {argument(test, context)}"
         case AllOf():
             return " ".join(["and", *arguments(parts_of_test(node), context)])
-        case AnyOf(nodes) if (subject := _compared(nodes)) is not None:
+        case AnyOf(nodes) if (subject := _compared_node(nodes)) is not None:
             # The function eq with several arguments compares the first argument with each later argument.
             values = [test.right for test in nodes if isinstance(test, Equal)]
             return " ".join(["eq", *arguments([subject, *values], context)])
@@ -262,7 +262,7 @@ def _flat(parts: Sequence[Node]) -> Iterator[Node]:
             yield part
 
 
-def _compared(nodes: Sequence[Node]) -> Node:
+def _compared_node(nodes: Sequence[Node]) -> Node:
     """Return the node that each of the tests compares with a value; None unless all tests compare the same node."""
     left_nodes = [node.left for node in nodes if isinstance(node, Equal)]
     return left_nodes[0] if len(left_nodes) == len(nodes) and all(n == left_nodes[0] for n in left_nodes) else None

@@ -26,7 +26,7 @@ def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When |
         else:
             if_false: Node = ABSENT
             if count < len(entries) and isinstance(last := entries[count][1], When) and last.test == test:
-                if_false, count = _branch(entries[count][0], last.if_false), count + 1
+                if_false, count = _entry_of(entries[count][0], last.if_false), count + 1
             group = dict(entries[:count])
             yield When(test, {key: n.if_true for key, n in group.items() if isinstance(n, When)}, if_false), group
         entries = entries[count:]
@@ -42,10 +42,10 @@ def items_under_one_test(items: Sequence[Node]) -> Iterator[tuple[When | None, S
         yield (None if test is None else When(test, [item.if_true for item in group if isinstance(item, When)])), group
 
 
-def _branch(key: Key, node: Node) -> Node:
+def _entry_of(key: Key, node: Node) -> Node:
     """Return the mapping {key: node}. For a `When`, return a `When` whose branches are such mappings."""
     if isinstance(node, When):
-        return When(node.test, _branch(key, node.if_true), _branch(key, node.if_false))
+        return When(node.test, _entry_of(key, node.if_true), _entry_of(key, node.if_false))
     return node if node is ABSENT else {key: node}
 
 

@@ -1,7 +1,7 @@
 """Tests a node of the object graph for properties that do not depend on the context.
 
-is_tree(Value("labels", "map"))       ->  True
-is_constant(Value("image", "string")) ->  False
+is_map_or_list(Value("labels", "map"))  ->  True
+is_constant(Value("image", "string"))   ->  False
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tfgen.record import Record
 from tfgen.value_type import TREES
 
 
-def is_tree(node: Node) -> bool:
+def is_map_or_list(node: Node) -> bool:
     """Test whether the output of a node is a mapping or a sequence. The node may be a hole or a named template."""
     return type_of(node) in TREES
 

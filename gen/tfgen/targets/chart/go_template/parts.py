@@ -16,7 +16,7 @@ from tfgen.graph.provenance import Bindings
 from tfgen.record import EMPTY
 from tfgen.targets.chart.go_template.context import Context, lines_of, with_text
 from tfgen.targets.chart.go_template.go_text import COMMENT_WIDTH, Lines, comment
-from tfgen.targets.chart.go_template.nodes import is_tree, needs_root
+from tfgen.targets.chart.go_template.nodes import is_map_or_list, needs_root
 from tfgen.targets.chart.go_template.presence import let_facts
 from tfgen.targets.chart.go_template.variables import assign, repeated_includes
 from tfgen.targets.chart.go_template.yaml_lines import first_lines
@@ -60,7 +60,7 @@ def define_lines(part: Named, context: Context) -> Lines:
 
 def _definition(node: Node, context: Context) -> Lines:
     lines, assignments = _body_lines(node, context)
-    variables, texts = repeated_includes(lines, context, least=3 if is_tree(node) else 2)
+    variables, texts = repeated_includes(lines, context, least=3 if is_map_or_list(node) else 2)
     if variables:
         lines, assignments = _body_lines(node, context.replaced(variables=variables))
     assignments = [*texts, *assignments]

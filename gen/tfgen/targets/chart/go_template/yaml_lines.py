@@ -42,7 +42,7 @@ from tfgen.targets.chart.go_template.expressions import argument, expression, te
 from tfgen.targets.chart.go_template.flow_control import range_over, when, when_present
 from tfgen.targets.chart.go_template.go_text import Lines, comment, escape, indent_lines, keep_space, literal
 from tfgen.targets.chart.go_template.neighbours import entries_under_one_test, items_under_one_test
-from tfgen.targets.chart.go_template.nodes import has_holes, is_tree
+from tfgen.targets.chart.go_template.nodes import has_holes, is_map_or_list
 from tfgen.targets.chart.go_template.presence import let_facts, presence, remaining_test
 from tfgen.targets.chart.go_template.scalars import key, scalar
 from tfgen.targets.chart.go_template.texts import text_of
@@ -61,7 +61,7 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
     match node:
         case dict():
             return _entries(node, context, indent)
-        case Named() | Call() if is_tree(node):
+        case Named() | Call() if is_map_or_list(node):
             return _included(node, context, indent, [])
         case When():
             return when(node, context, indent, lambda branch, scope: body_lines(branch, scope, indent))
@@ -87,7 +87,7 @@ def first_lines(node: Node, context: Context) -> Lines:
         return _joined_lines(node, context)
     if isinstance(node, Text) and len(node.parts) > 1 and all(isinstance(part, When) for part in node.parts):
         return [text_of(part, context).replace("{{ if", "{{- if", 1) for part in node.parts]
-    if not is_tree(node):
+    if not is_map_or_list(node):
         return [keep_space(text_of(node, context))]
     first, *remaining = body_lines(_present_first(node, context), context, "")
     if first.startswith(("{{- include ", "{{- toYaml ")) and first.endswith(_AT_LINE_START):
@@ -180,7 +180,7 @@ def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
     head = f"{indent}{key(name, context)}:"
     if isinstance(node, File) and yaml_text.is_literal(node.text):
         return _block(node, context, head, indent + "  ")
-    if isinstance(node, (Named, Call)) and is_tree(node):
+    if isinstance(node, (Named, Call)) and is_map_or_list(node):
         return _included(node, context, indent, [head])
     if isinstance(node, NotEmpty):
         return [head, *body_lines(node, context, indent + ("  " if type_of(node) == "map" else ""))]
