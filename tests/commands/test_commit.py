@@ -221,14 +221,17 @@ def test_a_file_that_git_is_told_not_to_look_at_is_not_left_out(clone: Path, cap
     before = git("log", "--format=%H")
     assert refused(capsys, "jobs") == (
         "tfgen: error: nothing was written or committed:\n"
-        ".tfgen/mnist.json: is skip-worktree, so git ignores the change; git update-index --no-skip-worktree "
+        ".tfgen/mnist.json: git ignores the change, because the file is marked as skip-worktree; run "
+        "git update-index --no-skip-worktree "
         ".tfgen/mnist.json\n"
-        "charts/mnist/Chart.yaml: is assume-unchanged, so git ignores the change; "
+        "charts/mnist/Chart.yaml: git ignores the change, because the file is marked as assume-unchanged; run "
         "git update-index --no-assume-unchanged "
         "charts/mnist/Chart.yaml\n"
-        "charts/mnist/Chart.yaml: is skip-worktree, so git ignores the change; git update-index --no-skip-worktree "
+        "charts/mnist/Chart.yaml: git ignores the change, because the file is marked as skip-worktree; run "
+        "git update-index --no-skip-worktree "
         "charts/mnist/Chart.yaml\n"
-        "jobs/mnist.yaml: is assume-unchanged, so git ignores the change; git update-index --no-assume-unchanged "
+        "jobs/mnist.yaml: git ignores the change, because the file is marked as assume-unchanged; run "
+        "git update-index --no-assume-unchanged "
         "jobs/mnist.yaml\n"
     )
     assert git("log", "--format=%H") == before
@@ -242,7 +245,9 @@ def test_a_file_that_git_is_told_not_to_look_at_is_not_left_out(clone: Path, cap
 def test_a_file_that_goes_though_git_is_told_not_to_look_at_it(clone: Path, capsys: Printed) -> None:
     git("update-index", "--skip-worktree", KUSTOMIZATION)
     write("jobs/mnist.yaml", SMALL)
-    assert f"{KUSTOMIZATION}: is skip-worktree, so git ignores the change" in refused(capsys, "jobs")
+    assert f"{KUSTOMIZATION}: git ignores the change, because the file is marked as skip-worktree" in refused(
+        capsys, "jobs"
+    )
     assert Path(KUSTOMIZATION).exists()
 
 
@@ -251,7 +256,8 @@ def test_a_file_outside_of_a_sparse_checkout(clone: Path, capsys: Printed, monke
     write("jobs/mnist.yaml", QUEUE)
     assert not Path("charts").exists()
     monkeypatch.chdir("jobs")
-    cure = "is skip-worktree, so git ignores the change; git sparse-checkout add ../charts/mnist\n"
+    cause = "git ignores the change, because the file is marked as skip-worktree"
+    cure = f"{cause}; run git sparse-checkout add ../charts/mnist\n"
     assert f"charts/mnist/values-prod.yaml: {cure}" in refused(capsys, "mnist.yaml")
     assert not (clone / "charts").exists()
 
@@ -537,7 +543,7 @@ def test_a_file_that_was_edited_by_hand(clone: Path, capsys: Printed) -> None:
 def test_no_git_and_no_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> None:
     monkeypatch.chdir(tmp_path)
     write("job.yaml", JOB)
-    assert "is not in a git repository" in run(capsys, "job.yaml", code=2)
+    assert "the folder is not in a git repository" in run(capsys, "job.yaml", code=2)
     monkeypatch.setenv("PATH", "")
     assert "git is not on the PATH" in run(capsys, "job.yaml", code=2)
     assert [path.name for path in tmp_path.iterdir()] == ["job.yaml"]
@@ -548,7 +554,7 @@ def test_no_remote_and_several(clone: Path, capsys: Printed) -> None:
     git("branch", "--unset-upstream")
     git("remote", "rename", "origin", "a")
     git("remote", "add", "b", "nowhere")
-    assert "several remotes exist, a, b" in refused(capsys, "jobs", "--push", code=2)
+    assert "several remotes exist (a, b); choose a remote" in refused(capsys, "jobs", "--push", code=2)
     git("remote", "remove", "a")
     git("remote", "remove", "b")
     assert "no remote exists to push main to" in refused(capsys, "jobs", "--push", code=2)

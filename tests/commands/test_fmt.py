@@ -140,12 +140,12 @@ REFUSED = {
     "keys that are written as few write them": (
         "apiVersion: tfgen/v1alpha1\n? spec\n: ? image\n  : a\n",
         FAILED,
-        "tfgen: error: wrong.yaml:3:1: `tfgen fmt` does not support this notation: format the line by hand [layout]\n",
+        "tfgen: error: wrong.yaml:3:1: `tfgen fmt` does not support this notation; format the line by hand [layout]\n",
     ),
     "a comment without a place": (
         "apiVersion: tfgen/v1alpha1\nspec: { # nothing yet\n}\n",
         FAILED,
-        "tfgen: error: wrong.yaml: tfgen cannot format the file without the loss of a value or a comment: "
+        "tfgen: error: wrong.yaml: tfgen cannot format the file without the loss of a value or a comment; "
         "format the file by hand\n",
     ),
 }

@@ -73,4 +73,4 @@ def test_many_alike_are_folded_by_rule() -> None:
     lines = shown(*many, problem(1, 1, "other", "another")).splitlines()
     assert [line for line in lines if "[rule]" in line] == [str(each) for each in many[:MOST_ALIKE]]
     assert lines[0] == "job.yaml:1:1: other [another]"
-    assert lines[-1] == "7 more problems of rule; pipe the output to see all problems"
+    assert lines[-1] == "7 more problems of the rule rule; pipe the output to see all problems"

@@ -50,7 +50,7 @@ def test_case(path: Path) -> None:
 def test_brackets_beyond_the_limit_of_libyaml_have_the_rule_of_depth() -> None:
     """libyaml 0.2.6 and newer read ahead in a line and stop at 1,000 levels."""
     (problem,) = parse("kind: " + "[" * 2000, "job.yaml").problems
-    assert (problem.rule, problem.message) == ("yaml-depth", "this nests deeper than 100 levels")
+    assert (problem.rule, problem.message) == ("yaml-depth", "this value is nested more than 100 levels deep")
 
 
 def test_places() -> None:

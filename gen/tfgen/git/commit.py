@@ -84,7 +84,7 @@ def open_repository(folder: Path) -> Repository:
     answer = Git(folder, ("rev-parse", "--show-toplevel")).done()
     if answer.code:
         if "not a git repository" in answer.stderr:
-            raise UsageError(f"{folder}: is not in a git repository; create one with git init")
+            raise UsageError(f"{folder}: the folder is not in a git repository; create a repository with git init")
         raise Git(folder, ("rev-parse", "--show-toplevel")).failure(answer)
     root = Path(os.fsdecode(answer.stdout.rstrip(b"\n")))
     state = Path(os.fsdecode(Git(root, ("rev-parse", "--absolute-git-dir")).output().rstrip(b"\n")))
@@ -203,7 +203,10 @@ def check_branch(repository: Repository, name: str) -> None:
     if os.fsdecode(expanded.stdout).rstrip("\n") != name or _READ_OTHERWISE.fullmatch(name):
         raise UsageError(f"{name!r} is not a valid name of a branch: git reads the name as another revision")
     if not repository.git("rev-parse", "--verify", "--quiet", f"refs/heads/{name}").done().code:
-        raise UsageError(f"the branch {name} exists already, and {repository.branch or 'no branch'} is checked out")
+        raise UsageError(
+            f"the branch {name} exists already, but {repository.branch or 'no branch'} is checked out; check out "
+            f"{name}, or choose a different name"
+        )
     if full_name := _text(
         repository.git("rev-parse", "--symbolic-full-name", "--verify", "--quiet", name).done().stdout
     ):
@@ -288,11 +291,11 @@ def _unwatched(repository: Repository, digests: Mapping[str, str | None], paths:
         name = shlex.quote(os.path.relpath(repository.root / path))
         if tag.islower():
             fix = f"git update-index --no-assume-unchanged {name}"
-            yield f"{path}: is assume-unchanged, so git ignores the change; {fix}"
+            yield f"{path}: git ignores the change, because the file is marked as assume-unchanged; run {fix}"
         if tag in "Ss":
             folder = shlex.quote(os.path.relpath((repository.root / path).parent))
             fix = f"git sparse-checkout add {folder}" if is_sparse else f"git update-index --no-skip-worktree {name}"
-            yield f"{path}: is skip-worktree, so git ignores the change; {fix}"
+            yield f"{path}: git ignores the change, because the file is marked as skip-worktree; run {fix}"
 
 
 def _differs(repository: Repository, path: str, digests: Mapping[str, str | None]) -> bool:

@@ -78,9 +78,11 @@ def target(repository: Repository) -> Target:
     preferred = _config(repository, "remote.pushDefault") or ("origin" if "origin" in remotes else "")
     if not preferred and len(remotes) != 1:
         raise UsageError(
-            f"no remote exists to push {branch} to: git remote add origin URL"
+            f"no remote exists to push {branch} to; add a remote with git remote add origin URL"
             if not remotes
-            else (f"several remotes exist, {', '.join(remotes)}: choose one by git config remote.pushDefault NAME")
+            else (
+                f"several remotes exist ({', '.join(remotes)}); choose a remote with git config remote.pushDefault NAME"
+            )
         )
     return Target(preferred or remotes[0], branch, is_upstream=False)
 

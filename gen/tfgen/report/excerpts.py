@@ -46,7 +46,8 @@ def as_excerpts(problems: Iterable[Problem], lines: Lines) -> str:
             text += "".join(f"{line}\n" for line in (str(problem), *_excerpt(problem, lines(problem.file))))
     for rule, number in shown.items():
         if number > MOST_ALIKE:
-            text += f"{count(number - MOST_ALIKE, 'more problem')} of {rule}; pipe the output to see all problems\n"
+            hidden = count(number - MOST_ALIKE, "more problem")
+            text += f"{hidden} of the rule {rule}; pipe the output to see all problems\n"
     return text
 
 

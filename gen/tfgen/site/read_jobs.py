@@ -87,7 +87,7 @@ def _waiting(item: _Input) -> Iterator[str]:
         committed = job_data(file, name, item.revisions[0].content) if item.revisions else None
         yield from difference(committed, job_data(file, name, Path(file).read_bytes()))
     if item.changed_files:
-        yield f"{count(item.changed_files, 'rendered file')} differ from the last commit"
+        yield f"changes to {count(item.changed_files, 'rendered file')} are not committed"
 
 
 def _changed_files(root: Path) -> Mapping[str, int]:

@@ -18,7 +18,7 @@ MAX_SIZE = 50_000
 """Maximum number of values in a file. An alias counts like a copy of the value that the alias refers to."""
 
 MAX_DEPTH = 100
-TOO_DEEP_MESSAGE = f"this nests deeper than {MAX_DEPTH} levels"
+TOO_DEEP_MESSAGE = f"this value is nested more than {MAX_DEPTH} levels deep"
 MAX_PROBLEMS = 100
 """Maximum number of problems that tfgen reports for a file. A file with more problems is probably not a job file."""
 

@@ -43,7 +43,7 @@ def split_off(text: str, document: Document) -> tuple[str, str]:
     if _data(without, document.file) != expected:
         raise TfgenError(
             f"{document.file}:{line + 1}: cannot remove the document without a change of other documents in the "
-            f"file; remove its lines by hand [{EDIT}]"
+            f"file; remove the lines of the document by hand [{EDIT}]"
         )
     return text[start:end], mark + without
 

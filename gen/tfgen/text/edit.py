@@ -360,5 +360,5 @@ def _by_hand(document: Document, assignment: Assignment) -> TfgenError:
     what = f"remove {name} from" if assignment.value is REMOVED else f"set {name} to {shown(assignment.value)} in"
     return TfgenError(
         f"{place}: cannot {what} {path_name(tuple(parent))} without a change of other values "
-        f"(another place may use an alias of it): edit the file by hand [{EDIT}]"
+        f"(an alias in the file may repeat the value); edit the file by hand [{EDIT}]"
     )

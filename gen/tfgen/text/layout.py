@@ -74,7 +74,7 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
     after = next((form for form in (whole.rstrip("\n") + "\n", whole) if [*_content(form, file)] == content), "")
     if not after:
         raise TfgenError(
-            f"{file}: tfgen cannot format the file without the loss of a value or a comment: format the file by hand"
+            f"{file}: tfgen cannot format the file without the loss of a value or a comment; format the file by hand"
         )
     return mark + after.replace("\n", ending)
 
@@ -164,7 +164,7 @@ class _Layout:
 
     def _error(self, line: int) -> TfgenError:
         place = Place(self._file, Position(line + 1, 1))
-        return TfgenError(f"{place}: `tfgen fmt` does not support this notation: format the line by hand [{LAYOUT}]")
+        return TfgenError(f"{place}: `tfgen fmt` does not support this notation; format the line by hand [{LAYOUT}]")
 
     def _block(
         self, node: YamlNode, data: Any, path: Path, indent: int, owner: int, foot: Sequence[_Line]

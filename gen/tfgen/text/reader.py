@@ -86,7 +86,9 @@ many directives."""
 def _tag_directives(text: str, file: str) -> Iterator[Problem]:
     for number, line in enumerate(text.split("\n"), 1):
         if _TAG_DIRECTIVE.match(line):
-            yield Problem(file, Position(number, 1), "tags are not supported; remove this line", "yaml-tag")
+            yield Problem(
+                file, Position(number, 1), "the directive %TAG is not supported; remove this line", "yaml-tag"
+            )
 
 
 _Valued = yaml.ScalarEvent | yaml.SequenceStartEvent | yaml.MappingStartEvent
@@ -279,7 +281,7 @@ class _Builder:
     def _bound(self, event: yaml.Event, size: int, depth: int, rule: str) -> None:
         self._size += size
         if self._size > MAX_SIZE:
-            self._report(event, f"this value exceeds the limit of {MAX_SIZE:,} values in a file", rule)
+            self._report(event, f"with this value, the file exceeds the limit of {MAX_SIZE:,} values", rule)
             raise _Stopped
         if depth > MAX_DEPTH:
             self._report(event, TOO_DEEP_MESSAGE, "yaml-depth")
