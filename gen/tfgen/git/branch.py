@@ -101,7 +101,7 @@ def trailer(repository: Repository, commit: str, key: str) -> str:
 
 
 def is_remote_tip(repository: Repository, branch: str) -> bool:
-    """Return whether HEAD is detached at the last commit of the branch of a remote, as in a CI checkout."""
+    """Return whether HEAD is detached at the last commit of a remote branch named `branch`, as in a CI checkout."""
     refs = ("for-each-ref", "--points-at=HEAD", "--format=%(refname)", f"refs/remotes/*/{branch}")
     return bool(repository.head and not repository.branch and _text(repository, *refs))
 

@@ -281,7 +281,7 @@ def _folders_above(paths: Iterable[str]) -> set[str]:
 
 
 def _unwatched(repository: Repository, digests: Mapping[str, str | None], paths: Sequence[str]) -> Iterator[str]:
-    """Yield a message with a fix for each of the paths that has changed, and is assume-unchanged or skip-worktree."""
+    """Yield a message with a fix for each changed file in `paths` that is assume-unchanged or skip-worktree."""
     is_sparse = _text(repository.git("config", "--type=bool", "--get", "core.sparseCheckout").done().stdout) == "true"
     listed = _list_names(repository, ("ls-files", "-z", "-v", "--cached", "--"), paths)
     for entry in sorted(listed, key=lambda entry: entry[2:]):

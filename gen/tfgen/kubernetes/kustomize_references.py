@@ -130,7 +130,7 @@ def _on_the_way(path: Path, value: Any, steps: Sequence[str]) -> Iterator[Unread
 
 
 def _at_the_end(path: Path, value: Any) -> Iterator[Unreadable]:
-    """Yield the value of a field, or each item of a list, that is neither a name nor a mapping with a name."""
+    """Yield the value of a field, or the items of a list, if kustomize finds no name in the value or item."""
     items = [((*path, index), element) for index, element in enumerate(value)] if isinstance(value, list) else []
     for place, element in items or [(path, value)]:
         if isinstance(element, list) and items:

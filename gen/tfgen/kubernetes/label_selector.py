@@ -38,7 +38,10 @@ def _holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
 
 def _compares(operator: str, label: str | None, values: Iterable[str]) -> bool:
-    """Return the result of the operator Gt or Lt for a label; False if the value of the label is not a number."""
+    """Return whether the value `label` is greater (Gt) or less (Lt) than the only item of `values`.
+
+    Return False if a value is not a number.
+    """
     try:
         number, (bound,) = int(label or ""), map(int, values)
     except ValueError:

@@ -33,7 +33,7 @@ def counts_of(quantities: Mapping[str, Any]) -> dict[str, int]:
 
 
 def counts_of_pod(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> dict[str, int]:
-    """Return the amounts that a pod uses on a node: the pod's requests, and 1 of the resource `pods`. Omit zeros.
+    """Return resource -> amount in use by a pod on a node: the requests, and 1 for the resource `pods`. Omit zeros.
 
     Args:
         spec: the PodSpec.

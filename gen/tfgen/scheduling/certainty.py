@@ -244,7 +244,7 @@ class Certainty:
 
     @cached_property
     def _use(self) -> Sequence[Mapping[str, int]]:
-        """For each node, resource -> amount in use if each group of sets has its pods of `_room` on the node."""
+        """For each node, resource -> amount in use if each group of sets has its number of pods in `_room`."""
         board = self._board
         uses: list[dict[str, int]] = [{} for _ in board.nodes]
         for key, numbers in self._groups.items():

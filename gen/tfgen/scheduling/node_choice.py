@@ -50,7 +50,7 @@ def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None
 
 
 def reaches(volume: Object, node: Node) -> bool:
-    """Test whether the node affinity, the zone and the region of a PersistentVolume allow pods on a node to mount it.
+    """Test whether the node affinity, the zone and the region of a PersistentVolume allow its use by pods on a node.
 
     The scheduler's plugin VolumeZone accepts each node that has no label of a zone or region:
     https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/plugins/volumezone/volume_zone.go

@@ -303,7 +303,7 @@ class NodePool:
                 )
 
     def doubts(self, pods: PodSet) -> Iterator[str]:
-        """Yield a text for each namespace whose labels anti-affinity reads, but tfgen does not know."""
+        """Yield a text for each namespace whose labels tfgen does not know, although anti-affinity reads the labels."""
         namespaces = set()
         for _, term, _ in self._avoided:
             if term.needs_namespace(pods.labels, pods.namespace, self.namespaces):

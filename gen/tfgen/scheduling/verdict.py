@@ -99,10 +99,11 @@ class Plan(Record):
 
 
 def judge(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
-    """Return the answer for each run. A run `fits` only if all its pods get a node in every order of scheduling.
+    """Return the answer for each run, and a possible placement of the pods.
 
-    A run does not fit if the free resources are too small for the run alone, or for the run together with the earlier
-    runs. The scheduler may place the waiting pods of the cluster before any run.
+    A run fits only if all its pods get a node in every order of scheduling. A run does not fit if the free resources
+    are too small for the run alone, or for the run together with the earlier runs. The scheduler may place the waiting
+    pods of the cluster before any run.
     """
     running = (pod["spec"] for node in cluster.nodes for pod in node.pods if pod["spec"].get("affinity"))
     waiting = (pod["spec"] for pod in cluster.waiting)

@@ -16,7 +16,7 @@ _UNNAMED: Final = "file"
 
 
 def broken_jobs(jobs: Checked, pages: Iterable[str]) -> Iterator[BrokenJob]:
-    """Yield the jobs of each job file that has errors, or that has a layer with errors.
+    """Yield the jobs of each job file with errors, and of each job file that has a layer with errors.
 
     Args:
         jobs: the checked files.

@@ -49,7 +49,10 @@ def split_off(text: str, document: Document) -> tuple[str, str]:
 
 
 def _starts(text: str) -> list[tuple[int, int]]:
-    """Return the line and the offset of the start of each document: the line `---`, or the start of the file."""
+    """Return (line, offset) for the start of each document: the line `---`, or the start of the file.
+
+    The number of the first line is 0.
+    """
     events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
     starts = (event for event in events if isinstance(event, yaml.DocumentStartEvent))
     marks = (start.start_mark if start.explicit else None for start in starts)

@@ -80,7 +80,7 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
 
 
 def _content(text: str, file: str) -> Iterator[Any]:
-    """Yield the values and the comments of a text, which a new layout must not change."""
+    """Yield the values and the comments that a new layout of a text must not change."""
     parsed = parse(text, file)
     if parsed.problems:
         return
@@ -133,7 +133,7 @@ class _Layout:
         self._starts = [0, *accumulate(len(line) + 1 for line in self._lines)]
 
     def of_document(self, root: YamlNode, data: Any) -> tuple[int, int, list[str]]:
-        """Return the start offset and the end offset of the document's lines in the text, and the new lines."""
+        """Return (start offset, end offset, new lines). The new lines replace the text between the two offsets."""
         first, last = self._line(root.start), self._line(root.end)
         comments_below: list[_Line] = []
         for number in range(last + 1, len(self._lines)):
@@ -194,7 +194,7 @@ class _Layout:
         return [*lines, *_comment_lines(trailing, indent, is_first=not lines)]
 
     def _parts(self, node: YamlNode, owner: int, foot: Sequence[_Line]) -> tuple[list[_Part], list[_Line]]:
-        """Return the entries or items of a block, and the comment lines after the last entry or item."""
+        """Return (entries or items of a block, comment lines after the last entry or item)."""
         parts: list[_Part] = []
         previous_line = owner
         column = 0
@@ -232,7 +232,7 @@ class _Layout:
         return (note["note"] or "").rstrip()
 
     def _parts_in_braces(self, node: YamlNode) -> tuple[list[_Part], list[_Line]]:
-        """Return the entries of a mapping in braces, or the items of a list in brackets, for output as a block."""
+        """Return (entries or items, comment lines after the last entry or item) of braces or brackets."""
         parts: list[_Part] = []
         offset = node.start + 1
         for entry, value in _pairs(node):

@@ -58,7 +58,7 @@ class _Failure(Record):
         return self.lines[self.since.line - 1][self.since.column - 1 : self.since.column]
 
     def line_above(self) -> tuple[int, str]:
-        """Return the number and the text of the previous line with content; (0, "") if no such line exists."""
+        """Return (number, text) of the previous line with content; (0, "") if no such line exists."""
         for number in range(self.at.line - 1, 0, -1):
             line = self.lines[number - 1]
             if line.strip() and not line.lstrip().startswith("#"):
