@@ -58,6 +58,8 @@ _OUTSIDE, _INSIDE = "10.99.0.1", "10.99.0.2"
 _CABLE: Final = "10.99.0.0/30"
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 _BRIDGE_SETTINGS: Final = Path("/proc/sys/net/bridge")
+_NEEDED_SPACE: Final = 8 << 30
+"""Bytes of the images (5 GiB), and of the volumes and logs. The kubelet evicts pods from a full disk."""
 _CPU_SHARES: Final = 2048  # for each processor
 _FOLDER: Final = CACHE.parent / "node"
 """A folder on the file system of the images, whose files are hard links."""
@@ -103,6 +105,7 @@ class Node:
                 raise MissingProgramError(f"needs {name}, which `make e2e` installs on Debian")
         if os.geteuid():
             raise MissingProgramError("needs root")
+        _check_free_space()
         base = examples.base()
         began = time.monotonic()
         with ExitStack() as started:
@@ -239,6 +242,15 @@ class Node:
 
     def _has_names(self) -> bool:
         return bool(self.client.get("Deployment", "coredns", core_dns.NAMESPACE)["status"].get("availableReplicas"))
+
+
+def _check_free_space() -> None:
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(_FOLDER).free
+    if free < _NEEDED_SPACE:
+        raise MissingProgramError(
+            f"needs {_NEEDED_SPACE >> 30} GiB of free disk space in {_FOLDER}, which has {free / 2**30:.1f} GiB"
+        )
 
 
 def left_behind() -> list[Path]:
