@@ -21,18 +21,18 @@ TEXTS: Final[Mapping[str, str]] = {
     "extra-ephemeral-storage": "ephemeralStorage",
     "image-snapshot-id": "imageCache.id",
 }
-"""The keys in `cloud.eci` with a single value, by the name of the pod annotation without its prefix."""
+"""Name of a pod annotation, without the prefix -> key in `cloud.eci` with a single value."""
 LISTS: Final[Mapping[str, str]] = {"use-specs": "specs", "vswitch": "vSwitches"}
-"""The keys in `cloud.eci` with several values, by the name of the pod annotation, which separates values by commas."""
+"""Name of a pod annotation with comma-separated values, without the prefix -> key in `cloud.eci` with a list."""
 IMAGE_CACHE: Final = "image-cache"
 """The annotation that requests an image cache. The only value of the annotation is "true"."""
 NODE_LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "VirtualNode": ("type", "virtual-kubelet"),
     "VNode": ("k8s.aliyun.com/vnode", "true"),
 }
-"""The label of the virtual nodes, for each way to schedule pods to ECI."""
+"""Way to schedule pods to ECI -> (key, value) of the label of the virtual nodes."""
 TAINTS: Final[Mapping[str, tuple[str, str]]] = {
     "VirtualNode": ("virtual-kubelet.io/provider", "alibabacloud"),
     "VNode": ("k8s.aliyun.com/vnode", "true"),
 }
-"""The NoSchedule taint of the virtual nodes, for each way to schedule pods to ECI."""
+"""Way to schedule pods to ECI -> (key, value) of the NoSchedule taint of the virtual nodes."""

@@ -47,7 +47,7 @@ _PODS: Final = {
     "ReplicationController": ("spec/template/spec", _FURTHER),
     "StatefulSet": ("spec/template/spec", (*_CONFIG, *_FURTHER)),
 }
-"""The path of the PodSpec in the objects of a kind, and the PodSpec's fields with names of objects, by kind."""
+"""Kind -> (path of the PodSpec in an object of the kind, fields of the PodSpec with names of objects)."""
 
 _FIELDS: Final[Mapping[tuple[str, str], Sequence[str]]] = {
     **{("", kind): tuple(f"{pod}/{field}" for field in fields) for kind, (pod, fields) in _PODS.items()},
@@ -78,7 +78,7 @@ _FIELDS: Final[Mapping[tuple[str, str], Sequence[str]]] = {
     ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef/name", "subjects"),
     ("serving.knative.dev", "Service"): ("spec/template/spec/containers/env/valueFrom/secretKeyRef/name",),
 }
-"""The fields with names of objects, by API group and kind. An empty group means all API groups."""
+"""(API group, kind) -> fields with names of objects. An empty group means all API groups."""
 
 _VOLUME_CLAIMS: Final = "spec/volumeClaimTemplates/spec/storageClassName"
 _BINDINGS: Final = ("ClusterRoleBinding", "RoleBinding")

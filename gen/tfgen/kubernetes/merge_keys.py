@@ -38,13 +38,13 @@ TOLD_APART: Final[Mapping[str, tuple[str, str | None]]] = {
     "ports": ("protocol", "TCP"),
     "topologySpreadConstraints": ("whenUnsatisfiable", None),
 }
-"""The field that distinguishes two list items with the same merge key, and the field's default, by the list's name.
+"""Name of a list -> (field that distinguishes two items with the same merge key, default of the field).
 
 The merge key and this field are the ``x-kubernetes-list-map-keys`` of the list.
 """
 
 _OF_KIND: Final[Mapping[str, Mapping[str, str]]] = {"Service": {"ports": "port"}}
-"""The merge keys of lists outside pods, by kind and list, if a list of the same name in a pod has another merge key."""
+"""Kind -> list -> merge key, for each list outside of pods if a list of the same name in pods has another key."""
 
 
 def merge_keys(kind: str) -> dict[str, tuple[str, ...]]:
@@ -62,10 +62,10 @@ TOP_LISTS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): ("webhooks",),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): ("webhooks",),
 }
-"""The top-level lists that patches merge by a key, by API group and kind.
+"""(API group, kind) -> top-level lists that patches merge by a key.
 
 The table contains every such list outside metadata and status (``patchMergeKey`` in staging/src/k8s.io/api).
 """
 
 STRATEGIC_GROUPS: Final = ("", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io")
-"""The groups whose kinds support strategic merge patches. All other kinds use JSON merge patches."""
+"""The API groups whose kinds support strategic merge patches. All other kinds use JSON merge patches."""

@@ -20,7 +20,7 @@ from tfgen.problems import Problem, in_order
 from tfgen.words import printable
 
 Lines = Callable[[str], Sequence[str]]
-"""Function that returns the lines of a file; an empty list for an unreadable file."""
+"""Function that returns the lines of the file with a given path; an empty list for an unreadable file."""
 
 MOST_ALIKE: Final = 5
 """Maximum number of problems that are printed for a rule."""

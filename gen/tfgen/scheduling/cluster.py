@@ -21,7 +21,7 @@ KINDS: Final[Mapping[str, str]] = {
     "Namespace": "v1",
     "CSINode": "storage.k8s.io/v1",
 }
-"""The kinds that tfgen reads from a cluster, with their API versions."""
+"""Kind that tfgen reads from a cluster -> API version of the kind."""
 
 _ENDED: Final = ("Succeeded", "Failed")
 _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}

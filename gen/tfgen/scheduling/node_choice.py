@@ -20,7 +20,7 @@ _TOPOLOGY_LABELS: Final[Mapping[str, str]] = {
     "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-"""The labels, old and current, that bind a volume to a zone or a region. The value is the current name of the label."""
+"""Old or current key of a label that binds a volume to a zone or a region -> current key of the label."""
 _ZONES: Final = "__"
 """The separator between two zones in the label of a volume."""
 

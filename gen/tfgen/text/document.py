@@ -33,7 +33,7 @@ class SourceTree(NamedTuple):
     text: str | None
     """The text of a scalar in the file; None for a mapping or a list."""
     children: Mapping[str | int, tuple[Position, SourceTree]]
-    """For each key or index: the position of the key or list item, and the source tree of the value."""
+    """Key or index -> (position of the key or list item, source tree of the value)."""
     size: int
     """Number of values in this value, including the value itself. An alias of this value counts as the same number."""
     height: int = 1

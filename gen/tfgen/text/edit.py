@@ -28,7 +28,7 @@ from tfgen.words import path_name, shown
 EDIT: Final = "edit"
 
 RULES: Final[Mapping[str, str]] = {EDIT: "tfgen cannot change a value without a change of other text in the job file."}
-"""The rule that this module's error names, with the summary of the rule."""
+"""Id of the rule that the error of this module names -> summary of the rule."""
 
 
 class Removal(Enum):
@@ -55,7 +55,7 @@ class Assignment(NamedTuple):
 
 
 Changes: TypeAlias = Mapping[Path, Mapping[str, str | bool]]
-"""For the path of each mapping to change: the new texts or booleans, by key. tfgen creates a missing mapping."""
+"""Path of a mapping to change -> key -> new text or boolean. tfgen creates a missing mapping."""
 
 
 def with_values(text: str, document: Document, changes: Changes) -> str:

@@ -30,7 +30,7 @@ from tfgen.text.yaml_text import block_lines, in_line
 LAYOUT: Final = "layout"
 
 RULES: Final[Mapping[str, str]] = {LAYOUT: "`tfgen fmt` cannot write a line of a job file in the layout of tfgen."}
-"""The rule that this module's error names, with the summary of the rule."""
+"""Id of the rule that the error of this module names -> summary of the rule."""
 
 KeyOrder: TypeAlias = Callable[[Path], Sequence[str] | None]
 """Function that returns the order of the keys in the mapping at a path; None if the keys keep their order."""

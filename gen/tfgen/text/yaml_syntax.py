@@ -334,4 +334,4 @@ _EXPLANATIONS: dict[str, Callable[[_Failure], _Explained]] = {
     _SURROGATE: _surrogate,
     TOO_DEEP: _depth,
 }
-"""The function that explains an error, by the error's message. The misspelled words in messages are from libyaml."""
+"""Message of an error of libyaml -> function that explains the error. libyaml misspells some words in messages."""
