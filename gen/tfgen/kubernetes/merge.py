@@ -35,7 +35,7 @@ class Dialect(Record):
     """The rules by which a tool merges lists.
 
     Attributes:
-        keys: the lists that the tool merges, each with the fields that identify its items.
+        keys: name of a list that the tool merges -> fields that identify an item of the list.
         puts_patch_first: whether the merged list begins with the items of the patch, in the order of the patch.
     """
 

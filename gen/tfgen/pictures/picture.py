@@ -24,7 +24,7 @@ class Tasks(Record):
         start: the event that starts the tasks, as text, such as "with the gang".
         in_gang: whether the scheduler starts the tasks together with the tasks of other roles.
         ends: whether the job ends when these tasks end.
-        mounts: mount paths, by the name of the volume.
+        mounts: name of a volume -> mount path.
     """
 
     role: str

@@ -38,7 +38,7 @@ class Term(Record):
         Args:
             labels: the labels of the pod.
             namespace: the namespace of the pod.
-            labels_of: the labels of each known namespace, by the name of the namespace.
+            labels_of: name of a namespace -> labels of the namespace, for each known namespace.
         """
         is_selected = namespace in self.namespaces or (
             self.namespace_labels is not None

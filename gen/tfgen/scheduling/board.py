@@ -13,8 +13,8 @@ class Domains:
     """The domains of one topology spread constraint of a set of pods, such as the zones of the cluster.
 
     Attributes:
-        of_node: the domain of each node that the constraint considers, by the index of the node.
-        counts: for each domain, the number of running pods that the constraint counts.
+        of_node: index of a node -> domain of the node, for each node that the constraint considers.
+        counts: domain -> number of running pods that the constraint counts.
         counted: for each set of pods on the board, whether the constraint counts the pods of the set.
         counts_itself: whether the constraint counts the pods that have the constraint.
     """

@@ -41,7 +41,7 @@ class Rivals(Record):
 
     Attributes:
         count: the number of competing pods.
-        room: for each node that may run competing pods, the number of competing pods that fit on the node.
+        room: index of a node -> number of competing pods that fit on the node, for each node that may run these pods.
         requests: the amounts that a competing pod uses.
         is_bounded: whether a topology spread limits the number of competing pods on the examined nodes.
         keeps_away: whether anti-affinity forbids the pods of the set on a node with a competing pod.

@@ -21,7 +21,7 @@ class Requests(Record):
         cpu: number of CPU cores.
         memory: number of bytes.
         storage: number of bytes that the claims request.
-        gpus: number of GPUs, by GPU model. For a job that selects no model, the key is the name of the resource.
+        gpus: GPU model -> number of GPUs. For a job that selects no model, the key is the name of the resource.
     """
 
     pods: int
