@@ -41,7 +41,7 @@ def advice(jobs: Iterable[ImportedJob]) -> str:
     return (
         f"\nThe job uses the existing {noun} {either(claims, 'and')}, and creates no claim. To keep the model:\n\n"
         f"  1. Make sure that {subject} when the old job is deleted: Helm keeps an object with the annotation\n"
-        "     helm.sh/resource-policy: keep, and a GitOps tool prunes an object that leaves the tool's path.\n"
+        "     helm.sh/resource-policy: keep, and a GitOps tool deletes an object that is no longer in git.\n"
         "  2. Let the old job end, or delete the old job: two jobs would write to the same folder.\n"
         "  3. Apply the new job.\n"
     )
