@@ -300,8 +300,8 @@ def _first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str
 
 
 def _difference(on_disk: str | None, rendered: str | None, renderer: str) -> str:
-    found = "the file ends" if on_disk is None else f"found {shown(on_disk)}"
-    return f"{found} where {renderer} renders {'no line' if rendered is None else shown(rendered)}"
+    actual = "the file ends" if on_disk is None else f"found {shown(on_disk)}"
+    return f"{actual} where {renderer} renders {'no line' if rendered is None else shown(rendered)}"
 
 
 def _shown(out: Path, path: str) -> str:
