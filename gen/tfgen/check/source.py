@@ -76,7 +76,7 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
     refused = {(problem.file, problem.position) for problem in parsed.problems}
     size = 0
     for read in parsed.documents:
-        document = defaults.under(read, team.defaults) if team.defaults else read
+        document = defaults.merge_job(read, team.defaults) if team.defaults else read
         documents.append(document)
         size += _size(document)
         if size > MAX_SIZE:
@@ -155,7 +155,7 @@ def _new_team(source: Source, parent: Team, *, is_guarded: bool) -> Team:
     if parent.problems:
         schema_problems = [problem for document in documents for problem in schema.check_defaults_alone(document)]
     else:
-        documents = tuple(defaults.over(document, parent.defaults) for document in documents)
+        documents = tuple(defaults.merge_layer(document, parent.defaults) for document in documents)
         schema_problems = [problem for document in documents for problem in schema.check_defaults(document)]
     problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
     problems += check_comments(documents) if is_guarded else ()

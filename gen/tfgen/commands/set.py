@@ -64,7 +64,7 @@ def set_values(
     if environment is not None and not data_path.has(document.data, (*_ENVIRONMENTS, environment)):
         environments = data_path.at(document.data, _ENVIRONMENTS)
         has_environments = isinstance(environments, dict) and environments
-        choice = f"choose {either(environments)}" if has_environments else "the job has no environments"
+        choice = f"choose {either(environments)}" if has_environments else "add the environment to spec.environments"
         raise UsageError(f"{source.file}: the job has no environment {environment!r}; {choice}")
     data, edits = document.alone().data, []
     for assignment in assignments:

@@ -67,7 +67,7 @@ def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Se
     return tuple(_environment_objects(job, templates, variant, {}).values())
 
 
-def objects_before_rename(built: BuiltJob, environment: str) -> Objects:
+def objects_with_run_name_of_job(built: BuiltJob, environment: str) -> Objects:
     """Return the objects of an environment, but with the run name of the job without an environment.
 
     If both run names are equal, return the mapping in `built` instead of a copy.

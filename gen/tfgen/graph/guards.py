@@ -93,7 +93,7 @@ def _cluster_size_guard(structure: Structure, pod: cluster_spec.PodName) -> Guar
     if structure.uses_keras_distribution:
         variable, size = keras_distribution.JOB_ADDRESSES, keras_distribution.addresses_size(structure, pod)
     else:
-        variable, size = "TF_CONFIG", cluster_spec.longest_tf_config(structure, pod)
+        variable, size = "TF_CONFIG", cluster_spec.longest_tf_config_size(structure, pod)
     return Guard(
         rule="tf-config-size",
         path="roles.worker.replicas" if structure.role("worker") else "roles",

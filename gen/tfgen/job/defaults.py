@@ -43,7 +43,7 @@ _MERGED: Final = ("argocd", "registry", "spec")
 """The keys that a tfgen.yaml inherits from the tfgen.yaml of a parent folder."""
 
 
-def says_root(content: bytes) -> bool:
+def sets_root(content: bytes) -> bool:
     """Return whether a tfgen.yaml sets `root: true`. The folder of such a file contains charts/ and overlays/.
 
     A tfgen.yaml with `root: true` inherits nothing from the tfgen.yaml files of parent folders.
@@ -58,7 +58,7 @@ def says_root(content: bytes) -> bool:
     return bool(documents) and data_path.at(documents[0].data, ("root",)) is True
 
 
-def over(layer: Document, parent: Document | None) -> Document:
+def merge_layer(layer: Document, parent: Document | None) -> Document:
     """Return a tfgen.yaml merged over the tfgen.yaml of a parent folder. Return an invalid tfgen.yaml unchanged.
 
     Args:
@@ -73,12 +73,12 @@ def over(layer: Document, parent: Document | None) -> Document:
     if isinstance(spec, Mapping):
         schema = schema_file.load()
         node = schema["properties"]["spec"]
-        merged["spec"] = _merged(schema, node, parent.data.get("spec", {}), spec, has_halves=True)
+        merged["spec"] = _merged(schema, node, parent.data.get("spec", {}), spec, keeps_incomplete=True)
     merged = {key: value for key, value in merged.items() if value is not None or key not in inherited}
     return layer.replaced(data=merged, under=parent, unmerged=layer.data)
 
 
-def under(job: Document, defaults: Document) -> Document:
+def merge_job(job: Document, defaults: Document) -> Document:
     """Return a job merged over its defaults. Return an invalid job unchanged.
 
     Args:
@@ -95,7 +95,7 @@ def under(job: Document, defaults: Document) -> Document:
     if isinstance(merged.get(_ENVIRONMENTS), Mapping):
         own_first = {name: None for name in own_environments or () if name in merged[_ENVIRONMENTS]}
         merged[_ENVIRONMENTS] = {
-            name: _fitting(
+            name: _without_unused_defaults(
                 schema,
                 node,
                 environment,
@@ -123,11 +123,16 @@ def names_registry(image: str) -> bool:
 
 
 def _merged(
-    schema: Schema, node: Schema, defaults: Mapping[str, Any], over: Mapping[str, Any], *, has_halves: bool = False
+    schema: Schema,
+    node: Schema,
+    defaults: Mapping[str, Any],
+    over: Mapping[str, Any],
+    *,
+    keeps_incomplete: bool = False,
 ) -> dict[str, Any]:
     """Return `over` merged over `defaults`. Both mappings match the schema `node`.
 
-    If `has_halves` is true, keep a default that lacks a required key, because a job may add the missing key later.
+    If `keeps_incomplete` is true, keep a default that lacks a required key, because a job may add the key later.
     """
     merged: dict[str, Any] = {}
     taken = _not_chosen(node, over)
@@ -135,15 +140,17 @@ def _merged(
         if key not in over and key not in taken:
             child_node = entry(schema, node, key) or {}
             value = (
-                _merged(schema, child_node, value, {}, has_halves=has_halves) if isinstance(value, Mapping) else value
+                _merged(schema, child_node, value, {}, keeps_incomplete=keeps_incomplete)
+                if isinstance(value, Mapping)
+                else value
             )
-            if has_halves or _is_whole(child_node, value):
+            if keeps_incomplete or _is_complete(child_node, value):
                 merged[key] = value
     for key, value in over.items():
         default = defaults.get(key)
         if isinstance(value, Mapping) and isinstance(default, Mapping):
             child_node = entry(schema, node, key) or {}
-            merged[key] = _merged(schema, child_node, default, value, has_halves=has_halves)
+            merged[key] = _merged(schema, child_node, default, value, keeps_incomplete=keeps_incomplete)
         elif value is not None or key not in defaults:
             merged[key] = value
     return merged
@@ -155,7 +162,7 @@ def _not_chosen(node: Schema, over: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(key for key in keys if key not in over) if any(key in over for key in keys) else ()
 
 
-def _is_whole(node: Schema, value: Any) -> bool:
+def _is_complete(node: Schema, value: Any) -> bool:
     """Return whether a value has all keys that the schema requires."""
     if not isinstance(value, Mapping):
         return True
@@ -163,21 +170,21 @@ def _is_whole(node: Schema, value: Any) -> bool:
     return chosen and all(key in value for key in node.get("required", ()))
 
 
-def _fitting(schema: Schema, node: Schema, environment: Any, spec: Any, unmerged: Any) -> Any:
+def _without_unused_defaults(schema: Schema, node: Schema, environment: Any, spec: Any, unmerged: Any) -> Any:
     """Return an environment without the defaults for roles and other sections that the job does not have.
 
     `unmerged` is the environment as the job file sets it, without defaults.
     """
     if not (isinstance(environment, Mapping) and isinstance(spec, Mapping) and isinstance(unmerged, Mapping)):
         return environment
-    fitting = {}
+    used = {}
     for key, value in environment.items():
         child_node = entry(schema, node, key) or {}
         if key in spec or key in unmerged:
-            fitting[key] = _fitting(schema, child_node, value, spec.get(key, {}), unmerged.get(key, {}))
-        elif not isinstance(value, Mapping) or (_is_whole(child_node, value) and not _is_section(child_node)):
-            fitting[key] = value
-    return fitting
+            used[key] = _without_unused_defaults(schema, child_node, value, spec.get(key, {}), unmerged.get(key, {}))
+        elif not isinstance(value, Mapping) or (_is_complete(child_node, value) and not _is_section(child_node)):
+            used[key] = value
+    return used
 
 
 def _is_section(node: Schema) -> bool:

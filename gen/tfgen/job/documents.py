@@ -47,9 +47,11 @@ def read_documents(source: Source) -> tuple[Document, ...]:
     """Return the jobs of a file, merged with their defaults. The file and its defaults must be valid."""
     documents = parse_source(source).documents
     layer = _defaults(source.defaults)
-    return documents if layer is None else tuple(defaults.under(document, layer) for document in documents)
+    return documents if layer is None else tuple(defaults.merge_job(document, layer) for document in documents)
 
 
 @lru_cache(maxsize=_LAYERS)
 def _defaults(source: Source | None) -> Document | None:
-    return None if source is None else defaults.over(parse_source(source).documents[0], _defaults(source.defaults))
+    return (
+        None if source is None else defaults.merge_layer(parse_source(source).documents[0], _defaults(source.defaults))
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.errors import UsageError
-from tfgen.job.defaults import FILE, says_root
+from tfgen.job.defaults import FILE, sets_root
 from tfgen.real_path import real_path
 
 _RENDERED: Final = ".tfgen"
@@ -25,7 +25,7 @@ def is_root(folder: Path) -> bool:
         return True
     try:
         with (folder / FILE).open("rb") as file:
-            return says_root(file.read(_READ))
+            return sets_root(file.read(_READ))
     except OSError:
         return False
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from tfgen.errors import TfgenError, UsageError
-from tfgen.job.defaults import FILE, says_root
+from tfgen.job.defaults import FILE, sets_root
 from tfgen.job.output_root import root_above
 from tfgen.problems import Problem
 from tfgen.real_path import real_path
@@ -160,7 +160,7 @@ def has_name_of_job(path: Path) -> bool:
     return path.suffix in _SUFFIXES and path.name != FILE
 
 
-def holds_job(content: bytes) -> bool:
+def contains_job(content: bytes) -> bool:
     """Return whether the content of a file contains a document with an apiVersion of tfgen."""
     return _OURS.search(content) is not None
 
@@ -174,7 +174,7 @@ def _sources_in(folder: Path, layers: _Layers) -> Iterator[Source]:
     for path in _walk_files(folder):
         if has_name_of_job(path) and _is_file(path):
             content, _ = _read(path)
-            if holds_job(content):
+            if contains_job(content):
                 yield Source(str(path), OnDisk(_digest(content)), layers.under(path))
 
 
@@ -244,7 +244,7 @@ def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source
     for path in reversed(defaults_paths(job)):
         of_folder = content(path)
         if of_folder is not None:
-            is_root = says_root(of_folder)
+            is_root = sets_root(of_folder)
             under = Source(str(path), of_folder, None if is_root else under, under if is_root else None)
     return under
 

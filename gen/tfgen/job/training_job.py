@@ -316,11 +316,11 @@ class TrainingJob(Record):
     @staticmethod
     def from_document(data: Mapping[str, Any]) -> TrainingJob:
         """Convert the data of a valid document to a job. The last result is cached."""
-        return _read(json.dumps(data))
+        return _job_from_json(json.dumps(data))
 
 
 @functools.lru_cache(maxsize=1)
-def _read(document: str) -> TrainingJob:
+def _job_from_json(document: str) -> TrainingJob:
     """Convert a document in JSON to a job. The last job is cached and shared, so callers must not change the job."""
     data: Mapping[str, Any] = json.loads(document)
     metadata: Metadata = data["metadata"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tfgen.job.defaults import FILE
-from tfgen.job.sources import Source, defaults_under, holds_job, read_defaults_file
+from tfgen.job.sources import Source, contains_job, defaults_under, read_defaults_file
 from tfgen.real_path import real_path
 
 JOB_FILE = "job.yaml"
@@ -58,7 +58,7 @@ def is_defaults(file: str) -> bool:
 
 def is_checked(file: str, text: str) -> bool:
     """Test whether tfgen checks a file: a tfgen.yaml or a job. Editors also open YAML files of other programs."""
-    return is_defaults(file) or Path(file).name == JOB_FILE or holds_job(_encode(text))
+    return is_defaults(file) or Path(file).name == JOB_FILE or contains_job(_encode(text))
 
 
 def _encode(text: str) -> bytes:

@@ -20,7 +20,7 @@ def _check(view: View) -> Iterator[Finding]:
     if 0 < min_available < task_count:
         message = (
             f"gang.minAvailable is {min_available}, but TensorFlow waits for all {task_count} tasks, so the first "
-            "tasks would occupy GPUs without training; set 0, which means all tasks"
+            "tasks would occupy GPUs without training; write 0, which means all tasks"
         )
         yield Finding(("gang", "minAvailable"), message)
 

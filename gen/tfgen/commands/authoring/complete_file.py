@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tfgen.job.sources import has_name_of_job, holds_job
+from tfgen.job.sources import contains_job, has_name_of_job
 
 Filter = Callable[[Path], bool]
 
@@ -37,7 +37,7 @@ def complete_file(word: str, is_match: Filter) -> Iterator[str]:
 
 def is_job(path: Path) -> bool:
     """Test whether a file contains a job."""
-    return has_name_of_job(path) and path.is_file() and holds_job(path.read_bytes())
+    return has_name_of_job(path) and path.is_file() and contains_job(path.read_bytes())
 
 
 def is_folder(path: Path) -> bool:

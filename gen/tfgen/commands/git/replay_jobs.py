@@ -42,7 +42,7 @@ from tfgen.git.replay import (
 )
 from tfgen.job.defaults import FILE
 from tfgen.job.output_root import output_root
-from tfgen.job.sources import has_name_of_job, holds_job, read_sources
+from tfgen.job.sources import contains_job, has_name_of_job, read_sources
 from tfgen.problems import Problem, ProblemsError
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, job_of, parse_ledger
 from tfgen.tree.plan import ConflictsError
@@ -128,7 +128,7 @@ def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _Jo
 
 def _is_job_file(tree: Repository, path: str) -> bool:
     file = tree.root / path
-    return has_name_of_job(file) and file.is_file() and holds_job(file.read_bytes())
+    return has_name_of_job(file) and file.is_file() and contains_job(file.read_bytes())
 
 
 def _job_of_ledger(path: str) -> tuple[str, str | None]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tfgen.git import read as git
-from tfgen.job.sources import has_name_of_job, holds_job
+from tfgen.job.sources import contains_job, has_name_of_job
 
 
 def removed_sources(paths: Iterable[Path], revision: str) -> list[str]:
@@ -22,6 +22,6 @@ def removed_sources(paths: Iterable[Path], revision: str) -> list[str]:
             continue
         for file, content in sorted(contents.items()):
             is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-            if has_name_of_job(file) and not is_hidden and holds_job(content):
+            if has_name_of_job(file) and not is_hidden and contains_job(content):
                 removed.append(str(file))
     return removed

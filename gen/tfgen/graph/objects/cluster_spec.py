@@ -85,7 +85,7 @@ def tf_config(role: Node) -> Text:
     return Text(('{"cluster":$(TF_CLUSTER),"task":{"type":"', role, '","index":$(TASK_INDEX)}}'))
 
 
-def longest_tf_config(structure: Structure, pod: PodName) -> Node:
+def longest_tf_config_size(structure: Structure, pod: PodName) -> Node:
     """Return the number of bytes of the longest environment string `TF_CONFIG=VALUE` of the job's tasks."""
     fixed_part = len("TF_CONFIG=") + max(len("".join(map(str, tf_config(role.name).parts))) for role in structure.roles)
     # Kubernetes replaces the two references by the cluster and by an index. The schema limits an index to five digits.

@@ -53,7 +53,7 @@ def connection_test(structure: Structure) -> Node:
         "spec": pod_spec(
             PodParts(
                 lifecycle={"restartPolicy": "Never"},
-                security_context=security.pod_part(structure.profile),
+                security_context=security.pod_context_template(structure.profile),
                 scheduling=placement.job_scheduling(),
                 pull_secrets=value("imagePullSecrets"),
                 containers=[
@@ -70,7 +70,7 @@ def connection_test(structure: Structure) -> Node:
                             environment.NO_GPUS,
                         ],
                         "resources": resources.helper_resources("helpers"),
-                        "securityContext": security.container_part(structure.profile),
+                        "securityContext": security.container_context_template(structure.profile),
                     }
                 ],
             )

@@ -91,14 +91,14 @@ def variables(structure: Structure, role: RoleName, *, index_label: str, has_clu
         has_cluster: whether the variables describe the cluster. If False, an operator adds TF_CONFIG.
     """
     return [
-        *(_cluster(structure, role, index_label) if has_cluster else []),
-        *run(),
+        *(_cluster_variables(structure, role, index_label) if has_cluster else []),
+        *run_variables(),
         ForEach(ENV, When(IsMap(_ITEM), _REFERENCE, When(Not(_EXPANDS), _LITERAL))),
         ForEach(ENV, When(AllOf((Not(IsMap(_ITEM)), _EXPANDS)), _LITERAL)),
     ]
 
 
-def run() -> list[Node]:
+def run_variables() -> list[Node]:
     """Return the environment variables that contain the name of the run and the name of the run's folder."""
     return [{"name": "TFGEN_RUN", "value": value("run")}, {"name": storage.RUN_FOLDER, "value": run_folder()}]
 
@@ -108,7 +108,7 @@ def run_folder() -> Default:
     return Default(value("resumeFrom"), Default(value("run"), UNNAMED))
 
 
-def _cluster(structure: Structure, role: RoleName, index_label: str) -> list[Node]:
+def _cluster_variables(structure: Structure, role: RoleName, index_label: str) -> list[Node]:
     """Return the variables with the task's index and the cluster. The last variable refers to earlier variables."""
     index: Node = {
         "name": "TASK_INDEX",

@@ -203,7 +203,7 @@ def _pod(structure: Structure, plan: Plan) -> Node:
             account=names.finisher(),
             needs_token=True,
             lifecycle={"restartPolicy": "Never"},
-            security_context=security.pod_part(structure.profile),
+            security_context=security.pod_context_template(structure.profile),
             scheduling=placement.job_scheduling(),
             pull_secrets=value("imagePullSecrets"),
             containers=[
@@ -218,7 +218,7 @@ def _pod(structure: Structure, plan: Plan) -> Node:
                     "args": _arguments(plan),
                     "env": [environment.NO_GPUS, When(NOTIFY, _webhook_address())],
                     "resources": resources.helper_resources("helpers"),
-                    "securityContext": security.container_part(structure.profile),
+                    "securityContext": security.container_context_template(structure.profile),
                     "volumeMounts": [{"name": ROLE, "mountPath": FOLDER, "readOnly": True}],
                 }
             ],
@@ -258,20 +258,20 @@ def _image(structure: Structure, plan: Plan) -> When:
 
 
 def _choose_image(
-    structure: Structure, plan: Plan, finisher_image: Node, role_image: Callable[[RoleName], Node]
+    structure: Structure, plan: Plan, finisher_image: Node, make_role_image: Callable[[RoleName], Node]
 ) -> When:
-    """Return `finisher_image` if `completion.image` is set. If not, return `role_image` of the role that ends the run.
+    """Return `finisher_image` if `completion.image` is set. If not, return the image of the role that ends the run.
 
-    If the job has a start deadline, and no other role has the image of the role that ends the run, return `role_image`
-    of another role. If the kubelet cannot pull the image of the role that ends the run, a finisher with the same image
-    could not start, and so could not release the other roles.
+    If the job has a start deadline, and no other role has the image of the role that ends the run, return the image of
+    another role. If the kubelet cannot pull the image of the role that ends the run, a finisher with the same image
+    could not start, and so could not release the other roles. `make_role_image` returns the image of a role.
     """
     peers = [role.name for role in structure.roles if role.name != plan.ends]
     if not peers:
-        return When(_IMAGE, finisher_image, role_image(plan.ends))
+        return When(_IMAGE, finisher_image, make_role_image(plan.ends))
     image = value_for_role(plan.ends, "image")
     is_unique = AllOf((_START_DEADLINE, *(Not(Equal(value_for_role(peer, "image"), image)) for peer in peers)))
-    return When(_IMAGE, finisher_image, When(is_unique, role_image(peers[0]), role_image(plan.ends)))
+    return When(_IMAGE, finisher_image, When(is_unique, make_role_image(peers[0]), make_role_image(plan.ends)))
 
 
 def _arguments(plan: Plan) -> list[Node]:

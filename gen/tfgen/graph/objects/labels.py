@@ -135,7 +135,7 @@ def has_common_labels(item: Mapping[Key, Node]) -> bool:
     return node == _COMMON or (isinstance(node, dict) and node.get(Splice("labels")) == _COMMON)
 
 
-def tfgen_entries(item: Mapping[Key, Node], field: str) -> dict[Key, Node]:
+def entries_set_by_tfgen(item: Mapping[Key, Node], field: str) -> dict[Key, Node]:
     """Return the labels or annotations (`field`) that tfgen sets on an object, except for the labels of all objects."""
     node = _metadata_of(item)[field]
     return {key: child for key, child in node.items() if not isinstance(key, Splice)} if isinstance(node, dict) else {}
@@ -156,11 +156,11 @@ def with_layers(
     if over_labels:
         layers = (MapOf({}), value("labels"), *over_labels)
         lets.append((LITERAL_LABELS, Merged(layers)))
-        entries = tfgen_entries(item, "labels")
+        entries = entries_set_by_tfgen(item, "labels")
         changed["labels"] = {Splice("owner"): _OWNER, **entries, Splice("labels"): LITERAL_LABELS}
     if over_annotations:
         lowest: dict[Name, Node] = {
-            key: node for key, node in tfgen_entries(item, "annotations").items() if isinstance(key, str)
+            key: node for key, node in entries_set_by_tfgen(item, "annotations").items() if isinstance(key, str)
         }
         has_layers = _metadata_of(item)["annotations"] == LITERAL_ANNOTATIONS
         present = LITERAL_ANNOTATIONS if has_layers else value("annotations")

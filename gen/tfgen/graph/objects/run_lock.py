@@ -117,7 +117,7 @@ def _container(profile: Profile, index_label: str) -> Node:
         "imagePullPolicy": if_set(role_or_job_value("imagePullPolicy")),
         "restartPolicy": "Always",
         "command": ["python3", "-I", f"{_PROGRAM_FOLDER}/{FILE}", _FOLDER, marker],
-        "env": [{"name": "TASK_INDEX", **index}, *environment.run(), environment.NO_GPUS],
+        "env": [{"name": "TASK_INDEX", **index}, *environment.run_variables(), environment.NO_GPUS],
         "resources": resources.helper_resources("helpers"),
         # The main container starts when the program has the lock and creates the marker file.
         "startupProbe": {
@@ -125,7 +125,7 @@ def _container(profile: Profile, index_label: str) -> Node:
             "periodSeconds": 1,
             "failureThreshold": _ATTEMPTS,
         },
-        "securityContext": security.container_part(profile),
+        "securityContext": security.container_context_template(profile),
         "volumeMounts": [
             {"name": storage.TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
             {"name": VOLUME, "mountPath": _PROGRAM_FOLDER, "readOnly": True},

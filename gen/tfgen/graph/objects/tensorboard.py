@@ -147,7 +147,7 @@ def _pod_metadata() -> Node:
 def _pod(structure: Structure, port: int) -> Node:
     return pod_spec(
         PodParts(
-            security_context=security.pod_part(structure.profile),
+            security_context=security.pod_context_template(structure.profile),
             scheduling={"nodeSelector": value("nodeSelector"), "tolerations": placement.job_tolerations()},
             pull_secrets=value("imagePullSecrets"),
             containers=[
@@ -167,7 +167,7 @@ def _pod(structure: Structure, port: int) -> Node:
                     "startupProbe": {**_probe(), **_START},
                     "readinessProbe": _probe(),
                     "livenessProbe": {**_probe(), "periodSeconds": 30},
-                    "securityContext": security.container_part(structure.profile),
+                    "securityContext": security.container_context_template(structure.profile),
                     "volumeMounts": storage.reader_mounts(ROLE),
                 }
             ],

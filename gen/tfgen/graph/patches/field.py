@@ -111,15 +111,15 @@ class Field(Record):
         """The path of the field in the notation of messages, such as `spec.replicas`."""
         return path_name(self.path)
 
-    def check_owner(self) -> None:
+    def check_changeable(self) -> None:
         """Check that a patch may change the field.
 
         Raises:
             RefusedError: only tfgen may set the field.
         """
-        if self.path in self._owned:
+        if self.path in self._fixed_fields:
             raise RefusedError(
-                f"a patch must not change {self.name}, because {self._owned[self.path]}; remove this entry"
+                f"a patch must not change {self.name}, because {self._fixed_fields[self.path]}; remove this entry"
             )
 
     def check_replaceable(self, node: Node) -> None:
@@ -130,7 +130,7 @@ class Field(Record):
         """
         holes = [hole for hole in _holes(node) if not isinstance(hole, Named)]
         if not holes:
-            for path, why in self._owned.items():
+            for path, why in self._fixed_fields.items():
                 if path[: len(self.path)] == self.path and data_path.has(node, path[len(self.path) :]):
                     raise RefusedError(f"a patch must not change {path_name(path)}, because {why}; remove this entry")
             return
@@ -170,7 +170,7 @@ class Field(Record):
         raise RefusedError(self.pod_message)
 
     @property
-    def _owned(self) -> Mapping[Path, str]:
+    def _fixed_fields(self) -> Mapping[Path, str]:
         """The fields of the object that a patch must not change, each with the reason for the error message."""
         by_object = _FIELDS_BY_OBJECT.get((self.kind, self.template), {})
         return {**_IDENTITY, **_FIELDS_BY_KIND.get(self.kind, {}), **by_object}
@@ -225,20 +225,17 @@ def splices(node: Mapping[Key, Node]) -> Iterator[Node]:
     return (child for key, child in node.items() if isinstance(key, Splice) and child is not ABSENT)
 
 
-def without_entry(node: Mapping[Key, Node], key: str, *, comment_alone: bool = False) -> dict[Key, Node]:
-    """Return a mapping without an entry and without the comments above the entry.
+def without_entry(node: Mapping[Key, Node], key: str) -> dict[Key, Node]:
+    """Return a mapping without the entry of a key, and without the comments above the entry."""
+    return {entry_key: child for entry_key, child in without_comments(node, key).items() if entry_key != key}
 
-    Args:
-        node: the mapping.
-        key: the key of the entry.
-        comment_alone: whether to keep the entry, and to remove only the comments above the entry.
-    """
+
+def without_comments(node: Mapping[Key, Node], key: str) -> dict[Key, Node]:
+    """Return a mapping without the comments above the entry of a key."""
     entries: list[tuple[Key, Node]] = []
     for entry in node.items():
         if entry[0] == key:
             while entries and isinstance(entries[-1][0], Comment):
                 entries.pop()
-            if not comment_alone:
-                continue
         entries.append(entry)
     return dict(entries)

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from tfgen.data_path import Path
 from tfgen.graph.holes import ABSENT, Absent, Key, Named, Node, Not, When
-from tfgen.graph.patches.field import Fault, Field, RefusedError, open_mapping, splices, without_entry
+from tfgen.graph.patches.field import Fault, Field, RefusedError, open_mapping, splices, without_comments, without_entry
 from tfgen.kubernetes.merge import Dialect, pair, removes
 
 _DIRECTIVE: Final = "$patch"
@@ -63,7 +63,7 @@ class Merger:
 
     def _entry(self, base: Node, key: str, value: Any, path: Path, field: Field) -> Node:
         """Merge the entry `key: value` of the patch over a mapping, and return the merged mapping."""
-        field.check_owner()
+        field.check_changeable()
         if key.startswith("$"):
             raise RefusedError(
                 f"found the directive {key}; the only allowed directive is {_DIRECTIVE}: {_DELETE} in an item of a list"
@@ -85,9 +85,7 @@ class Merger:
         else:
             merged = self._replaced(current, value, field)
         # The comment above a replaced value does not apply to the new value.
-        entries: Mapping[Key, Node] = (
-            mapping if isinstance(current, (dict, When)) else without_entry(mapping, key, comment_alone=True)
-        )
+        entries: Mapping[Key, Node] = mapping if isinstance(current, (dict, When)) else without_comments(mapping, key)
         return {**entries, key: merged}
 
     def _items(self, base: Node, patches: Sequence[Any], path: Path, field: Field) -> Node:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from tfgen.graph.holes import ABSENT, Call, ForEach, Hole, Items, Key, Named, Node, When, child_nodes
-from tfgen.graph.patches.field import Field, RefusedError, open_mapping, splices, without_entry
+from tfgen.graph.patches.field import Field, RefusedError, open_mapping, splices, without_comments, without_entry
 from tfgen.words import either, shown
 
 _END: Final = "-"
@@ -82,7 +82,7 @@ def _edit(node: Node, steps: list[str], field: Field, change: _Change) -> Node:
     if isinstance(node, (list, tuple)):
         return _edit_list([*node], step, following, field, change)
     mapping, child_field = _mapping(node, step, field), field.child(step)
-    child_field.check_owner()
+    child_field.check_changeable()
     if not following:
         return change(mapping, step, child_field)
     if step not in mapping:
@@ -174,7 +174,7 @@ def _set_entry(parent: Node, step: str | int, value: Node, field: Field) -> Node
     if not isinstance(parent, dict) or not isinstance(step, str):
         raise TypeError(f"not a mapping: {parent!r}")
     field.check_replaceable(parent.get(step, ABSENT))
-    return {**without_entry(parent, step, comment_alone=True), step: value}
+    return {**without_comments(parent, step), step: value}
 
 
 def _mapping(node: Node, step: str, field: Field) -> dict[Key, Node]:

@@ -89,7 +89,7 @@ class ObjectPatch:
         self, item: Mapping[Key, Node], patch: Mapping[str, Any], path: Path, test: Expression | None
     ) -> None:
         for name, entries in patch.items():
-            reserved = labels.tfgen_entries(item, name)
+            reserved = labels.entries_set_by_tfgen(item, name)
             for key, text in entries.items():
                 if key in reserved and (name == "labels" or key in KEEP):
                     why = (

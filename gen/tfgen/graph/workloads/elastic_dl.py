@@ -87,7 +87,7 @@ def _pod(structure: Structure) -> Node:
                 account=names.elastic_dl_account(),
                 needs_token=True,
                 lifecycle={"restartPolicy": "Never"},
-                security_context=security.pod_part(structure.profile),
+                security_context=security.pod_context_template(structure.profile),
                 containers=[
                     {
                         "name": _MASTER,
@@ -102,7 +102,7 @@ def _pod(structure: Structure) -> Node:
                             environment.NO_GPUS,
                         ],
                         "resources": {"requests": amounts, "limits": amounts},
-                        "securityContext": security.container_part(structure.profile),
+                        "securityContext": security.container_context_template(structure.profile),
                         "volumeMounts": storage.all_mounts(),
                     }
                 ],

@@ -361,11 +361,11 @@ def _with_security_parts(pod: dict[str, Any], structure: Structure) -> dict[str,
     container_context = security.container_context(structure.profile)
     spec = dict(pod["spec"])
     if spec.get("securityContext") == pod_context:
-        spec["securityContext"] = security.pod_part(structure.profile)
+        spec["securityContext"] = security.pod_context_template(structure.profile)
     for key in ("initContainers", "containers"):
         if isinstance(spec.get(key), list):
             spec[key] = [
-                {**item, "securityContext": security.container_part(structure.profile)}
+                {**item, "securityContext": security.container_context_template(structure.profile)}
                 if isinstance(item, dict) and item.get("securityContext") == container_context
                 else item
                 for item in spec[key]

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, Final
 
-from tfgen.graph.built import BuiltJob, Objects, objects_before_rename
+from tfgen.graph.built import BuiltJob, Objects, objects_with_run_name_of_job
 from tfgen.kubernetes.object import identity
 from tfgen.places import OVERLAYS
 from tfgen.record import EMPTY
@@ -54,7 +54,7 @@ def kustomize(built: BuiltJob, sources: Sources = EMPTY) -> dict[str, str]:
             if is_retired:
                 files_by_content[key] = _base(objects, sources, namespace)
             else:
-                rename = Rename.of(objects_before_rename(built, environment), objects)
+                rename = Rename.of(objects_with_run_name_of_job(built, environment), objects)
                 files_by_content[key] = _overlay(base, rename, sources, namespace)
         files |= {f"{environment}/{path}": text for path, text in files_by_content[key].items()}
     note = generated_note(job.name)
