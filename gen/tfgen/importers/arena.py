@@ -294,7 +294,7 @@ class _Flag(NamedTuple):
         return default if part is None else self.convert(part)
 
 
-def _built(shape: Any, flags: _Flags, role: str = "") -> Part | None:
+def _build(shape: Any, flags: _Flags, role: str = "") -> Part | None:
     """Build the value of a TFJob field from the flags of a command, for the replicas of a role.
 
     `shape` describes the value: a constant, a `_Flag`, a function of the flags and the role, or a mapping or a list of
@@ -306,9 +306,9 @@ def _built(shape: Any, flags: _Flags, role: str = "") -> Part | None:
         build_part: Part | None = shape(flags, role)
         return build_part
     if isinstance(shape, Mapping):
-        return mapping(flags.start, {key: _built(value, flags, role) for key, value in shape.items()})
+        return mapping(flags.start, {key: _build(value, flags, role) for key, value in shape.items()})
     if isinstance(shape, list):
-        return _list([part for item in shape if (part := _built(item, flags, role))])
+        return _list([part for item in shape if (part := _build(item, flags, role))])
     return flags.start.scalar(shape)
 
 
@@ -327,21 +327,21 @@ def _duration(part: Part) -> Part:
     return part.scalar(sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+)([smh])", part.as_text)))
 
 
-def _texts(*names: str) -> Callable[[_Flags, str], Part | None]:
+def _mapping_of(*names: str) -> Callable[[_Flags, str], Part | None]:
     """Return a function that converts the `KEY=VALUE` pairs of a flag to a mapping.
 
     The flag is the first of the flags `names` that has pairs.
     """
 
-    def texts(flags: _Flags, role: str) -> Part | None:
+    def build_mapping(flags: _Flags, role: str) -> Part | None:
         pairs = (entries for name in names if (entries := dict(flags.pairs(name.format(role=role)))))
         entries = next(pairs, {})
         return mapping(next(iter(entries.values())), entries) if entries else None
 
-    return texts
+    return build_mapping
 
 
-def _items(name: str, convert: Callable[[Part], Part]) -> Callable[[_Flags, str], Part | None]:
+def _list_of(name: str, convert: Callable[[Part], Part]) -> Callable[[_Flags, str], Part | None]:
     """Return a function that converts the values of the flag `name` to a list. `convert` converts each value."""
     return lambda flags, _role: _list([convert(part) for part in flags.flags.get(name, ())])
 
@@ -400,13 +400,13 @@ def _resources(flags: _Flags, role: str) -> Part | None:
 
 def _capabilities(flags: _Flags, role: str) -> Part | None:
     shape = {"capabilities": {"add": [_Flag(["rdma"], convert=lambda part: part.scalar("IPC_LOCK"))]}}
-    return _built(shape, flags, role) if flags.value("rdma") else None
+    return _build(shape, flags, role) if flags.value("rdma") else None
 
 
 def _volumes(flags: _Flags) -> Iterator[tuple[str, Part, Mapping[str, Any], Part]]:
     """Yield (name, value of the flag, volume source, mount path) for each volume that the flags define."""
     memory = {"medium": "Memory", "sizeLimit": _Flag(["share-memory"], _SHARED_MEMORY)}
-    yield "dshm", flags.start, {"emptyDir": _built(memory, flags)}, flags.start.scalar("/dev/shm")  # noqa: S108 - in a pod
+    yield "dshm", flags.start, {"emptyDir": _build(memory, flags)}, flags.start.scalar("/dev/shm")  # noqa: S108 - in a pod
     for name, path in flags.pairs("data", ":"):
         claim = mapping(path, {"claimName": path.scalar(name)})
         yield name, path, {"persistentVolumeClaim": claim}, path
@@ -449,11 +449,11 @@ _POD: Final = {
     "containers": [_CONTAINER],
     "volumes": _volume_sources,
     # The flag of a role replaces the flag for all roles (transformSelectorArrayToMap in Arena).
-    "nodeSelector": _texts("{role}-selector", "selector"),
-    "tolerations": _items("toleration", _toleration),
+    "nodeSelector": _mapping_of("{role}-selector", "selector"),
+    "tolerations": _list_of("toleration", _toleration),
     "priorityClassName": _Flag(["priority"]),
     "schedulerName": _Flag(["scheduler"]),
-    "imagePullSecrets": _items("image-pull-secret", lambda part: mapping(part, {"name": part})),
+    "imagePullSecrets": _list_of("image-pull-secret", lambda part: mapping(part, {"name": part})),
     "dnsPolicy": _dns_policy,
     "hostNetwork": _host("host-network"),
     "hostIPC": _host("host-ipc"),
@@ -480,9 +480,12 @@ def _replica(flags: _Flags, replica_type: str) -> Part | None:
         return None
     shape = {
         "restartPolicy": "OnFailure" if role == "worker" and flags.is_on("chief") else "Never",
-        "template": {"metadata": {"labels": _texts("label"), "annotations": _texts("annotation")}, "spec": _POD},
+        "template": {
+            "metadata": {"labels": _mapping_of("label"), "annotations": _mapping_of("annotation")},
+            "spec": _POD,
+        },
     }
-    replica = _built(shape, flags, role)
+    replica = _build(shape, flags, role)
     return replica and mapping(replica, {"replicas": number, **replica.value})
 
 
@@ -509,13 +512,13 @@ def _tf_job(flags: _Flags) -> Part:
     if "sync-source" in flags.flags:
         extra["git-secret"] = _list([part for key, part in flags.pairs("env") if flags.is_git_secret(key)])
         extra["working-dir"] = flags.value("working-dir")
-    spec = _built(_SPEC, flags) or flags.start
+    spec = _build(_SPEC, flags) or flags.start
     shape = {
         "apiVersion": f"{GROUP}/v1",
         "kind": "TFJob",
         "metadata": {"name": _Flag(["name"]), "namespace": _Flag(["namespace"])},
     }
-    head = _built(shape, flags) or flags.start
+    head = _build(shape, flags) or flags.start
     fields = {
         "spec": spec.with_part(("tfReplicaSpecs",), mapping(flags.start, replicas)),
         GROUP: mapping(flags.start, extra),

@@ -36,7 +36,7 @@ def extract_instance(template: Part) -> tuple[Part, Instance]:
         if key.startswith(keys.ECI_PREFIX) and key.removeprefix(keys.ECI_PREFIX) in _PATHS
     }
     label = template.get("metadata", "labels", keys.ECI)
-    way, placement = _way(template)
+    way, placement = _instance_kind(template)
     is_labelled = label is not None and label.value in ("true", True)
     if not annotations and not is_labelled and way is None:
         return template, Instance()
@@ -76,7 +76,7 @@ def _value(name: str, part: Part) -> Any:
     return part.as_text.split(",") if name in eci.LISTS else part.as_text
 
 
-def _way(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
+def _instance_kind(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
     """Return the kind of instance that a pod template selects, and the fields of the pod that select the kind.
 
     The fields are (field name, value) for the node selector and for the toleration. A template with only the node

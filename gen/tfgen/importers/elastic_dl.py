@@ -158,7 +158,7 @@ class _ElasticDLJob(FieldReader):
             self.report.mark_read(self.item.value[key])
         if self.options.kind != "StatefulSet":
             why = "the job keeps the workload kind ElasticDL, because its tasks get their data from the master"
-            self.report.note(self.item, why, covers=True)
+            self.report.note(self.item, why, explains_all=True)
         for role in _NUMBERS:
             self._amounts(f"{role}_resource", (*ROLES, role, "resources"))
         if not self._amounts("master_resource", (*_ELASTIC_DL, "resources"), is_master=True):

@@ -80,7 +80,7 @@ def job_with_environments(
     """
     specs = _with_sections({env: full_spec(variant.job, variant.report) for env, variant in variants.items()})
     base = None if None in specs else min(specs, key=lambda env: _distance(specs, env))
-    specs = _unified(specs, variants, base)
+    specs = _with_equal_job_fields(specs, variants, base)
     spec = hoist_shared(specs[base], variants[base].report)
     namespaces = _namespaces(variants)
     environments: dict[str, Any] = {}
@@ -92,16 +92,16 @@ def job_with_environments(
             message = _structure_message(path, (env, variant_spec), (base, spec))
             variant.report.refuse_target(("spec", *path), variant.job.root, message)
         environments[env] = {**namespaces.get(env, {}), **values_patch(_values(spec), _values(variant_spec))}
-        variant.report.map_targets(functools.partial(_target, env, environments[env]))
+        variant.report.map_targets(functools.partial(_path_in_job_file, env, environments[env]))
     data = document(name, namespaces.get(None, {}).get("namespace"), spec)
     return base, {**data, "spec": {**data["spec"], "environments": environments}}
 
 
-def _unified(
+def _with_equal_job_fields(
     specs: Mapping[EnvironmentName, dict[str, Any]], variants: Mapping[EnvironmentName, Variant], base: EnvironmentName
 ) -> dict[EnvironmentName, dict[str, Any]]:
     """Return the specs with the same value of each field of `_JOB_FIELDS` in all specs. Report the changed values."""
-    unified = dict(specs)
+    equal_specs = dict(specs)
     for path in _JOB_FIELDS:
         values = {env: _value_at(spec, path) for env, spec in specs.items()}
         if len(set(values.values())) == 1:
@@ -112,8 +112,8 @@ def _unified(
             report = variants[env].report
             if value != common and not report.change_target(("spec", *path), why):
                 report.note(variants[env].job.root.value["spec"], why)
-            unified[env] = data_path.with_value(unified[env], path, common)
-    return unified
+            equal_specs[env] = data_path.with_value(equal_specs[env], path, common)
+    return equal_specs
 
 
 def _value_at(spec: Mapping[str, Any], path: Path) -> Any:
@@ -217,7 +217,7 @@ def _namespaces(variants: Mapping[EnvironmentName, Variant]) -> dict[Environment
     return settings | {None: {"namespace": common}} if common else settings
 
 
-def _target(env: str, patch: Mapping[str, Any], target: Path) -> Path:
+def _path_in_job_file(env: str, patch: Mapping[str, Any], target: Path) -> Path:
     """Return the path at which job.yaml sets a value for an environment: under `environments`, or `target` itself.
 
     Args:

@@ -25,7 +25,7 @@ _BY_SCHEDULER_NAME: Final[Mapping[str, Scheduler]] = {
     "scheduler-plugins-scheduler": "coscheduling",
 }
 """schedulerName of the default installation of a gang scheduler -> name of the scheduler in job.yaml."""
-_BINDINGS: Final = (
+_GROUP_KEYS: Final = (
     keys.GROUP_NAME,
     keys.POD_GROUP,
     "scheduling.volcano.sh/group-name",
@@ -54,16 +54,16 @@ _SUPPORTED_KEYS: Final[Mapping[Scheduler, tuple[str, ...]]] = {
 """Scheduler -> keys of ``gang`` that the scheduler supports."""
 
 
-class Binding(Record):
-    """A pod template, and the labels and annotations that `unbind` removed from the template.
+class TemplateWithoutGroup(Record):
+    """A pod template, and the labels and annotations that `remove_group_keys` removed from the template.
 
     Attributes:
         template: the pod template without the removed labels and annotations.
-        parts: the removed labels and annotations.
+        group_keys: the removed labels and annotations.
     """
 
     template: Part
-    parts: tuple[Part, ...]
+    group_keys: tuple[Part, ...]
 
 
 class Gang(Record):
@@ -80,18 +80,18 @@ class Gang(Record):
     has_group: bool = False
 
 
-def unbind(template: Part) -> Binding:
+def remove_group_keys(template: Part) -> TemplateWithoutGroup:
     """Remove from a pod template the labels and annotations that bind a pod to its PodGroup."""
-    parts: list[Part] = []
+    group_keys: list[Part] = []
     for section in ("annotations", "labels"):
         mapping = template.get("metadata", section)
         if mapping is None:
             continue
-        bindings = [key for key, _ in mapping.entries() if key in _BINDINGS]
-        parts += [mapping.value[key] for key in bindings]
-        if bindings:
-            template = template.with_part(("metadata", section), mapping.without(*bindings))
-    return Binding(template, tuple(parts))
+        names = [key for key, _ in mapping.entries() if key in _GROUP_KEYS]
+        group_keys += [mapping.value[key] for key in names]
+        if names:
+            template = template.with_part(("metadata", section), mapping.without(*names))
+    return TemplateWithoutGroup(template, tuple(group_keys))
 
 
 class Sources(Record):
@@ -99,7 +99,7 @@ class Sources(Record):
 
     Attributes:
         job: the name of the foreign job. A PodGroup that an operator creates has the same name.
-        bindings: the labels and annotations that bind pods to a PodGroup.
+        group_keys: the labels and annotations that bind pods to a PodGroup.
         schedulers: the values of schedulerName in the pod templates.
         policy: the scheduling policy in an operator's custom object, for example in a TFJob.
         companions: all other objects in the imported files.
@@ -108,7 +108,7 @@ class Sources(Record):
     """
 
     job: str
-    bindings: Sequence[Part]
+    group_keys: Sequence[Part]
     schedulers: Sequence[Part]
     policy: Part | None
     companions: Iterable[Part]
@@ -117,14 +117,14 @@ class Sources(Record):
 
 def read(sources: Sources, report: ImportReport) -> Gang:
     """Convert the gang settings in the parts of a foreign job to the fields of job.yaml."""
-    bindings, schedulers, policy, tasks = sources.bindings, sources.schedulers, sources.policy, sources.tasks
-    names = {sources.job, *(part.as_text for part in bindings)} - {""}
+    group_keys, schedulers, policy, tasks = sources.group_keys, sources.schedulers, sources.policy, sources.tasks
+    names = {sources.job, *(part.as_text for part in group_keys)} - {""}
     groups = (item for item in sources.companions if kind(item) == "PodGroup" and api_group(item) in _BY_GROUP)
     group = next((item for item in groups if name(item) in names), None)
     scheduler_name = schedulers[0].as_text if schedulers else None
     pod_scheduler = _BY_SCHEDULER_NAME.get(scheduler_name or "")
     if group is None and policy is None and pod_scheduler is None:
-        for part in bindings:
+        for part in group_keys:
             why = "the scheduler does not support gangs, and the files contain no PodGroup of this name; see spec.gang"
             report.drop(part, why)
         for part in schedulers:
@@ -133,7 +133,7 @@ def read(sources: Sources, report: ImportReport) -> Gang:
     # By default, an operator applies its scheduling policy with Volcano.
     scheduler: Scheduler = _BY_GROUP[api_group(group)] if group else pod_scheduler or "volcano"
     data: dict[str, Any] = {"scheduler": scheduler}
-    for part in bindings:
+    for part in group_keys:
         report.carry(part, "spec", "gang", why="tfgen sets the label that binds the pods to the PodGroup of the run")
     for part in schedulers:
         report.carry(part, "spec", "gang", "scheduler")

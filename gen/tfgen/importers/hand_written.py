@@ -18,7 +18,7 @@ from tfgen.importers.fields import Fields, carried, changed, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, TrainingPlan, training_plan
 from tfgen.importers.import_report import ImportReport
 from tfgen.importers.job_reader import RESTARTS, ROLE_WORDS, JobReader, read_pod
-from tfgen.importers.objects import api_group, drop_server_fields, kind, name
+from tfgen.importers.objects import api_group, kind, mark_server_fields_read, name
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping
 from tfgen.importers.pod_template import PodData
@@ -117,17 +117,17 @@ def read(
             items[0], "the names of the objects have no common prefix to name the job; set the name with --name"
         )
         return None
-    _refuse_missing(tasks, report)
+    _refuse_missing_tasks(tasks, report)
     _drop_services(tasks, companions, report)
     _drop_hosts(tasks, companions, report)
     limit = _shared_limit(tasks)
-    roles = {role: folded for role in ROLE_NAMES if (folded := _fold(role, tasks, limit is not None, report))}
+    roles = {role: merged for role in ROLE_NAMES if (merged := _merge_tasks(role, tasks, limit is not None, report))}
     if report.problems:
         return None
     plan = training_plan(roles, "AllWorkers", report, options.single_task_strategy)
     namespace = next((part for item in items if (part := item.get("metadata", "namespace"))), None)
     metadata = mapping(items[0], {"name": items[0].scalar(job), "namespace": namespace})
-    reader = _HandWritten(_root(tasks, job, plan), mapping(items[0], {"metadata": metadata}), options, report)
+    reader = _HandWritten(_combined_tasks(tasks, job, plan), mapping(items[0], {"metadata": metadata}), options, report)
     reader.commands = {str(number): task.command for number, task in enumerate(tasks)}
     if plan.completion_by == "AllWorkers" and plan.strategy == "ParameterServer":
         reader.set_value("AllWorkers", "spec", "completion", "by")
@@ -146,7 +146,7 @@ def _shared_limit(tasks: Sequence[_Task]) -> Part | None:
     return limits[0] if len({limit.value for limit in limits}) == 1 else None
 
 
-def _root(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
+def _combined_tasks(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
     """Combine all tasks into one object, with `spec.replicas` (role -> number) and `spec.tasks` (pod templates)."""
     first = tasks[0].item
     by_name: dict[str, Part] = {}
@@ -164,7 +164,10 @@ def _root(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
 
 
 def rendered(objects: Sequence[Mapping[str, Any]], root: Part) -> dict[str, Any]:
-    """Combine the objects of a rendered job into one object, for the comparison with `root`, the result of `_root`."""
+    """Combine the objects of a rendered job into one object, for the comparison with `root`.
+
+    `root` is the result of `_combined_tasks` for the original objects.
+    """
     specs: dict[str, Mapping[str, Any]] = {
         item["spec"]["template"]["metadata"]["labels"].get(keys.ROLE): item["spec"]
         for item in objects
@@ -220,7 +223,7 @@ def _name(names: Sequence[str]) -> str:
     return re.sub(r"[^a-z0-9]+$", "", re.sub(r"-?(ps|worker|chief|master)-?\d*$", "", prefix.rstrip("-")))
 
 
-def _refuse_missing(tasks: Sequence[_Task], report: ImportReport) -> None:
+def _refuse_missing_tasks(tasks: Sequence[_Task], report: ImportReport) -> None:
     """Report a problem if a task lists more hosts than the files have tasks. In this case, some files are missing."""
     numbers = {role: sum(task.replicas for task in tasks if task.role == role) for role in ROLE_NAMES}
     for task in tasks:
@@ -265,7 +268,9 @@ def _drop_hosts(tasks: Sequence[_Task], companions: Sequence[Part], report: Impo
 # -- the tasks of a role -----------------------------------------------------------------------------------------
 
 
-def _fold(role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report: ImportReport) -> ForeignRole | None:
+def _merge_tasks(
+    role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report: ImportReport
+) -> ForeignRole | None:
     """Merge all tasks of a role into one `ForeignRole`. Return None for a role without tasks, or after a problem."""
     tasks = [task for task in tasks if task.role == role]
     if not tasks:
@@ -288,10 +293,10 @@ def _fold(role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report:
     storage = _shared_storage(tasks, pods, report)
     data = [{"role": pod.role, "storage": {**storage, **pod.storage}} for pod in pods]
     try:
-        folded = _folded(data, indexes, ())
+        merged = _merged_value(data, indexes, ())
     except _DifferentError as error:
         pairs = ((n, (data[0], data[n]), (indexes[0], indexes[n])) for n in range(1, len(tasks)))
-        different = next((n for n, pair, index_pair in pairs if not _can_fold(pair, index_pair)), 1)
+        different = next((n for n, pair, index_pair in pairs if not _can_merge(pair, index_pair)), 1)
         problem = f"the tasks of {role} differ in {path_name(error.path[1:])}, not only in their index"
         report.refuse(tasks[different].item, f"{problem}; make the tasks equal")
         return None
@@ -299,7 +304,7 @@ def _fold(role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report:
         report.note(task.item, f"the object becomes a task of the role {role}")
     secrets = pod_template.join_pull_secrets(pods, report)
     codes = report_difference([pod.restart_codes for pod in pods], report)
-    pod = pods[0].replaced(role=folded["role"], storage=folded["storage"], pull_secrets=secrets, restart_codes=codes)
+    pod = pods[0].replaced(role=merged["role"], storage=merged["storage"], pull_secrets=secrets, restart_codes=codes)
     return ForeignRole(tasks[0].item, number, pod)
 
 
@@ -347,7 +352,7 @@ def _report_object(task: _Task, is_shared_limit: bool, report: ImportReport) -> 
     If `is_shared_limit` is True, backoffLimit has the same value in all tasks, and becomes `retries` of the job.
     """
     item, is_job = task.item, kind(task.item) == "Job"
-    drop_server_fields(item, report)
+    mark_server_fields_read(item, report)
     reader = _HandWritten(item, item, Options(), report)
     reader.fields(item.get("metadata"), _METADATA)
     if kind(item) == "Pod":
@@ -360,7 +365,7 @@ def _report_object(task: _Task, is_shared_limit: bool, report: ImportReport) -> 
     reader.fields(item.get("spec"), {ANY_KEY: controller_field, **read, **job_fields})
 
 
-def _folded(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int, ...]) -> Any:
+def _merged_value(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int, ...]) -> Any:
     """Merge the values of a field in all tasks into one value, with $(TASK_INDEX) in place of the index of each task.
 
     Args:
@@ -379,24 +384,24 @@ def _folded(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int
         if any([*value] != names for value in values):
             missing = sorted({key for value in values for key in value.keys() ^ first.keys()})
             raise _DifferentError((*path, *missing[:1]))
-        return {key: _folded([value[key] for value in values], indexes, (*path, key)) for key in names}
+        return {key: _merged_value([value[key] for value in values], indexes, (*path, key)) for key in names}
     if all(isinstance(value, list) and len(value) == len(first) for value in values):
-        return [_folded(items, indexes, (*path, n)) for n, items in enumerate(zip(*values, strict=True))]
+        return [_merged_value(items, indexes, (*path, n)) for n, items in enumerate(zip(*values, strict=True))]
     if all(isinstance(value, str) for value in values):
-        return _folded_text(values, indexes, path)
+        return _merged_text(values, indexes, path)
     raise _DifferentError(path)
 
 
-def _can_fold(values: Sequence[Any], indexes: Sequence[int]) -> bool:
+def _can_merge(values: Sequence[Any], indexes: Sequence[int]) -> bool:
     """Return True if the values of a field in several tasks are equal, or differ only in the index of the task."""
     try:
-        _folded(values, indexes, ())
+        _merged_value(values, indexes, ())
     except _DifferentError:
         return False
     return True
 
 
-def _folded_text(values: Sequence[str], indexes: Sequence[int], path: tuple[str | int, ...]) -> str:
+def _merged_text(values: Sequence[str], indexes: Sequence[int], path: tuple[str | int, ...]) -> str:
     # The shell expands ${TASK_INDEX} in a script. Kubernetes expands $(TASK_INDEX) in all other texts.
     is_script = "command" in path and any(character in values[0] for character in " \n")
     reference = "${TASK_INDEX}" if is_script else "$(TASK_INDEX)"

@@ -35,7 +35,7 @@ class Entry(Record):
         source: the path of the part in its object.
         target: the path in the job that gets the part's value, or None.
         why: the reason for the outcome; may be empty for the outcome "carried".
-        covers: whether the entry explains all differences between this part and the rendered objects.
+        explains_all: whether the entry explains all differences between this part and the rendered objects.
     """
 
     file: str
@@ -44,7 +44,7 @@ class Entry(Record):
     source: str
     target: Path | None = None
     why: str = ""
-    covers: bool = True
+    explains_all: bool = True
 
     def __str__(self) -> str:
         """Return the entry as a line of text."""
@@ -95,15 +95,15 @@ class ImportReport:
         The problem has the position of the part of the source from which the import took the value. If the import
         report does not name such a part, the problem has the position of `root`.
         """
-        sources = self.sources()
-        entry = next((sources[target[:n]] for n in range(len(target), 0, -1) if target[:n] in sources), None)
+        entries = self.first_entries()
+        entry = next((entries[target[:n]] for n in range(len(target), 0, -1) if target[:n] in entries), None)
         file, position = (entry.file, entry.position) if entry else (root.file, root.key)
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(Problem(file, position, message, REFUSED))
 
-    def note(self, part: Part, why: str, *, covers: bool = False) -> None:
+    def note(self, part: Part, why: str, *, explains_all: bool = False) -> None:
         """Report an additional change that a part causes. The caller must also report the value of the part itself."""
-        self.entries.append(Entry(part.file, part.key, "changed", part.name, None, why, covers))
+        self.entries.append(Entry(part.file, part.key, "changed", part.name, None, why, explains_all))
 
     def mark_read(self, part: Part) -> None:
         """Mark the scalars of a part as read, without an entry in the report."""
@@ -140,7 +140,7 @@ class ImportReport:
             for entry in self.entries
         ]
 
-    def sources(self) -> Mapping[Path, Entry]:
+    def first_entries(self) -> Mapping[Path, Entry]:
         """Return target -> first entry with this target. The entry names the source of the value at the target."""
         return {entry.target: entry for entry in reversed(self.entries) if entry.target}
 

@@ -188,7 +188,7 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> No
         for number, part in ports.items():
             if number != spec["port"]:
                 why = f"in the imported job, all tasks listen on port {spec['port']}"
-                report.note(part, why, covers=True)
+                report.note(part, why, explains_all=True)
     if job.has_pod_templates:
         add_rights(spec, job, report)
     _add_instances(spec, job, report)

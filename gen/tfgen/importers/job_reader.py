@@ -10,7 +10,7 @@ from tfgen.importers import pod_template
 from tfgen.importers.fields import FieldReader, Fields, carried, changed, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, TrainingPlan
 from tfgen.importers.import_report import ImportReport
-from tfgen.importers.objects import LAST_APPLIED, drop_server_fields
+from tfgen.importers.objects import LAST_APPLIED, mark_server_fields_read
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
 from tfgen.importers.task_command import TaskCommand, change_reason, legacy_keys, read_command
@@ -56,7 +56,7 @@ class JobReader(FieldReader):
 
     format: ClassVar[str]
     kind: ClassVar[WorkloadKind]
-    queue_kinds: ClassVar[str] = ""
+    kinds_for_kueue: ClassVar[str] = ""
     """The workload kinds for --workload with which Kueue can queue the job, as text for messages.
 
     If the text is empty, this reader handles the queue label of Kueue as any other label.
@@ -80,20 +80,22 @@ class JobReader(FieldReader):
 
     def metadata(self) -> None:
         """Read the metadata of the foreign job."""
-        drop_server_fields(self.item, self.report)
-        self.fields(self.job.get("metadata"), {**_METADATA, "labels": self._keys, "annotations": self._keys})
+        mark_server_fields_read(self.item, self.report)
+        readers = dict.fromkeys(("labels", "annotations"), self._labels_or_annotations)
+        self.fields(self.job.get("metadata"), {**_METADATA, **readers})
 
-    def _keys(self, key: str, part: Part) -> None:
+    def _labels_or_annotations(self, key: str, part: Part) -> None:
         queue = part.get(keys.QUEUE)
-        if queue and self.options.kind in ("TFJob", "JobSet") and self.queue_kinds:
+        if queue and self.options.kind in ("TFJob", "JobSet") and self.kinds_for_kueue:
             self.set_value({"scheduler": "kueue", "queue": queue.as_text}, "spec", "gang")
             self.report.carry(queue, "spec", "gang", "queue")
-        elif queue and self.queue_kinds:
+        elif queue and self.kinds_for_kueue:
             why = (
-                f"Kueue can queue the job only if the job is a single object; import with --workload {self.queue_kinds}"
+                "Kueue can queue the job only if the job is a single object; "
+                f"import with --workload {self.kinds_for_kueue}"
             )
             self.report.drop(queue, why)
-        part = part.without(LAST_APPLIED, *([keys.QUEUE] if self.queue_kinds else []))
+        part = part.without(LAST_APPLIED, *([keys.QUEUE] if self.kinds_for_kueue else []))
         if entries := pod_template.user_keys(part, ("spec", key), self.report):
             self.set_value(entries, "spec", key)
 

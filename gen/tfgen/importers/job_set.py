@@ -129,7 +129,7 @@ class _JobSet(JobReader):
 
     format = "JobSet"
     kind = "JobSet"
-    queue_kinds = "JobSet"
+    kinds_for_kueue = "JobSet"
 
     def read(self) -> ForeignJob | None:
         item, report = self.item, self.report

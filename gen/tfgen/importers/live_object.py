@@ -63,7 +63,7 @@ _ACCESS_VOLUME: Final = "kube-api-access-"
 """The name prefix of the volume that the API server adds for the token of the service account."""
 
 
-def is_controlled(item: Object) -> bool:
+def is_generated(item: Object) -> bool:
     """Return True if a controller or tfgen created an object. The user wrote all other objects."""
     metadata = item["metadata"]
     is_owned = any(owner.get("controller") for owner in metadata.get("ownerReferences", ()))

@@ -69,7 +69,7 @@ def name(item: Part) -> str:
     return item.text_at("metadata", "name")
 
 
-def drop_server_fields(item: Part, report: ImportReport) -> None:
+def mark_server_fields_read(item: Part, report: ImportReport) -> None:
     """Mark the fields that the API server added to an object as read. So the import report does not list the fields."""
     for key, part in item.entries("metadata"):
         if key in _SERVER_FIELDS:

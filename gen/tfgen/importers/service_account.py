@@ -12,7 +12,7 @@ from typing import Final
 from tfgen.data_path import Path
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.import_report import ImportReport
-from tfgen.importers.objects import api_group, drop_server_fields, kind, name
+from tfgen.importers.objects import api_group, kind, mark_server_fields_read, name
 from tfgen.importers.part import Part
 from tfgen.importers.pod_template import user_keys
 from tfgen.schema import workload_kinds
@@ -28,7 +28,7 @@ def with_service_account(job: ForeignJob, companions: Iterable[Part], report: Im
     part = next((item for item in companions if _is_account(item, job) and {name(item)} == accounts), None)
     if part is None or workload_kinds.lacking(job.spec, _TARGET[1:]):
         return job
-    drop_server_fields(part, report)
+    mark_server_fields_read(part, report)
     if labels := part.get("metadata", "labels"):
         report.drop(labels, "tfgen sets the labels of the account")
     if token := part.get("automountServiceAccountToken"):

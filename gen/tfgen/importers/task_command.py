@@ -72,8 +72,8 @@ class TaskCommand(Record):
         hosts: task type -> comma-separated hosts.
         port: the port of TensorFlow in the lists of hosts.
         has_cluster: whether the container has a cluster configuration.
-        legacy: whether flags contain the cluster configuration.
-        legacy_variables: whether variables with the names of the flags contain the cluster configuration.
+        has_legacy_flags: whether flags contain the cluster configuration.
+        has_legacy_variables: whether variables with the names of the flags contain the cluster configuration.
         references: the names of the variables to which the removed cluster configuration refers.
         flag_role: the role in --job_name, for a command that has no flags for the hosts and so configures no cluster.
         notes: texts about changes, for the import report.
@@ -86,8 +86,8 @@ class TaskCommand(Record):
     hosts: Mapping[str, str] = EMPTY
     port: int | None = None
     has_cluster: bool = False
-    legacy: bool = False
-    legacy_variables: bool = False
+    has_legacy_flags: bool = False
+    has_legacy_variables: bool = False
     references: tuple[str, ...] = ()
     flag_role: str = ""
     notes: tuple[str, ...] = ()
@@ -123,22 +123,22 @@ def variables_of_tf_config(container: Part) -> Mapping[str, str]:
     The import does not change the command, so a variable that the command uses is not in the result.
     """
     env = _env(container)
-    return _omitted(_names(_tf_config_text(env) or ""), env, {TF_CONFIG: WHY_TF_CONFIG}, _words(container))
+    return _unneeded_variables(_names(_tf_config_text(env) or ""), env, {TF_CONFIG: WHY_TF_CONFIG}, _words(container))
 
 
 def legacy_keys(commands: Iterable[TaskCommand]) -> dict[str, bool]:
     """Return `legacyFlags: true` if flags configure the cluster; also `legacyVariables: true` if variables do."""
     commands = list(commands)
     keys = {
-        "legacyFlags": any(command.legacy for command in commands),
-        "legacyVariables": any(command.legacy_variables for command in commands),
+        "legacyFlags": any(command.has_legacy_flags for command in commands),
+        "legacyVariables": any(command.has_legacy_variables for command in commands),
     }
     return {key: True for key, is_set in keys.items() if is_set}
 
 
 def change_reason(command: TaskCommand) -> str:
     """Return the reason in the import report for a changed command."""
-    if not command.legacy:
+    if not command.has_legacy_flags:
         return "the command no longer sets TF_CONFIG, because tfgen sets TF_CONFIG for each task"
     if command.hosts:
         return "tfgen adds the flags of the cluster configuration, such as --ps_hosts"
@@ -185,13 +185,15 @@ def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
     env = _env(container)
     by_variables = not read.hosts and _has_host_variables(env)
     replaced = {TF_CONFIG: WHY_TF_CONFIG}
-    if read.legacy or by_variables:
+    if read.has_legacy_flags or by_variables:
         # With legacyFlags, tfgen sets the same variables for its flags, except JOB_NAME: --job_name is a literal.
-        replaced |= {name: why for name, why in _VARIABLES.items() if not read.legacy or name != "JOB_NAME"}
+        replaced |= {name: why for name, why in _VARIABLES.items() if not read.has_legacy_flags or name != "JOB_NAME"}
     program = read.program
     words = _words(container) if program.command is None else [*program.command, *(program.args or ())]
-    if not (read.legacy or by_variables):
-        return read.replaced(program=program.replaced(omitted=_omitted(read.references, env, replaced, words)))
+    if not (read.has_legacy_flags or by_variables):
+        return read.replaced(
+            program=program.replaced(omitted=_unneeded_variables(read.references, env, replaced, words))
+        )
     role, index, references, hosts, refusal = read.role, read.index, read.references, read.hosts, read.refusal
     if by_variables:
         role = role or ("$(JOB_NAME)" if "JOB_NAME" in env else None)
@@ -199,15 +201,15 @@ def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
         refusal = refusal or ("" if read.index else _index_problem(env.get("TASK_INDEX")))
         references = (*references, *_HOST_VARIABLES)
         hosts = {name.removesuffix("_HOSTS").lower(): f"$({name})" for name in _HOST_VARIABLES}
-    role, index = _resolved(role, env), _resolved(index, env)
+    role, index = _value_of_reference(role, env), _value_of_reference(index, env)
     return read.replaced(
-        program=program.replaced(omitted=_omitted(references, env, replaced, words)),
+        program=program.replaced(omitted=_unneeded_variables(references, env, replaced, words)),
         role=None if role and "$" in role else role,
         index=index,
-        hosts={role_type: _resolved(host_list, env) or "" for role_type, host_list in hosts.items()},
-        port=read.port or _port_in(_resolved(f"$({name})", env) or "" for name in references),
+        hosts={role_type: _value_of_reference(host_list, env) or "" for role_type, host_list in hosts.items()},
+        port=read.port or _port_in(_value_of_reference(f"$({name})", env) or "" for name in references),
         has_cluster=True,
-        legacy_variables=not read.legacy,
+        has_legacy_variables=not read.has_legacy_flags,
         refusal=refusal,
     )
 
@@ -220,7 +222,7 @@ def _words(container: Part) -> list[str]:
     return [part.as_text for key in ("command", "args") for part in container.items(key)]
 
 
-def _omitted(
+def _unneeded_variables(
     references: Iterable[str], env: Mapping[str, Part], replaced: Mapping[str, str], words: Iterable[str]
 ) -> dict[str, str]:
     """Return variable -> reason, for the variables of a container that the imported job does not need.
@@ -262,7 +264,7 @@ def _cluster_variables(
     return unused
 
 
-def _resolved(text: str | None, env: Mapping[str, Part]) -> str | None:
+def _value_of_reference(text: str | None, env: Mapping[str, Part]) -> str | None:
     """Return the literal value of the variable for a text such as `$(A)`. Return all other texts unchanged."""
     visited: set[str] = set()
     while text and (match := _WHOLE_REFERENCE.fullmatch(text)):
@@ -364,12 +366,12 @@ def _have_cluster(flags: Mapping[str, str], env: Mapping[str, Part]) -> bool:
     config = _tf_config_text(env)
     if config is None and not _has_host_variables(env):
         return False
-    variable_role = _tf_config(config).role if config is not None else _resolved("$(JOB_NAME)", env)
-    return _is_role(_resolved(flags["job_name"], env)) and not _is_role(variable_role)
+    variable_role = _tf_config(config).role if config is not None else _value_of_reference("$(JOB_NAME)", env)
+    return _is_role(_value_of_reference(flags["job_name"], env)) and not _is_role(variable_role)
 
 
 def _flag_role(flags: Mapping[str, str], env: Mapping[str, Part]) -> str:
-    role = _resolved(flags.get("job_name"), env)
+    role = _value_of_reference(flags.get("job_name"), env)
     return role if role and _is_role(role) else ""
 
 
@@ -386,7 +388,7 @@ def _legacy_command(flags: Mapping[str, str], program: Program) -> TaskCommand:
         hosts,
         _port_in(hosts.values()),
         has_cluster=True,
-        legacy=True,
+        has_legacy_flags=True,
         references=tuple(dict.fromkeys(name for value in flags.values() for name in _names(value))),
     )
 

@@ -63,9 +63,9 @@ _OLD_FIELDS: Final[Fields] = {
 _DEFAULT_RESTART_POLICY: Final = "Never"
 """The restart policy of a replica without restartPolicy (pkg/apis/kubeflow.org/v1/tensorflow_defaults.go)."""
 
-_CLEANS_NO_PODS: Final = (1, 6)
+_KEEPS_PODS_SINCE: Final = (1, 6)
 """First version of the operator that deletes no pods if a TFJob does not set cleanPodPolicy."""
-_EVALUATOR_IN_CLUSTER: Final = (1, 1)
+_EVALUATOR_IN_CLUSTER_SINCE: Final = (1, 1)
 """First version of the operator that lists the evaluator in the TF_CONFIG of all tasks."""
 
 _WHY_SINGLE_TASK: Final = "a job with a single task gets no TF_CONFIG; before the import, the program read this value"
@@ -154,11 +154,11 @@ def _replica_specs(spec: Part) -> Part:
                     "restartPolicy": policy,
                     "template": fields["template"].without_path(pod_template.RESTART_POLICY),
                 }
-            replicas[_type(_written_type(replica))] = replica.replaced(value=fields)
+            replicas[_type(_replica_type(replica))] = replica.replaced(value=fields)
     return old.replaced(value=replicas)
 
 
-def _written_type(replica: Part) -> str:
+def _replica_type(replica: Part) -> str:
     """Return the type of a replica in a TFJob of version v1alpha1. The operator's default type is MASTER."""
     return replica.text_at("tfReplicaType") or "MASTER"
 
@@ -173,7 +173,7 @@ def _type(text: str) -> str:
 
 def _refuse_second_replicas(item: Part, report: ImportReport) -> None:
     """Report a problem for each role that the TFJob contains twice, for example as the types Chief and Master."""
-    replicas = [(_written_type(replica), replica) for replica in item.items("spec", "replicaSpecs")]
+    replicas = [(_replica_type(replica), replica) for replica in item.items("spec", "replicaSpecs")]
     replicas += [*item.entries("spec", "tfReplicaSpecs")]
     roles: set[RoleName | None] = {None}
     for text, part in replicas:
@@ -207,12 +207,12 @@ class _TFJob(JobReader):
 
     format = "TFJob"
     kind = "TFJob"
-    queue_kinds = "TFJob, or JobSet"
+    kinds_for_kueue = "TFJob, or JobSet"
 
     def __init__(self, item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> None:
         super().__init__(item, canonical(item), options, report)
         self.companions, self.version = companions, api_version(item)
-        self.bindings: list[Part] = []
+        self.group_keys: list[Part] = []
         self.policies: dict[RoleName, Part | None] = {}
 
     @property
@@ -274,10 +274,10 @@ class _TFJob(JobReader):
             return None
         if pod_policy := template.get("spec", "restartPolicy"):
             self.report.drop(pod_policy, "the operator ignores this policy, and uses the restartPolicy of the replica")
-        binding = gang.unbind(template)
-        self.bindings += binding.parts
-        self.commands[role] = command = self._command(binding.template)
-        pod = read_pod(binding.template, role, command, self.report, (PORT_NAME,))
+        without_group = gang.remove_group_keys(template)
+        self.group_keys += without_group.group_keys
+        self.commands[role] = command = self._command(without_group.template)
+        pod = read_pod(without_group.template, role, command, self.report, (PORT_NAME,))
         if pod is None:
             return None
         if old_port := part.get("tfPort"):
@@ -313,7 +313,7 @@ class _TFJob(JobReader):
         if template is None or peer is part:
             return None
         why = "the operator ran a built-in server as the ps; in the imported job, the program must run the ps itself"
-        self.report.note(part, why, covers=True)
+        self.report.note(part, why, explains_all=True)
         self.comments[(*ROLES, "ps")] = (
             "The operator ran a built-in server as the ps; now the program must run the ps itself."
         )
@@ -407,7 +407,7 @@ class _TFJob(JobReader):
         operator = self.options.operator
         if policy:
             self._clean(policy)
-        elif self.version == "v1" and operator is not None and operator >= _CLEANS_NO_PODS:
+        elif self.version == "v1" and operator is not None and operator >= _KEEPS_PODS_SINCE:
             self.set_value("Keep", *_COMPLETION, "release")
             version = ".".join(map(str, operator))
             self.report.note(
@@ -458,7 +458,7 @@ class _TFJob(JobReader):
         dynamic = _DYNAMIC_TF_JOB if self.keeps_kind else _DYNAMIC
         read = ("runPolicy", "successPolicy", _TENSORBOARD, "tfReplicaSpecs", "terminationPolicy")
         self.fields(self.job.get("spec"), {**self._ignored_fields("a TFJob", *read), "enableDynamicWorker": dynamic})
-        in_cluster = self.options.operator is None or self.options.operator >= _EVALUATOR_IN_CLUSTER
+        in_cluster = self.options.operator is None or self.options.operator >= _EVALUATOR_IN_CLUSTER_SINCE
         if "evaluator" in plan.roles and not self.keeps_kind and in_cluster:
             why = "the TF_CONFIG of the other tasks no longer lists the evaluator"
             self.report.note(plan.roles["evaluator"].part, f"{why}, which the operator listed from version 1.1")
@@ -470,7 +470,7 @@ class _TFJob(JobReader):
         tasks_with_evaluator = sum(role.replicas for role in roles.values())
         policy = self.job.get("spec", "runPolicy", "schedulingPolicy")
         numbers = (tasks, tasks_with_evaluator)
-        sources = gang.Sources(self.name, self.bindings, schedulers, policy, self.companions, numbers)
+        sources = gang.Sources(self.name, self.group_keys, schedulers, policy, self.companions, numbers)
         foreign_gang = gang.read(sources, self.report)
         if foreign_gang.scheduler_name:
             self.spec["podTemplate"] = {"spec": {"schedulerName": foreign_gang.scheduler_name}}

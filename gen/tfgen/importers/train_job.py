@@ -258,7 +258,7 @@ def _gang(runtime: Part, report: ImportReport) -> dict[str, Any]:
     scheduler = "volcano" if "volcano" in policy.value else "coscheduling"
     gang: dict[str, Any] = {"scheduler": scheduler}
     report.mark_read(policy)
-    report.note(policy, f"the imported job gets a gang of all tasks, with the scheduler {scheduler}", covers=True)
+    report.note(policy, f"the imported job gets a gang of all tasks, with the scheduler {scheduler}", explains_all=True)
     timeout = policy.get("coscheduling", "scheduleTimeoutSeconds")
     if timeout is not None:
         gang["scheduleTimeoutSeconds"] = timeout.value

@@ -16,7 +16,7 @@ from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.import_report import REFUSED, Entry, ImportReport
 from tfgen.importers.job_data import job_data
 from tfgen.importers.job_text import job_text
-from tfgen.importers.objects import drop_server_fields, keep_object, kind, name, objects
+from tfgen.importers.objects import keep_object, kind, mark_server_fields_read, name, objects
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, scalar_part
 from tfgen.importers.service_account import with_service_account
@@ -109,7 +109,7 @@ class Imported(Record):
         return "---\n".join(job.text for job in self.jobs)
 
 
-class _Reading(Record):
+class _EnvironmentJobs(Record):
     """The jobs that were read from the files of an environment.
 
     Attributes:
@@ -146,35 +146,35 @@ def import_jobs(
     problems = [problem for parsed_files in parsed.values() for problem in parsed_files.problems]
     if has_errors(problems):
         return Imported((), (), in_order(problems))
-    readings = _read_all(parsed, options)
+    jobs_by_env = _read_all(parsed, options)
     report = ImportReport()
-    for reading in readings.values():
-        report.problems += reading.report.problems
-    _refuse_second_names(readings, report)
-    jobs = [] if has_errors(report.problems) else _grouped(readings, options, report)
+    for env_jobs in jobs_by_env.values():
+        report.problems += env_jobs.report.problems
+    _refuse_second_names(jobs_by_env, report)
+    jobs = [] if has_errors(report.problems) else _grouped(jobs_by_env, options, report)
     if has_errors(report.problems):
-        return Imported((), tuple(_entries(readings)), in_order(report.problems))
-    for reading in readings.values():
-        for part in reading.parts:
-            _report_object(part, reading.parts, reading.report)
+        return Imported((), tuple(_entries(jobs_by_env)), in_order(report.problems))
+    for env_jobs in jobs_by_env.values():
+        for part in env_jobs.parts:
+            _report_object(part, env_jobs.parts, env_jobs.report)
     imported = [job for name, variants in jobs if (job := _write(name, variants))]
-    problems = [problem for reading in readings.values() for problem in reading.report.problems]
+    problems = [problem for env_jobs in jobs_by_env.values() for problem in env_jobs.report.problems]
     if not has_errors(problems):
-        problems += [problem for job in imported for problem in _mapped(job)]
+        problems += [problem for job in imported for problem in _problems_in_source(job)]
     if has_errors(problems):
-        return Imported((), tuple(_entries(readings)), in_order(problems))
-    entries = sorted(_entries(readings), key=lambda entry: (entry.file, entry.position))
+        return Imported((), tuple(_entries(jobs_by_env)), in_order(problems))
+    entries = sorted(_entries(jobs_by_env), key=lambda entry: (entry.file, entry.position))
     return Imported(tuple(imported), tuple(entries), in_order(problems))
 
 
-def _entries(readings: Mapping[EnvironmentName, _Reading]) -> Iterator[Entry]:
-    for reading in readings.values():
-        yield from reading.report.entries
-        for variant in reading.variants:
+def _entries(jobs_by_env: Mapping[EnvironmentName, _EnvironmentJobs]) -> Iterator[Entry]:
+    for env_jobs in jobs_by_env.values():
+        yield from env_jobs.report.entries
+        for variant in env_jobs.variants:
             yield from variant.report.entries
 
 
-class _Files(Record):
+class _ParsedFiles(Record):
     """The parsed files of an environment.
 
     Attributes:
@@ -188,7 +188,7 @@ class _Files(Record):
     problems: tuple[Problem, ...]
 
 
-def _parse_files(sources: Iterable[Source]) -> _Files:
+def _parse_files(sources: Iterable[Source]) -> _ParsedFiles:
     documents: list[Document] = []
     scripts: list[tuple[str, str]] = []
     problems: list[Problem] = []
@@ -202,11 +202,11 @@ def _parse_files(sources: Iterable[Source]) -> _Files:
             continue
         parsed = parse(text, source.file)
         documents += parsed.documents
-        problems += [_template(text, source.file)] if parsed.problems and "{{" in text else parsed.problems
-    return _Files(tuple(documents), tuple(scripts), tuple(problems))
+        problems += [_template_problem(text, source.file)] if parsed.problems and "{{" in text else parsed.problems
+    return _ParsedFiles(tuple(documents), tuple(scripts), tuple(problems))
 
 
-def _template(text: str, file: str) -> Problem:
+def _template_problem(text: str, file: str) -> Problem:
     """Return the problem for a file that is a Helm template, and therefore not valid YAML."""
     index = text.index("{{")
     line, column = text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
@@ -214,28 +214,30 @@ def _template(text: str, file: str) -> Problem:
     return Problem(file, Position(line, column), message, REFUSED)
 
 
-def _read_all(parsed: Mapping[EnvironmentName, _Files], options: Options) -> dict[EnvironmentName, _Reading]:
+def _read_all(
+    parsed: Mapping[EnvironmentName, _ParsedFiles], options: Options
+) -> dict[EnvironmentName, _EnvironmentJobs]:
     """Read the jobs of all environments.
 
     If a job has several tasks in some environments and a single task in others, the single task becomes worker 0.
     """
-    readings = {env: _read(files, options) for env, files in parsed.items()}
-    strategies = {variant.job.strategy for reading in readings.values() for variant in reading.variants}
+    jobs_by_env = {env: _read(files, options) for env, files in parsed.items()}
+    strategies = {variant.job.strategy for env_jobs in jobs_by_env.values() for variant in env_jobs.variants}
     if len(parsed) > 1 and strategies == {"Single", "MultiWorkerMirrored"}:
         mirrored = options.replaced(single_task_strategy="MultiWorkerMirrored")
-        readings = {env: _read(files, mirrored) for env, files in parsed.items()}
-    return readings
+        jobs_by_env = {env: _read(files, mirrored) for env, files in parsed.items()}
+    return jobs_by_env
 
 
-def _read(files: _Files, options: Options) -> _Reading:
+def _read(files: _ParsedFiles, options: Options) -> _EnvironmentJobs:
     report = ImportReport()
     parts = [part for part in objects(files.documents) if part.value is not None]
     for file, script in files.scripts:
         parts += _submitted(script, file, report)
     if report.problems:
-        return _Reading((), report, ())
+        return _EnvironmentJobs((), report, ())
     variants = [Variant(job, job_report) for job, job_report in _jobs(parts, options, report) if job]
-    return _Reading(tuple(parts), report, tuple(variants))
+    return _EnvironmentJobs(tuple(parts), report, tuple(variants))
 
 
 def _submitted(script: str, file: str, report: ImportReport) -> Iterator[Part]:
@@ -303,16 +305,18 @@ def _kind_in_words(item: Part) -> str:
     return f"{kind(item)} of {version.as_text}" if version and version.as_text else f"{kind(item)} without apiVersion"
 
 
-def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, report: ImportReport) -> list[_Job]:
+def _grouped(
+    jobs_by_env: Mapping[EnvironmentName, _EnvironmentJobs], options: Options, report: ImportReport
+) -> list[_Job]:
     """Return each job with its variants from all environments.
 
     The name of a variant may contain the environment: mnist-dev and mnist-prod are variants of the job mnist.
     """
-    if len(readings) == 1:
-        ((env, reading),) = readings.items()
-        return [(_name(variant, env, readings), {env: variant}) for variant in reading.variants]
-    if all(len(reading.variants) == 1 for reading in readings.values()):
-        variants = {env: reading.variants[0] for env, reading in readings.items()}
+    if len(jobs_by_env) == 1:
+        ((env, env_jobs),) = jobs_by_env.items()
+        return [(_name(variant, env, jobs_by_env), {env: variant}) for variant in env_jobs.variants]
+    if all(len(env_jobs.variants) == 1 for env_jobs in jobs_by_env.values()):
+        variants = {env: env_jobs.variants[0] for env, env_jobs in jobs_by_env.items()}
         name = options.name or base_name({env: variant.job.name for env, variant in variants.items()})
         if name:
             return [(name, variants)]
@@ -321,23 +325,23 @@ def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, rep
         report.refuse([*variants.values()][-1].job.root, message)
         return []
     jobs: dict[str, dict[EnvironmentName, Variant]] = {}
-    for env, reading in readings.items():
-        for variant in reading.variants:
-            jobs.setdefault(_name(variant, env, readings), {})[env] = variant
+    for env, env_jobs in jobs_by_env.items():
+        for variant in env_jobs.variants:
+            jobs.setdefault(_name(variant, env, jobs_by_env), {})[env] = variant
     return [*jobs.items()]
 
 
-def _name(variant: Variant, env: EnvironmentName, readings: Mapping[EnvironmentName, _Reading]) -> str:
+def _name(variant: Variant, env: EnvironmentName, jobs_by_env: Mapping[EnvironmentName, _EnvironmentJobs]) -> str:
     """Return the name of the job of a variant. If the import has several environments, remove `env` from the name."""
-    return (len(readings) > 1 and base_name({env: variant.job.name})) or variant.job.name
+    return (len(jobs_by_env) > 1 and base_name({env: variant.job.name})) or variant.job.name
 
 
-def _refuse_second_names(readings: Mapping[EnvironmentName, _Reading], report: ImportReport) -> None:
+def _refuse_second_names(jobs_by_env: Mapping[EnvironmentName, _EnvironmentJobs], report: ImportReport) -> None:
     """Report an error for each second job with the same name in an environment. Both jobs would have the same chart."""
-    for env, reading in readings.items():
+    for env, env_jobs in jobs_by_env.items():
         names: set[str] = set()
-        for variant in reading.variants:
-            name = _name(variant, env, readings)
+        for variant in env_jobs.variants:
+            name = _name(variant, env, jobs_by_env)
             if name in names:
                 message = f"two jobs of the files have the name {name}; import this job separately, with --name"
                 report.refuse(variant.job.root, message)
@@ -354,7 +358,7 @@ def _report_object(part: Part, parts: Sequence[Part], report: ImportReport) -> N
         else:
             keep_object(part, report)
         return
-    drop_server_fields(part, report)
+    mark_server_fields_read(part, report)
     for scalar in report.unread(part):
         report.drop(scalar, NO_EQUIVALENT)
 
@@ -423,7 +427,7 @@ def _rename(variants: Mapping[EnvironmentName, Variant], name: str) -> None:
             ]
 
 
-def _mapped(job: ImportedJob) -> Iterator[Problem]:
+def _problems_in_source(job: ImportedJob) -> Iterator[Problem]:
     """Check an imported job. Yield each problem with the position in the original manifest that causes the problem."""
     checked = check(job.text, _FILE)
     (document,) = parse(job.text, _FILE).documents

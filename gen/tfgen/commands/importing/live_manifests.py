@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tfgen.commands.importing.import_jobs import Source
 from tfgen.errors import UsageError
-from tfgen.importers.live_object import is_controlled, user_object
+from tfgen.importers.live_object import is_generated, user_object
 from tfgen.importers.part import part_of
 from tfgen.importers.task_command import read_command
 from tfgen.kubernetes.object import Object
@@ -60,7 +60,7 @@ def live_manifests(access: Access, names: Sequence[str], tell: Callable[[str], N
     api, namespace = Api(connection, ONCE, tell), access.namespace or connection.namespace
     kinds = [(version, kind) for kind, versions in _JOBS.items() for version in _first_served(api, kind, versions)]
     items = [item for version, kind in (*kinds, *_TASKS) for item in _objects(api, version, kind, namespace, tell)]
-    jobs = {_title(item): item for item in items if not is_controlled(item)}
+    jobs = {_title(item): item for item in items if not is_generated(item)}
     companions = [item for version, kind in _COMPANIONS for item in _objects(api, version, kind, namespace, tell)]
     selected = _selected(jobs, companions, names, namespace, tell)
     if not selected:

@@ -289,7 +289,7 @@ def differences(job: ImportedJob, environment: EnvironmentName = None) -> tuple[
     entries = origin.entries
     original, rendered = _comparable(root.data), _comparable(rendered)
     explained = {
-        entry.source: entry.why for entry in entries if entry.outcome in ("changed", "dropped") and entry.covers
+        entry.source: entry.why for entry in entries if entry.outcome in ("changed", "dropped") and entry.explains_all
     }
     reported = explained | {entry.source: "" for entry in entries if entry.outcome == "carried"}
     result = list(_move_roles(original, rendered))
@@ -297,7 +297,7 @@ def differences(job: ImportedJob, environment: EnvironmentName = None) -> tuple[
         if change.before is NOTHING and _PULL_SECRETS_OF_POD.fullmatch(str(change.path)):
             why = _reported_pull_secrets(change.after, root, entries)
         else:
-            why = _normalization(change) or _entry(change, root, explained, reported)
+            why = _normalization(change) or _reported_reason(change, root, explained, reported)
         result.append(Difference(str(change.path), in_words(change.before, change.after, 60), why))
     return tuple(result)
 
@@ -344,14 +344,14 @@ def _reported_pull_secrets(new: Any, root: Part, entries: Sequence[Entry]) -> st
         entry.source: entry.why for entry in entries if (entry.target, entry.outcome) == (PULL_SECRETS, "changed")
     }
     reported = {
-        scalar.value: reasons[name] for scalar in root.leaves() for name in _names_around(scalar) if name in reasons
+        scalar.value: reasons[name] for scalar in root.leaves() for name in _names_up_to_root(scalar) if name in reasons
     }
     secrets = new if isinstance(new, list) else [new]
     reasons_of_secrets = [reported.get(secret["name"], "") for secret in secrets]
     return reasons_of_secrets[0] if all(reasons_of_secrets) else ""
 
 
-def _entry(change: FieldChange, root: Part, explained: Mapping[str, str], reported: Mapping[str, str]) -> str:
+def _reported_reason(change: FieldChange, root: Part, explained: Mapping[str, str], reported: Mapping[str, str]) -> str:
     """Return the reason that the import report gives for a changed field; empty if the report gives no reason.
 
     Args:
@@ -370,11 +370,11 @@ def _entry(change: FieldChange, root: Part, explained: Mapping[str, str], report
     if why or part is None:
         return why
     # In a changed list, the report may have a reason for some items, and carry over the rest of the items.
-    names = [next((name for name in _names_around(scalar) if name in reported), None) for scalar in part.leaves()]
+    names = [next((name for name in _names_up_to_root(scalar) if name in reported), None) for scalar in part.leaves()]
     return next((reported[name] for name in names if name and reported[name]), "") if None not in names else ""
 
 
-def _names_around(part: Part) -> Iterator[str]:
+def _names_up_to_root(part: Part) -> Iterator[str]:
     """Yield the name of the field `part`, and then the name of each parent field."""
     for length in range(len(part.path), 0, -1):
         yield part.replaced(path=part.path[:length]).name
@@ -405,7 +405,7 @@ def _comparable(item: Mapping[str, Any]) -> dict[str, Any]:
     item = {key: value for key, value in item.items() if key not in ("metadata", "status")}
     if isinstance(item["spec"].get("volumes"), list):
         item["spec"] = _with_volumes(item["spec"], metadata["name"])
-    return {**_completed(item), "metadata": {**metadata, "annotations": notes}}
+    return {**_with_defaults(item), "metadata": {**metadata, "annotations": notes}}
 
 
 def _with_volumes(spec: Mapping[str, Any], job: str) -> dict[str, Any]:
@@ -425,13 +425,13 @@ def _with_volumes(spec: Mapping[str, Any], job: str) -> dict[str, Any]:
     return {**{key: value for key, value in spec.items() if key != "volumes"}, "tasks": tasks}
 
 
-def _completed(data: Any) -> Any:
+def _with_defaults(data: Any) -> Any:
     """Return `data`, any part of an object, with the defaults of Kubernetes in all pod templates."""
     if isinstance(data, list):
-        return [_completed(child) for child in data]
+        return [_with_defaults(child) for child in data]
     if not isinstance(data, dict):
         return data
-    data = {key: _template(value) if key == "template" else _completed(value) for key, value in data.items()}
+    data = {key: _template(value) if key == "template" else _with_defaults(value) for key, value in data.items()}
     if "tfReplicaSpecs" in data:
         data.setdefault("runPolicy", {})
     if "tasks" in data or ("template" in data and "name" in data):
@@ -468,8 +468,8 @@ def _template(template: Any) -> dict[str, Any]:
     volumes: dict[str, str] = {}
     for mount in main.get("volumeMounts", ()):
         volumes.setdefault(mount.get("name", ""), f"at {mount.get('mountPath', '').rstrip('/')}")
-    renamed: dict[str, Any] = _renamed(completed, volumes)
-    return renamed
+    comparable: dict[str, Any] = _with_comparable_volumes(completed, volumes)
+    return comparable
 
 
 def _hoist_user(spec: dict[str, Any]) -> None:
@@ -481,7 +481,7 @@ def _hoist_user(spec: dict[str, Any]) -> None:
     spec["securityContext"] = {**spec["securityContext"], **user}
 
 
-def _renamed(data: Any, names: Mapping[str, str]) -> Any:
+def _with_comparable_volumes(data: Any, names: Mapping[str, str]) -> Any:
     """Return the data with comparable volumes: names that contain the mount path, and no default file modes.
 
     Args:
@@ -489,10 +489,10 @@ def _renamed(data: Any, names: Mapping[str, str]) -> Any:
         names: name of a volume -> comparable name.
     """
     if isinstance(data, list):
-        return [_renamed(child, names) for child in data]
+        return [_with_comparable_volumes(child, names) for child in data]
     if not isinstance(data, dict):
         return data
-    data = {key: _renamed(value, names) for key, value in data.items()}
+    data = {key: _with_comparable_volumes(value, names) for key, value in data.items()}
     for key in ("volumes", "volumeMounts"):
         if isinstance(data.get(key), list):
             data[key] = [{**item, "name": names.get(item.get("name"), item.get("name"))} for item in data[key]]
