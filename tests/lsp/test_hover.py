@@ -80,7 +80,7 @@ def test_a_key_of_the_defaults_is_explained_by_their_schema(hover: Hover) -> Non
 
 def test_a_long_list_of_inherited_values_is_cut(hover: Hover, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tfgen.lsp.hover._MOST", 0)
-    assert (hover(JOB.replace("gang: {s", "ga|ng: {s")) or "").endswith("Inherited:\n\n  and 1 more values\n")
+    assert (hover(JOB.replace("gang: {s", "ga|ng: {s")) or "").endswith("Inherited:\n\n  and 1 more value\n")
 
 
 @pytest.mark.parametrize("line", ["  tpyo|: 1\n", "  # a wo|rd\n"])

@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 
 from tfgen.errors import UsageError
 from tfgen.git.commit import RefusedError, Repository, wait
+from tfgen.plural import count
 from tfgen.record import Record
 
 ATTEMPTS: Final = 50
@@ -194,7 +195,7 @@ def _rebase(repository: Repository, to: Target, replay: Replay) -> None:
 
 def _some(names: Sequence[str], most: int = 3) -> str:
     hidden = len(names) - most
-    return ", ".join(names[:most]) + (f" and {hidden} more files" if hidden > 0 else "")
+    return ", ".join(names[:most]) + (f" and {count(hidden, 'more file')}" if hidden > 0 else "")
 
 
 def _config(repository: Repository, key: str) -> str:

@@ -18,6 +18,7 @@ from tfgen.job.origin import origins
 from tfgen.lsp.analysis import Analysis
 from tfgen.lsp.cursor import Cursor
 from tfgen.lsp.open_files import is_defaults
+from tfgen.plural import count
 from tfgen.schema import file as schema_file
 from tfgen.text.document import Document
 from tfgen.words import path_name, shown
@@ -37,7 +38,7 @@ def explain_key(analysis: Analysis, cursor: Cursor) -> str | None:
     except UsageError:
         return None
     lines = [f"  {line}\n" for line in _inherited(analysis, cursor)]
-    hidden = f"  and {len(lines) - _MOST} more values\n" if len(lines) > _MOST else ""
+    hidden = f"  and {count(len(lines) - _MOST, 'more value')}\n" if len(lines) > _MOST else ""
     return f"{text}\nInherited:\n\n{''.join(lines[:_MOST])}{hidden}" if lines else text
 
 

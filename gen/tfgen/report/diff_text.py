@@ -21,6 +21,7 @@ from typing import Any, Final
 from tfgen.change.field_diff import NOTHING, FieldChange
 from tfgen.change.job_diff import EnvironmentDiff, JobDiff, ObjectDiff
 from tfgen.check.totals import Totals, amount
+from tfgen.plural import count
 from tfgen.report.problems import as_text
 from tfgen.words import for_terminal, shown
 
@@ -255,4 +256,4 @@ def _lines(before: str, after: str) -> list[tuple[str, str]]:
     omitted = sum(1 for _ in differ)
     if not lines:
         lines = [("-", f"{before.count(chr(10))} line endings"), ("+", f"{after.count(chr(10))} line endings")]
-    return [*lines, ("", f"... and {omitted} more lines")] if omitted else lines
+    return [*lines, ("", f"... and {count(omitted, 'more line')}")] if omitted else lines
