@@ -34,9 +34,11 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
             owner_job, owner_environment = owners.setdefault((cluster, kind, name), (job, environment))
             if (owner_job, owner_environment) != (job, environment):
                 where = f"the cluster {cluster}" if cluster else "one cluster"
-                owner = owner_environment if owner_job == job else f"{owner_environment} of the job {owner_job}"
+                owner, current = owner_environment, environment
+                if owner_job != job:
+                    owner, current = f"{owner} of the job {owner_job}", f"{current} of the job {job}"
                 message = (
-                    f"the environments {owner} and {environment} both create the {kind} {name} in {where}, so "
+                    f"the environments {owner} and {current} both create the {kind} {name} in {where}, so "
                     f"each would overwrite or delete the object of the other; {cure}"
                 )
                 yield Clash(number, ("spec", "environments", environment), message)

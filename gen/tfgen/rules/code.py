@@ -74,11 +74,12 @@ def _check_names(view: View) -> Iterator[Finding]:
     for name in code.files if isinstance(code, FileCode) else ():
         namesake = names.setdefault(name.casefold(), name)
         if fault := path_fault(name):
-            yield Finding(("code", "configMap", "files", name), f"code has a file that tfgen cannot write: {fault}")
+            message = f"tfgen cannot write the code file {fault}; rename the file"
+            yield Finding(("code", "configMap", "files", name), message)
         elif namesake != name:
             message = (
-                f"the file names {shown(namesake)} and {shown(name)} differ only in case, which some disks ignore; "
-                "rename one of the files"
+                f"the file names {shown(namesake)} and {shown(name)} differ only in case, which some file systems "
+                "ignore; rename one of the files"
             )
             yield Finding(("code", "configMap", "files", name), message)
 

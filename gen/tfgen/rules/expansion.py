@@ -94,7 +94,10 @@ def measure_expanded(text: str, sizes: Mapping[str, int]) -> int:
 def _check_order(view: View) -> Iterator[Finding]:
     for reference in _references(view):
         if reference.target == reference.name and not reference.has_env_from:
-            message = f"the variable {reference.name} refers to itself; write the value of the variable"
+            message = (
+                f"the variable {reference.name} refers to itself; write the value of the variable in place of "
+                f"$({reference.name})"
+            )
             yield Finding(reference.path, message)
         elif reference.order.get(reference.target, -1) > reference.order[reference.name]:
             message = (

@@ -31,7 +31,9 @@ def _incomplete(document: Document) -> Iterator[Finding]:
         if "argocd" not in settings and "flux" not in settings:
             yield Finding(_GITOPS, "gitops names no tool that applies the job; add argocd: {} or flux: {}")
         if settings.get("source") == "Chart" and _is_in_sets(document):
-            message = "an ApplicationSet applies overlays, not charts; write source: Kustomize, or remove the generator"
+            message = (
+                "an ApplicationSet applies overlays, not charts; write source: Kustomize, or remove argocd.generator"
+            )
             yield Finding((*_GITOPS, "argocd", "generator"), message)
         yield from _environments(document)
 

@@ -26,7 +26,7 @@ def _check(view: View) -> Iterator[Finding]:
         if owner != f"objects.{name}":
             message = (
                 f"the {item['kind']} {item['metadata']['name']} has the same kind and name as {owner}; choose a "
-                "different name"
+                "different metadata.name"
             )
             yield Finding(("objects", name, "metadata", "name"), message)
 

@@ -38,7 +38,7 @@ def _check_used(view: View) -> Iterator[Finding]:
     for role in view.roles:
         if role.name not in _USED[strategy]:
             used = either(_USED[strategy], "and")
-            message = f"strategy {strategy} does not use the role {role.name}; the strategy uses {used}"
+            message = f"strategy {strategy} does not use the role {role.name}, only {used}; remove the key"
             yield Finding(("roles", role.name), message)
 
 

@@ -31,9 +31,11 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
         for environment, key, name, description in record:
             owner_job, owner_environment = owners.setdefault(tuple(key), (job, environment))
             if (owner_job, owner_environment) != (job, environment):
-                owner = owner_environment if owner_job == job else f"{owner_environment} of the job {owner_job}"
+                owner, current = owner_environment, environment
+                if owner_job != job:
+                    owner, current = f"{owner} of the job {owner_job}", f"{current} of the job {job}"
                 message = (
-                    f"the environments {owner} and {environment} both create {description}, so each would overwrite or "
+                    f"the environments {owner} and {current} both create {description}, so each would overwrite or "
                     f"delete the object of the other; change metadata.name, or write objects: {{{name}: null}} in one "
                     "environment"
                 )
