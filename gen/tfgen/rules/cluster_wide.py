@@ -36,7 +36,7 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
                 where = f"the cluster {cluster}" if cluster else "one cluster"
                 owner, current = owner_environment, environment
                 if owner_job != job:
-                    owner, current = f"{owner} of the job {owner_job}", f"{current} of the job {job}"
+                    owner, current = f"{owner_job}/{owner}", f"{job}/{current}"
                 message = (
                     f"the environments {owner} and {current} both create the {kind} {name} in {where}, so "
                     f"each would overwrite or delete the object of the other; {cure}"

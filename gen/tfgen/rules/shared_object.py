@@ -33,7 +33,7 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
             if (owner_job, owner_environment) != (job, environment):
                 owner, current = owner_environment, environment
                 if owner_job != job:
-                    owner, current = f"{owner} of the job {owner_job}", f"{current} of the job {job}"
+                    owner, current = f"{owner_job}/{owner}", f"{job}/{current}"
                 message = (
                     f"the environments {owner} and {current} both create {description}, so each would overwrite or "
                     f"delete the object of the other; change metadata.name, or write objects: {{{name}: null}} in one "
