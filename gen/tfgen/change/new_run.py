@@ -117,7 +117,7 @@ def _spec_of(data: Any, environment: str | None) -> Mapping[str, Any]:
 
 
 def _variant_data(document: Document, environment: str | None) -> JobData:
-    """Return the data of a document with only the environment `environment`. For None, return no environment."""
+    """Return the data of a document with only the environment `environment`. For None, return no environments."""
     spec: Any = tunables.without_environments(document.data["spec"])
     if environment is not None:
         spec["environments"] = {environment: _spec_of(document.data, environment)}

@@ -1,4 +1,4 @@
-"""Check for changes of rendered files that need a new run, and that come from a newer tfgen or a layer.
+"""Check for changes of rendered files that need a new run, and whose cause is a newer tfgen or a changed layer.
 
     job.yaml:3:18: StatefulSet mnist-ps: spec.template.spec.enableServiceLinks was true and is false, because the
     version of tfgen changed from 0.1.0 to 0.2.0: the pods of the StatefulSet mnist-ps would stay unchanged; for a ...
@@ -159,7 +159,10 @@ def _is_as_rendered(job: JobPlan) -> bool:
 
 
 def _is_as_cached(name: str, files: _Files, ledger: Ledger, digest: str | None) -> bool:
-    """Return True if committed overlays equal the overlays that this tfgen renders from the committed job."""
+    """Return True if the committed overlays equal the overlays that this tfgen renders from the committed job.
+
+    `files` and `ledger` are from the commit. `digest` is the digest of the ledger that this tfgen writes for the job.
+    """
     if digest != digest_of(ledger.to_text()):
         return False
     return _overlays_of(ledger.files, name) == {path: digest_of(text) for path, text in files.items()}
@@ -179,7 +182,7 @@ def _overlays_of(files: _Files, name: str) -> dict[str, str]:
 
 
 def _committed_overlays(out: Path, name: str, revision: str) -> tuple[_Files, Ledger] | None:
-    """Return the committed overlays and the committed ledger of a job; None if the commit has no ledger of the job."""
+    """Return (committed overlays, committed ledger) of a job; None if the commit has no ledger of the job."""
     path = out / ledger_path(name)
     ledger = git.committed(path, revision)
     if ledger is None:

@@ -3,8 +3,7 @@
     job.yaml:9:8: run was "3" and is "2", the name of an earlier run: ...; for a new run: tfgen set job.yaml run=4
 
 The objects of the earlier run no longer exist. The old name would create the objects again, and the run would train
-again in the folder with the results of the earlier run. The job file does not show that an earlier
-run had the name.
+again in the folder with the results of the earlier run. The job file does not list the names of earlier runs.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ RULES: Final[Mapping[str, str]] = {
 """Summary of each rule, which is also the first line of the rule's section in docs/rules.md."""
 
 Runs: TypeAlias = Collection[tuple[str | None, str]]
-"""Pairs of an environment and the name of its run. The environment is None for the job itself."""
+"""(environment, name of the run) of each run. The environment is None for the run of the job itself."""
 
 
 def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Iterator[Problem]:
@@ -77,7 +76,7 @@ def earlier_runs(before: Document, revision: str) -> Runs:
 
 
 def _runs_of(data: Any, of_defaults: Collection[str]) -> set[tuple[str | None, str]]:
-    """Return the runs in the data of a job. The data may be invalid.
+    """Return (environment or None, run name) for each run in the data of a job. The data may be invalid.
 
     Args:
         data: data of the job.
