@@ -47,7 +47,7 @@ from tfgen.graph.holes import (
     MapOf,
     Matches,
     Merged,
-    Named,
+    NamedTemplate,
     Node,
     Not,
     NotEmpty,
@@ -61,11 +61,11 @@ from tfgen.graph.holes import (
     When,
     call,
     chart_files,
-    named_parts,
+    named_templates,
 )
 from tfgen.graph.objects.values import as_text
 from tfgen.targets.chart.go_template.context import Context
-from tfgen.targets.chart.go_template.parts import define, helpers_file
+from tfgen.targets.chart.go_template.named_templates import define, helpers_file
 from tfgen.targets.chart.go_template.template_file import template_file
 from tfgen.targets.chart.guards_file import guard_checks
 
@@ -122,36 +122,38 @@ NAME, ENTRY_VALUE = Bound("name"), Bound("value")
 TEXTS, TEXT_LIST = as_text(MORE_OR_MAP), as_text(LIST)
 TREES = (MAP, LIST, MORE_OR_MAP, MERGED, LAID, FILTERED, TEXTS, TEXT_LIST)
 
-# A hole that Go writes as statements needs its own named part. A separator, and the text around a separator, may be
+# A hole that Go writes as statements needs its own named template. A separator, and the text around a separator, may be
 # white space.
 PAIR = Text((NAME, "={{", ENTRY_VALUE))
 NAMED = (
-    Named("part", "Part of a name.", Text((Release("Chart.Name"), "-", COUNT))),
-    Named("hosts", "Hosts.", Repeat(COUNT, Text(("h", Bound("i", "integer"), "{{")))),
-    Named(
+    NamedTemplate("part", "Part of a name.", Text((Release("Chart.Name"), "-", COUNT))),
+    NamedTemplate("hosts", "Hosts.", Repeat(COUNT, Text(("h", Bound("i", "integer"), "{{")))),
+    NamedTemplate(
         "spaced", "Hosts with white space.", Text((" h ", Repeat(COUNT, Text((" ", Bound("i", "integer"), " "))), "\n"))
     ),
-    Named("pairs", "Pairs.", JoinEntries(MAP, ";", PAIR)),
-    Named("others", "Pairs.", Text(("{", JoinEntries(MORE_OR_MAP, ' {{"\n', When(Equal(NAME, "y"), PAIR, NAME)), " "))),
-    Named("service", "Who installs.", ChartOnly("{{ .Release.Service }}", filled="Helm")),
+    NamedTemplate("pairs", "Pairs.", JoinEntries(MAP, ";", PAIR)),
+    NamedTemplate(
+        "others", "Pairs.", Text(("{", JoinEntries(MORE_OR_MAP, ' {{"\n', When(Equal(NAME, "y"), PAIR, NAME)), " "))
+    ),
+    NamedTemplate("service", "Who installs.", ChartOnly("{{ .Release.Service }}", filled="Helm")),
 )
 
-DOCUMENT = Named(
+DOCUMENT = NamedTemplate(
     "document",
     "A mapping.",
     {"a": {"b": {"c<&>": TEXT_VALUE, "é": COUNT}, "more": MORE}, "data": Value("data", "list")},
 )
 
 P, M = Parameter("p"), Parameter("m", "map")
-HASHED = Named(
+HASHED = NamedTemplate(
     "hashed",
     "A mapping that may have the hash of what it is without.",
     {"text": TEXT_VALUE, "p": P, "hash": When(Parameter("hash"), Parameter("hash"))},
     parameters=("p", "hash"),
 )
-HASH = Named("hash", "The hash of it.", Digest(call(HASHED, p=P, hash=None)), parameters=("p",))
+HASH = NamedTemplate("hash", "The hash of it.", Digest(call(HASHED, p=P, hash=None)), parameters=("p",))
 JOINED_TEXT = Text((P, "={{", TEXT_VALUE, JoinEntries(M, ";", PAIR)))
-JOINED = Named("joined", "Text of arguments.", JOINED_TEXT, parameters=("p", "m"))
+JOINED = NamedTemplate("joined", "Text of arguments.", JOINED_TEXT, parameters=("p", "m"))
 
 FILES = (*HOSTILE, "import os\n\n\tprint('{{ .Values }}')\n", "a\n  b", "a\n\n", " a\nb\n")
 
@@ -219,16 +221,18 @@ def _mappings(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
             {Splice("merged"): MERGED},
             {Splice("laid"): LAID},
             {Splice("given"): When(FILTERED, NotEmpty(FILTERED))},
-            {Splice("named"): Named("both", "Both.", {"n": MAP, "m": OTHER})},
+            {Splice("named"): NamedTemplate("both", "Both.", {"n": MAP, "m": OTHER})},
         ]
     )
     return st.builds(lambda mapping, more: {**mapping, **more}, plain, spliced)
 
 
-def _part(node: Node, more: Node) -> Named:
-    """Return a part, named by a digest, that contains drawn nodes and uses only its arguments and the root."""
+def _named_template(node: Node, more: Node) -> NamedTemplate:
+    """Return a named template that contains drawn nodes, and uses only its arguments and the root."""
     name = hashlib.sha256(repr((node, more)).encode()).hexdigest()[:8]
-    return Named(name, "A part.", {"p": When(P, P), "any": node, Splice("m"): M, "more": more}, parameters=("p", "m"))
+    return NamedTemplate(
+        name, "A part.", {"p": When(P, P), "any": node, Splice("m"): M, "more": more}, parameters=("p", "m")
+    )
 
 
 of_parts = st.recursive(
@@ -241,12 +245,12 @@ of_parts = st.recursive(
     lambda inner: st.one_of(
         st.builds(When, st.one_of(st.just(P), st.just(M), tests), inner, st.one_of(st.just(ABSENT), inner)),
         st.dictionaries(keys, inner, min_size=1, max_size=3),
-        st.builds(lambda node, more: call(_part(node, more), p=P, m=M), inner, inner),
+        st.builds(lambda node, more: call(_named_template(node, more), p=P, m=M), inner, inner),
     ),
     max_leaves=6,
 )  # fmt: skip
 calls = st.builds(
-    lambda node, more, p, m: call(_part(node, more), p=p, m=m),
+    lambda node, more, p, m: call(_named_template(node, more), p=p, m=m),
     of_parts, of_parts, strings, st.sampled_from([MAP, MORE, MORE_OR_MAP, MERGED, CHOSEN, TEXTS]),
 )  # fmt: skip
 
@@ -402,7 +406,9 @@ def _by_helm(template: str, values: Any, nodes: Sequence[Any]) -> str:
         "Chart.yaml": "{apiVersion: v2, name: any, version: 0.1.0}",
         "values.yaml": json.dumps(values, ensure_ascii=False),
         "templates/any.yaml": template,
-        "templates/_helpers.tpl": helpers_file("Helpers.", [define(part, ANY) for part in named_parts(nodes).values()]),
+        "templates/_helpers.tpl": helpers_file(
+            "Helpers.", [define(template, ANY) for template in named_templates(nodes).values()]
+        ),
         **chart_files(nodes),
     }
     with tempfile.TemporaryDirectory() as folder:

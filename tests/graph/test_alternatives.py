@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tfgen.graph.alternatives import join_alternatives
 from tfgen.graph.fill import Scope, fill
-from tfgen.graph.holes import ABSENT, AnyOf, Call, Default, Equal, ForEach, Named, Node, Parameter, Value, When
+from tfgen.graph.holes import ABSENT, AnyOf, Call, Default, Equal, ForEach, NamedTemplate, Node, Parameter, Value, When
 
 ROLE = Parameter("role")
 IMAGE, LABELS = Value("image", "string"), Value("labels", "map")
@@ -85,9 +85,9 @@ nodes = st.recursive(
 
 @given(variants=st.dictionaries(st.sampled_from(["chief", "ps", "worker", "evaluator"]), nodes, min_size=1))
 def test_each_variant_comes_out_as_it_was(variants: Mapping[str, Node]) -> None:
-    joined = Named("joined", "All of them.", {"any": join_alternatives(variants, ROLE)}, parameters=("role",))
+    joined = NamedTemplate("joined", "All of them.", {"any": join_alternatives(variants, ROLE)}, parameters=("role",))
     scope = Scope({"image": "i", "labels": {"k": "v"}}, "r", "c")
     for role, node in variants.items():
-        alone = Named("alone", "One of them.", {"any": node}, parameters=("role",))
-        filled, expected = (fill(Call(part, (("role", role),)), scope) for part in (joined, alone))
+        alone = NamedTemplate("alone", "One of them.", {"any": node}, parameters=("role",))
+        filled, expected = (fill(Call(template, (("role", role),)), scope) for template in (joined, alone))
         assert filled == expected

@@ -31,7 +31,7 @@ from tfgen.graph.holes import (
     MapOf,
     Matches,
     Merged,
-    Named,
+    NamedTemplate,
     Not,
     NotEmpty,
     Parameter,
@@ -74,7 +74,7 @@ def v(path: str) -> Value:
 
 
 NAME, ITEM = Bound("name"), Bound("value")
-INNER = Named("inner", "", {"a": Parameter("q")}, parameters=("q",))
+INNER = NamedTemplate("inner", "", {"a": Parameter("q")}, parameters=("q",))
 
 FILLED = {
     "a value": (v("word"), "Größe"),
@@ -97,7 +97,7 @@ FILLED = {
     "a path that goes up": (Clean("/../a/../b"), "/b"),
     "repeat": (Repeat(v("four"), Text(("h", Bound("i", "integer")))), "h0,h1,h2,h3"),
     "repeat inside": (
-        Repeat(2, Named("n", "", Text((Bound("i", "integer"), v("four"), Text(("-", Bound("i", "integer"))))))),
+        Repeat(2, NamedTemplate("n", "", Text((Bound("i", "integer"), v("four"), Text(("-", Bound("i", "integer"))))))),
         "04-0,14-1",
     ),
     "repeat by more than its index": (Repeat(2, Text((Sum((Bound("i", "integer"), 1)), "x"))), "1x,2x"),
@@ -112,17 +112,20 @@ FILLED = {
     "merged": (Merged((MapOf({"b": "under", "c": v("empty"), "d": "d"}), v("map"))), {"b": "2", "a": "1", "d": "d"}),
     "a map of entries": (MapOf({"a": v("four"), "b": "", "c": MapOf({"d": "e"})}), {"a": 4, "c": {"d": "e"}}),
     "a map of entries that come to nothing": (MapOf({"a": v("empty"), "b": MapOf({"c": ""})}), ABSENT),
-    "named is transparent": (Named("n", "A name.", {"a": v("four")}), {"a": 4}),
+    "named is transparent": (NamedTemplate("n", "A name.", {"a": v("four")}), {"a": 4}),
     "a call binds its arguments": (
-        call(Named("n", "", {"a": Parameter("p", "integer"), "b": v("word")}, parameters=("p",)), p=v("four")),
+        call(NamedTemplate("n", "", {"a": Parameter("p", "integer"), "b": v("word")}, parameters=("p",)), p=v("four")),
         {"a": 4, "b": "Größe"},
     ),
     "an argument's field": (
-        call(Named("n", "", Text((Parameter("p", "string", "image"), "!")), parameters=("p",)), p=Value("role", "map")),
+        call(
+            NamedTemplate("n", "", Text((Parameter("p", "string", "image"), "!")), parameters=("p",)),
+            p=Value("role", "map"),
+        ),
         "a:1!",
     ),
     "a call passes an argument on": (
-        call(Named("n", "", call(INNER, q=Parameter("p")), parameters=("p",)), p="x"),
+        call(NamedTemplate("n", "", call(INNER, q=Parameter("p")), parameters=("p",)), p="x"),
         {"a": "x"},
     ),
     "a part sees no name around its call": (Let("q", v("word"), {"b": call(INNER, q="mine")}), {"b": {"a": "mine"}}),

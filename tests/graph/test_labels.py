@@ -11,7 +11,7 @@ import yaml
 
 from tests.support.tools import ROOT
 from tfgen.graph.graph import graph
-from tfgen.graph.holes import AsText, Bound, Call, Hole, Let, Merged, Named, Splice, Value
+from tfgen.graph.holes import AsText, Bound, Call, Hole, Let, Merged, NamedTemplate, Splice, Value
 from tfgen.job.training_job import TrainingJob
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
@@ -48,8 +48,8 @@ def beside(node: Any) -> Iterator[str]:
 def literal(node: Any) -> Iterator[str]:
     """Yield the literal keys of a map, and of the maps that it includes."""
     if isinstance(node, Call):
-        yield from literal(node.part)
-    elif isinstance(node, Named):
+        yield from literal(node.template)
+    elif isinstance(node, NamedTemplate):
         yield from literal(node.node)
     elif isinstance(node, Let):
         yield from literal(node.body)
@@ -65,7 +65,7 @@ def is_users(node: Any) -> bool:
             return path in ("labels", "annotations")
         case Bound(name=name):
             return name in ("labels", "annotations")
-        case Named(node=inner) | Call(part=inner) | Let(body=inner) | AsText(tree=inner):
+        case NamedTemplate(node=inner) | Call(template=inner) | Let(body=inner) | AsText(tree=inner):
             return is_users(inner)
         case Merged(layers=layers):
             return any(map(is_users, layers))

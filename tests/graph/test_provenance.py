@@ -10,14 +10,27 @@ import pytest
 
 from tests.support.tools import ROOT
 from tfgen.graph.built import build, object_parts
-from tfgen.graph.holes import Bound, ForEach, Let, MapOf, Merged, Named, Parameter, Release, Text, Value, When, call
-from tfgen.graph.provenance import Part, bind, bindings_of_parts, sources
+from tfgen.graph.holes import (
+    Bound,
+    ForEach,
+    Let,
+    MapOf,
+    Merged,
+    NamedTemplate,
+    Parameter,
+    Release,
+    Text,
+    Value,
+    When,
+    call,
+)
+from tfgen.graph.provenance import Part, bind, bindings_of_named_templates, sources
 from tfgen.text.parse import parse
 
 IMAGE = Value("image", "string")
 LABELS = Value("labels", "map")
 ROLE = Parameter("values", "map", "labels")
-PART = Named("labels", "Labels.", Merged((LABELS, ROLE)), parameters=("values",))
+PART = NamedTemplate("labels", "Labels.", Merged((LABELS, ROLE)), parameters=("values",))
 WORKER = Value("roles.worker", "map")
 
 
@@ -79,5 +92,5 @@ def test_a_name_has_the_sources_of_its_node() -> None:
 
 def test_a_parameter_has_the_sources_of_all_calls() -> None:
     calls = [call(PART, values=WORKER), call(PART, values=Value("roles.ps", "map"))]
-    bindings = bindings_of_parts(calls)["labels"]
+    bindings = bindings_of_named_templates(calls)["labels"]
     assert sources(ROLE, bindings) == {("spec", "roles", "worker", "labels"), ("spec", "roles", "ps", "labels")}

@@ -20,7 +20,7 @@ from tfgen.graph.holes import (
     ForEach,
     Let,
     Merged,
-    Named,
+    NamedTemplate,
     Node,
     Parameter,
     Text,
@@ -36,8 +36,8 @@ JOBS = sorted([*ROOT.glob("examples/*/job.yaml"), *ROOT.glob("tests/golden/*/job
 
 IMAGE, REPLICAS, ROLE = Value("image", "string"), Value("roles.ps.replicas", "integer"), Value("roles.ps", "map")
 LABELS, ENV = Value("labels", "map"), Parameter("values", "map", "env")
-INNER = Named("inner", "", Merged((LABELS, ENV)), parameters=("values",))
-OUTER = Named("outer", "", {"labels": call(INNER, values=Parameter("values", "map"))}, parameters=("values",))
+INNER = NamedTemplate("inner", "", Merged((LABELS, ENV)), parameters=("values",))
+OUTER = NamedTemplate("outer", "", {"labels": call(INNER, values=Parameter("values", "map"))}, parameters=("values",))
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_a_hole_is_looked_into_once_however_many_others_it_is_in(monkeypatch: py
 
 
 def test_a_part_is_filled_once_for_the_same_arguments_also_within_another() -> None:
-    inner = Named("inner", "", {"env": Merged((Parameter("own", "map"), LABELS))}, parameters=("own",))
+    inner = NamedTemplate("inner", "", {"env": Merged((Parameter("own", "map"), LABELS))}, parameters=("own",))
     one, two = (call(inner, own=Parameter(name, "map")) for name in ("one", "two"))
-    outer = Named("outer", "", [one, two, one], parameters=("one", "two"))
+    outer = NamedTemplate("outer", "", [one, two, one], parameters=("one", "two"))
     values = {"labels": {"a": "1"}, "ps": {"b": "2"}, "worker": {"b": "2"}}
     node = call(outer, one=Value("ps", "map"), two=Value("worker", "map"))
     first, second, third = fill(node, Scope(values, "release", "chart", cache=FillCache(values, values, {})))

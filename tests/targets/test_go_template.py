@@ -35,7 +35,7 @@ from tfgen.graph.holes import (
     MapOf,
     Matches,
     Merged,
-    Named,
+    NamedTemplate,
     Not,
     NotEmpty,
     Parameter,
@@ -48,11 +48,11 @@ from tfgen.graph.holes import (
     When,
     call,
     if_set,
-    named_parts,
+    named_templates,
 )
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import expression
-from tfgen.targets.chart.go_template.parts import define, helpers_file
+from tfgen.targets.chart.go_template.named_templates import define, helpers_file
 from tfgen.targets.chart.go_template.template_file import template_file
 from tfgen.targets.chart.guards_file import guard_checks
 
@@ -64,7 +64,7 @@ LABELS = Value("labels", "map")
 ARGS = Value("args", "list")
 CPU = Value("resources.cpu", "quantity")
 NAME, ITEM = Bound("name"), Bound("value")
-RUN = Named("run", "The run.", Release("Release.Name"))
+RUN = NamedTemplate("run", "The run.", Release("Release.Name"))
 WHY = Comment("Why.")
 
 EXPRESSIONS = {
@@ -424,9 +424,9 @@ TEMPLATES = {
     ),
     "text that may be nothing, or none of plain YAML, in a part": (
         {
-            "a": Text((Named("hosts", "Hosts.", Repeat(REPLICAS, "h")),)),
-            "b": Text((Named("json", "JSON.", Text(("[", REPLICAS, "]"))),)),
-            "c": Text((Named("its", "Its.", Text(("it's: ", REPLICAS))),)),
+            "a": Text((NamedTemplate("hosts", "Hosts.", Repeat(REPLICAS, "h")),)),
+            "b": Text((NamedTemplate("json", "JSON.", Text(("[", REPLICAS, "]"))),)),
+            "c": Text((NamedTemplate("its", "Its.", Text(("it's: ", REPLICAS))),)),
         },
         """\
         a: '{{ include "mnist.hosts" . }}'
@@ -487,8 +487,8 @@ def test_the_objects_of_a_map_are_documents():
 
 
 def test_a_named_part_is_a_documented_helper_that_others_call():
-    hosts = Named("hosts", "The hosts.", Repeat(REPLICAS, Text(("h", Bound("i", "integer"), '{"'))))
-    labels = Named("labels", "The labels.", {"a": hosts, Splice("l"): LABELS})
+    hosts = NamedTemplate("hosts", "The hosts.", Repeat(REPLICAS, Text(("h", Bound("i", "integer"), '{"'))))
+    labels = NamedTemplate("labels", "The labels.", {"a": hosts, Splice("l"): LABELS})
     document = {"metadata": {"labels": labels}, "spec": {"a": hosts}}
     assert template_file(document, MNIST).splitlines() == [
         "metadata:",
@@ -497,7 +497,7 @@ def test_a_named_part_is_a_documented_helper_that_others_call():
         "spec:",
         '  a: {{ include "mnist.hosts" . | quote }}',
     ]
-    defines = [define(part, MNIST) for part in named_parts([document]).values()]
+    defines = [define(template, MNIST) for template in named_templates([document]).values()]
     assert helpers_file("What is in here.", defines).splitlines() == [
         "{{- /* What is in here. */}}",
         "",
@@ -522,9 +522,9 @@ WORKER = {"role": "worker", "values": Value("roles.worker", "map")}
 
 def test_a_part_with_parameters_is_called_with_a_dict():
     inner = {"role": ROLE, "image": Default(Parameter("values", "string", "image"), IMAGE)}
-    labels = Named("labels", "The labels.", inner, parameters=("role", "values"))
+    labels = NamedTemplate("labels", "The labels.", inner, parameters=("role", "values"))
     outer = {"labels": call(labels, role=ROLE, values=VALUES), "hash": if_set(Parameter("hash"))}
-    pod = Named("pod", "The pod.", outer, parameters=("role", "values", "hash"))
+    pod = NamedTemplate("pod", "The pod.", outer, parameters=("role", "values", "hash"))
     document = {"a": 1, "spec": call(pod, **WORKER, hash=Bound("hash")), "plain": call(pod, **WORKER, hash=None)}
     dict_ = '(dict "root" $ "role" "worker" "values" .Values.roles.worker'
     assert template_file(document, MNIST).splitlines() == [
@@ -555,8 +555,8 @@ def test_a_part_with_parameters_is_called_with_a_dict():
 
 def test_a_part_that_looks_at_its_arguments_alone_is_not_given_the_root():
     tolerations = [{"key": "spot"}, Items(Parameter("more", "list"))]
-    part = Named("tolerations", "Tolerations.", tolerations, parameters=("more",))
-    assert template_file({"a": 1, "tolerations": call(part, more=ARGS)}, MNIST).splitlines() == [
+    template = NamedTemplate("tolerations", "Tolerations.", tolerations, parameters=("more",))
+    assert template_file({"a": 1, "tolerations": call(template, more=ARGS)}, MNIST).splitlines() == [
         "a: 1",
         "tolerations:",
         '{{- include "mnist.tolerations" (dict "more" .Values.args) | nindent 0 }}',
@@ -565,8 +565,8 @@ def test_a_part_that_looks_at_its_arguments_alone_is_not_given_the_root():
 
 def test_in_a_range_a_part_finds_its_arguments_at_the_dollar():
     body = {"name": NAME, "image": IMAGE, "role": ROLE}
-    part = Named("mounts", "Mounts.", [{"name": "tmp"}, ForEach(LABELS, body)], parameters=("role",))
-    assert define(part, MNIST).splitlines()[2:-1] == [
+    template = NamedTemplate("mounts", "Mounts.", [{"name": "tmp"}, ForEach(LABELS, body)], parameters=("role",))
+    assert define(template, MNIST).splitlines()[2:-1] == [
         "- name: tmp",
         "{{- range $name, $value := .root.Values.labels }}",
         "- name: {{ $name | quote }}",
@@ -577,8 +577,8 @@ def test_in_a_range_a_part_finds_its_arguments_at_the_dollar():
 
 
 def test_a_part_of_which_nothing_may_be_left_takes_its_key_with_it():
-    part = Named("scheduling", "Scheduling.", {"labels": LABELS})
-    assert template_file({"a": {"b": 1, Splice("s"): part}, "c": {"d": part}}, MNIST).splitlines() == [
+    template = NamedTemplate("scheduling", "Scheduling.", {"labels": LABELS})
+    assert template_file({"a": {"b": 1, Splice("s"): template}, "c": {"d": template}}, MNIST).splitlines() == [
         "a:",
         "  b: 1",
         '  {{- with include "mnist.scheduling" . | trimPrefix "\\n" }}',
@@ -596,8 +596,8 @@ def test_a_part_of_which_nothing_may_be_left_takes_its_key_with_it():
 
 def test_a_part_begins_with_what_is_always_there():
     rest = {"a": if_set(IMAGE), WHY: None, "b": 1, "c": if_set(CPU)}
-    part = Named("rest", "The rest.", rest)
-    assert define(part, MNIST).splitlines()[2:-1] == [
+    template = NamedTemplate("rest", "The rest.", rest)
+    assert define(template, MNIST).splitlines()[2:-1] == [
         "{{- /* Why. */}}",
         "b: 1",
         "{{- with .Values.image }}",
@@ -610,8 +610,8 @@ def test_a_part_begins_with_what_is_always_there():
 
 
 def test_a_part_of_which_all_may_be_left_out_brings_its_own_line_breaks():
-    part = Named("scheduling", "Scheduling.", {"labels": LABELS})
-    assert template_file({"a": 1, Splice("s"): part, "b": 2}, MNIST).splitlines() == [
+    template = NamedTemplate("scheduling", "Scheduling.", {"labels": LABELS})
+    assert template_file({"a": 1, Splice("s"): template, "b": 2}, MNIST).splitlines() == [
         "a: 1",
         '{{- include "mnist.scheduling" . }}',
         "b: 2",
@@ -620,7 +620,7 @@ def test_a_part_of_which_all_may_be_left_out_brings_its_own_line_breaks():
 
 def test_a_part_of_which_one_branch_is_there_begins_with_it():
     size = When(LABELS, {"labels": NotEmpty(LABELS)}, When(IMAGE, {"image": IMAGE}, {"none": {}}))
-    assert define(Named("size", "Size.", size), MNIST).splitlines()[1:] == [
+    assert define(NamedTemplate("size", "Size.", size), MNIST).splitlines()[1:] == [
         '{{- define "mnist.size" -}}',
         "{{- if .Values.labels -}}",
         "labels:",
@@ -635,8 +635,8 @@ def test_a_part_of_which_one_branch_is_there_begins_with_it():
 
 
 def test_two_parts_of_one_name_are_refused():
-    with pytest.raises(ValueError, match="two parts are named a"):
-        named_parts([Named("a", "A.", "1"), Named("a", "A.", "2")])
+    with pytest.raises(ValueError, match="two templates are named a"):
+        named_templates([NamedTemplate("a", "A.", "1"), NamedTemplate("a", "A.", "2")])
 
 
 def test_a_comment_says_why_and_is_nothing_of_the_object():
@@ -660,8 +660,8 @@ def test_items_of_a_list_join_the_others():
 
 
 def test_white_space_beside_what_trims_stays():
-    part = Named("hosts", "Hosts.", Text((" to ", Repeat(REPLICAS, "h"), " \n")))
-    assert define(part, MNIST).splitlines()[2] == (
+    template = NamedTemplate("hosts", "Hosts.", Text((" to ", Repeat(REPLICAS, "h"), " \n")))
+    assert define(template, MNIST).splitlines()[2] == (
         '{{ " " }}to {{ range $i := until (int .Values.roles.worker.replicas) }}'
         '{{ if $i }},{{ end }}h{{ end }}{{ " \\n" }}'
     )
@@ -710,7 +710,7 @@ OPTIONS = {"options": Value("labels", "map")}
         ({"a": [{"b": 1, **OPTIONS}]}, True),
         ({**OPTIONS, "b": When(IMAGE, 1)}, True),
         ({**OPTIONS, "b": [ForEach(LABELS, NAME)]}, True),
-        ({"a": Named("pod", "The pod.", OPTIONS)}, True),
+        ({"a": NamedTemplate("pod", "The pod.", OPTIONS)}, True),
         ({"a": When(IMAGE, 1, OPTIONS)}, True),
         ({**OPTIONS, "b": 1}, False),
         ({"a": IMAGE}, False),

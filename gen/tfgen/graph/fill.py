@@ -50,7 +50,7 @@ from tfgen.graph.holes import (
     Matches,
     Merged,
     Name,
-    Named,
+    NamedTemplate,
     Node,
     Not,
     NotEmpty,
@@ -232,12 +232,12 @@ def compile_filler(node: Node) -> Filler:
             return _constant(_sequence(node)) if _is_data(node) else _sequence(node)
         case When(test, if_true, if_false):
             return _choice(compile_expression(test), compile_filler(if_true), compile_filler(if_false))
-        case Named(node=content, parameters=()):
+        case NamedTemplate(node=content, parameters=()):
             return cached_by_values(reads(content), compile_filler(content))
-        case Named(node=content):
+        case NamedTemplate(node=content):
             return compile_filler(content)
-        case Call(part):
-            return _call_filler(node, compile_filler(part))
+        case Call(template):
+            return _call_filler(node, compile_filler(template))
         case Let():
             return _let(node)
         case ForEach():
@@ -371,8 +371,8 @@ def _choice(test: Filler, if_true: Filler, if_false: Filler) -> Filler:
     return lambda scope: if_true(scope) if test(scope) else if_false(scope)
 
 
-def _call_filler(call: Call, part: Filler) -> Filler:
-    """Return a function that fills a call. `part` is the filler of the named template that the call inserts.
+def _call_filler(call: Call, fill_template: Filler) -> Filler:
+    """Return a function that fills a call. `fill_template` is the filler of the named template that the call inserts.
 
     A named template reads its arguments, but no names that are bound outside the named template. So the cache key of a
     call consists of the arguments and of the values that the named template reads. For example, the pod template and
@@ -383,11 +383,11 @@ def _call_filler(call: Call, part: Filler) -> Filler:
 
     def fill_call(scope: Scope) -> Any:
         values = {name: argument(scope) for name, argument in arguments}
-        part_scope = Scope(scope.values, scope.release, scope.chart, EMPTY, values, scope.cache)
+        template_scope = Scope(scope.values, scope.release, scope.chart, EMPTY, values, scope.cache)
         if scope.cache is None:
-            return part(part_scope)
+            return fill_template(template_scope)
         identities = tuple(_identity(values[name]) for name in computed)
-        return _cached_fill(scope.cache, (fill_call, identities), _call_paths(call), part, part_scope)
+        return _cached_fill(scope.cache, (fill_call, identities), _call_paths(call), fill_template, template_scope)
 
     return fill_call
 
@@ -446,12 +446,12 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
             return _lookup(operator.attrgetter("values"), path)
         case Release(fact):
             return (lambda scope: scope.release) if fact == "Release.Name" else (lambda scope: scope.chart)
-        case Named(node=content, parameters=()):
+        case NamedTemplate(node=content, parameters=()):
             return cached_by_values(reads(content), compile_expression(content))
-        case Named(node=content) | NotEmpty(content) | Items(content) | AsText(content):
+        case NamedTemplate(node=content) | NotEmpty(content) | Items(content) | AsText(content):
             return compile_expression(content)
-        case Call(part):
-            return _call_filler(node, compile_expression(part))
+        case Call(template):
+            return _call_filler(node, compile_expression(template))
         case When(test, if_true, if_false):
             return _choice(compile_expression(test), compile_expression(if_true), compile_expression(if_false))
         case Default(first, fallback):
@@ -645,7 +645,7 @@ def _split_at_index(name: str, node: Node) -> list[list[Node]] | None:
     match node:
         case Bound(name=bound, path="") if bound == name:
             return [[], []]
-        case Named(node=content):
+        case NamedTemplate(node=content):
             return _split_at_index(name, content)
         case Text(parts=parts):
             fragments: list[list[Node]] = [[]]

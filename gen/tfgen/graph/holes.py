@@ -229,7 +229,7 @@ class Filtered(Hole):
     item: str = "value"
 
 
-class Named(Hole):
+class NamedTemplate(Hole):
     """A named template of Helm: a ``define`` in the chart. All other outputs contain only the content.
 
     The content must not use names that are bound outside the named template. The content may begin with a `Let`.
@@ -254,11 +254,11 @@ class Call(Hole):
     """A named template with arguments: ``include "NAME" (dict "root" $ "role" "worker")`` in the chart.
 
     Attributes:
-        part: the named template.
+        template: the named template.
         arguments: (parameter, expression) for each parameter of the named template, in the order of the parameters.
     """
 
-    part: Named
+    template: NamedTemplate
     arguments: tuple[tuple[str, Node], ...]
 
 
@@ -269,17 +269,17 @@ class AsText(Hole):
 
     Attributes:
         tree: the string, map or list.
-        part: the named template that converts a value to a string: `TEXT` or `TEXTS` of `objects.values`.
+        template: the named template that converts a value to a string: `TEXT` or `TEXTS` of `objects.values`.
     """
 
     tree: Expression
-    part: Named
+    template: NamedTemplate
 
 
 class Digest(Hole):
     """The digest of a mapping, for example of a pod template, in hexadecimal digits."""
 
-    tree: Named | Call
+    tree: NamedTemplate | Call
 
 
 # -- tests -------------------------------------------------------------------------------------------------------
@@ -387,7 +387,7 @@ class NotEmpty(Hole):
 
 
 class Let(Hole):
-    """A name for an expression. The node `body` uses the name. A `Let` is the root node of a `Template` or `Named`."""
+    """A name for an expression, for use in `body`. A `Let` is the root node of a `Template` or `NamedTemplate`."""
 
     name: str
     expression: Expression
@@ -460,7 +460,7 @@ Expression: TypeAlias = (
     | MapOf
     | Merged
     | Filtered
-    | Named
+    | NamedTemplate
     | Call
     | AsText
     | Digest
@@ -526,7 +526,7 @@ def cached_on_record(function: Callable[[_Node], _Result]) -> Callable[[_Node], 
     return cached
 
 
-def named_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Named]:
+def named_templates(nodes: Iterable[Node | Record]) -> Mapping[str, NamedTemplate]:
     """Return name -> named template of a graph, in the order of the first use.
 
     A named template precedes the named templates that its content calls.
@@ -534,27 +534,27 @@ def named_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Named]:
     Raises:
         ValueError: two different named templates have the same name.
     """
-    parts: dict[str, Named] = {}
-    for part in chain.from_iterable(map(_parts_and_files, nodes)):
-        if isinstance(part, Named) and parts.setdefault(part.name, part) != part:
-            raise ValueError(f"two parts are named {part.name}: {parts[part.name]!r} and {part!r}")
-    return parts
+    templates: dict[str, NamedTemplate] = {}
+    for item in chain.from_iterable(map(_named_templates_and_files, nodes)):
+        if isinstance(item, NamedTemplate) and templates.setdefault(item.name, item) != item:
+            raise ValueError(f"two templates are named {item.name}: {templates[item.name]!r} and {item!r}")
+    return templates
 
 
 def chart_files(nodes: Iterable[Node | Record]) -> Mapping[str, str]:
     """Return path in the chart -> text for each `File` in a graph."""
-    parts = chain.from_iterable(map(_parts_and_files, nodes))
-    return {file.path: file.text for file in parts if isinstance(file, File)}
+    items = chain.from_iterable(map(_named_templates_and_files, nodes))
+    return {item.path: item.text for item in items if isinstance(item, File)}
 
 
 @cached_on_record
-def _parts_and_files(node: Node | Record) -> tuple[Named | File, ...]:
+def _named_templates_and_files(node: Node | Record) -> tuple[NamedTemplate | File, ...]:
     """Return the named templates and the files of a node, without duplicates, in the order of the first use."""
-    parts: dict[int, Named | File] = {id(node): node} if isinstance(node, (Named, File)) else {}
+    items: dict[int, NamedTemplate | File] = {id(node): node} if isinstance(node, (NamedTemplate, File)) else {}
     for child in child_nodes(node):
         if child is not None and not isinstance(child, (str, int)):
-            parts.update((id(part), part) for part in _parts_and_files(child))
-    return tuple(parts.values())
+            items.update((id(item), item) for item in _named_templates_and_files(child))
+    return tuple(items.values())
 
 
 def plain_mapping(data: Mapping[str, Any]) -> dict[Key, Node]:
@@ -567,21 +567,21 @@ def if_set(hole: Expression) -> When:
     return When(hole, hole)
 
 
-def call(part: Named, **arguments: Node) -> Named | Call:
+def call(template: NamedTemplate, **arguments: Node) -> NamedTemplate | Call:
     """Return a `Call` of a named template, or the named template itself if the named template has no parameters.
 
     Args:
-        part: the named template.
+        template: the named template.
         arguments: parameter -> node, for each parameter of the named template.
 
     Raises:
         TypeError: the names of the arguments differ from the parameters of the named template.
     """
-    if arguments.keys() != set(part.parameters):
-        raise TypeError(f"{part.name} has the parameters {part.parameters}, but received {tuple(arguments)}")
-    if not part.parameters:
-        return part
-    return Call(part, tuple((name, arguments[name]) for name in part.parameters))
+    if arguments.keys() != set(template.parameters):
+        raise TypeError(f"{template.name} has the parameters {template.parameters}, but received {tuple(arguments)}")
+    if not template.parameters:
+        return template
+    return Call(template, tuple((name, arguments[name]) for name in template.parameters))
 
 
 def type_of(node: Node) -> ValueType:
@@ -589,13 +589,13 @@ def type_of(node: Node) -> ValueType:
     match node:
         case Value(type=value_type) | Bound(type=value_type) | Parameter(type=value_type):
             return value_type
-        case Call(part=child):
+        case Call(template=child):
             return type_of(child)
         case When(if_true=Absent(), if_false=child):
             return type_of(child)
         case (
             Default(first=child)
-            | Named(node=child)
+            | NamedTemplate(node=child)
             | Let(body=child)
             | When(if_true=child)
             | NotEmpty(tree=child)

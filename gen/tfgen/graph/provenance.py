@@ -33,7 +33,7 @@ from tfgen.graph.holes import (
     MapOf,
     Merged,
     Name,
-    Named,
+    NamedTemplate,
     Node,
     NotEmpty,
     Parameter,
@@ -50,7 +50,7 @@ JOB_NAME: Final[Path] = ("metadata", "name")
 """The path of the job's name, which is also the name of the Helm release and of the chart."""
 
 
-class Binding(Record):
+class NameBinding(Record):
     """The node to which a bound name or a parameter refers.
 
     Attributes:
@@ -74,35 +74,35 @@ class Binding(Record):
         return {}
 
 
-Bindings: TypeAlias = Mapping[str, tuple[Binding, ...]]
+Bindings: TypeAlias = Mapping[str, tuple[NameBinding, ...]]
 """Name -> bindings. A parameter of a named template has a binding for each call of the named template."""
 
 
 def bind(bindings: Bindings, name: str, node: Node, steps: Path = ()) -> Bindings:
     """Return a copy of the bindings, in which `name` refers to a node, or to the entry at `steps` of the node."""
-    return {**bindings, bound_key(name): (Binding(node, bindings, steps),)}
+    return {**bindings, bound_key(name): (NameBinding(node, bindings, steps),)}
 
 
 def bind_entry(bindings: Bindings, entries: ForEach | Entries | Filtered | JoinEntries, steps: Path = ()) -> Bindings:
     """Return a copy of the bindings with the names `entries.key` and `entries.item` for a map entry at `steps`."""
-    entry = (Binding(entries.over, bindings, steps),)
+    entry = (NameBinding(entries.over, bindings, steps),)
     return {**bindings, bound_key(entries.key): entry, bound_key(entries.item): entry}
 
 
 def bind_arguments(call: Call, bindings: Bindings) -> Bindings:
     """Return the bindings inside the named template that a call inserts: each parameter is bound to its argument."""
-    return {parameter_key(name): (Binding(argument, bindings),) for name, argument in call.arguments}
+    return {parameter_key(name): (NameBinding(argument, bindings),) for name, argument in call.arguments}
 
 
-def bindings_of_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Bindings]:
+def bindings_of_named_templates(nodes: Iterable[Node | Record]) -> Mapping[str, Bindings]:
     """Return named template -> bindings of its parameters, collected from all calls of the named template."""
-    by_part: dict[str, dict[str, tuple[Binding, ...]]] = {}
+    by_template: dict[str, dict[str, tuple[NameBinding, ...]]] = {}
     for node in nodes:
         for call, scope_bindings in _calls(node, EMPTY):
-            part_bindings = by_part.setdefault(call.part.name, {})
+            template_bindings = by_template.setdefault(call.template.name, {})
             for name, bindings in bind_arguments(call, scope_bindings).items():
-                part_bindings[name] = (*part_bindings.get(name, ()), *bindings)
-    return by_part
+                template_bindings[name] = (*template_bindings.get(name, ()), *bindings)
+    return by_template
 
 
 def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -> frozenset[Path]:
@@ -122,10 +122,10 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
             return _binding_sources(bindings.get(bound_key(name), ()), (*steps_of(path), *steps))
         case Parameter(name, _, path):
             return _binding_sources(bindings.get(parameter_key(name), ()), (*steps_of(path), *steps))
-        case Named() | AsText() | NotEmpty() | Items():
+        case NamedTemplate() | AsText() | NotEmpty() | Items():
             return sources(_content(node), bindings, steps)
-        case Call(part):
-            return sources(part.node, bind_arguments(node, bindings), steps)
+        case Call(template):
+            return sources(template.node, bind_arguments(node, bindings), steps)
         case Let(name, expression, body):
             return sources(body, bind(bindings, name, expression), steps)
         case Guard():
@@ -164,9 +164,9 @@ def _with_computed_names(entries: Mapping[Name, Node]) -> list[Node]:
     return [node for entry in entries.items() if isinstance(entry[0], Hole) for node in entry]
 
 
-def _content(node: Named | AsText | NotEmpty | Items) -> Node:
+def _content(node: NamedTemplate | AsText | NotEmpty | Items) -> Node:
     match node:
-        case Named(node=content) | AsText(tree=content) | NotEmpty(tree=content) | Items(list=content):
+        case NamedTemplate(node=content) | AsText(tree=content) | NotEmpty(tree=content) | Items(list=content):
             return content
     assert_never(node)
 
@@ -184,18 +184,18 @@ def _all_sources(nodes: Iterable[Node | Record], bindings: Bindings, steps: Path
     return frozenset(path for node in nodes for path in sources(node, bindings, steps))
 
 
-def _binding_sources(bindings: Iterable[Binding], steps: Path) -> frozenset[Path]:
+def _binding_sources(bindings: Iterable[NameBinding], steps: Path) -> frozenset[Path]:
     return frozenset(path for binding in bindings for path in binding.sources(steps))
 
 
 def _calls(node: Node | Record, bindings: Bindings) -> Iterator[tuple[Call, Bindings]]:
     """Yield (call, bindings at the call) for each `Call` in a node."""
     match node:
-        case Call(part, arguments):
+        case Call(template, arguments):
             yield node, bindings
             for _, argument in arguments:
                 yield from _calls(argument, bindings)
-            yield from _calls(part.node, bind_arguments(node, bindings))
+            yield from _calls(template.node, bind_arguments(node, bindings))
         case Let(name, expression, body):
             yield from _calls(expression, bindings)
             yield from _calls(body, bind(bindings, name, expression))
@@ -279,13 +279,13 @@ def _parts(node: Node, position: _Position) -> Iterator[Part]:
             scope, bound = position.scope.fork()
             bound[name] = evaluate(expression, position.scope)
             yield from _parts(body, position.replaced(scope=scope, bindings=bind(position.bindings, name, expression)))
-        case Call(part, arguments):
+        case Call(template, arguments):
             values = {name: evaluate(argument, position.scope) for name, argument in arguments}
             scope = position.scope._replace(bound=EMPTY, arguments=values)
             yield from _parts(
-                part.node, position.replaced(scope=scope, bindings=bind_arguments(node, position.bindings))
+                template.node, position.replaced(scope=scope, bindings=bind_arguments(node, position.bindings))
             )
-        case Named(node=content):
+        case NamedTemplate(node=content):
             yield from _parts(content, position)
         case dict():
             yield position.part(fill(node, position.scope))
@@ -337,7 +337,7 @@ def _literal(item: Any, keys: frozenset[Path], position: _Position) -> tuple[Nod
     """Return (node, position) for an item of a tunable list. At this position, the node has the sources `keys`."""
     scope, bound = position.scope.fork()
     bound[_ITEM] = item
-    lists = tuple(Binding(Value(".".join(map(str, path[1:])), "list"), EMPTY) for path in sorted(keys))
+    lists = tuple(NameBinding(Value(".".join(map(str, path[1:])), "list"), EMPTY) for path in sorted(keys))
     return Bound(_ITEM, "string"), position.replaced(
         scope=scope, bindings={**position.bindings, bound_key(_ITEM): lists}
     )

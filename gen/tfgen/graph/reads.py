@@ -10,7 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias, TypeVar
 
-from tfgen.graph.holes import Bound, Call, Guard, Let, Named, Node, Parameter, Value, cached_on_record, child_nodes
+from tfgen.graph.holes import (
+    Bound,
+    Call,
+    Guard,
+    Let,
+    NamedTemplate,
+    Node,
+    Parameter,
+    Value,
+    cached_on_record,
+    child_nodes,
+)
 from tfgen.record import Record
 
 Steps: TypeAlias = tuple[str, ...]
@@ -34,7 +45,7 @@ def reads_of_call(call: Call) -> tuple[Steps, ...]:
     The result does not contain the paths that a computed argument reads, such as the paths in a `Text`.
     """
     targets = {parameter_key(name): _direct_read(argument) for name, argument in call.arguments}
-    return tuple(sorted({path for name, path in _resolve(_reads(call.part), targets) if not name}))
+    return tuple(sorted({path for name, path in _resolve(_reads(call.template), targets) if not name}))
 
 
 def used_names(node: Node, names: Iterable[_Name]) -> list[_Name]:
@@ -53,12 +64,12 @@ def _reads(node: Node | Record) -> frozenset[_Read]:
     if read is not None:
         return frozenset((read,))
     match node:
-        case Named(node=content):
+        case NamedTemplate(node=content):
             return _reads(content)
-        case Call(part, arguments):
+        case Call(template, arguments):
             targets = {parameter_key(name): _direct_read(argument) for name, argument in arguments}
             computed = (argument for _, argument in arguments if _direct_read(argument) is None)
-            return frozenset((*_resolve(_reads(part), targets), *_all_reads(computed)))
+            return frozenset((*_resolve(_reads(template), targets), *_all_reads(computed)))
         case Let(name, expression, body):
             targets = {bound_key(name): _direct_read(expression)}
             body_reads = _reads(body)
@@ -72,15 +83,15 @@ def _all_reads(nodes: Iterable[Node | Record]) -> Iterator[_Read]:
     return (read for node in nodes if node is not None and not isinstance(node, (str, int)) for read in _reads(node))
 
 
-def _resolve(part_reads: Iterable[_Read], targets: Mapping[str, _Read | None]) -> Iterator[_Read]:
+def _resolve(template_reads: Iterable[_Read], targets: Mapping[str, _Read | None]) -> Iterator[_Read]:
     """Translate the names and paths that a named template reads into names and paths outside the named template.
 
     Args:
-        part_reads: the names and paths inside the named template.
+        template_reads: the names and paths inside the named template.
         targets: name inside the named template -> name and path outside; None for a computed expression, which the
             result omits.
     """
-    for name, path in part_reads:
+    for name, path in template_reads:
         if not name:
             yield name, path
         elif (target := targets.get(name)) is not None:

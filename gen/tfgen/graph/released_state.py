@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tfgen.graph.holes import ABSENT, AllOf, ChartOnly, Key, Named, Node, When, call
+from tfgen.graph.holes import ABSENT, AllOf, ChartOnly, Key, NamedTemplate, Node, When, call
 from tfgen.graph.objects import names, tensorboard
 from tfgen.graph.objects.finisher import Plan
 from tfgen.graph.patches.change_objects import change_objects
@@ -27,7 +27,7 @@ _RELEASED: Final[Mapping[str, tuple[Key, Node]]] = {
 
 # `tfgen release` and a missed start deadline suspend the Job that ends the run. A user may also suspend this Job for a
 # pause. So a suspended Job ends the run only for objects that are themselves suspended or have 0 replicas.
-_IS_RELEASED: Final = Named(
+_IS_RELEASED: Final = NamedTemplate(
     "isReleased",
     "Non-empty text if the run in the cluster has ended and the object is released: with 0 replicas, suspended, or "
     "deleted after the end.",

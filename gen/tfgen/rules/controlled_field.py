@@ -8,7 +8,7 @@ from typing import Final
 from tfgen.data_path import Path
 from tfgen.graph.objects import eci
 from tfgen.graph.schedulers import GANGS
-from tfgen.graph.schedulers.gang import Binding
+from tfgen.graph.schedulers.gang import GangBinding
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
 from tfgen.rules.finding import Finding
@@ -114,9 +114,9 @@ def _controller_keys(view: View, keys: Part, noun: str) -> Iterator[Finding]:
             yield Finding((*keys.path, key), message)
 
 
-def _binding(view: View, role: RoleName) -> Binding:
+def _binding(view: View, role: RoleName) -> GangBinding:
     gang = view.job.structure.gang
-    return GANGS[gang].pod(role) if gang else Binding()
+    return GANGS[gang].binding_for(role) if gang else GangBinding()
 
 
 def _refusal(path: Path, action: str, reason: str) -> Finding:

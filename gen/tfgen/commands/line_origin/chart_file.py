@@ -77,7 +77,7 @@ def _template_line(parts: JobParts, file: str, line: str) -> LineFacts:
     if isinstance(line.node, Guard):
         rule = line.node.rule
         return LineFacts(f"Helm refuses values that break the rule {rule}.", f"{_RULES}#{rule}", sources=keys)
-    about = about.replaced(comment=line.context.reason, reason=line.context.part or about.reason)
+    about = about.replaced(comment=line.context.reason, reason=line.context.template_doc or about.reason)
     if keys:
         return about.replaced(sources=keys)
     tests = frozenset(key for test in line.context.facts for key in sources(test, line.context.bindings))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from tfgen.graph.holes import Bound, Length, Named, Node, Parameter, Repeat, Sum, Text, call
+from tfgen.graph.holes import Bound, Length, NamedTemplate, Node, Parameter, Repeat, Sum, Text, call
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import ROLE, value
 from tfgen.job.training_job import RoleName, Structure
@@ -36,21 +36,21 @@ def hosts(role: RoleName, port: int, pod: PodName) -> Node:
     if role in SINGLE_TASK_ROLES:
         return Text(('"', names.host(pod(role, 0), port), '"'))
     host = Text(('"', names.host(pod(ROLE, Bound("i", "integer")), port), '"'))
-    part = Named(
+    template = NamedTemplate(
         "hosts", "The hosts of the tasks of a role, by index.", Repeat(_REPLICAS, host), parameters=_PARAMETERS
     )
-    return call(part, role=role, replicas=replicas(role))
+    return call(template, role=role, replicas=replicas(role))
 
 
-def cluster(structure: Structure, pod: PodName) -> Named:
+def cluster(structure: Structure, pod: PodName) -> NamedTemplate:
     """Return the named template of a JSON text with the hosts of all roles except the evaluator."""
-    return Named("cluster", "The cluster part of TF_CONFIG.", _json(structure, pod, with_evaluator=False))
+    return NamedTemplate("cluster", "The cluster part of TF_CONFIG.", _json(structure, pod, with_evaluator=False))
 
 
-def evaluator_cluster(structure: Structure, pod: PodName) -> Named:
+def evaluator_cluster(structure: Structure, pod: PodName) -> NamedTemplate:
     """Return the named template of a JSON text with the hosts of all roles, including the evaluator."""
     doc = "The cluster part of the evaluator's TF_CONFIG, which contains the evaluator."
-    return Named("evaluatorCluster", doc, _json(structure, pod, with_evaluator=True))
+    return NamedTemplate("evaluatorCluster", doc, _json(structure, pod, with_evaluator=True))
 
 
 def host_list(structure: Structure, role: RoleName, pod: PodName) -> Node:
@@ -61,10 +61,10 @@ def host_list(structure: Structure, role: RoleName, pod: PodName) -> Node:
     if not structure.role(role):
         return ""
     listed = Repeat(_REPLICAS, names.host(pod(ROLE, Bound("i", "integer")), structure.port))
-    part = Named(
+    template = NamedTemplate(
         "hostList", "The hosts of the tasks of a role, as the value of a flag.", listed, parameters=_PARAMETERS
     )
-    return call(part, role=role, replicas=replicas(role))
+    return call(template, role=role, replicas=replicas(role))
 
 
 def flags() -> list[Node]:

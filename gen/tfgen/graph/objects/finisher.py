@@ -22,7 +22,7 @@ from tfgen.graph.holes import (
     Let,
     MapOf,
     Merged,
-    Named,
+    NamedTemplate,
     Node,
     Not,
     Splice,
@@ -168,15 +168,15 @@ def job(structure: Structure, plan: Plan) -> Node:
     return hashed(_pod_template(structure, plan), {}, lambda pod: {**job, "spec": {**spec, "template": pod}})
 
 
-def _pod_template(structure: Structure, plan: Plan) -> Named:
-    spec = Named(f"{ROLE}.podSpec", "The spec of the finisher's pod.", _pod(structure, plan), file=ROLE)
+def _pod_template(structure: Structure, plan: Plan) -> NamedTemplate:
+    spec = NamedTemplate(f"{ROLE}.podSpec", "The spec of the finisher's pod.", _pod(structure, plan), file=ROLE)
     template: Node = {"metadata": _pod_metadata(), "spec": spec}
     for name, expression in (
         (labels.POD_ANNOTATIONS.name, Merged((MapOf({keys.LINKERD_INJECT: "disabled"}), value("annotations")))),
         (labels.POD_LABELS.name, Merged((MapOf({keys.ISTIO_INJECT: "false"}), value("labels")))),
     ):
         template = Let(name, expression, template)
-    return Named(f"{ROLE}.pod", "The pod of the finisher.", template, file=ROLE, parameters=(PARAMETER.name,))
+    return NamedTemplate(f"{ROLE}.pod", "The pod of the finisher.", template, file=ROLE, parameters=(PARAMETER.name,))
 
 
 def _pod_metadata() -> Node:

@@ -15,7 +15,7 @@ from tfgen.graph.holes import (
     MapOf,
     Merged,
     Name,
-    Named,
+    NamedTemplate,
     Node,
     Splice,
     plain_mapping,
@@ -67,13 +67,13 @@ INSTALLED: Final[Mapping[Key, Node]] = {
     CHART: ChartOnly('{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}'),
 }
 
-_OWNER = Named(
+_OWNER = NamedTemplate(
     "owner",
     "The labels of the chart and the Helm release.",
     {NAME: names.NAME, INSTANCE: names.RELEASE, **INSTALLED},
 )
 
-_COMMON = Named(
+_COMMON = NamedTemplate(
     "labels",
     "The labels of every object.",
     {Splice("owner"): _OWNER, Splice("labels"): value("labels")},
@@ -82,7 +82,7 @@ _COMMON = Named(
 LITERAL_LABELS: Final = Bound("labels", "map")
 LITERAL_ANNOTATIONS: Final = Bound("annotations", "map")
 
-_RUN_SELECTOR = Named(
+_RUN_SELECTOR = NamedTemplate(
     "selector",
     "The selector of the pods of a run.",
     {JOB: names.JOB, RUN: value("run")},

@@ -13,7 +13,7 @@ from typing import Final
 from tfgen.graph.holes import (
     Contains,
     Default,
-    Named,
+    NamedTemplate,
     Node,
     Release,
     Text,
@@ -23,7 +23,7 @@ from tfgen.graph.holes import (
 from tfgen.graph.objects.values import value
 
 RELEASE = Release("Release.Name")
-NAME = Named(
+NAME = NamedTemplate(
     "name",
     "The name of the chart, or nameOverride.",
     Default(Value("nameOverride", "string"), Release("Chart.Name")),
@@ -31,14 +31,14 @@ NAME = Named(
 
 _FULL = Value("fullnameOverride", "string")
 
-JOB = Named(
+JOB = NamedTemplate(
     "fullname",
     "The name of the job: fullnameOverride, or RELEASE-CHART, or RELEASE if the name of the release contains the name "
     "of the chart.",
     When(_FULL, _FULL, When(Contains(RELEASE, NAME), RELEASE, Text((RELEASE, "-", NAME)))),
 )
 
-RUN = Named(
+RUN = NamedTemplate(
     "run",
     "The name of the run: JOB-RUN, or JOB if the run has no name.",
     Text((JOB, When(value("run"), Text(("-", value("run")))))),

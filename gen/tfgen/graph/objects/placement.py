@@ -14,7 +14,7 @@ from tfgen.graph.holes import (
     MapOf,
     Merged,
     Name,
-    Named,
+    NamedTemplate,
     Node,
     NotEmpty,
     Parameter,
@@ -46,7 +46,7 @@ def _with_spot(spot: Expression, tolerations: Expression) -> list[Node]:
 
 
 _SPOT, _LIST = Parameter("spot", "boolean"), Parameter("tolerations", "list")
-_TOLERATIONS: Final = Named(
+_TOLERATIONS: Final = NamedTemplate(
     "tolerations",
     "The tolerations of a pod. With spot, the pod also tolerates the taints of the spot nodes of clouds.",
     _with_spot(_SPOT, _LIST),

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from tfgen.graph.holes import Bound, Comment, Digest, Key, Let, Named, Node, Parameter, call, if_set
+from tfgen.graph.holes import Bound, Comment, Digest, Key, Let, NamedTemplate, Node, Parameter, call, if_set
 from tfgen.kubernetes import keys
 
 HASH: Final = Bound("hash")
@@ -31,7 +31,7 @@ LABEL: Final[Mapping[Key, Node]] = {
 """The label with the hash, as the last label of a pod template."""
 
 
-def hashed(pod: Named, arguments: Mapping[str, Node], workload: Callable[[Node], Node]) -> Let:
+def hashed(pod: NamedTemplate, arguments: Mapping[str, Node], workload: Callable[[Node], Node]) -> Let:
     """Return a workload object whose pod template has the hash as a label. The object may use the hash as `HASH`.
 
     Args:
@@ -42,6 +42,6 @@ def hashed(pod: Named, arguments: Mapping[str, Node], workload: Callable[[Node],
     doc = f"The hash of {pod.name}, for a label of the pods and for the immutable selector of a StatefulSet."
     parameters = tuple(name for name in pod.parameters if name != PARAMETER.name)
     unhashed = call(pod, **{name: Parameter(name) for name in parameters}, hash=None)
-    part = Named(f"{pod.name}Hash", doc, Digest(unhashed), file=pod.file, parameters=parameters)
+    template = NamedTemplate(f"{pod.name}Hash", doc, Digest(unhashed), file=pod.file, parameters=parameters)
     used = {name: arguments[name] for name in parameters}
-    return Let(HASH.name, call(part, **used), workload(call(pod, **used, hash=HASH)))
+    return Let(HASH.name, call(template, **used), workload(call(pod, **used, hash=HASH)))

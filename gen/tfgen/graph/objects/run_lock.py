@@ -20,7 +20,7 @@ from tfgen.graph.holes import (
     HasItem,
     Key,
     Let,
-    Named,
+    NamedTemplate,
     Node,
     Not,
     Parameter,
@@ -95,14 +95,14 @@ def containers(profile: Profile, index_label: str) -> ForEach:
         index_label: the label with which the controller tells a pod its index; empty for a pod without a controller.
     """
     volume = {_NAME.name: _NAME, _STORAGE.name: Bound("storage", "map")}
-    part = Named(
+    template = NamedTemplate(
         "pod.runLock",
         "The container that holds the lock of a volume, without its field name.",
         _container(profile, index_label),
         file="run-lock",
         parameters=(ROLE_VALUES.name, *volume),
     )
-    container: Node = {"name": Text((_PREFIX, _NAME)), Splice("lock"): call(part, values=ROLE_VALUES, **volume)}
+    container: Node = {"name": Text((_PREFIX, _NAME)), Splice("lock"): call(template, values=ROLE_VALUES, **volume)}
     return ForEach(LOCKED, container, item="storage")
 
 

@@ -5,7 +5,7 @@ https://kubernetes.io/docs/concepts/security/pod-security-standards/
 
 from __future__ import annotations
 
-from tfgen.graph.holes import Key, Named, Node
+from tfgen.graph.holes import Key, NamedTemplate, Node
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import Profile
 
@@ -33,14 +33,14 @@ def container_context(profile: Profile) -> dict[Key, Node]:
     return {"allowPrivilegeEscalation": False, **root, "capabilities": {"drop": ["ALL"]}}
 
 
-def pod_context_template(profile: Profile) -> Named:
+def pod_context_template(profile: Profile) -> NamedTemplate:
     """Return the security context of a pod as a named template, which all pods of the chart share."""
-    return Named(
+    return NamedTemplate(
         "podSecurityContext", f"The security context of a pod, for the profile {profile}.", pod_context(profile)
     )
 
 
-def container_context_template(profile: Profile) -> Named:
+def container_context_template(profile: Profile) -> NamedTemplate:
     """Return the security context of a container as a named template, which all containers of the chart share."""
     doc = f"The security context of a container, for the profile {profile}."
-    return Named("containerSecurityContext", doc, container_context(profile))
+    return NamedTemplate("containerSecurityContext", doc, container_context(profile))

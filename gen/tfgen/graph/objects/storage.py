@@ -16,7 +16,7 @@ from tfgen.graph.holes import (
     Equal,
     ForEach,
     HasItem,
-    Named,
+    NamedTemplate,
     Node,
     Not,
     NotEmpty,
@@ -211,13 +211,13 @@ def _volume(structure: Structure) -> Node:
 
 
 @cache
-def _source(sources: tuple[str, ...]) -> Named:
+def _source(sources: tuple[str, ...]) -> NamedTemplate:
     tree = {source: _parameter(source, "map") for source in ("claim", "emptyDir", *sources)}
     node: Node = When(tree["emptyDir"], {"emptyDir": NotEmpty(tree["emptyDir"])}, {"emptyDir": {}})
     for source in reversed(sources):
         node = When(tree[source], {source: NotEmpty(tree[source])}, node)
     claim = call(_CLAIM_NAME, name=Parameter("name"), storage=Parameter("storage", "map"))
-    return Named(
+    return NamedTemplate(
         "volumeSource",
         "The source of a volume. A volume without a source is an emptyDir.",
         When(tree["claim"], {"persistentVolumeClaim": {"claimName": claim}}, node),
@@ -226,7 +226,7 @@ def _source(sources: tuple[str, ...]) -> Named:
     )
 
 
-_CLAIM_NAME: Final = Named(
+_CLAIM_NAME: Final = NamedTemplate(
     "claimName",
     "The name of the claim of a volume: claim.name, or the claim that the chart creates.",
     When(_parameter("claim.name"), _parameter("claim.name"), names.claim(Parameter("name"))),
@@ -234,7 +234,7 @@ _CLAIM_NAME: Final = Named(
     parameters=("name", "storage"),
 )
 
-_MOUNT: Final = Named(
+_MOUNT: Final = NamedTemplate(
     "mount",
     "The mount path and the folder of a volume. With runs: Separate, each run has a subfolder.",
     _mount(),

@@ -9,7 +9,18 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from tfgen.graph.holes import AsText, Bound, ChartOnly, Default, Entries, Expression, Named, Parameter, Value, type_of
+from tfgen.graph.holes import (
+    AsText,
+    Bound,
+    ChartOnly,
+    Default,
+    Entries,
+    Expression,
+    NamedTemplate,
+    Parameter,
+    Value,
+    type_of,
+)
 from tfgen.job.training_job import RoleName
 from tfgen.schema import tunables
 from tfgen.value_type import ValueType
@@ -21,13 +32,13 @@ ROLE_VALUES: Final = Parameter("values", "map")
 """The parameter with the values of the role, in a named template that all roles share."""
 
 
-TEXT: Final = Named(
+TEXT: Final = NamedTemplate(
     "text",
     "A text. A number, such as 2 in --set run=2, becomes a text with all digits.",
     ChartOnly('{{ if kindIs "float64" . }}{{ int64 . }}{{ else }}{{ . }}{{ end }}'),
 )
 
-TEXTS: Final = Named(
+TEXTS: Final = NamedTemplate(
     "texts",
     "A map or list of texts. Numbers and booleans become texts, and maps remain maps.",
     ChartOnly("""\

@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.holes import ABSENT, Bound, Call, Comment, Hole, Key, Named, Node, Splice, Value, child_nodes
+from tfgen.graph.holes import ABSENT, Bound, Call, Comment, Hole, Key, NamedTemplate, Node, Splice, Value, child_nodes
 from tfgen.job.choices import ROLE_NAMES
 from tfgen.record import Record
 from tfgen.words import either, path_name
@@ -128,7 +128,7 @@ class Field(Record):
         Raises:
             RefusedError: the content depends on a value of the job, and the patch would make this value ineffective.
         """
-        holes = [hole for hole in _holes(node) if not isinstance(hole, Named)]
+        holes = [hole for hole in _holes(node) if not isinstance(hole, NamedTemplate)]
         if not holes:
             for path, why in self._fixed_fields.items():
                 if path[: len(self.path)] == self.path and data_path.has(node, path[len(self.path) :]):
@@ -206,7 +206,7 @@ def open_mapping(node: Node, key: str) -> Node:
 
     A `Splice` whose value is a hole remains. A mapping that already contains `key` is unchanged.
     """
-    while isinstance(node, Named) and not node.parameters and isinstance(node.node, dict):
+    while isinstance(node, NamedTemplate) and not node.parameters and isinstance(node.node, dict):
         node = node.node
     if not isinstance(node, dict) or key in node:
         return node

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from tfgen.data_path import Path
-from tfgen.graph.holes import ABSENT, Absent, Key, Named, Node, Not, When
+from tfgen.graph.holes import ABSENT, Absent, Key, NamedTemplate, Node, Not, When
 from tfgen.graph.patches.field import Fault, Field, RefusedError, open_mapping, splices, without_comments, without_entry
 from tfgen.kubernetes.merge import Dialect, pair, removes
 
@@ -44,7 +44,7 @@ class Merger:
                 return self._entries({}, patch, path, field)
             case When(test, if_true, if_false):
                 return When(test, self.merge(if_true, patch, path, field), self.merge(if_false, patch, path, field))
-            case Named(parameters=(), node=dict()):
+            case NamedTemplate(parameters=(), node=dict()):
                 return self._entries(base, patch, path, field)
             case dict():
                 return self._entries(base, patch, path, field)

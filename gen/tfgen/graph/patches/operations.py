@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from tfgen.graph.holes import ABSENT, Call, ForEach, Hole, Items, Key, Named, Node, When, child_nodes
+from tfgen.graph.holes import ABSENT, Call, ForEach, Hole, Items, Key, NamedTemplate, Node, When, child_nodes
 from tfgen.graph.patches.field import Field, RefusedError, open_mapping, splices, without_comments, without_entry
 from tfgen.words import either, shown
 
@@ -241,14 +241,14 @@ def _existing(mapping: Mapping[Key, Node]) -> str:
 
 
 def _has_holes(node: object) -> bool:
-    if isinstance(node, Hole) and not isinstance(node, Named):
+    if isinstance(node, Hole) and not isinstance(node, NamedTemplate):
         return True
     return any(map(_has_holes, child_nodes(node)))  # type: ignore[arg-type]
 
 
 def _is_equal(node: Any, value: Any) -> bool:
     """Return whether a node equals a value in JSON, where true and 1 are different values."""
-    if isinstance(node, Named):
+    if isinstance(node, NamedTemplate):
         node = node.node
     if isinstance(node, Mapping) and isinstance(value, Mapping):
         entries = {key: child for key, child in node.items() if isinstance(key, str)}

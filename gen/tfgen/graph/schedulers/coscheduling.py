@@ -14,7 +14,7 @@ from typing import Final
 from tfgen.graph.holes import Key, Node, if_set
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import value
-from tfgen.graph.schedulers.gang import MIN_RESOURCES, Binding, Gang, min_members
+from tfgen.graph.schedulers.gang import MIN_RESOURCES, Gang, GangBinding, min_members
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
@@ -27,8 +27,8 @@ def _spec(structure: Structure) -> Mapping[Key, Node]:
     }
 
 
-def _task(_role: Node) -> Binding:
-    return Binding(labels={keys.POD_GROUP: names.RUN})
+def _task(_role: Node) -> GangBinding:
+    return GangBinding(labels={keys.POD_GROUP: names.RUN})
 
 
 GANG: Final = Gang(

@@ -22,7 +22,7 @@ REQUIRED_TOPOLOGY: Final = value("gang.requiredTopology")
 _SCHEDULER_NAME: Final = value("gang.schedulerName")
 
 
-class Binding(Record):
+class GangBinding(Record):
     """The fields that assign a pod to a gang.
 
     Attributes:
@@ -50,12 +50,12 @@ class Gang(Record):
             scheduler of the cluster.
     """
 
-    task: Callable[[Node], Binding]
+    task: Callable[[Node], GangBinding]
     group: str = ""
     version: Node = ""
     spec: Callable[[Structure], Mapping[Key, Node]] | None = None
     workload_labels: Mapping[Key, Node] = EMPTY
-    evaluator: Binding = Binding()
+    evaluator: GangBinding = GangBinding()
     scheduler_name: str = ""
 
     def pod_group(self, structure: Structure) -> tuple[Template, ...]:
@@ -74,14 +74,14 @@ class Gang(Record):
         """Return the labels that select the queue of the workload object, if the gang is enabled."""
         return _if_enabled(self.workload_labels)
 
-    def pod(self, role: RoleName) -> Binding:
+    def binding_for(self, role: RoleName) -> GangBinding:
         """Return the fields that assign the pods of a role to the gang.
 
         The evaluator is not a member of the gang, but uses the same scheduler, because two schedulers could assign the
         same GPU to two pods.
         """
         binding = self.evaluator if role == "evaluator" else self.task(ROLE)
-        return Binding(
+        return GangBinding(
             _if_enabled(binding.labels),
             _if_enabled(binding.annotations),
             {"schedulerName": self._scheduler(), **_if_enabled(binding.spec)},

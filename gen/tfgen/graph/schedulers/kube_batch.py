@@ -11,7 +11,7 @@ from typing import Final
 
 from tfgen.graph.holes import Key, Node, if_set
 from tfgen.graph.objects import names
-from tfgen.graph.schedulers.gang import PRIORITY, QUEUE, Binding, Gang, min_members
+from tfgen.graph.schedulers.gang import PRIORITY, QUEUE, Gang, GangBinding, min_members
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
@@ -20,8 +20,8 @@ def _spec(structure: Structure) -> Mapping[Key, Node]:
     return {"minMember": min_members(structure), "queue": if_set(QUEUE), "priorityClassName": if_set(PRIORITY)}
 
 
-def _task(_role: Node) -> Binding:
-    return Binding(annotations={keys.GROUP_NAME: names.RUN})
+def _task(_role: Node) -> GangBinding:
+    return GangBinding(annotations={keys.GROUP_NAME: names.RUN})
 
 
 GANG: Final = Gang(

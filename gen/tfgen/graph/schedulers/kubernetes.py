@@ -15,7 +15,7 @@ from typing import Final
 from tfgen.graph.holes import Default, Key, Node, When, if_set
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import value
-from tfgen.graph.schedulers.gang import PRIORITY, REQUIRED_TOPOLOGY, Binding, Gang, min_members
+from tfgen.graph.schedulers.gang import PRIORITY, REQUIRED_TOPOLOGY, Gang, GangBinding, min_members
 from tfgen.job.training_job import Structure
 
 _VERSION: Final = "v1alpha2"
@@ -29,8 +29,8 @@ def _spec(structure: Structure) -> Mapping[Key, Node]:
     }
 
 
-def _task(_role: Node) -> Binding:
-    return Binding(spec={"schedulingGroup": {"podGroupName": names.RUN}})
+def _task(_role: Node) -> GangBinding:
+    return GangBinding(spec={"schedulingGroup": {"podGroupName": names.RUN}})
 
 
 GANG: Final = Gang(

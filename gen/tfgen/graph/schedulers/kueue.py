@@ -16,7 +16,7 @@ from typing import Final
 
 from tfgen.graph.holes import Key, Node, if_set
 from tfgen.graph.objects.values import value
-from tfgen.graph.schedulers.gang import PRIORITY, QUEUE, REQUIRED_TOPOLOGY, Binding, Gang
+from tfgen.graph.schedulers.gang import PRIORITY, QUEUE, REQUIRED_TOPOLOGY, Gang, GangBinding
 from tfgen.kubernetes import keys
 
 _TOPOLOGY: Final[Mapping[Key, Node]] = {
@@ -25,8 +25,8 @@ _TOPOLOGY: Final[Mapping[Key, Node]] = {
 }
 
 
-def _task(_role: Node) -> Binding:
-    return Binding(annotations=_TOPOLOGY)
+def _task(_role: Node) -> GangBinding:
+    return GangBinding(annotations=_TOPOLOGY)
 
 
 GANG: Final = Gang(

@@ -15,8 +15,8 @@ from tfgen.graph.schedulers.gang import (
     MIN_RESOURCES,
     PRIORITY,
     QUEUE,
-    Binding,
     Gang,
+    GangBinding,
     is_partial,
     may_be_partial,
     min_members,
@@ -44,8 +44,8 @@ def _spec(structure: Structure) -> Mapping[Key, Node]:
     }
 
 
-def _task(role: Node) -> Binding:
-    return Binding(annotations={keys.GROUP_NAME: names.RUN, keys.TASK_SPEC: role})
+def _task(role: Node) -> GangBinding:
+    return GangBinding(annotations={keys.GROUP_NAME: names.RUN, keys.TASK_SPEC: role})
 
 
 GANG: Final = Gang(
@@ -53,6 +53,6 @@ GANG: Final = Gang(
     version="v1beta1",
     spec=_spec,
     task=_task,
-    evaluator=Binding(annotations={keys.VOLCANO_QUEUE: if_set(QUEUE)}),
+    evaluator=GangBinding(annotations={keys.VOLCANO_QUEUE: if_set(QUEUE)}),
     scheduler_name="volcano",
 )

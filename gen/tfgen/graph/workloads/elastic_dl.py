@@ -24,7 +24,7 @@ from tfgen.graph.holes import (
     MapOf,
     Matches,
     Merged,
-    Named,
+    NamedTemplate,
     Node,
     Not,
     Parameter,
@@ -167,12 +167,12 @@ def _amounts() -> Text:
     )
 
 
-_AMOUNTS: Final = Named(
+_AMOUNTS: Final = NamedTemplate(
     "resources", "The resources of a role, as an argument of ElasticDL.", _amounts(), parameters=("resources",)
 )
 
 
-def _volumes(structure: Structure) -> Named:
+def _volumes(structure: Structure) -> NamedTemplate:
     """Return the argument --volume. Format: k8s_volume.py of https://github.com/sql-machine-learning/elasticdl."""
     path = Bound("storage", "string", "hostPath.path")
     sub_path = Bound("storage", "string", "subPath")
@@ -186,10 +186,12 @@ def _volumes(structure: Structure) -> Named:
             When(sub_path, Text((",sub_path=", sub_path))),
         )
     )
-    return Named("volumes", "The volumes, as the argument --volume.", JoinEntries(_STORAGE, ";", body, item="storage"))
+    return NamedTemplate(
+        "volumes", "The volumes, as the argument --volume.", JoinEntries(_STORAGE, ";", body, item="storage")
+    )
 
 
-def _cluster_spec() -> Named:
+def _cluster_spec() -> NamedTemplate:
     """Return the named template of a JSON text with the labels that the master adds to its pods."""
     text = Text(
         (
@@ -200,7 +202,7 @@ def _cluster_spec() -> Named:
             '"}}}',
         )
     )
-    return Named("clusterSpec", "The labels that the master adds to its pods.", text)
+    return NamedTemplate("clusterSpec", "The labels that the master adds to its pods.", text)
 
 
 def _guards(_: Structure) -> list[Guard]:

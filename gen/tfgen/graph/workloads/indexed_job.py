@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from tfgen.graph.holes import ABSENT, Absent, AllOf, Comment, Key, Named, Node, When
+from tfgen.graph.holes import ABSENT, Absent, AllOf, Comment, Key, NamedTemplate, Node, When
 from tfgen.graph.objects import cluster_spec, disruption, labels, name_guards, names, tensorboard
 from tfgen.graph.objects.finisher import Kind, Plan
 from tfgen.graph.objects.pod_template_hash import hashed
@@ -29,7 +29,7 @@ def controller(structure: Structure) -> pod.Controller:
     return pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
 
 
-def indexed_job(structure: Structure, role: Role, template: Named) -> Node:
+def indexed_job(structure: Structure, role: Role, template: NamedTemplate) -> Node:
     """Return the Job of a role, in which each task has an index."""
     queue = queue_labels(structure) if role.name != "evaluator" else {}
     metadata = labels.metadata(names.workload(role.name), role.name, labels=queue)

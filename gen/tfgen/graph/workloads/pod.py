@@ -23,7 +23,7 @@ from tfgen.graph.holes import (
     Items,
     Key,
     Let,
-    Named,
+    NamedTemplate,
     Node,
     Parameter,
     Splice,
@@ -56,7 +56,7 @@ from tfgen.graph.objects.pod_spec import PodParts, pod_spec
 from tfgen.graph.objects.values import ROLE, ROLE_VALUES, role_or_job_value, role_value, value
 from tfgen.graph.reads import Steps, reads_of_call, used_names
 from tfgen.graph.schedulers import GANGS
-from tfgen.graph.schedulers.gang import Binding
+from tfgen.graph.schedulers.gang import GangBinding
 from tfgen.graph.shape import cached_by_shape
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
@@ -140,19 +140,19 @@ class Pods(Record):
             hash.
     """
 
-    labels: Named
-    annotations: Named
-    spec: Named
-    template: Named
+    labels: NamedTemplate
+    annotations: NamedTemplate
+    spec: NamedTemplate
+    template: NamedTemplate
 
     def for_role(self, role: RoleName) -> Node:
         """Return the pod template of a role."""
         return call_for_role(self.template, role)
 
 
-def call_for_role(part: Named, role: RoleName) -> Node:
-    """Return a call of `part`, a named template in the pod template, for a fixed role."""
-    return call(part, **_used_arguments(part, arguments(role)))
+def call_for_role(named_template: NamedTemplate, role: RoleName) -> Node:
+    """Return a call of a named template in the pod template, for a fixed role."""
+    return call(named_template, **_used_arguments(named_template, arguments(role)))
 
 
 def arguments(role: RoleName) -> dict[str, Node]:
@@ -178,36 +178,45 @@ def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, ha
     }
     joined: Any = intern_node(join_alternatives(ordered, ROLE))
     metadata = joined["metadata"]
-    spec = _part("pod.spec", "The spec of a task's pod.", _spec(joined["spec"], structure), _SHARED)
-    parts = {
-        field: _part(f"pod.{field}", f"The {field} of a task's pod.", metadata.get(field, {}), _LABELS)
+    spec = _named_template(
+        "pod.spec", "The spec of a task's pod.", _with_named_templates(joined["spec"], structure), _SHARED
+    )
+    metadata_templates = {
+        field: _named_template(f"pod.{field}", f"The {field} of a task's pod.", metadata.get(field, {}), _LABELS)
         for field in ("labels", "annotations")
     }
     hash_label = pod_template_hash.LABEL if has_hash else EMPTY
     calls: dict[Key, Node] = {
-        "labels": {Splice("labels"): _call(parts["labels"]), **hash_label},
-        "annotations": _call(parts["annotations"]),
+        "labels": {Splice("labels"): _call(metadata_templates["labels"]), **hash_label},
+        "annotations": _call(metadata_templates["annotations"]),
     }
     pod_template: Node = {
         "metadata": {key: calls.get(key, node) for key, node in metadata.items()},
         "spec": _call(spec),
     }
     doc = "The pod of a task, as a PodTemplateSpec."
-    return Pods(parts["labels"], parts["annotations"], spec, _part("pod", doc, pod_template, ()))
+    return Pods(
+        metadata_templates["labels"],
+        metadata_templates["annotations"],
+        spec,
+        _named_template("pod", doc, pod_template, ()),
+    )
 
 
-def _spec(spec: Mapping[Key, Node], structure: Structure) -> Node:
+def _with_named_templates(spec: Mapping[Key, Node], structure: Structure) -> Node:
     """Move the scheduling fields, the volumes and the main container of a PodSpec into named templates."""
     lets = ((placement.NODE_SELECTOR, placement.node_selector(structure)),)
     fields = {key: node for key, node in spec.items() if key in _SCHEDULING_FIELDS}
-    scheduling = _part("pod.scheduling", "The placement of a task's pod.", fields, lets, "scheduling")
+    scheduling = _named_template("pod.scheduling", "The placement of a task's pod.", fields, lets, "scheduling")
     divided: dict[Key, Node] = {}
     for key, node in spec.items():
         match key:
             case "containers" if isinstance(node, list):
                 divided[key] = [_main_container(container) for container in node]
             case "volumes":
-                divided[key] = _call(_part("pod.volumes", "The volumes of a task's pod.", node, (), "volumes"))
+                divided[key] = _call(
+                    _named_template("pod.volumes", "The volumes of a task's pod.", node, (), "volumes")
+                )
             case _ if key in fields:
                 divided[Splice("scheduling")] = _call(scheduling)
             case _:
@@ -219,10 +228,12 @@ def _main_container(container: Node) -> Node:
     """Move the fields of the main container into named templates. Any other container remains unchanged."""
     if not isinstance(container, dict) or container.get("name") != CONTAINER:
         return container
-    env = _part("pod.env", "The variables of a task's main container.", container["env"], _ENV, "environment")
-    mounts = _part("pod.mounts", "The mounts of a task's main container.", container["volumeMounts"], (), "volumes")
+    env = _named_template("pod.env", "The variables of a task's main container.", container["env"], _ENV, "environment")
+    mounts = _named_template(
+        "pod.mounts", "The mounts of a task's main container.", container["volumeMounts"], (), "volumes"
+    )
     field: Node = {"resources": container["resources"]}
-    amounts = _part("pod.resources", "The resources of a task's main container.", field, _REQUESTS)
+    amounts = _named_template("pod.resources", "The resources of a task's main container.", field, _REQUESTS)
     divided: dict[Key, Node] = {}
     for key, node in container.items():
         if key == "resources":
@@ -234,11 +245,11 @@ def _main_container(container: Node) -> Node:
         "env": _call(env, _CONTAINER_ARGUMENTS),
         "volumeMounts": _call(mounts, _CONTAINER_ARGUMENTS),
     }
-    part = _part("pod.container", doc, {**divided, **calls}, ())
-    return {"name": CONTAINER, Splice("container"): _call(part)}
+    main_container = _named_template("pod.container", doc, {**divided, **calls}, ())
+    return {"name": CONTAINER, Splice("container"): _call(main_container)}
 
 
-def _part(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> Named:
+def _named_template(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> NamedTemplate:
     """Return a named template in the pod template, with only the bound names and parameters that its content uses.
 
     Args:
@@ -252,28 +263,28 @@ def _part(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> Na
         if used_names(node, [bound]):
             node = Let(bound.name, expression, node)
     parameters = used_names(node, map(Parameter, (*_ARGUMENTS, pod_template_hash.PARAMETER.name)))
-    return Named(name, doc, node, file, tuple(parameter.name for parameter in parameters))
+    return NamedTemplate(name, doc, node, file, tuple(parameter.name for parameter in parameters))
 
 
-def _call(part: Named, values: Mapping[str, Node] = _ARGUMENTS) -> Node:
-    return call(part, **_used_arguments(part, {**values, "hash": pod_template_hash.PARAMETER}))
+def _call(named_template: NamedTemplate, values: Mapping[str, Node] = _ARGUMENTS) -> Node:
+    return call(named_template, **_used_arguments(named_template, {**values, "hash": pod_template_hash.PARAMETER}))
 
 
-def _used_arguments(part: Named, values: Mapping[str, Node]) -> dict[str, Node]:
-    return {name: values[name] for name in part.parameters}
+def _used_arguments(named_template: NamedTemplate, values: Mapping[str, Node]) -> dict[str, Node]:
+    return {name: values[name] for name in named_template.parameters}
 
 
 def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
     """Return a copy of a scope with a value for each name that the named templates of a role's pod template bind."""
-    bound, part_arguments = _role_binders(structure)[role](scope)
-    return Scope(scope.values, scope.release, scope.chart, bound, part_arguments, scope.cache)
+    bound, template_arguments = _role_binders(structure)[role](scope)
+    return Scope(scope.values, scope.release, scope.chart, bound, template_arguments, scope.cache)
 
 
 def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = ()) -> tuple[Steps, ...]:
     """Return the values paths that the bound names and the given nodes of a role's pod template read."""
     expressions = [expression for lets in _lets(structure) for _, expression in lets]
-    part = Named("", "", [*expressions, *nodes], parameters=(ROLE.name, ROLE_VALUES.name))
-    return reads_of_call(Call(part, tuple(arguments(role).items())))
+    reader = NamedTemplate("", "", [*expressions, *nodes], parameters=(ROLE.name, ROLE_VALUES.name))
+    return reads_of_call(Call(reader, tuple(arguments(role).items())))
 
 
 @cached_by_shape
@@ -292,14 +303,14 @@ def _lets(structure: Structure) -> Sequence[_Lets]:
 
 
 def _bind(all_lets: Sequence[_Lets], role: RoleName, scope: Scope) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    part_arguments = {name: evaluate(node, scope) for name, node in arguments(role).items()}
+    template_arguments = {name: evaluate(node, scope) for name, node in arguments(role).items()}
     bound_names: dict[str, Any] = {**scope.bound}
     for lets in all_lets:
-        part_scope = Scope(scope.values, scope.release, scope.chart, bound_names, part_arguments, scope.cache)
+        template_scope = Scope(scope.values, scope.release, scope.chart, bound_names, template_arguments, scope.cache)
         for bound, expression in lets:
-            bound_names[bound.name] = evaluate(expression, part_scope)
-        part_arguments = {name: evaluate(node, part_scope) for name, node in _ARGUMENTS.items()}
-    return bound_names, part_arguments
+            bound_names[bound.name] = evaluate(expression, template_scope)
+        template_arguments = {name: evaluate(node, template_scope) for name, node in _ARGUMENTS.items()}
+    return bound_names, template_arguments
 
 
 def template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
@@ -307,13 +318,13 @@ def template(structure: Structure, role: Role, controller: Controller) -> dict[s
     pod: Any = generated_template(structure, role, controller)
     for over in (structure.pod_template, role.pod_template):
         pod = merge(pod, with_container_security(pod, over, security.container_context(structure.profile)), KUBECTL)
-    return _with_security_parts(_with_cluster_names(pod), structure)
+    return _with_security_templates(_with_cluster_names(pod), structure)
 
 
 def generated_template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
     """Return the pod template of a role before the merge of `podTemplate`."""
     binds = structure.gang and not controller.binds_gang
-    gang = GANGS[structure.gang].pod(role.name) if structure.gang and binds else Binding()
+    gang = GANGS[structure.gang].binding_for(role.name) if structure.gang and binds else GangBinding()
     return {
         "metadata": {
             "labels": _pod_labels(structure, gang),
@@ -355,7 +366,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
     }
 
 
-def _with_security_parts(pod: dict[str, Any], structure: Structure) -> dict[str, Any]:
+def _with_security_templates(pod: dict[str, Any], structure: Structure) -> dict[str, Any]:
     """Replace each security context that equals the default context by the named template of the default context."""
     pod_context = security.pod_context(structure.profile)
     container_context = security.container_context(structure.profile)
@@ -390,7 +401,7 @@ def _deadline() -> Node:
     return When(deadline, When(run_lock.LOCKED, Sum((deadline, value("lockWait"))), deadline))
 
 
-def _pod_labels(structure: Structure, gang: Binding) -> Node:
+def _pod_labels(structure: Structure, gang: GangBinding) -> Node:
     return {
         Splice("selector"): labels.role_selector(ROLE),
         keys.NAME: names.NAME,
@@ -402,7 +413,7 @@ def _pod_labels(structure: Structure, gang: Binding) -> Node:
     }
 
 
-def _pod_annotations(structure: Structure, gang: Binding) -> Node:
+def _pod_annotations(structure: Structure, gang: GangBinding) -> Node:
     return {**gang.annotations, **eci.pod_annotations(structure), Splice("annotations"): labels.POD_ANNOTATIONS}
 
 
@@ -423,13 +434,13 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         "ports": [{"name": controller.port_name, "containerPort": structure.port}, *map(plain_mapping, role.ports)],
         "resources": {"requests": resources.REQUESTS, "limits": Parameter(resources.LIMITS.name, "map")},
         **(probe if role.serves and controller.publishes_unready else {}),
-        **(disruption.RESTART_IN_PLACE if structure.in_place and _is_of_a_job(controller) else {}),
+        **(disruption.RESTART_IN_PLACE if structure.in_place and _is_pod_of_job(controller) else {}),
         "securityContext": security.container_context(structure.profile),
         "volumeMounts": [*storage.mounts(), *code.mounts(structure)],
     }
 
 
-def _is_of_a_job(controller: Controller) -> bool:
+def _is_pod_of_job(controller: Controller) -> bool:
     """Return whether a Job creates the pod. In pods of other controllers, the kubelet always restarts the container."""
     return controller.fields.get("restartPolicy") == "Never"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Comment, Guard, Key, Named, Node, Splice
+from tfgen.graph.holes import Comment, Guard, Key, NamedTemplate, Node, Splice
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
 from tfgen.graph.objects.finisher import Plan
 from tfgen.graph.objects.pod_template_hash import HASH, hashed
@@ -18,7 +18,7 @@ from tfgen.kubernetes import keys
 _CONTROLLER: Final = pod.Controller(index_label=keys.STATEFUL_SET_INDEX, fields={})
 
 
-def stateful_set(role: Role, template: Named) -> Node:
+def stateful_set(role: Role, template: NamedTemplate) -> Node:
     """Return the StatefulSet of a role.
 
     The StatefulSet creates all pods at once, because a gang that starts its pods in order causes a deadlock

@@ -7,13 +7,13 @@ from typing import Final
 
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
-from tfgen.graph.holes import Named, Node, cached_on_record, chart_files, named_parts
+from tfgen.graph.holes import NamedTemplate, Node, cached_on_record, chart_files, named_templates
 from tfgen.graph.shape import NAME, cached_by_shape
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
 from tfgen.record import Record
 from tfgen.targets.chart.go_template.context import Context
-from tfgen.targets.chart.go_template.parts import define, helpers_file
+from tfgen.targets.chart.go_template.named_templates import define, helpers_file
 from tfgen.targets.chart.go_template.template_file import template_file
 from tfgen.targets.chart.go_template.texts import text_of
 from tfgen.targets.chart.guards_file import guards_file
@@ -73,8 +73,8 @@ def _template_text(template: Template) -> str:
 
 
 @cached_on_record
-def _define(part: Named) -> str:
-    return define(part, _CONTEXT)
+def _define(template: NamedTemplate) -> str:
+    return define(template, _CONTEXT)
 
 
 def _helper_files(nodes: Sequence[Node | Record]) -> dict[str, str]:
@@ -82,8 +82,10 @@ def _helper_files(nodes: Sequence[Node | Record]) -> dict[str, str]:
 
     `nodes` are the nodes of the object graph that include the named templates.
     """
-    parts = named_parts(nodes).values()
+    templates = named_templates(nodes).values()
     return {
-        f"templates/_{file}.tpl": helpers_file(FILE_HEADS[file], [_define(part) for part in parts if part.file == file])
-        for file in sorted({part.file for part in parts})
+        f"templates/_{file}.tpl": helpers_file(
+            FILE_HEADS[file], [_define(item) for item in templates if item.file == file]
+        )
+        for file in sorted({item.file for item in templates})
     }

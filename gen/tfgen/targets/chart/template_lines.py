@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
-from tfgen.graph.holes import Node, Text, named_parts
-from tfgen.graph.provenance import bindings_of_parts
+from tfgen.graph.holes import Node, Text, named_templates
+from tfgen.graph.provenance import bindings_of_named_templates
 from tfgen.job.training_job import Structure
 from tfgen.targets.chart.go_template.context import Context, Line, lines_of
 from tfgen.targets.chart.go_template.go_text import Lines
-from tfgen.targets.chart.go_template.parts import helpers_lines
+from tfgen.targets.chart.go_template.named_templates import helpers_lines
 from tfgen.targets.chart.go_template.template_file import template_lines
 from tfgen.targets.chart.go_template.texts import text_of
 from tfgen.targets.chart.guards_file import guards_lines
@@ -34,11 +34,11 @@ def chart_lines(structure: Structure, environments: Iterable[str]) -> dict[str, 
     context = Context(structure.name)
     templates, checks, notes_text = graph(structure), guards(structure), notes(structure)
     nodes = [*templates, *checks, notes_text]
-    bindings, parts = bindings_of_parts(nodes), named_parts(nodes).values()
+    bindings, defined = bindings_of_named_templates(nodes), named_templates(nodes).values()
     files = {f"templates/{template.name}.yaml": template_lines(template.node, context) for template in templates}
     files["templates/guards.yaml"] = guards_lines(checks, templates, context)
-    for file in sorted({part.file for part in parts}):
-        in_file = [part for part in parts if part.file == file]
+    for file in sorted({item.file for item in defined}):
+        in_file = [item for item in defined if item.file == file]
         files[f"templates/_{file}.tpl"] = helpers_lines(FILE_HEADS[file], in_file, bindings, context)
     wrapped = {path: [piece for line in lines for piece in _wrapped(line)] for path, lines in files.items()}
     return {**wrapped, NOTES: [*_text_lines(notes_text, context), *environment_notes(environments).splitlines()]}

@@ -21,6 +21,6 @@ A module imports only the modules above it in this list:
     flow_control    prints if, with and range around lines
     neighbours      groups neighbouring entries or items that have the same test
     yaml_lines      prints lines of mappings, sequences and named templates
-    parts           prints a named template as a ``define``
+    named_templates prints a named template as a ``define``
     template_file   prints a whole template file
 """

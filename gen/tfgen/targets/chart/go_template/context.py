@@ -29,7 +29,7 @@ class Context(Record):
         facts: the tests that are true at the printed node, because an ``if`` around the node contains the tests.
         bindings: variable of the object graph -> node that the variable refers to.
         reason: the comment above the printed mapping entry, or above its nearest parent that has a comment.
-        part: the sentence that describes the printed named template; empty outside of named templates.
+        template_doc: the sentence that describes the printed named template; empty outside of named templates.
     """
 
     chart: str
@@ -40,7 +40,7 @@ class Context(Record):
     facts: tuple[Node, ...] = ()
     bindings: Bindings = EMPTY
     reason: str = ""
-    part: str = ""
+    template_doc: str = ""
 
     @property
     def range_body(self) -> Context:

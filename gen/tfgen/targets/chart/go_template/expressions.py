@@ -38,7 +38,7 @@ from tfgen.graph.holes import (
     Matches,
     Merged,
     Name,
-    Named,
+    NamedTemplate,
     Node,
     Not,
     NotEmpty,
@@ -80,15 +80,15 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
             return f"{context.root}.{fact}"
         case File():
             return _file(node, context)
-        case Named(name):
+        case NamedTemplate(name):
             full_name = context.full_name(name)
             if full_name in context.variables:
                 return context.variables[full_name]
             return f"include {literal(full_name)} {context.root or '.'}"
-        case Call(part):
-            return f"include {literal(context.full_name(part.name))} {_argument_of_include(node, context)}"
-        case AsText(tree, part):
-            return f"{texts(tree, part, context)}{_FROM_YAML.get(type_of(tree), '')}"
+        case Call(template):
+            return f"include {literal(context.full_name(template.name))} {_argument_of_include(node, context)}"
+        case AsText(tree, template):
+            return f"{texts(tree, template, context)}{_FROM_YAML.get(type_of(tree), '')}"
         case Text(parts):
             return _printf(parts, context)
         case Sum((minuend, int(number))) if number < 0:
@@ -150,9 +150,9 @@ def _test(node: _Test, context: Context) -> str:
     assert_never(node)
 
 
-def texts(tree: Node, part: Named, context: Context) -> str:
-    """Return the ``include`` of the named template `part`, which converts all values of the map or list to strings."""
-    return f"include {literal(context.full_name(part.name))} {argument(tree, context)}"
+def texts(tree: Node, template: NamedTemplate, context: Context) -> str:
+    """Return the ``include`` of a named template that converts all values of a map, list or scalar to strings."""
+    return f"include {literal(context.full_name(template.name))} {argument(tree, context)}"
 
 
 def argument(node: Node, context: Context) -> str:
@@ -192,7 +192,7 @@ def chart_only(node: ChartOnly, context: Context) -> str:
             named template.
     """
     if context.parameters and not node.reads_root:
-        raise TypeError(f"the dot of a part with parameters is not the root context: {node!r}")
+        raise TypeError(f"the dot of a named template with parameters is not the root context: {node!r}")
     return node.template
 
 
@@ -203,7 +203,7 @@ def _file(node: File, context: Context) -> str:
     return f"{read} | required {literal(message)}" if node.text else read
 
 
-def _data(tree: Named | Call, context: Context) -> str:
+def _data(tree: NamedTemplate | Call, context: Context) -> str:
     """Return the expression that parses the YAML output of a named template into a map.
 
     ``printf`` adds the last line break. Without this line break, a text at the end of the output would lose an empty
@@ -221,7 +221,7 @@ def _argument_of_include(node: Call, context: Context) -> str:
     """
     if context.parameters and all(_is_at_dot(name, value, context) for name, value in node.arguments):
         return context.dot
-    root = [f'"root" {context.root or "$"}'] if needs_root(node.part) else []
+    root = [f'"root" {context.root or "$"}'] if needs_root(node.template) else []
     entries = [f"{literal(name)} {argument(value, context)}" for name, value in node.arguments if value is not None]
     return f"(dict {' '.join([*root, *entries])})"
 

@@ -13,7 +13,7 @@ from tfgen.graph.holes import (
     File,
     Hole,
     MapOf,
-    Named,
+    NamedTemplate,
     Node,
     Release,
     Value,
@@ -50,13 +50,13 @@ def has_holes(node: Node) -> bool:
 
 
 @cached_on_record
-def needs_root(part: Node | Record) -> bool:
+def needs_root(node: Node | Record) -> bool:
     """Test whether a named template, or another node, uses the root context, for example ``.Values``."""
-    match part:
-        case Value() | Release() | File() | Named(parameters=()):
+    match node:
+        case Value() | Release() | File() | NamedTemplate(parameters=()):
             return True
         case ChartOnly():
-            return part.reads_root
+            return node.reads_root
         case Call(called, arguments):
             return needs_root(called) or any(needs_root(argument) for _, argument in arguments)
-    return any(map(needs_root, child_nodes(part)))
+    return any(map(needs_root, child_nodes(node)))

@@ -25,7 +25,7 @@ from tfgen.graph.holes import (
     Let,
     MapOf,
     Merged,
-    Named,
+    NamedTemplate,
     Node,
     Not,
     NotEmpty,
@@ -61,9 +61,9 @@ def presence(node: Node) -> Node:
             if presence(body) is not True:
                 raise TypeError(f"the presence of a ForEach cannot be tested, because its body may be empty: {node!r}")
             return over
-        case Named(node=child) | Call(part=Named(node=child)):
+        case NamedTemplate(node=child) | Call(template=NamedTemplate(node=child)):
             test = presence(child)
-            # The test may use a variable of the part, so Helm tests the output of the part.
+            # The test may use a variable of the named template, so Helm tests the output of the named template.
             return test if isinstance(test, bool) else node
         case Let(name, expression, child):
             return remaining_test(presence(child), let_facts(name, expression))
@@ -143,13 +143,13 @@ def _test_of_child(child: Node) -> Node:
     if not isinstance(child, (dict, list, tuple)):
         return None
     test = presence(child)
-    return None if isinstance(test, bool) or any(_has_part(test)) else test
+    return None if isinstance(test, bool) or any(_has_named_template(test)) else test
 
 
-def _has_part(node: Node | Record) -> Iterator[bool]:
-    yield isinstance(node, (Named, Call))
+def _has_named_template(node: Node | Record) -> Iterator[bool]:
+    yield isinstance(node, (NamedTemplate, Call))
     for child in child_nodes(node):
-        yield from _has_part(child)
+        yield from _has_named_template(child)
 
 
 def depends_only_on(node: Node, hole: Node) -> bool:
@@ -179,7 +179,7 @@ def ends_in_tree(node: Node) -> bool:
     match node:
         case When(_, if_true, if_false):
             return ends_in_tree(if_true) or ends_in_tree(if_false)
-        case ForEach(body=child) | Named(node=child) | Call(part=child) | Let(body=child):
+        case ForEach(body=child) | NamedTemplate(node=child) | Call(template=child) | Let(body=child):
             return ends_in_tree(child)
         case AsText():
             return False  # quotes protect the end of each text

@@ -13,7 +13,7 @@ from tfgen.graph.holes import (
     Hole,
     JoinEntries,
     Name,
-    Named,
+    NamedTemplate,
     Node,
     Release,
     Repeat,
@@ -54,7 +54,7 @@ def scalar(node: Node, context: Context) -> str:
 
 def _is_safe(part: Node) -> bool:
     """Test whether a part of a text is a literal, a name or an integer, and not a free text of the user."""
-    if isinstance(part, (Named, Call)):
+    if isinstance(part, (NamedTemplate, Call)):
         return _has_only_names(part)
     return isinstance(part, (str, Release)) or type_of(part) == "integer"
 
@@ -65,7 +65,7 @@ def _has_only_names(node: Node) -> bool:
     The schema allows only names for the values in such a node.
     """
     match node:
-        case Named(node=child) | Call(part=child) | Repeat(body=child):
+        case NamedTemplate(node=child) | Call(template=child) | Repeat(body=child):
             return _has_only_names(child)
         case Text(parts):
             return all(_has_only_names(part) for part in parts)
@@ -86,7 +86,7 @@ def _sample(node: Node, *, longest: bool) -> str:
             return ""
         case Text(parts):
             return "".join(_sample(part, longest=longest) for part in parts)
-        case Named(node=child) | Call(part=child):
+        case NamedTemplate(node=child) | Call(template=child):
             return _sample(child, longest=longest)
         case Repeat(body=child):
             return _sample(child, longest=True) if longest else ""

@@ -28,7 +28,7 @@ from tfgen.graph.holes import (
     JoinEntries,
     Key,
     Let,
-    Named,
+    NamedTemplate,
     Node,
     NotEmpty,
     Splice,
@@ -61,7 +61,7 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
     match node:
         case dict():
             return _entries(node, context, indent)
-        case Named() | Call() if is_map_or_list(node):
+        case NamedTemplate() | Call() if is_map_or_list(node):
             return _included(node, context, indent, [])
         case When():
             return when(node, context, indent, lambda branch, scope: body_lines(branch, scope, indent))
@@ -180,7 +180,7 @@ def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
     head = f"{indent}{key(name, context)}:"
     if isinstance(node, File) and yaml_text.is_literal(node.text):
         return _block(node, context, head, indent + "  ")
-    if isinstance(node, (Named, Call)) and is_map_or_list(node):
+    if isinstance(node, (NamedTemplate, Call)) and is_map_or_list(node):
         return _included(node, context, indent, [head])
     if isinstance(node, NotEmpty):
         return [head, *body_lines(node, context, indent + ("  " if type_of(node) == "map" else ""))]
@@ -240,18 +240,18 @@ def _tree_text(node: Expression, context: Context, depth: int) -> str:
     if not isinstance(node, AsText):
         return f"{' ' * depth}{{{{- toYaml {argument(node, context)} | nindent {depth} }}}}"
     nindent = f' | trimPrefix "\\n" | nindent {depth}' if depth else ""
-    return f"{' ' * depth}{{{{- {texts(node.tree, node.part, context)}{nindent} }}}}"
+    return f"{' ' * depth}{{{{- {texts(node.tree, node.template, context)}{nindent} }}}}"
 
 
-def _included(node: Named | Call, context: Context, indent: str, head: Lines) -> Lines:
+def _included(node: NamedTemplate | Call, context: Context, indent: str, head: Lines) -> Lines:
     """Return the lines that print the key line `head`, and include a named template as the value.
 
     If the output of the named template is empty, the lines print nothing.
     """
-    part = node.part if isinstance(node, Call) else node
+    template = node.template if isinstance(node, Call) else node
     depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
     include, pad, nindent = expression(node, context), " " * depth, f" | nindent {depth}"
-    if _begins_with_break(part):
+    if _begins_with_break(template):
         include, nindent = (f'{include} | trimPrefix "\\n"', nindent) if depth else (include, "")
     if presence(node) is True or not (head or nindent):
         return [*head, f"{pad}{{{{- {include}{nindent} }}}}"]
@@ -264,9 +264,9 @@ def _included(node: Named | Call, context: Context, indent: str, head: Lines) ->
 
 
 @cached_on_record
-def _begins_with_break(part: Named) -> bool:
+def _begins_with_break(template: NamedTemplate) -> bool:
     """Test whether the output of a named template begins with a line break, because each entry may be missing."""
-    node, context = part.node, Context(chart="", parameters=part.parameters)
+    node, context = template.node, Context(chart="", parameters=template.parameters)
     while isinstance(node, Let):
         context, node = context.with_facts(*let_facts(node.name, node.expression)), node.body
     first = first_lines(node, context)[0]

@@ -1,9 +1,9 @@
 """Prints named templates: the ``define`` of a named template, and the helper files (``_FILE.tpl``).
 
-Named("run", "The run.", Release("Release.Name"))  ->  {{/* The run. */}}
-                                                       {{- define "mnist.run" -}}
-                                                       {{ .Release.Name }}
-                                                       {{- end }}
+NamedTemplate("run", "The run.", Release("Release.Name"))  ->  {{/* The run. */}}
+                                                               {{- define "mnist.run" -}}
+                                                               {{ .Release.Name }}
+                                                               {{- end }}
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from tfgen.graph.holes import Let, Named, Node
+from tfgen.graph.holes import Let, NamedTemplate, Node
 from tfgen.graph.provenance import Bindings
 from tfgen.record import EMPTY
 from tfgen.targets.chart.go_template.context import Context, lines_of, with_text
@@ -27,35 +27,37 @@ def helpers_file(head: str, defines: Sequence[str]) -> str:
     return "\n".join([*comment(head, ""), "", *defines])
 
 
-def helpers_lines(head: str, parts: Sequence[Named], bindings: Mapping[str, Bindings], context: Context) -> Lines:
+def helpers_lines(
+    head: str, templates: Sequence[NamedTemplate], bindings: Mapping[str, Bindings], context: Context
+) -> Lines:
     """Return the lines of a helper file (``_FILE.tpl``). Each line has the node that the line prints.
 
     Args:
         head: the comment about the purpose of the file.
-        parts: the named templates in the file.
+        templates: the named templates in the file.
         bindings: name of a named template -> parameter -> node that the parameter refers to.
         context: the context outside of the named templates.
     """
     lines = [*comment(head, ""), ""]
-    for part in parts:
-        lines += [*define_lines(part, context.replaced(bindings=bindings.get(part.name, EMPTY))), ""]
+    for template in templates:
+        lines += [*define_lines(template, context.replaced(bindings=bindings.get(template.name, EMPTY))), ""]
     return lines[:-1]
 
 
-def define(part: Named, context: Context) -> str:
+def define(template: NamedTemplate, context: Context) -> str:
     """Return the text of the ``define`` of a named template."""
-    return "".join(f"{line}\n" for line in define_lines(part, context))
+    return "".join(f"{line}\n" for line in define_lines(template, context))
 
 
-def define_lines(part: Named, context: Context) -> Lines:
+def define_lines(template: NamedTemplate, context: Context) -> Lines:
     """Return the lines of the ``define`` of a named template. Each line has the node that the line prints."""
-    names = [*(["root"] if needs_root(part) else []), *part.parameters]
-    doc = f"{part.doc} Takes {', '.join(names)}." if part.parameters else part.doc
+    names = [*(["root"] if needs_root(template) else []), *template.parameters]
+    doc = f"{template.doc} Takes {', '.join(names)}." if template.parameters else template.doc
     doc = "\n     ".join(textwrap.wrap(f"{{{{/* {doc}", COMMENT_WIDTH - len("  */}}")))
-    context = context.replaced(part=part.doc)
-    body = _definition(part.node, context.replaced(parameters=part.parameters))
-    head = [*f"{doc} */}}}}".split("\n"), f'{{{{- define "{context.full_name(part.name)}" -}}}}']
-    return lines_of(part, [*head, *body, "{{- end }}"], context)
+    context = context.replaced(template_doc=template.doc)
+    body = _definition(template.node, context.replaced(parameters=template.parameters))
+    head = [*f"{doc} */}}}}".split("\n"), f'{{{{- define "{context.full_name(template.name)}" -}}}}']
+    return lines_of(template, [*head, *body, "{{- end }}"], context)
 
 
 def _definition(node: Node, context: Context) -> Lines:
@@ -64,7 +66,7 @@ def _definition(node: Node, context: Context) -> Lines:
     if variables:
         lines, assignments = _body_lines(node, context.replaced(variables=variables))
     assignments = [*texts, *assignments]
-    if assignments:  # the dash removes the line breaks of the assignments from the output of the part
+    if assignments:  # the dash removes the line breaks of the assignments from the output of the named template
         assignments[-1] = with_text(assignments[-1], f"{assignments[-1].removesuffix(' }}')} -}}}}")
     return [*assignments, *lines]
 
