@@ -474,7 +474,7 @@ def test_a_detached_head_wants_a_branch(clone: Path, capsys: Printed) -> None:
     git("checkout", "--quiet", "--detach")
     write("jobs/mnist.yaml", QUEUE)
     before = git("status", "--porcelain")
-    assert "name a new branch with --branch" in run(capsys, "jobs", code=2)
+    assert "no branch is checked out (a detached HEAD); name a new branch with --branch" in run(capsys, "jobs", code=2)
     assert git("status", "--porcelain") == before
     run(capsys, "jobs", "--branch", "nights")
     assert subject() == SUBJECT

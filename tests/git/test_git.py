@@ -11,6 +11,8 @@ from tests.support import git_author
 from tests.support.command import Command
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git.command import Done, Git
+from tfgen.git.commit import open_repository
+from tfgen.git.push import target
 from tfgen.git.read import committed, resolved
 
 Run = Callable[..., str]
@@ -137,6 +139,13 @@ def test_without_git_there_is_nothing_to_compare_with(
     assert committed(repository / "job.yaml") is None
     with pytest.raises(UsageError, match="git is not on the PATH"):
         committed(repository / "job.yaml", "main")
+
+
+def test_without_a_branch_there_is_no_upstream(git: Run, repository: Path) -> None:
+    commit(git, repository, {"job.yaml": "it"})
+    git(repository, "checkout", "--quiet", "--detach")
+    with pytest.raises(UsageError, match=r"^no branch .* \(a detached HEAD\); name a new branch with --branch$"):
+        target(open_repository(repository))
 
 
 def test_a_failure_of_git_says_what_to_type_and_what_it_said(git: Run, repository: Path) -> None:

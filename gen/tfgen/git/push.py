@@ -24,6 +24,9 @@ from tfgen.record import Record
 ATTEMPTS: Final = 50
 """Maximum number of attempts to push. An attempt fails if somebody else has pushed a commit in the meantime."""
 
+NO_BRANCH: Final = "no branch is checked out (a detached HEAD); name a new branch with --branch"
+"""Message of the error if a commit or a push needs a branch."""
+
 # Lines of `git push --porcelain`: the remote is ahead, or another push locks the ref.
 _BEHIND: Final = re.compile(r"^!\t\S+\t\[rejected\]", re.MULTILINE)
 _BUSY: Final = re.compile(
@@ -71,7 +74,7 @@ def target(repository: Repository) -> Target:
     """
     branch = repository.branch
     if not branch:
-        raise UsageError("no branch is checked out (a detached HEAD): name a new branch with --branch")
+        raise UsageError(NO_BRANCH)
     remote, merge = _config(repository, f"branch.{branch}.remote"), _config(repository, f"branch.{branch}.merge")
     if remote and merge and remote != ".":
         return Target(remote, merge.removeprefix("refs/heads/"), is_upstream=True)

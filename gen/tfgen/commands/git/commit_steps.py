@@ -14,7 +14,7 @@ from tfgen.commands.git.replay_jobs import JobReplay
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.errors import UsageError
 from tfgen.git.commit import RefusedError, Repository, check_branch, commit, drop_branch, open_repository, start_branch
-from tfgen.git.push import RebaseConflictError, Target, push
+from tfgen.git.push import NO_BRANCH, RebaseConflictError, Target, push
 from tfgen.problems import Problem, ProblemsError
 from tfgen.real_path import real_path
 from tfgen.record import Record
@@ -107,7 +107,7 @@ def open_on_branch(out: Path, branch: str) -> Repository:
     """
     repository = open_repository(out)
     if not (branch or repository.branch):
-        raise UsageError("no branch is checked out (a detached HEAD); name a new branch with --branch")
+        raise UsageError(NO_BRANCH)
     if branch:
         check_branch(repository, branch)
     return repository
